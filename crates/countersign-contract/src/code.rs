@@ -1,0 +1,144 @@
+//! The stable codes of everything that can be wrong, and a page for each.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $title:literal;)*) => {
+        /// What is wrong, as a code that never changes its meaning.
+        ///
+        /// `C01xx` concern finding and reading the result, `C02xx` its schema, `C03xx` its rules, `C04xx` a contract
+        /// itself, `C05xx` two versions of a contract. `W` codes are warnings.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code { $($(#[$doc])* #[doc = $title] $name,)* }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
+
+            /// The code as it is printed.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$name => $code,)* }
+            }
+
+            /// What it means, in a few words.
+            pub fn title(self) -> &'static str {
+                match self { $(Code::$name => $title,)* }
+            }
+
+            /// The page that explains it.
+            pub fn page(self) -> &'static str {
+                match self { $(Code::$name => include_str!(concat!("explain/", $code, ".md")),)* }
+            }
+        }
+    };
+}
+
+codes! {
+    NoResult = "C0101", "no result was found in the text";
+    EmptyText = "C0102", "the text is empty";
+    TextTooLarge = "C0103", "the text is larger than the limit";
+    TooDeep = "C0104", "the result is nested deeper than the limit";
+    TextAroundResult = "C0105", "text stands around a result that must stand alone";
+    SeveralResults = "C0106", "several values stand where one must stand alone";
+    NotFenced = "C0107", "the result stands outside a fenced block";
+    BlockNotClosed = "C0108", "the output block is not closed";
+    OnlyThinking = "C0109", "the only result stands in a thinking section";
+    NotUtf8 = "C0110", "the text is not UTF-8";
+    Syntax = "C0120", "the result is not JSON";
+    Truncated = "C0121", "the result is cut off";
+    NotANumber = "C0122", "NaN and infinities are not JSON";
+    LoneSurrogate = "C0123", "half of a surrogate pair is not text";
+    DuplicateKey = "C0124", "a key stands twice in one object";
+    Trailing = "C0125", "something stands behind the result in its block";
+    Missing = "C0201", "a required field is missing";
+    WrongType = "C0202", "a value has the wrong type";
+    NotAllowed = "C0203", "a value is not one of those allowed";
+    OutOfRange = "C0204", "a number is out of range";
+    WrongLength = "C0205", "a text is too short or too long";
+    WrongPattern = "C0206", "a text does not have the form it must have";
+    WrongSize = "C0207", "a list or object has too few or too many entries";
+    NotUnique = "C0208", "entries that must differ are equal";
+    UnknownField = "C0209", "a field is not part of the contract";
+    WrongFormat = "C0210", "a text is not in the named format";
+    NoAlternative = "C0211", "a value matches none of the alternatives";
+    Placeholder = "C0212", "a placeholder of the template was left in";
+    Forbidden = "C0213", "a value is not allowed here";
+    NotRelativePath = "C0214", "a path is not relative to the repository";
+    MissingWhen = "C0301", "a field is required by another field's value";
+    PresentWhen = "C0302", "a field must be absent given another field's value";
+    Contradiction = "C0303", "fields of the result contradict each other";
+    DuplicateId = "C0304", "an id stands twice in a list";
+    RuleFailed = "C0305", "a rule could not be evaluated";
+    ContractSyntax = "C0401", "a contract file cannot be read";
+    BadSchema = "C0402", "a contract's schema is not valid";
+    RemoteReference = "C0403", "a schema refers to something outside of it";
+    BadRule = "C0404", "a rule of a contract does not hold together";
+    BadExample = "C0405", "an example of a contract fails it";
+    BadClaim = "C0406", "a claim names a field that does not exist";
+    DuplicateContract = "C0407", "a contract id or alias is taken";
+    UnknownContract = "C0408", "no contract has this id";
+    BadId = "C0409", "a contract id is malformed";
+    BadField = "C0410", "a short field form is malformed";
+    BadPolicy = "C0411", "a policy names something that does not exist";
+    BadDisplay = "C0412", "a display template does not hold together";
+    OldValuesFail = "C0501", "a value that was valid no longer is";
+    NewValuesFail = "C0502", "a new value does not satisfy an old reader";
+    FramingChanged = "C0503", "the framing changed";
+    RuleChanged = "C0504", "a rule was added, changed or removed";
+    Unproven = "C0505", "compatibility could not be proven";
+    NotNewer = "C0506", "the version did not grow";
+    UnknownFieldNote = "W0101", "a field is not part of the contract and was kept";
+    DefaultUsed = "W0102", "a missing field was given its default";
+    DuplicateKeyNote = "W0103", "a key stood twice; the last one counts";
+    LongBlock = "W0104", "the output block is long";
+    LineWithoutColon = "W0105", "a line of the block has no colon";
+    RuleWarning = "W0106", "fields of the result do not quite agree";
+    Deprecated = "W0107", "the contract is deprecated";
+    LaterNeedsRepair = "W0108", "a later candidate was passed over because it needs repairs";
+}
+
+impl Code {
+    /// Whether it is a warning.
+    pub fn is_warning(self) -> bool {
+        self.as_str().starts_with('W')
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The text is not one of our codes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no such code: {0}")]
+pub struct UnknownCode(pub String);
+
+impl FromStr for Code {
+    type Err = UnknownCode;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wanted = text.trim();
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|code| code.as_str().eq_ignore_ascii_case(wanted))
+            .ok_or_else(|| UnknownCode(text.to_owned()))
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}

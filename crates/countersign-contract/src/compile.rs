@@ -1,0 +1,444 @@
+//! From a definition to a contract: everything that can be wrong with it is found here, and all of it at once.
+
+use crate::code::Code;
+use crate::contract::Contract;
+use crate::definition::{Definition, Rule};
+use crate::display::Display;
+use crate::expr::{self, Expr, Scope, Type};
+use crate::policy::{Coerce, DEEPEST};
+use crate::problem::{LoadError, Problem};
+use crate::registry::check_id;
+use crate::report::Status;
+use crate::suggest::did_you_mean;
+use crate::validate::CompiledRule;
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+/// Compiled patterns may take this much memory.
+const PATTERN_BYTES: usize = 1 << 20;
+
+pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError> {
+    let name = definition.contract.clone();
+    let mut problems = Vec::new();
+    check_head(&definition, &mut problems);
+    let schema = match schema_of(&mut definition) {
+        Ok(schema) => schema,
+        Err(mut more) => {
+            problems.append(&mut more);
+            return Err(LoadError { name, problems });
+        }
+    };
+    let validator = match build_validator(&schema) {
+        Ok(validator) => validator,
+        Err(problem) => {
+            problems.push(problem);
+            return Err(LoadError { name, problems });
+        }
+    };
+    let ty = Type::of_schema(&schema);
+    let rules = compile_rules(&definition.rules, &ty, &mut problems);
+    check_paths(&definition, &ty, &mut problems);
+    let display = definition.display.as_deref().and_then(|template| match Display::compile(template) {
+        Ok(display) => Some(display),
+        Err(error) => {
+            problems.push(Problem::new(Code::BadDisplay, "display", error, "see the minijinja syntax"));
+            None
+        }
+    });
+    if !problems.is_empty() {
+        return Err(LoadError { name, problems });
+    }
+    let mut fields_read: Vec<String> = rules
+        .iter()
+        .flat_map(|rule| rule.reads.iter().filter(|_| rule.item.is_none()))
+        .map(|read| read.split('/').nth(1).unwrap_or_default().to_owned())
+        .collect();
+    // A rule on items may read the result too; its expressions name it.
+    if rules.iter().any(|rule| rule.item.is_some()) {
+        fields_read.extend(ty.object().into_iter().flat_map(|object| object.fields.keys().cloned()));
+    }
+    fields_read.sort();
+    fields_read.dedup();
+    let reference = format!("{}@{}", definition.contract, definition.version);
+    let contract = Contract { definition, reference, schema, validator, ty, rules, fields_read, display };
+    let problems = check_examples(&contract);
+    if problems.is_empty() { Ok(contract) } else { Err(LoadError { name, problems }) }
+}
+
+fn check_head(definition: &Definition, problems: &mut Vec<Problem>) {
+    if let Err(message) = check_id(&definition.contract) {
+        problems.push(Problem::new(Code::BadId, "contract", message, "write namespace/name in lower case"));
+    }
+    for (index, alias) in definition.aliases.iter().enumerate() {
+        if alias.is_empty() || alias.contains(['@', ' ']) {
+            problems.push(Problem::new(
+                Code::BadId,
+                &format!("aliases[{index}]"),
+                format!("'{alias}' cannot be an alias"),
+                "an alias has no blanks and no version",
+            ));
+        }
+    }
+    if definition.version == 0 {
+        problems.push(Problem::new(Code::BadId, "version", "versions count from 1", "write version: 1"));
+    }
+    if definition.policy.max_depth > DEEPEST || definition.policy.max_depth == 0 {
+        problems.push(Problem::new(
+            Code::BadPolicy,
+            "policy.max_depth",
+            format!("a depth limit of {} is not possible", definition.policy.max_depth),
+            format!("choose 1 to {DEEPEST}"),
+        ));
+    }
+}
+
+fn schema_of(definition: &mut Definition) -> Result<Value, Vec<Problem>> {
+    match (&definition.schema, &definition.fields) {
+        (Some(_), Some(_)) => Err(vec![Problem::new(
+            Code::BadSchema,
+            "fields",
+            "a contract has a schema or fields, not both",
+            "remove one of them",
+        )]),
+        (None, None) => Err(vec![Problem::new(
+            Code::BadSchema,
+            "",
+            "a contract needs a schema or fields",
+            "add fields: with a name and a type for each",
+        )]),
+        (Some(schema), None) => Ok(schema.clone()),
+        (None, Some(fields)) => crate::fields::to_schema(fields).map_err(|problems| {
+            problems
+                .into_iter()
+                .map(|problem| Problem::new(Code::BadField, &problem.path, problem.message, "see docs/contracts.md"))
+                .collect()
+        }),
+    }
+}
+
+/// A path inside the repository: relative, with no way up.
+fn is_repo_path(text: &str) -> bool {
+    let drive = text.as_bytes().get(1) == Some(&b':') && text.as_bytes()[0].is_ascii_alphabetic();
+    !text.is_empty()
+        && !text.starts_with(['/', '\\', '~'])
+        && !drive
+        && !text.contains('\0')
+        && !text.split(['/', '\\']).any(|part| part == "..")
+}
+
+/// Compiles a schema. Nothing is fetched, patterns run in linear time, and a schema that only refers to itself is
+/// refused.
+pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
+    if let Some((place, reference)) = outside_reference(schema) {
+        return Err(Problem::new(
+            Code::RemoteReference,
+            &place,
+            format!("the schema refers to '{reference}', and nothing is fetched"),
+            "copy what it refers to into $defs and write #/$defs/name",
+        ));
+    }
+    if let Some(place) = empty_cycle(schema) {
+        return Err(Problem::new(
+            Code::BadSchema,
+            &place,
+            "the schema refers to itself without stepping into a value",
+            "a recursive schema must recur inside properties or items",
+        ));
+    }
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .should_validate_formats(true)
+        .with_format("repo-path", is_repo_path)
+        .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES))
+        .offline()
+        .build(schema)
+        .map_err(|error| {
+            Problem::new(
+                Code::BadSchema,
+                &format!("schema{}", error.instance_path()),
+                error.to_string(),
+                "see JSON Schema 2020-12; patterns may not look around or back",
+            )
+        })
+}
+
+/// The first reference that leads out of the schema.
+fn outside_reference(schema: &Value) -> Option<(String, String)> {
+    let mut open = vec![("schema".to_owned(), schema)];
+    while let Some((place, value)) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                for (key, member) in members {
+                    if matches!(key.as_str(), "$ref" | "$dynamicRef")
+                        && let Some(target) = member.as_str()
+                        && !target.starts_with('#')
+                    {
+                        return Some((format!("{place}.{key}"), target.to_owned()));
+                    }
+                    if !matches!(key.as_str(), "enum" | "const" | "examples" | "default") {
+                        open.push((format!("{place}.{key}"), member));
+                    }
+                }
+            }
+            Value::Array(items) => {
+                open.extend(items.iter().enumerate().map(|(index, item)| (format!("{place}[{index}]"), item)));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A place from which references and combinators lead back to it on the same value: validation would not end.
+fn empty_cycle(schema: &Value) -> Option<String> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        Open,
+        Done,
+    }
+    let mut marks: std::collections::HashMap<*const Value, Mark> = std::collections::HashMap::new();
+    let mut roots: Vec<&Value> = vec![schema];
+    let mut all: Vec<&Value> = Vec::new();
+    while let Some(value) = roots.pop() {
+        all.push(value);
+        match value {
+            Value::Object(members) => roots.extend(members.values()),
+            Value::Array(items) => roots.extend(items),
+            _ => {}
+        }
+    }
+    for start in all {
+        if marks.contains_key(&std::ptr::from_ref(start)) {
+            continue;
+        }
+        // Depth first, with a stack: a node is left when its exit entry is met.
+        let mut stack = vec![(start, false)];
+        while let Some((node, exit)) = stack.pop() {
+            let key = std::ptr::from_ref(node);
+            if exit {
+                marks.insert(key, Mark::Done);
+                continue;
+            }
+            match marks.get(&key) {
+                Some(Mark::Done) => continue,
+                Some(Mark::Open) => {
+                    return Some(node.get("$ref").and_then(Value::as_str).unwrap_or("schema").to_owned());
+                }
+                None => {}
+            }
+            marks.insert(key, Mark::Open);
+            stack.push((node, true));
+            for next in same_value(schema, node) {
+                match marks.get(&std::ptr::from_ref(next)) {
+                    Some(Mark::Open) => {
+                        return Some(node.get("$ref").and_then(Value::as_str).unwrap_or("schema").to_owned());
+                    }
+                    Some(Mark::Done) => {}
+                    None => stack.push((next, false)),
+                }
+            }
+        }
+    }
+    None
+}
+
+/// The schemas that a schema applies to the same value.
+fn same_value<'s>(root: &'s Value, node: &'s Value) -> Vec<&'s Value> {
+    let Value::Object(members) = node else { return Vec::new() };
+    let mut next = Vec::new();
+    for (key, member) in members {
+        match (key.as_str(), member) {
+            ("$ref" | "$dynamicRef", Value::String(target)) => {
+                next.extend(target.strip_prefix('#').and_then(|pointer| root.pointer(pointer)));
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => next.extend(branches),
+            ("not" | "if" | "then" | "else", schema) => next.push(schema),
+            _ => {}
+        }
+    }
+    next
+}
+
+fn compile_rules(rules: &[Rule], root: &Type, problems: &mut Vec<Problem>) -> Vec<CompiledRule> {
+    let mut compiled = Vec::new();
+    let mut ids: Vec<&str> = Vec::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let place = format!("rules[{index}]");
+        if rule.id.is_empty() || ids.contains(&rule.id.as_str()) {
+            let what = if rule.id.is_empty() { "a rule has no id".into() } else { format!("two rules are called '{}'", rule.id) };
+            problems.push(Problem::new(Code::BadRule, &place, what, "give each rule an id of its own"));
+        }
+        ids.push(&rule.id);
+        let does_nothing = rule.require.is_empty() && rule.forbid.is_empty() && rule.check.is_none() && rule.unique.is_none();
+        if does_nothing {
+            problems.push(Problem::new(
+                Code::BadRule,
+                &place,
+                format!("the rule '{}' demands nothing", rule.id),
+                "add require, forbid, check or unique",
+            ));
+        }
+        if let Some(rule) = compile_rule(rule, &place, root, problems) {
+            compiled.push(rule);
+        }
+    }
+    compiled
+}
+
+fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Problem>) -> Option<CompiledRule> {
+    let before = problems.len();
+    let mut item = None;
+    for (key, pattern) in [("each", &rule.each), ("unique", &rule.unique)] {
+        let Some(pattern) = pattern else { continue };
+        match pattern.strip_prefix('/').and_then(|path| root.at(path.split('/'))) {
+            Some(ty) if key == "each" => item = Some(ty),
+            Some(_) => {}
+            None => problems.push(Problem::new(
+                Code::BadRule,
+                &format!("{place}.{key}"),
+                format!("'{pattern}' leads nowhere in the schema"),
+                "write a pointer with * for the items, as in /findings/*/id",
+            )),
+        }
+    }
+    let subject = item.as_ref().unwrap_or(root);
+    for (key, fields) in [("require", &rule.require), ("forbid", &rule.forbid)] {
+        for field in fields {
+            if let Some(object) = subject.object()
+                && !object.open
+                && !object.fields.contains_key(field)
+            {
+                let names = object.fields.keys().map(String::as_str);
+                problems.push(Problem::new(
+                    Code::BadRule,
+                    &format!("{place}.{key}"),
+                    format!("unknown field '{field}'"),
+                    did_you_mean(field, names).unwrap_or_else(|| "name a field of the schema".into()),
+                ));
+            }
+        }
+    }
+    let mut scope = Scope::of("result", root.clone());
+    if let Some(item) = &item {
+        scope = scope.with("item", item.clone());
+    }
+    let variable = if item.is_some() { "item" } else { "result" };
+    let mut reads = Vec::new();
+    let mut compile = |source: &Option<String>, key: &str, scope: &Scope, problems: &mut Vec<Problem>| {
+        let source = source.as_ref()?;
+        match expr::check(source, scope) {
+            Ok(checked) => {
+                if checked.ty != Type::Bool && checked.ty != Type::Any {
+                    problems.push(Problem::new(
+                        Code::BadRule,
+                        &format!("{place}.{key}"),
+                        format!("`{source}` gives a {}, not a boolean", checked.ty),
+                        "compare it with something",
+                    ));
+                }
+                for read in &checked.reads {
+                    let mut tokens = read.split('.');
+                    if tokens.next() == Some(variable) {
+                        let pointer: String = tokens.flat_map(|token| ["/", token]).collect();
+                        if !reads.contains(&pointer) && !reads.iter().any(|read: &String| pointer.starts_with(&format!("{read}/"))) {
+                            reads.push(pointer);
+                        }
+                    }
+                }
+                let scope = scope.clone().knowing(&checked);
+                Some((Expr::new(source, checked.into_program()), scope))
+            }
+            Err(found) => {
+                for problem in found {
+                    let caret = format!("{}{}", " ".repeat(problem.start), "^".repeat(problem.end - problem.start));
+                    problems.push(Problem::new(
+                        Code::BadRule,
+                        &format!("{place}.{key}"),
+                        format!("{}\n      {source}\n      {caret}", problem.message),
+                        problem.hint,
+                    ));
+                }
+                None
+            }
+        }
+    };
+    let when = compile(&rule.when, "when", &scope, problems);
+    let scope = when.as_ref().map_or(scope, |(_, scope)| scope.clone());
+    let check = compile(&rule.check, "check", &scope, problems);
+    (problems.len() == before).then(|| CompiledRule {
+        rule: rule.clone(),
+        when: when.map(|(expr, _)| expr),
+        check: check.map(|(expr, _)| expr),
+        reads,
+        item,
+    })
+}
+
+/// Paths of claims and policies must lead somewhere.
+fn check_paths(definition: &Definition, root: &Type, problems: &mut Vec<Problem>) {
+    let leads = |path: &str| path.is_empty() || root.at(path.trim_start_matches('/').split(['/', '.'])).is_some();
+    for (field, claim) in &definition.claims {
+        let names = root.object().map(|object| object.fields.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+        for (place, path) in [("", Some(field)), (".of", claim.of.as_ref())] {
+            if let Some(path) = path.filter(|path| !leads(path)) {
+                problems.push(Problem::new(
+                    Code::BadClaim,
+                    &format!("claims.{field}{place}"),
+                    format!("'{path}' is not a field of the schema"),
+                    did_you_mean(path, names.iter().map(String::as_str)).unwrap_or_else(|| "name a field of the schema".into()),
+                ));
+            }
+        }
+    }
+    let mut patterns: Vec<(&str, &String)> = definition.policy.salvage.iter().map(|path| ("policy.salvage", path)).collect();
+    if let Coerce::Fields(fields) = &definition.policy.coerce {
+        patterns.extend(fields.iter().map(|path| ("policy.coerce", path)));
+    }
+    for (place, path) in patterns {
+        if !leads(path) {
+            problems.push(Problem::new(
+                Code::BadPolicy,
+                place,
+                format!("'{path}' leads nowhere in the schema"),
+                "write a JSON pointer, with * for the items of a list",
+            ));
+        }
+    }
+}
+
+fn check_examples(contract: &Contract) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, example) in contract.definition.examples.iter().enumerate() {
+        let report = contract.judge_value(example);
+        for violation in report.violations {
+            problems.push(Problem::new(
+                Code::BadExample,
+                &format!("examples[{index}]{}", violation.pointer),
+                format!("{} ({})", violation.message, violation.code),
+                violation.hint,
+            ));
+        }
+        if let Some(display) = &contract.display
+            && let Err(error) = display.try_render(example)
+        {
+            problems.push(Problem::new(Code::BadDisplay, "display", error, "the template must fit every example"));
+        }
+    }
+    for (index, counter) in contract.definition.counter_examples.iter().enumerate() {
+        let report = contract.judge_value(&counter.value);
+        let place = format!("counter_examples[{index}]");
+        let by_rule = |id: &str| contract.definition.rules.iter().any(|rule| rule.id == id);
+        let codes: Vec<&str> = report.codes().iter().map(|code| code.as_str()).collect();
+        if report.status == Status::Accepted {
+            problems.push(Problem::new(Code::BadExample, &place, "a counter-example is accepted", "it must be refused"));
+        } else if !codes.contains(&counter.because.as_str()) && !by_rule(&counter.because) {
+            problems.push(Problem::new(
+                Code::BadExample,
+                &place,
+                format!("it is refused by {}, not by {}", codes.join(", "), counter.because),
+                "name the code or the rule that refuses it",
+            ));
+        }
+    }
+    problems
+}

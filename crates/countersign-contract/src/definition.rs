@@ -1,0 +1,306 @@
+//! A contract as it is written down: in a file, or built from a Rust type.
+
+use crate::claim::Claim;
+use crate::policy::{Coerce, Framing, Policy, RepairPolicy, Unwrap};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// A contract as it is written down. Compile it with [`Contract::compile`](crate::Contract::compile).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// The id, `namespace/name`.
+    pub contract: String,
+    /// The version, from 1.
+    pub version: u32,
+    /// Where in the text the result stands.
+    #[serde(default)]
+    pub framing: Framing,
+    /// What it is, in one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    /// The agent that hands it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Other ids it answers to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// Why it should not be used any more, and what to use instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<String>,
+    /// One line that shows a result, as a template over `result`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display: Option<String>,
+    /// The JSON Schema (2020-12) of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// The short form of a schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Map<String, Value>>,
+    /// What the schema cannot say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// The fields that can be held against the world, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub claims: BTreeMap<String, Claim>,
+    /// How strictly a text is read.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub policy: Policy,
+    /// Results that satisfy it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Value>,
+    /// Results that do not, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counter_examples: Vec<CounterExample>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// A result that the contract refuses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CounterExample {
+    /// The result.
+    pub value: Value,
+    /// The code or the rule it must be refused by.
+    pub because: String,
+}
+
+/// Something a schema cannot say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rule {
+    /// Its name.
+    pub id: String,
+    /// The list whose items it is about, as a pointer pattern such as `/findings/*`; the expressions then see `item`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub each: Option<String>,
+    /// When it applies, as an expression over `result`; always, if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    /// Fields that must be there, not null and not blank.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub require: Vec<String>,
+    /// Fields that must not be there, or must be null or empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forbid: Vec<String>,
+    /// What must be true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
+    /// Values that must differ from one another, as a pointer pattern such as `/findings/*/id`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unique: Option<String>,
+    /// What is wrong when it does not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The field to point at; by default the first that the check reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// It only warns.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub warn: bool,
+}
+
+impl Rule {
+    /// A rule that demands an expression to be true.
+    pub fn check(id: &str, check: &str, message: &str) -> Self {
+        Self { id: id.into(), check: Some(check.into()), message: Some(message.into()), ..Self::default() }
+    }
+
+    /// A rule that demands fields when an expression is true.
+    pub fn require(id: &str, when: &str, fields: &[&str]) -> Self {
+        Self {
+            id: id.into(),
+            when: Some(when.into()),
+            require: fields.iter().map(|field| (*field).to_owned()).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// A rule that forbids fields when an expression is true.
+    pub fn forbid(id: &str, when: &str, fields: &[&str]) -> Self {
+        Self {
+            id: id.into(),
+            when: Some(when.into()),
+            forbid: fields.iter().map(|field| (*field).to_owned()).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// A rule that demands values to differ.
+    pub fn unique(id: &str, pattern: &str) -> Self {
+        Self { id: id.into(), unique: Some(pattern.into()), ..Self::default() }
+    }
+
+    /// Applies it to each item of a list.
+    #[must_use]
+    pub fn each(mut self, pattern: &str) -> Self {
+        self.each = Some(pattern.into());
+        self
+    }
+
+    /// Applies it only when an expression is true.
+    #[must_use]
+    pub fn when(mut self, when: &str) -> Self {
+        self.when = Some(when.into());
+        self
+    }
+
+    /// Points at a field.
+    #[must_use]
+    pub fn at(mut self, pointer: &str) -> Self {
+        self.at = Some(pointer.into());
+        self
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: &str) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Makes it a warning.
+    #[must_use]
+    pub fn warns(mut self) -> Self {
+        self.warn = true;
+        self
+    }
+}
+
+impl Definition {
+    /// A definition with a schema.
+    pub fn new(id: &str, version: u32, framing: Framing, schema: Value) -> Self {
+        Self {
+            contract: id.to_owned(),
+            version,
+            framing,
+            summary: String::new(),
+            agent: None,
+            aliases: Vec::new(),
+            deprecated: None,
+            display: None,
+            schema: Some(schema),
+            fields: None,
+            rules: Vec::new(),
+            claims: BTreeMap::new(),
+            policy: Policy::default(),
+            examples: Vec::new(),
+            counter_examples: Vec::new(),
+        }
+    }
+
+    /// Says what it is, in one line.
+    #[must_use]
+    pub fn summary(mut self, summary: &str) -> Self {
+        summary.clone_into(&mut self.summary);
+        self
+    }
+
+    /// Names the agent that hands it back.
+    #[must_use]
+    pub fn agent(mut self, agent: &str) -> Self {
+        self.agent = Some(agent.to_owned());
+        self
+    }
+
+    /// Adds another id.
+    #[must_use]
+    pub fn alias(mut self, alias: &str) -> Self {
+        self.aliases.push(alias.to_owned());
+        self
+    }
+
+    /// Marks it deprecated, with what to use instead.
+    #[must_use]
+    pub fn deprecated(mut self, why: &str) -> Self {
+        self.deprecated = Some(why.to_owned());
+        self
+    }
+
+    /// Sets the one-line template.
+    #[must_use]
+    pub fn display(mut self, template: &str) -> Self {
+        self.display = Some(template.to_owned());
+        self
+    }
+
+    /// Adds a rule.
+    #[must_use]
+    pub fn rule(mut self, rule: Rule) -> Self {
+        self.rules.push(rule);
+        self
+    }
+
+    /// Declares a claim on a field.
+    #[must_use]
+    pub fn claim(mut self, field: &str, claim: Claim) -> Self {
+        self.claims.insert(field.to_owned(), claim);
+        self
+    }
+
+    /// Allows repairs of the syntax.
+    #[must_use]
+    pub fn repairs_syntax(mut self) -> Self {
+        self.policy.repair = RepairPolicy::Syntax;
+        self
+    }
+
+    /// Allows coercion of the fields at these pointer patterns.
+    #[must_use]
+    pub fn coerces(mut self, patterns: &[&str]) -> Self {
+        self.policy.coerce = Coerce::Fields(patterns.iter().map(|pattern| (*pattern).to_owned()).collect());
+        self
+    }
+
+    /// Takes envelopes off.
+    #[must_use]
+    pub fn unwraps(mut self, unwrap: Unwrap) -> Self {
+        self.policy.unwrap = unwrap;
+        self
+    }
+
+    /// Keeps the good items of a list when the result is rejected.
+    #[must_use]
+    pub fn salvages(mut self, pointer: &str) -> Self {
+        self.policy.salvage.push(pointer.to_owned());
+        self
+    }
+
+    /// Makes fields required that have a default: a strict reader refuses a result without them, a lenient one uses
+    /// the default and says so.
+    #[must_use]
+    pub fn expects(mut self, fields: &[&str]) -> Self {
+        if let Some(Value::Object(schema)) = &mut self.schema {
+            let required = schema.entry("required").or_insert_with(|| Value::Array(Vec::new()));
+            if let Value::Array(names) = required {
+                for field in fields {
+                    if !names.iter().any(|name| name == field) {
+                        names.push((*field).into());
+                    }
+                }
+            }
+        }
+        self
+    }
+
+    /// Adds an example.
+    #[must_use]
+    pub fn example(mut self, value: Value) -> Self {
+        self.examples.push(value);
+        self
+    }
+
+    /// Adds a counter-example, refused by a code or a rule.
+    #[must_use]
+    pub fn counter_example(mut self, because: &str, value: Value) -> Self {
+        self.counter_examples.push(CounterExample { value, because: because.to_owned() });
+        self
+    }
+}

@@ -1,0 +1,296 @@
+//! The type of a value, as far as a JSON Schema tells.
+
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Type {
+    /// Anything.
+    Any,
+    /// Null.
+    Null,
+    /// A boolean.
+    Bool,
+    /// A whole number.
+    Int,
+    /// A number.
+    Double,
+    /// A text; of an enum, its values.
+    String(Option<Arc<Vec<String>>>),
+    /// A list.
+    List(Arc<Type>),
+    /// An object with known fields.
+    Object(Arc<ObjectType>),
+    /// An object whose keys are data.
+    Map(Arc<Type>),
+    /// One of several.
+    Union(Arc<Vec<Type>>),
+}
+
+/// An object's fields.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObjectType {
+    /// The fields it knows.
+    pub fields: BTreeMap<String, Field>,
+    /// Whether the schema says anything about fields it does not name.
+    pub open: bool,
+}
+
+/// A field of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its type.
+    pub ty: Type,
+    /// Whether the schema requires it.
+    pub required: bool,
+    /// What stands for it when it is missing.
+    pub default: Option<Value>,
+    /// What a template shows in its place.
+    pub placeholder: Option<String>,
+    /// What it is.
+    pub description: Option<String>,
+}
+
+impl Field {
+    /// Whether it is there in every result that was accepted.
+    pub fn is_present(&self) -> bool {
+        self.required || self.default.is_some()
+    }
+}
+
+impl Type {
+    /// The type that a schema describes. References are followed inside the schema; where it recurs, the type is
+    /// `Any`.
+    pub fn of_schema(schema: &Value) -> Self {
+        Builder { root: schema, path: Vec::new() }.build(schema)
+    }
+
+    /// A text of any content.
+    pub fn text() -> Self {
+        Self::String(None)
+    }
+
+    /// The alternatives: of a union its members, otherwise the type itself.
+    pub fn alternatives(&self) -> &[Type] {
+        match self {
+            Self::Union(types) => types,
+            other => std::slice::from_ref(other),
+        }
+    }
+
+    /// The type without null.
+    #[must_use]
+    pub fn non_null(&self) -> Self {
+        let rest: Vec<Type> = self.alternatives().iter().filter(|ty| **ty != Type::Null).cloned().collect();
+        Self::union(rest)
+    }
+
+    /// Whether null is one of its values.
+    pub fn is_nullable(&self) -> bool {
+        self.alternatives().iter().any(|ty| matches!(ty, Type::Null | Type::Any))
+    }
+
+    /// The union of types, simplified.
+    pub fn union(types: Vec<Type>) -> Self {
+        let mut flat: Vec<Type> = Vec::new();
+        for ty in types.iter().flat_map(|ty| ty.alternatives()) {
+            if *ty == Type::Any {
+                return Type::Any;
+            }
+            if !flat.contains(ty) {
+                flat.push(ty.clone());
+            }
+        }
+        match flat.len() {
+            0 => Type::Any,
+            1 => flat.remove(0),
+            _ => Type::Union(Arc::new(flat)),
+        }
+    }
+
+    /// The fields, if it is (or may be) an object with fields.
+    pub fn object(&self) -> Option<&Arc<ObjectType>> {
+        self.alternatives().iter().find_map(|ty| match ty {
+            Type::Object(object) => Some(object),
+            _ => None,
+        })
+    }
+
+    /// The items' type, if it is (or may be) a list.
+    pub fn items(&self) -> Option<&Type> {
+        self.alternatives().iter().find_map(|ty| match ty {
+            Type::List(items) => Some(items.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// The type at a path of fields; `None` if the path leads nowhere.
+    pub fn at<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<Type> {
+        let mut ty = self.clone();
+        for token in path {
+            ty = ty.alternatives().iter().find_map(|ty| match ty {
+                Type::Object(object) => object.fields.get(token).map(|field| field.ty.clone()),
+                Type::List(items) if token == "*" || token.parse::<usize>().is_ok() => Some(items.as_ref().clone()),
+                Type::Map(values) => Some(values.as_ref().clone()),
+                Type::Any => Some(Type::Any),
+                _ => None,
+            })?;
+        }
+        Some(ty)
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any value"),
+            Self::Null => f.write_str("null"),
+            Self::Bool => f.write_str("boolean"),
+            Self::Int => f.write_str("integer"),
+            Self::Double => f.write_str("number"),
+            Self::String(None) => f.write_str("string"),
+            Self::String(Some(values)) => f.write_str(&values.join(" | ")),
+            Self::List(items) => write!(f, "list of {items}"),
+            Self::Object(_) => f.write_str("object"),
+            Self::Map(values) => write!(f, "object of {values}"),
+            Self::Union(types) => {
+                for (index, ty) in types.iter().enumerate() {
+                    if index > 0 {
+                        f.write_str(" or ")?;
+                    }
+                    write!(f, "{ty}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+struct Builder<'s> {
+    root: &'s Value,
+    /// References being followed.
+    path: Vec<&'s str>,
+}
+
+/// Schemas nested deeper than this have type `Any` below.
+const DEEPEST_SCHEMA: usize = 64;
+
+impl<'s> Builder<'s> {
+    fn build(&mut self, schema: &'s Value) -> Type {
+        let Value::Object(map) = schema else { return Type::Any };
+        if self.path.len() >= DEEPEST_SCHEMA {
+            return Type::Any;
+        }
+        if let Some(Value::String(reference)) = map.get("$ref") {
+            let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
+            let Some(target) = target.filter(|_| !self.path.contains(&reference.as_str())) else { return Type::Any };
+            self.path.push(reference);
+            let ty = self.build(target);
+            self.path.pop();
+            return ty;
+        }
+        if let Some(value) = map.get("const") {
+            return literal(std::slice::from_ref(value));
+        }
+        if let Some(Value::Array(values)) = map.get("enum") {
+            return literal(values);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(branches)) = map.get(keyword) {
+                self.path.push(keyword);
+                let ty = Type::union(branches.iter().map(|branch| self.build(branch)).collect());
+                self.path.pop();
+                return ty;
+            }
+        }
+        match map.get("type") {
+            Some(Value::String(name)) => self.named(name, map),
+            Some(Value::Array(names)) => {
+                Type::union(names.iter().filter_map(Value::as_str).map(|name| self.named(name, map)).collect())
+            }
+            _ if map.contains_key("properties") => self.named("object", map),
+            _ => Type::Any,
+        }
+    }
+
+    fn named(&mut self, name: &str, map: &'s Map<String, Value>) -> Type {
+        match name {
+            "null" => Type::Null,
+            "boolean" => Type::Bool,
+            "integer" => Type::Int,
+            "number" => Type::Double,
+            "string" => Type::text(),
+            "array" => {
+                self.path.push("items");
+                let items = map.get("items").map_or(Type::Any, |items| self.build(items));
+                self.path.pop();
+                Type::List(Arc::new(items))
+            }
+            "object" => self.object(map),
+            _ => Type::Any,
+        }
+    }
+
+    fn object(&mut self, map: &'s Map<String, Value>) -> Type {
+        let additional = map.get("additionalProperties");
+        let Some(Value::Object(properties)) = map.get("properties") else {
+            return match additional {
+                Some(schema @ Value::Object(_)) => {
+                    self.path.push("additionalProperties");
+                    let values = self.build(schema);
+                    self.path.pop();
+                    Type::Map(Arc::new(values))
+                }
+                _ => Type::Map(Arc::new(Type::Any)),
+            };
+        };
+        let required: Vec<&str> = match map.get("required") {
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let mut object = ObjectType {
+            fields: BTreeMap::new(),
+            open: matches!(additional, Some(Value::Bool(true) | Value::Object(_)))
+                || map.contains_key("patternProperties"),
+        };
+        for (name, schema) in properties {
+            self.path.push("properties");
+            let ty = self.build(schema);
+            self.path.pop();
+            let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str).map(str::to_owned);
+            object.fields.insert(
+                name.clone(),
+                Field {
+                    ty,
+                    required: required.contains(&name.as_str()),
+                    default: schema.get("default").filter(|value| !value.is_null()).cloned(),
+                    placeholder: text("x-placeholder"),
+                    description: text("description"),
+                },
+            );
+        }
+        Type::Object(Arc::new(object))
+    }
+}
+
+fn literal(values: &[Value]) -> Type {
+    let texts: Vec<String> = values.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let mut types = Vec::new();
+    if !texts.is_empty() {
+        types.push(Type::String(Some(Arc::new(texts))));
+    }
+    for value in values {
+        types.push(match value {
+            Value::String(_) => continue,
+            Value::Null => Type::Null,
+            Value::Bool(_) => Type::Bool,
+            Value::Number(number) if number.is_i64() => Type::Int,
+            Value::Number(_) => Type::Double,
+            _ => Type::Any,
+        });
+    }
+    Type::union(types)
+}

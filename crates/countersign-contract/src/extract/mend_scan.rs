@@ -1,0 +1,286 @@
+//! Drives the mending scanner over a text: from opening bracket to opening bracket, resumable as the window
+//! grows. Where it has to wait for more text it tries again only when the value could have doubled, so the
+//! work stays linear.
+
+use super::closer::{Closers, Window};
+use super::fence_lines::FenceLines;
+use super::mend::{Attempt, Mender};
+use super::prose::{self, Met};
+use super::scan::Think;
+use crate::edit::Edit;
+
+/// A value that needs mending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mended {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) edits: Vec<Edit>,
+}
+
+/// What the scanner reports, in the order of the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MendEvent {
+    Mended(Mended),
+    Think(Think, usize),
+}
+
+#[derive(Debug)]
+pub(crate) struct MendScan {
+    pos: usize,
+    thinking: bool,
+    retry_at: usize,
+    closers: Closers,
+    fences: FenceLines,
+    events: Vec<MendEvent>,
+    examined: u64,
+}
+
+impl MendScan {
+    pub(crate) fn new(start: usize) -> Self {
+        Self {
+            pos: start,
+            thinking: false,
+            retry_at: 0,
+            closers: Closers::default(),
+            fences: FenceLines::default(),
+            events: Vec::new(),
+            examined: 0,
+        }
+    }
+
+    /// The first offset that must stay in the window.
+    pub(crate) fn keep_from(&self) -> usize {
+        self.pos.saturating_sub(prose::LOOK_BACK)
+    }
+
+    /// Bytes looked at so far.
+    pub(crate) fn examined(&self) -> u64 {
+        self.examined + self.closers.examined
+    }
+
+    /// Takes what was found since the last call.
+    pub(crate) fn take_events(&mut self) -> Vec<MendEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Reads on in `bytes`, whose first byte has offset `base`; at `eof` to the end.
+    pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool) {
+        self.fences.feed(bytes, base, eof);
+        let end = base + bytes.len();
+        loop {
+            let before = self.pos;
+            match prose::next(bytes, base, self.pos, self.thinking, eof) {
+                Met::Opener(at) => {
+                    self.examined += (at - before) as u64;
+                    self.pos = at;
+                    if !eof && end < self.retry_at {
+                        return;
+                    }
+                    if !self.opener(Window { bytes, base, eof }, at) {
+                        self.retry_at = end + (end - at).max(1024);
+                        return;
+                    }
+                    self.retry_at = 0;
+                }
+                Met::End(at) => {
+                    self.examined += (at - before) as u64;
+                    self.pos = at;
+                    self.fences.forget_before(self.keep_from());
+                    return;
+                }
+                Met::ThinkOpen(at) => self.think(Think::Open, at + prose::OPEN_TAG),
+                Met::ThinkClose(at) => self.think(Think::Close, at),
+                Met::ThinkOrphan(at) => self.think(Think::Orphan, at),
+            }
+        }
+    }
+
+    fn think(&mut self, think: Think, to: usize) {
+        self.thinking = think == Think::Open;
+        self.events.push(MendEvent::Think(think, to));
+        self.examined += (to - self.pos) as u64;
+        self.pos = to;
+    }
+
+    /// Tries one bracket; false if more text is needed.
+    fn opener(&mut self, window: Window<'_>, at: usize) -> bool {
+        match self.attempt(window, at) {
+            Attempt::Done { end, edits } => {
+                self.found(at, end, edits);
+                self.pos = end;
+            }
+            Attempt::Failed { at: failed, resume, inner } => {
+                for start in inner {
+                    if let Attempt::Done { end, edits } = self.attempt(window, start)
+                        && end <= failed
+                    {
+                        self.found(start, end, edits);
+                    }
+                }
+                self.pos = resume;
+            }
+            Attempt::More => return false,
+        }
+        true
+    }
+
+    fn attempt(&mut self, window: Window<'_>, at: usize) -> Attempt {
+        let (attempt, examined) = Mender::new(window, &mut self.closers, &self.fences).attempt(at);
+        self.examined += examined;
+        attempt
+    }
+
+    /// A value with no edits is strict JSON, which the strict scanner has found.
+    fn found(&mut self, start: usize, end: usize, edits: Vec<Edit>) {
+        if !edits.is_empty() {
+            self.events.push(MendEvent::Mended(Mended { start, end, edits }));
+        }
+    }
+}
+
+/// Mends single values of one complete text, each where it begins.
+#[derive(Debug, Default)]
+pub(crate) struct MendAt {
+    closers: Closers,
+    fences: Option<FenceLines>,
+}
+
+impl MendAt {
+    /// Mends the value that begins at `start`, wherever it ends.
+    pub(crate) fn mend(&mut self, bytes: &[u8], base: usize, start: usize) -> Attempt {
+        let fences = self.fences.get_or_insert_with(|| {
+            let mut fences = FenceLines::default();
+            fences.feed(bytes, base, true);
+            fences
+        });
+        Mender::new(Window { bytes, base, eof: true }, &mut self.closers, fences).attempt(start).0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edit::{RepairKind, apply};
+    use proptest::prelude::*;
+
+    fn mended(text: &str) -> Vec<String> {
+        let mut scan = MendScan::new(0);
+        scan.feed(text.as_bytes(), 0, true);
+        scan.take_events()
+            .into_iter()
+            .filter_map(|event| match event {
+                MendEvent::Mended(found) => Some(apply(&text[found.start..found.end], found.start, &found.edits)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn kinds(text: &str) -> Vec<RepairKind> {
+        let mut scan = MendScan::new(0);
+        scan.feed(text.as_bytes(), 0, true);
+        let mut kinds: Vec<_> = scan
+            .take_events()
+            .into_iter()
+            .flat_map(|event| match event {
+                MendEvent::Mended(found) => found.edits.iter().map(|edit| edit.kind).collect(),
+                _ => Vec::new(),
+            })
+            .collect();
+        kinds.dedup();
+        kinds
+    }
+
+    #[test]
+    fn every_kind_of_repair() {
+        use RepairKind as K;
+        let cases: &[(&str, &str, &[K])] = &[
+            (r#"{"a": 1,}"#, r#"{"a": 1}"#, &[K::TrailingComma]),
+            (r#"{"a": [1, 2,],}"#, r#"{"a": [1, 2]}"#, &[K::TrailingComma]),
+            ("{\"a\": 1\n\"b\": 2}", "{\"a\": 1,\n\"b\": 2}", &[K::MissingComma]),
+            (r#"{"a": ["x" "y"]}"#, r#"{"a": ["x", "y"]}"#, &[K::MissingComma]),
+            (r#"{"a": 1,, "b": 2}"#, r#"{"a": 1, "b": 2}"#, &[K::ExtraComma]),
+            (r#"{'a': 'it\'s "x"'}"#, r#"{"a": "it's \"x\""}"#, &[K::SingleQuotes]),
+            (r#"{'a': 'it's fine'}"#, r#"{"a": "it's fine"}"#, &[K::SingleQuotes]),
+            ("{a: 1, b-c: 2}", r#"{"a": 1, "b-c": 2}"#, &[K::BareKey]),
+            ("{\"a\": success, \"b\": all good}", r#"{"a": "success", "b": "all good"}"#, &[K::BareValue]),
+            ("{\"a\": 1 // one\n}", "{\"a\": 1 \n}", &[K::Comment]),
+            ("{/* x */\"a\": 1 # y\n}", "{\"a\": 1 \n}", &[K::Comment]),
+            (r#"{"a": True, "b": [None, False]}"#, r#"{"a": true, "b": [null, false]}"#, &[K::PythonLiteral]),
+            ("{“a”: “b”}", r#"{"a": "b"}"#, &[K::SmartQuotes]),
+            ("{\"a\": \"x\ny\"}", r#"{"a": "x\ny"}"#, &[K::RawNewline]),
+            (r#"{"a": "he said "no" twice", "b": 1}"#, r#"{"a": "he said \"no\" twice", "b": 1}"#, &[K::UnescapedQuote]),
+            (r#"{"a": "C:\dir\x"}"#, r#"{"a": "C:\\dir\\x"}"#, &[K::BadEscape]),
+            ("{\"a\": \"\"\"x \"y\"\nz\"\"\"}", r#"{"a": "x \"y\"\nz"}"#, &[K::TripleQuotes]),
+            (r#"{"a": [1, {"b": 2}"#, r#"{"a": [1, {"b": 2}]}"#, &[K::MissingCloser]),
+            (r#"{"a": [1, 2}"#, r#"{"a": [1, 2]}"#, &[K::MissingCloser]),
+            (r#"{"a": "cut of"#, r#"{"a": "cut of"}"#, &[K::TruncatedString, K::MissingCloser]),
+            ("{\u{1b}[1m\"a\"\u{1b}[0m: 1}", r#"{"a": 1}"#, &[K::AnsiCode]),
+            ("{\"a\": \"x\ty\"}", r#"{"a": "x\u0009y"}"#, &[K::RawControl]),
+        ];
+        for (text, expected, repairs) in cases {
+            assert_eq!(mended(text), [*expected], "{text}");
+            assert_eq!(kinds(text), *repairs, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_never_made_up() {
+        for text in [
+            r#"{"a": 12"#,
+            r#"{"a": 1, "b"#,
+            r#"{"a": 1, "b":"#,
+            r#"{"a": tru"#,
+            r#"{"a": ["#,
+            r#"{"a": NaN}"#,
+            r#"{"a": -Infinity}"#,
+            r#"{"a": , "b": 1}"#,
+            r#"{"a": [1,,2]}"#,
+            r#"{"a": [1, ...]}"#,
+            r#"{"a": true|false}"#,
+            "{",
+            "[INFO] started",
+            "{see above}",
+        ] {
+            assert_eq!(mended(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fence_ends_a_cut_off_value_but_not_a_string_that_holds_one() {
+        let cut = "```json\n{\"a\": \"x\n```\nThanks!\n";
+        assert_eq!(mended(cut), [r#"{"a": "x"}"#]);
+        let raw = "```json\n{\"a\": \"use:\n```js\nf()\n```\nok\"}\n```\n";
+        assert_eq!(mended(raw), [r#"{"a": "use:\n```js\nf()\n```\nok"}"#]);
+    }
+
+    #[test]
+    fn values_closed_inside_a_failed_one_are_found() {
+        assert_eq!(mended("[ {'a': 1}, garbage"), [r#"{"a": 1}"#]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_chunking_gives_the_same(text in r#"[\[\]{}"',:<>/#`a-c1\\ \n]{0,80}"#, cut in 1usize..7) {
+            let mut whole = MendScan::new(0);
+            whole.feed(text.as_bytes(), 0, true);
+            let mut parts = MendScan::new(0);
+            let mut at = 0;
+            while at < text.len() {
+                at = (at + cut).min(text.len());
+                let keep = parts.keep_from();
+                parts.feed(&text.as_bytes()[keep..at], keep, false);
+            }
+            let keep = parts.keep_from();
+            parts.feed(&text.as_bytes()[keep..], keep, true);
+            prop_assert_eq!(whole.take_events(), parts.take_events());
+        }
+
+        #[test]
+        fn edits_make_strict_json(text in r#"[\[\]{}"',:/#a-c1\\ \n]{0,60}"#) {
+            for json in mended(&text) {
+                let parsed = crate::json::parse(&json, 128, false);
+                prop_assert!(parsed.is_ok(), "{:?} became {:?}: {:?}", text, json, parsed.err());
+            }
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! The strict scanner: finds the extent of every JSON object and list in prose, in one linear pass.
+//!
+//! It parses from an opening bracket with a stack. When that fails at some byte, every bracket still open fails
+//! there too, so none of them is tried again; the values that closed before stay candidates. The scan goes on at
+//! the failing byte or, if the failure came in or right behind a string, just behind that string's opening quote:
+//! in prose, quotes pair up wrongly. A strict string ends at its line's end at the latest, and a quote that can
+//! begin a string is never behind a backslash, so a byte is read a bounded number of times.
+//!
+//! It is resumable: `feed` may be called with a longer (or moved) window, and goes on where it stood.
+
+use super::prose::{self, Met};
+
+/// A place where a result might stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) shape: Shape,
+    /// It stands inside a value that broke.
+    pub(crate) nested: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Brackets match; `height` is its depth of nesting, `quoted` whether Markdown quote markers stand inside.
+    Closed { height: usize, quoted: bool },
+    /// It began like JSON and broke at this offset.
+    Broken { at: usize },
+}
+
+/// The bounds of thinking sections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Think {
+    Open,
+    Close,
+    /// A close without an open: all before it was thinking.
+    Orphan,
+}
+
+/// What a scanner reports, in the order of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Candidate(Candidate),
+    /// A thinking section begins or ends at the offset.
+    Think(Think, usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    object: bool,
+    start: usize,
+    /// How many closed values were pending when it opened.
+    mark: usize,
+    /// The greatest height among its closed children.
+    inner: usize,
+    /// Whether it has a complete member, so that it is worth explaining when it breaks.
+    looks_real: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Prose,
+    Value,
+    ValueOrClose,
+    KeyOrClose,
+    Key,
+    Colon,
+    After,
+    /// Inside a string that opened at the offset.
+    Str { start: usize, key: bool },
+    /// Inside a number or a literal that began at the offset.
+    Token { start: usize },
+}
+
+#[derive(Debug)]
+pub(crate) struct StrictScan {
+    pos: usize,
+    state: State,
+    stack: Vec<Frame>,
+    pending: Vec<Candidate>,
+    /// The opening quote of the string that ended right before, if only blanks stand between.
+    last_string: Option<usize>,
+    thinking: bool,
+    quote_depth: u8,
+    quote_left: u8,
+    quoted: bool,
+    events: Vec<Event>,
+    /// Bytes looked at so far: the measure of linearity.
+    pub(crate) examined: u64,
+}
+
+impl StrictScan {
+    pub(crate) fn new(start: usize) -> Self {
+        Self {
+            pos: start,
+            state: State::Prose,
+            stack: Vec::new(),
+            pending: Vec::new(),
+            last_string: None,
+            thinking: false,
+            quote_depth: 0,
+            quote_left: 0,
+            quoted: false,
+            events: Vec::new(),
+            examined: 0,
+        }
+    }
+
+    /// The first offset that must stay in the window.
+    pub(crate) fn keep_from(&self) -> usize {
+        self.stack.first().map_or(self.pos, |root| root.start).saturating_sub(prose::LOOK_BACK)
+    }
+
+    /// Takes what was found since the last call.
+    pub(crate) fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Reads on in `bytes`, whose first byte has offset `base`; at `eof` to the end.
+    pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool) {
+        let end = base + bytes.len();
+        loop {
+            if self.state == State::Prose {
+                match prose::next(bytes, base, self.pos, self.thinking, eof) {
+                    Met::Opener(at) => {
+                        self.examined += (at + 1 - self.pos) as u64;
+                        self.quote_depth = prose::quote_depth(bytes, base, at - base);
+                        self.quoted = false;
+                        self.pos = at;
+                        self.open(bytes[at - base] == b'{');
+                    }
+                    Met::End(at) => {
+                        self.examined += (at - self.pos) as u64;
+                        self.pos = at;
+                        return;
+                    }
+                    Met::ThinkOpen(at) => self.think(Think::Open, at + prose::OPEN_TAG),
+                    Met::ThinkClose(at) => self.think(Think::Close, at),
+                    Met::ThinkOrphan(at) => self.think(Think::Orphan, at),
+                }
+                continue;
+            }
+            if let State::Str { start, key } = self.state {
+                if !self.string(bytes, base, start, key, eof) {
+                    return;
+                }
+                continue;
+            }
+            if let State::Token { start } = self.state {
+                if !self.token(bytes, base, start, eof) {
+                    return;
+                }
+                continue;
+            }
+            if self.pos >= end {
+                if !eof {
+                    return;
+                }
+                self.fail(self.pos);
+                continue;
+            }
+            self.step(bytes[self.pos - base]);
+        }
+    }
+
+    fn think(&mut self, think: Think, to: usize) {
+        self.thinking = think == Think::Open;
+        self.events.push(Event::Think(think, to));
+        self.examined += (to - self.pos) as u64;
+        self.pos = to;
+    }
+
+    /// One byte between tokens.
+    fn step(&mut self, byte: u8) {
+        self.examined += 1;
+        match byte {
+            b' ' | b'\t' | b'\r' => self.pos += 1,
+            b'\n' => {
+                self.quote_left = self.quote_depth;
+                self.pos += 1;
+            }
+            b'>' if self.quote_left > 0 => {
+                self.quote_left -= 1;
+                self.quoted = true;
+                self.pos += 1;
+            }
+            _ => self.token_start(byte),
+        }
+    }
+
+    fn token_start(&mut self, byte: u8) {
+        match (self.state, byte) {
+            (State::KeyOrClose, b'}') | (State::ValueOrClose, b']') => self.close(),
+            (State::KeyOrClose | State::Key, b'"') => self.begin_string(true),
+            (State::Value | State::ValueOrClose, b'"') => self.begin_string(false),
+            (State::Value | State::ValueOrClose, b'{' | b'[') => self.open(byte == b'{'),
+            (State::Value | State::ValueOrClose, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => {
+                self.last_string = None;
+                self.state = State::Token { start: self.pos };
+            }
+            (State::Colon, b':') => {
+                if let Some(frame) = self.stack.last_mut() {
+                    frame.looks_real = true;
+                }
+                self.last_string = None;
+                self.state = State::Value;
+                self.pos += 1;
+            }
+            (State::After, b',') => {
+                let object = self.stack.last_mut().is_some_and(|frame| {
+                    frame.looks_real = true;
+                    frame.object
+                });
+                self.last_string = None;
+                self.state = if object { State::Key } else { State::Value };
+                self.pos += 1;
+            }
+            (State::After, b'}' | b']')
+                if self.stack.last().is_some_and(|frame| frame.object == (byte == b'}')) =>
+            {
+                self.close();
+            }
+            _ => self.fail(self.pos),
+        }
+    }
+
+    fn begin_string(&mut self, key: bool) {
+        self.state = State::Str { start: self.pos, key };
+        self.pos += 1;
+    }
+
+    /// Reads on in a string; false if the window ended first.
+    fn string(&mut self, bytes: &[u8], base: usize, start: usize, key: bool, eof: bool) -> bool {
+        let from = self.pos - base;
+        let Some(found) = memchr::memchr3(b'"', b'\\', b'\n', bytes.get(from..).unwrap_or(&[])) else {
+            self.examined += (bytes.len().max(from) - from) as u64;
+            self.pos = self.pos.max(base + bytes.len());
+            if eof {
+                self.last_string = Some(start);
+                self.fail(self.pos);
+            }
+            return eof;
+        };
+        self.examined += found as u64 + 1;
+        let at = self.pos + found;
+        match bytes[at - base] {
+            b'"' => {
+                self.pos = at + 1;
+                self.last_string = Some(start);
+                self.state = if key { State::Colon } else { State::After };
+            }
+            b'\\' => self.pos = at + 2,
+            _ => {
+                self.last_string = Some(start);
+                self.fail(at);
+            }
+        }
+        true
+    }
+
+    /// Reads on in a number or literal; false if the window ended first.
+    fn token(&mut self, bytes: &[u8], base: usize, start: usize, eof: bool) -> bool {
+        let rest = &bytes[self.pos - base..];
+        let length =
+            rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'E' | b'+' | b'-' | b'.'));
+        self.examined += length.unwrap_or(rest.len()) as u64;
+        self.pos += length.unwrap_or(rest.len());
+        if length.is_none() && !eof {
+            return false;
+        }
+        let token = &bytes[start - base..self.pos - base];
+        let good = match token.first() {
+            Some(b't') => token == b"true",
+            Some(b'f') => token == b"false",
+            Some(b'n') => token == b"null",
+            _ => token.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'e' | b'E' | b'+' | b'-' | b'.')),
+        };
+        if good {
+            self.state = State::After;
+        } else {
+            self.fail(start);
+        }
+        true
+    }
+
+    fn open(&mut self, object: bool) {
+        self.stack.push(Frame {
+            object,
+            start: self.pos,
+            mark: self.pending.len(),
+            inner: 0,
+            looks_real: false,
+        });
+        self.last_string = None;
+        self.state = if object { State::KeyOrClose } else { State::ValueOrClose };
+        self.pos += 1;
+    }
+
+    fn close(&mut self) {
+        self.pos += 1;
+        self.last_string = None;
+        let Some(frame) = self.stack.pop() else { return };
+        self.pending.truncate(frame.mark);
+        let height = frame.inner + 1;
+        let candidate = Candidate {
+            start: frame.start,
+            end: self.pos,
+            shape: Shape::Closed { height, quoted: self.quoted },
+            nested: false,
+        };
+        if let Some(parent) = self.stack.last_mut() {
+            parent.inner = parent.inner.max(height);
+            self.pending.push(candidate);
+            self.state = State::After;
+        } else {
+            self.events.push(Event::Candidate(candidate));
+            self.state = State::Prose;
+        }
+    }
+
+    /// Everything open fails at `at`.
+    fn fail(&mut self, at: usize) {
+        let root = self.stack.first().copied();
+        if let Some(broken) = root.filter(|_| self.stack.iter().any(|frame| frame.looks_real)) {
+            self.events.push(Event::Candidate(Candidate {
+                start: broken.start,
+                end: at,
+                shape: Shape::Broken { at },
+                nested: false,
+            }));
+            self.events.extend(
+                self.pending.drain(..).map(|inner| Event::Candidate(Candidate { nested: true, ..inner })),
+            );
+        } else {
+            self.events.extend(self.pending.drain(..).map(Event::Candidate));
+        }
+        self.stack.clear();
+        self.pos = match self.last_string.take() {
+            Some(quote) => quote + 1,
+            None => at.max(root.map_or(at, |root| root.start + 1)),
+        };
+        self.state = State::Prose;
+    }
+}
+
+/// All candidates of a text.
+#[cfg(test)]
+pub(crate) fn scan(text: &str) -> Vec<Candidate> {
+    let mut scan = StrictScan::new(0);
+    scan.feed(text.as_bytes(), 0, true);
+    scan.take_events()
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Candidate(candidate) => Some(candidate),
+            Event::Think(..) => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn closed(text: &str) -> Vec<&str> {
+        scan(text)
+            .into_iter()
+            .filter(|candidate| matches!(candidate.shape, Shape::Closed { .. }))
+            .map(|candidate| &text[candidate.start..candidate.end])
+            .collect()
+    }
+
+    #[test]
+    fn finds_values_in_prose() {
+        assert_eq!(closed(r#"so {"a": [1, {}]} and [2]."#), [r#"{"a": [1, {}]}"#, "[2]"]);
+    }
+
+    #[test]
+    fn a_stray_quote_pairs_up_wrongly_and_is_forgiven() {
+        assert_eq!(closed(r#"He said "use {" and then {"a": 1}"#), [r#"{"a": 1}"#]);
+        assert_eq!(closed("{\" stray\n{\"a\": 1}"), [r#"{"a": 1}"#]);
+    }
+
+    #[test]
+    fn values_inside_a_broken_one_stay() {
+        let text = r#"{"log": {"a": 1}, oops {"b": 2}"#;
+        let all = scan(text);
+        assert_eq!(closed(text), [r#"{"a": 1}"#, r#"{"b": 2}"#]);
+        assert!(matches!(all[0].shape, Shape::Broken { .. }));
+        assert!(all[1].nested && !all[2].nested);
+    }
+
+    #[test]
+    fn a_markdown_quote_may_stand_inside() {
+        let text = "> {\n>   \"a\": 1\n> }";
+        let all = scan(text);
+        assert_eq!(all.len(), 1);
+        assert!(matches!(all[0].shape, Shape::Closed { quoted: true, .. }));
+    }
+
+    proptest! {
+        #[test]
+        fn any_chunking_gives_the_same(text in r#"[\[\]{}",:<>/a-c1\\ \n]{0,60}"#, cut in 1usize..7) {
+            let mut whole = StrictScan::new(0);
+            whole.feed(text.as_bytes(), 0, true);
+            let mut parts = StrictScan::new(0);
+            let mut at = 0;
+            while at < text.len() {
+                at = (at + cut).min(text.len());
+                let keep = parts.keep_from();
+                parts.feed(&text.as_bytes()[keep..at], keep, false);
+            }
+            let keep = parts.keep_from();
+            parts.feed(&text.as_bytes()[keep..], keep, true);
+            prop_assert_eq!(whole.take_events(), parts.take_events());
+        }
+    }
+}

@@ -1,0 +1,477 @@
+//! Strict JSON, read by jiter's cursor with a stack of our own: no recursion that input can deepen, exact
+//! digits of every number, duplicate keys noticed, and the extent of every value when somebody asks.
+
+use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
+use serde_json::{Map, Number, Value};
+
+/// The extent of a value in the text that was parsed, with those of its children.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Node {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// The extent of the key, for a member of an object.
+    pub(crate) key: Option<(usize, usize)>,
+    pub(crate) children: Children,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Children {
+    #[default]
+    None,
+    Items(Vec<Node>),
+    /// Members in the order of the text; of duplicate keys the last counts.
+    Members(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// The node at a JSON pointer, or as far on the way to it as the value goes, and whether all of it was
+    /// walked.
+    pub(crate) fn locate(&self, pointer: &str) -> (&Node, bool) {
+        let mut node = self;
+        for token in pointer.split('/').skip(1) {
+            let token = token.replace("~1", "/").replace("~0", "~");
+            let next = match &node.children {
+                Children::Members(members) => {
+                    members.iter().rev().find(|(key, _)| *key == token).map(|(_, node)| node)
+                }
+                Children::Items(items) => token.parse::<usize>().ok().and_then(|index| items.get(index)),
+                Children::None => None,
+            };
+            match next {
+                Some(next) => node = next,
+                None => return (node, false),
+            }
+        }
+        (node, true)
+    }
+
+    /// Moves every extent through `map`.
+    pub(crate) fn relocate(&mut self, map: &mut impl FnMut(usize, usize) -> (usize, usize)) {
+        let mut open: Vec<&mut Node> = vec![self];
+        while let Some(node) = open.pop() {
+            (node.start, node.end) = map(node.start, node.end);
+            node.key = node.key.map(|(start, end)| map(start, end));
+            match &mut node.children {
+                Children::None => {}
+                Children::Items(items) => open.extend(items.iter_mut()),
+                Children::Members(members) => open.extend(members.iter_mut().map(|(_, node)| node)),
+            }
+        }
+    }
+}
+
+/// Why a text is not JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Syntax(String),
+    /// The text ends inside the value.
+    Truncated,
+    /// `NaN` or an infinity, which JSON does not have.
+    NotANumber,
+    /// Half of a surrogate pair, which no text can hold.
+    LoneSurrogate,
+    /// `true|false`: the alternatives of a template.
+    Placeholder,
+    TooDeep,
+    /// Something stands behind the value.
+    Trailing,
+}
+
+/// A fault and the byte where it shows.
+#[derive(Clone, Debug)]
+pub(crate) struct ParseFault {
+    pub(crate) fault: Fault,
+    pub(crate) at: usize,
+}
+
+/// A parsed text.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) value: Value,
+    /// Present when asked for.
+    pub(crate) node: Option<Node>,
+    /// Whether a key stood twice in one object.
+    pub(crate) duplicates: bool,
+}
+
+struct Open {
+    container: Value,
+    key: Option<String>,
+    key_extent: Option<(usize, usize)>,
+    node: Node,
+}
+
+/// Reads exactly one JSON value; whitespace may stand around it.
+pub(crate) fn parse(text: &str, max_depth: usize, with_nodes: bool) -> Result<Parsed, ParseFault> {
+    Reader { text, jiter: Jiter::new(text.as_bytes()), max_depth, with_nodes, duplicates: false }.read()
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    jiter: Jiter<'t>,
+    max_depth: usize,
+    with_nodes: bool,
+    duplicates: bool,
+}
+
+impl Reader<'_> {
+    fn read(mut self) -> Result<Parsed, ParseFault> {
+        let mut stack: Vec<Open> = Vec::new();
+        let mut peek = self.jiter.peek().map_err(|error| self.fault(&error))?;
+        loop {
+            let start = self.jiter.current_index();
+            // Read one value, or open a container and go on with its first element.
+            let mut done = match peek {
+                Peek::Object | Peek::Array => {
+                    if stack.len() >= self.max_depth {
+                        return Err(ParseFault { fault: Fault::TooDeep, at: start });
+                    }
+                    let mut node = Node { start, ..Node::default() };
+                    if peek == Peek::Object {
+                        if self.with_nodes {
+                            node.children = Children::Members(Vec::new());
+                        }
+                        let mut open =
+                            Open { container: Value::Object(Map::new()), key: None, key_extent: None, node };
+                        if let Some(next) = self.first_key(&mut open)? {
+                            peek = next;
+                            stack.push(open);
+                            continue;
+                        }
+                        (open.container, open.node)
+                    } else {
+                        if self.with_nodes {
+                            node.children = Children::Items(Vec::new());
+                        }
+                        let open =
+                            Open { container: Value::Array(Vec::new()), key: None, key_extent: None, node };
+                        match self.jiter.known_array() {
+                            Ok(Some(next)) => {
+                                peek = next;
+                                stack.push(open);
+                                continue;
+                            }
+                            Ok(None) => (open.container, open.node),
+                            Err(error) => return Err(self.fault(&error)),
+                        }
+                    }
+                }
+                _ => (self.scalar(peek)?, Node { start, ..Node::default() }),
+            };
+            // Close every container that this value completes.
+            loop {
+                done.1.end = self.jiter.current_index();
+                let Some(open) = stack.last_mut() else {
+                    self.jiter.finish().map_err(|_| self.trailing())?;
+                    return Ok(Parsed {
+                        value: done.0,
+                        node: self.with_nodes.then_some(done.1),
+                        duplicates: self.duplicates,
+                    });
+                };
+                if Self::attach(open, done, self.with_nodes) {
+                    self.duplicates = true;
+                }
+                match self.step(&mut stack)? {
+                    Some(next) => {
+                        peek = next;
+                        break;
+                    }
+                    None => match stack.pop() {
+                        Some(open) => done = (open.container, open.node),
+                        None => return Err(self.trailing()),
+                    },
+                }
+            }
+        }
+    }
+
+    /// Puts a finished value into its container; true if its key was there already.
+    fn attach(open: &mut Open, (value, mut node): (Value, Node), with_nodes: bool) -> bool {
+        match &mut open.container {
+            Value::Object(map) => {
+                let key = open.key.take().unwrap_or_default();
+                if with_nodes {
+                    node.key = open.key_extent.take();
+                    if let Children::Members(members) = &mut open.node.children {
+                        members.push((key.clone(), node));
+                    }
+                }
+                map.insert(key, value).is_some()
+            }
+            Value::Array(items) => {
+                items.push(value);
+                if with_nodes && let Children::Items(nodes) = &mut open.node.children {
+                    nodes.push(node);
+                }
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn first_key(&mut self, open: &mut Open) -> Result<Option<Peek>, ParseFault> {
+        let before = self.jiter.current_index() + 1;
+        let key = match self.jiter.known_object() {
+            Ok(key) => key.map(str::to_owned),
+            Err(error) => return Err(self.fault(&error)),
+        };
+        self.after_key(open, key, before)
+    }
+
+    fn step(&mut self, stack: &mut [Open]) -> Result<Option<Peek>, ParseFault> {
+        let Some(open) = stack.last_mut() else { return Ok(None) };
+        if open.container.is_array() {
+            return self.jiter.array_step().map_err(|error| self.fault(&error));
+        }
+        let before = self.jiter.current_index();
+        let key = match self.jiter.next_key() {
+            Ok(key) => key.map(str::to_owned),
+            Err(error) => return Err(self.fault(&error)),
+        };
+        self.after_key(open, key, before)
+    }
+
+    fn after_key(
+        &mut self,
+        open: &mut Open,
+        key: Option<String>,
+        before: usize,
+    ) -> Result<Option<Peek>, ParseFault> {
+        let Some(key) = key else { return Ok(None) };
+        if self.with_nodes {
+            open.key_extent = Some(self.key_extent(before));
+        }
+        open.key = Some(key);
+        self.jiter.peek().map(Some).map_err(|error| self.fault(&error))
+    }
+
+    /// The extent of the key that the cursor has just read: the first string behind `before`.
+    fn key_extent(&self, before: usize) -> (usize, usize) {
+        let bytes = self.text.as_bytes();
+        let start = memchr::memchr(b'"', &bytes[before..]).map_or(before, |at| before + at);
+        let mut at = start + 1;
+        while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+            at += found;
+            if bytes[at] == b'"' {
+                return (start, at + 1);
+            }
+            at += 2;
+        }
+        (start, bytes.len())
+    }
+
+    fn scalar(&mut self, peek: Peek) -> Result<Value, ParseFault> {
+        let start = self.jiter.current_index();
+        match peek {
+            Peek::String => self.jiter.known_str().map(|text| Value::String(text.to_owned())),
+            Peek::True | Peek::False => self.jiter.known_bool(peek).map(Value::Bool),
+            Peek::Null => self.jiter.known_null().map(|()| Value::Null),
+            Peek::NaN | Peek::Infinity => {
+                return Err(ParseFault { fault: Fault::NotANumber, at: start });
+            }
+            _ if peek.is_num() => {
+                if self.text.get(start + 1..).is_some_and(|rest| peek == Peek::Minus && rest.starts_with('I')) {
+                    return Err(ParseFault { fault: Fault::NotANumber, at: start });
+                }
+                match self.jiter.known_number_bytes(peek) {
+                    Ok(digits) => match exact_number(digits) {
+                        Some(number) => return Ok(Value::Number(number)),
+                        None => return Err(ParseFault { fault: Fault::Syntax("invalid number".into()), at: start }),
+                    },
+                    Err(error) => Err(error),
+                }
+            }
+            _ => {
+                return Err(ParseFault { fault: Fault::Syntax("expected a value".into()), at: start });
+            }
+        }
+        .map_err(|error| self.fault(&error))
+    }
+
+    /// Whether the first half of a surrogate pair stands right before `at`.
+    fn after_half_pair(&self, at: usize) -> bool {
+        let before = &self.text.as_bytes()[at.saturating_sub(12)..at];
+        memchr::memmem::rfind(before, b"\\u")
+            .and_then(|escape| before.get(escape + 2..escape + 4))
+            .is_some_and(|hex| matches!(hex, [b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B']))
+    }
+
+    fn trailing(&self) -> ParseFault {
+        let rest = &self.text[self.jiter.current_index()..];
+        let at = self.text.len() - rest.trim_start().len();
+        ParseFault { fault: Fault::Trailing, at }
+    }
+
+    fn fault(&self, error: &JiterError) -> ParseFault {
+        let at = error.index.min(self.text.len());
+        let JiterErrorType::JsonError(kind) = &error.error_type else {
+            return ParseFault { fault: Fault::Syntax(error.error_type.to_string()), at };
+        };
+        let rest = &self.text.as_bytes()[at..];
+        let fault = match kind {
+            JsonErrorType::EofWhileParsingList
+            | JsonErrorType::EofWhileParsingObject
+            | JsonErrorType::EofWhileParsingString
+            | JsonErrorType::EofWhileParsingValue => Fault::Truncated,
+            JsonErrorType::LoneLeadingSurrogateInHexEscape | JsonErrorType::InvalidUnicodeCodePoint => {
+                Fault::LoneSurrogate
+            }
+            JsonErrorType::UnexpectedEndOfHexEscape if self.after_half_pair(at) => Fault::LoneSurrogate,
+            JsonErrorType::ExpectedListCommaOrEnd | JsonErrorType::ExpectedObjectCommaOrEnd
+                if rest.first() == Some(&b'|') =>
+            {
+                Fault::Placeholder
+            }
+            JsonErrorType::ExpectedSomeIdent | JsonErrorType::ExpectedSomeValue | JsonErrorType::InvalidNumber
+                if [b"NaN".as_slice(), b"nan", b"Inf", b"inf", b"-Inf", b"-inf"]
+                    .iter()
+                    .any(|word| rest.starts_with(word)) =>
+            {
+                Fault::NotANumber
+            }
+            other => Fault::Syntax(other.to_string()),
+        };
+        ParseFault { fault, at }
+    }
+}
+
+/// A number with the digits as they were written.
+fn exact_number(digits: &[u8]) -> Option<Number> {
+    let text = std::str::from_utf8(digits).ok()?;
+    // Short integers are most of what agents write; the general path validates the grammar once more.
+    if digits.len() < 18 && digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits[0] != b'0') {
+        return text.parse::<u64>().ok().map(Number::from);
+    }
+    text.parse().ok()
+}
+
+/// The pointers of keys that stood twice in one object, with the extent of the later key.
+pub(crate) fn duplicate_keys(root: &Node) -> Vec<(String, (usize, usize))> {
+    let mut found = Vec::new();
+    let mut open: Vec<(&Node, String)> = vec![(root, String::new())];
+    while let Some((node, pointer)) = open.pop() {
+        match &node.children {
+            Children::None => {}
+            Children::Items(items) => {
+                open.extend(items.iter().enumerate().map(|(i, child)| (child, format!("{pointer}/{i}"))));
+            }
+            Children::Members(members) => {
+                let mut seen = std::collections::HashSet::new();
+                for (key, child) in members {
+                    let child_pointer = format!("{pointer}/{}", escape(key));
+                    if !seen.insert(key.as_str()) {
+                        found.push((child_pointer.clone(), child.key.unwrap_or((child.start, child.end))));
+                    }
+                    open.push((child, child_pointer));
+                }
+            }
+        }
+    }
+    found.sort_by_key(|(_, extent)| *extent);
+    found
+}
+
+/// A key as a token of a JSON pointer.
+pub(crate) fn escape(key: &str) -> String {
+    if key.contains(['~', '/']) { key.replace('~', "~0").replace('/', "~1") } else { key.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Parsed {
+        parse(text, 128, true).unwrap()
+    }
+
+    fn fault(text: &str) -> Fault {
+        parse(text, 128, false).unwrap_err().fault
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let text = "[12345678901234567890123, 0.1000000000000000055511151231257827, 1e400, -0, 1.0]";
+        assert_eq!(read(text).value.to_string(), text.replace(' ', "").replace("1e400", "1e+400"));
+    }
+
+    #[test]
+    fn extents_are_those_of_the_text() {
+        let text = r#" {"a" : [1, "x\"y"], "b":{} } "#;
+        let node = read(text).node.unwrap();
+        let at = |pointer: &str| {
+            let (node, all) = node.locate(pointer);
+            assert!(all);
+            &text[node.start..node.end]
+        };
+        assert_eq!(at(""), text.trim());
+        assert_eq!(at("/a"), r#"[1, "x\"y"]"#);
+        assert_eq!(at("/a/1"), r#""x\"y""#);
+        assert_eq!(at("/b"), "{}");
+        let (start, end) = node.locate("/a").0.key.unwrap();
+        assert_eq!(&text[start..end], "\"a\"");
+    }
+
+    #[test]
+    fn faults_have_kinds() {
+        assert_eq!(fault(r#"{"a": 1"#), Fault::Truncated);
+        assert_eq!(fault(r#"{"a": NaN}"#), Fault::NotANumber);
+        assert_eq!(fault(r#"{"a": -Infinity}"#), Fault::NotANumber);
+        assert_eq!(fault(r#"{"a": "\ud800"}"#), Fault::LoneSurrogate);
+        assert_eq!(fault(r#"{"a": true|false}"#), Fault::Placeholder);
+        assert_eq!(fault(r#"{"a": 1} x"#), Fault::Trailing);
+        assert!(matches!(fault(r#"{"a": 1,}"#), Fault::Syntax(_)));
+        assert!(matches!(fault(r#"{"a": 01}"#), Fault::Syntax(_)));
+    }
+
+    #[test]
+    fn depth_is_limited_without_recursion() {
+        let deep = "[".repeat(100_000);
+        assert_eq!(fault(&deep), Fault::TooDeep);
+        let just = format!("{}{}", "[".repeat(128), "]".repeat(128));
+        assert!(parse(&just, 128, false).is_ok());
+        assert!(parse(&just, 127, false).is_err());
+    }
+
+    #[test]
+    fn a_duplicate_key_is_noticed_and_the_last_wins() {
+        let parsed = read(r#"{"a": 1, "b": {"c": 1, "c": 2}, "a": 3}"#);
+        assert!(parsed.duplicates);
+        assert_eq!(parsed.value.to_string(), r#"{"a":3,"b":{"c":2}}"#);
+        let pointers: Vec<_> = duplicate_keys(&parsed.node.unwrap()).into_iter().map(|(p, _)| p).collect();
+        assert_eq!(pointers, ["/b/c", "/a"]);
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_filter("finite", |x| x.is_finite()).prop_map(Value::from),
+            ".*".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::btree_map(".*", inner, 0..5)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_serde_json_writes(value in json()) {
+            let text = serde_json::to_string_pretty(&value).unwrap();
+            prop_assert_eq!(read(&text).value, value);
+        }
+
+        #[test]
+        fn agrees_with_serde_json_on_any_text(text in r#"[\[\]{}",:0-9a-z\\ -]{0,24}"#) {
+            let ours = parse(&text, 128, false).ok().map(|parsed| parsed.value);
+            let theirs = serde_json::from_str::<Value>(&text).ok();
+            prop_assert_eq!(ours, theirs);
+        }
+    }
+}

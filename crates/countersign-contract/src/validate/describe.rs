@@ -1,0 +1,334 @@
+//! Saying what is wrong: the message, what was expected and received, and a hint that can be acted on.
+
+use super::bare_violation;
+use super::leaf::{Leaf, What};
+use super::places::Places;
+use crate::code::Code;
+use crate::expr::Type;
+use crate::json::{Fault, ParseFault, escape};
+use crate::policy::Policy;
+use crate::report::Violation;
+use crate::source::{Source, Span};
+use crate::suggest::nearest;
+use serde_json::Value;
+
+/// A value's places in its text.
+pub(crate) struct Located<'a, 't> {
+    pub(crate) source: &'a Source<'t>,
+    pub(crate) places: &'a Places<'t>,
+}
+
+impl Located<'_, '_> {
+    pub(crate) fn value(&self, pointer: &str) -> Option<Span> {
+        self.places.value(pointer).map(|(start, end)| self.source.span(start, end))
+    }
+
+    pub(crate) fn key(&self, pointer: &str) -> Option<Span> {
+        self.places.key(pointer).map(|(start, end)| self.source.span(start, end))
+    }
+}
+
+/// A value in a message: compact JSON, cut to a readable length.
+pub(crate) fn excerpt(value: &Value) -> String {
+    const LONGEST: usize = 80;
+    let text = match value {
+        Value::Array(items) if items.len() > 8 => return format!("a list of {} items", items.len()),
+        Value::Object(members) if members.len() > 8 => return format!("an object with {} fields", members.len()),
+        _ => value.to_string(),
+    };
+    if text.chars().count() <= LONGEST {
+        return text;
+    }
+    let mut cut: String = text.chars().take(LONGEST - 1).collect();
+    cut.push('…');
+    cut
+}
+
+/// The kind of a value, as a schema names it.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_i64() || number.is_u64() => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "list",
+        Value::Object(_) => "object",
+    }
+}
+
+fn plain_type(name: &str) -> &str {
+    if name == "array" { "list" } else { name }
+}
+
+/// `/a/0/b` as people say it.
+pub(crate) fn field_name(pointer: &str) -> String {
+    if pointer.is_empty() { "the result".to_owned() } else { format!("`{}`", pointer.trim_start_matches('/')) }
+}
+
+fn list(values: &[Value]) -> String {
+    values.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect::<Vec<_>>().join(", ")
+}
+
+/// A violation of the schema.
+pub(crate) fn describe(leaf: &Leaf, root: &Value, policy: &Policy, located: &Located<'_, '_>) -> Violation {
+    let at = root.pointer(&leaf.pointer).unwrap_or(&Value::Null);
+    let name = field_name(&leaf.pointer);
+    let mut violation = bare_violation(Code::Forbidden, &leaf.pointer, String::new());
+    violation.span = located.value(&leaf.pointer);
+    violation.received = excerpt(at);
+    match &leaf.what {
+        What::Missing(property) => {
+            violation.code = Code::Missing;
+            violation.pointer = format!("{}/{}", leaf.pointer, escape(property));
+            violation.message = format!("the required field `{property}` is missing");
+            violation.expected = format!("a field `{property}`");
+            let names: Vec<&str> = at.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
+            violation.received = if names.is_empty() {
+                "an empty object".into()
+            } else {
+                format!("an object with {}", names.iter().take(12).copied().collect::<Vec<_>>().join(", "))
+            };
+            violation.hint = match nearest(property, names.iter().copied()) {
+                Some(near) if near.eq_ignore_ascii_case(property) => format!("`{near}` differs from it only in case"),
+                Some(near) => format!("is `{near}` meant to be `{property}`?"),
+                None => format!("add `{property}`"),
+            };
+        }
+        What::Type(types) => {
+            violation.code = Code::WrongType;
+            let wanted = types.iter().map(|name| plain_type(name)).collect::<Vec<_>>().join(" or ");
+            violation.message = format!("{name} must be {}, not {}", article(&wanted), article(type_name(at)));
+            violation.expected.clone_from(&wanted);
+            violation.received = format!("{} {}", type_name(at), excerpt(at));
+            violation.hint = type_hint(at, &wanted);
+        }
+        What::Enum(values) => {
+            violation.code = Code::NotAllowed;
+            violation.message = format!("{name} is {}, which is not allowed", excerpt(at));
+            violation.expected = format!("one of {}", list(values));
+            if policy.placeholders && is_alternatives(at, values) {
+                return placeholder(&leaf.pointer, root, located);
+            }
+            violation.hint = at
+                .as_str()
+                .and_then(|text| nearest(text, values.iter().filter_map(Value::as_str)))
+                .map_or_else(|| format!("use one of {}", list(values)), |near| format!("did you mean \"{near}\"?"));
+        }
+        What::Range(bound) => {
+            violation.code = Code::OutOfRange;
+            violation.message = format!("{name} is {}, but must be {bound}", excerpt(at));
+            violation.expected.clone_from(bound);
+            violation.hint = format!("give a number that is {bound}");
+        }
+        What::Length(bound) => {
+            violation.code = Code::WrongLength;
+            let length = at.as_str().map_or(0, |text| text.chars().count());
+            violation.message = format!("{name} has {length} characters, but must have {bound}");
+            violation.expected.clone_from(bound);
+            violation.hint = format!("write {bound}");
+        }
+        What::Pattern(pattern) => {
+            violation.code = Code::WrongPattern;
+            violation.message = format!("{name} does not have the form it must have");
+            violation.expected = format!("text that matches {pattern}");
+            violation.hint = format!("write it so that it matches {pattern}");
+        }
+        What::Size(bound) => {
+            violation.code = Code::WrongSize;
+            violation.message = format!("{name} must have {bound}");
+            violation.expected.clone_from(bound);
+            violation.hint = format!("give it {bound}");
+        }
+        What::NotUnique => {
+            violation.code = Code::NotUnique;
+            violation.message = format!("the items of {name} must differ from one another");
+            violation.expected = "items that all differ".into();
+            violation.hint = "leave out the repeated ones".into();
+        }
+        What::Unexpected(field) => {
+            violation.code = Code::UnknownField;
+            violation.span = located.key(&leaf.pointer);
+            violation.message = format!("the field `{field}` is not part of the contract");
+            violation.expected = "no such field".into();
+            violation.hint = format!("leave out `{field}`");
+        }
+        What::Format(format) if format == "repo-path" => {
+            violation.code = Code::NotRelativePath;
+            violation.message = format!("{name} is not a path inside the repository");
+            violation.expected = "a relative path without `..`".into();
+            violation.hint = "write the path relative to the repository's root, as in src/main.rs".into();
+        }
+        What::Format(format) => {
+            violation.code = Code::WrongFormat;
+            violation.message = format!("{name} is not a valid {format}");
+            violation.expected = format_example(format);
+            violation.hint = format!("write {}", format_example(format));
+        }
+        What::NoAlternative => {
+            violation.code = Code::NoAlternative;
+            violation.message = format!("{name} matches none of the alternatives");
+            violation.expected = "one of the alternatives of the contract".into();
+            violation.hint = "compare it with the contract's examples".into();
+        }
+        What::Other(keyword) => {
+            violation.message = format!("{name} is not allowed by `{keyword}`");
+            violation.expected = format!("a value that satisfies `{keyword}`");
+            violation.hint = "compare it with the contract's schema".into();
+        }
+    }
+    violation
+}
+
+fn article(noun: &str) -> String {
+    match noun.chars().next() {
+        Some('a' | 'e' | 'i' | 'o' | 'u') => format!("an {noun}"),
+        _ if noun == "null" || noun.starts_with("null ") => noun.to_owned(),
+        _ => format!("a {noun}"),
+    }
+}
+
+fn type_hint(value: &Value, wanted: &str) -> String {
+    match value {
+        Value::String(text) if wanted.contains("boolean") && matches!(text.to_lowercase().as_str(), "true" | "false") => {
+            format!("write {} without quotes", text.to_lowercase())
+        }
+        Value::String(text) if wanted.contains("integer") || wanted.contains("number") => {
+            if text.trim().parse::<f64>().is_ok() { format!("write {} without quotes", text.trim()) } else { "write a number".into() }
+        }
+        _ if wanted == "list" => "put it in a list".into(),
+        Value::Null => format!("give {}, or leave the field out if it is optional", article(wanted)),
+        _ => format!("give {}", article(wanted)),
+    }
+}
+
+fn format_example(format: &str) -> String {
+    match format {
+        "date-time" => "a timestamp such as 2026-01-31T12:00:00Z".into(),
+        "date" => "a date such as 2026-01-31".into(),
+        "uuid" => "a UUID".into(),
+        "email" => "an e-mail address".into(),
+        "uri" => "a URI".into(),
+        other => format!("a {other}"),
+    }
+}
+
+/// Whether a text lists the alternatives it should choose from, as in `success|error`.
+fn is_alternatives(value: &Value, allowed: &[Value]) -> bool {
+    let Some(text) = value.as_str() else { return false };
+    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    ['|', '/'].iter().any(|separator| {
+        let parts: Vec<&str> = inner.split(*separator).map(str::trim).collect();
+        parts.len() > 1 && parts.iter().all(|part| allowed.iter().any(|value| value.as_str() == Some(part)))
+    })
+}
+
+/// A placeholder that was left in.
+pub(crate) fn placeholder(pointer: &str, root: &Value, located: &Located<'_, '_>) -> Violation {
+    let value = root.pointer(pointer).unwrap_or(&Value::Null);
+    Violation {
+        code: Code::Placeholder,
+        pointer: pointer.to_owned(),
+        span: located.value(pointer),
+        message: format!("{} still holds the placeholder {} of the template", field_name(pointer), excerpt(value)),
+        expected: "the real value".into(),
+        received: excerpt(value),
+        hint: "replace the placeholder with what it stands for".into(),
+    }
+}
+
+/// A field that the contract does not know.
+pub(crate) fn unknown_field(pointer: &str, root: &Type, closed: bool, located: &Located<'_, '_>) -> Violation {
+    let (parent, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+    let known = root.at(parent.split('/').skip(1)).and_then(|ty| ty.object().cloned());
+    let near = known.and_then(|object| nearest(name, object.fields.keys().map(String::as_str)).map(str::to_owned));
+    let mut violation = bare_violation(
+        if closed { Code::UnknownField } else { Code::UnknownFieldNote },
+        pointer,
+        if closed {
+            format!("the field `{name}` is not part of the contract")
+        } else {
+            format!("the field `{name}` is not part of the contract; it was kept")
+        },
+    );
+    violation.span = located.key(pointer);
+    violation.expected = "a field of the contract".into();
+    violation.received = format!("`{name}`");
+    violation.hint = near.map_or_else(|| format!("leave out `{name}`"), |near| format!("is `{near}` meant?"));
+    violation
+}
+
+/// A required field that was given its default. An optional one needs no word.
+pub(crate) fn default_used(pointer: &str, root: &Type, located: &Located<'_, '_>) -> Option<Violation> {
+    let (parent, name) = pointer.rsplit_once('/')?;
+    let object = root.at(parent.split('/').skip(1)).and_then(|ty| ty.object().cloned())?;
+    let field = object.fields.get(name).filter(|field| field.required)?;
+    let default = field.default.as_ref()?;
+    let mut violation = bare_violation(
+        Code::DefaultUsed,
+        pointer,
+        format!("the field `{name}` is missing; its default {} was used", excerpt(default)),
+    );
+    violation.span = located.value(parent);
+    violation.expected = format!("a field `{name}`");
+    violation.received = "nothing".into();
+    violation.hint = format!("add `{name}`; a strict reader refuses a result without it");
+    Some(violation)
+}
+
+/// A text that is not JSON.
+pub(crate) fn parse_violation(fault: &ParseFault, span: Span, near: &str, max_depth: usize) -> Violation {
+    let (code, message, expected, hint) = match &fault.fault {
+        Fault::Syntax(what) => (
+            Code::Syntax,
+            format!("the result is not JSON: {what}"),
+            "strict JSON".to_owned(),
+            "write strict JSON: double quotes, no trailing commas, no comments",
+        ),
+        Fault::Truncated => (
+            Code::Truncated,
+            "the result is cut off".to_owned(),
+            "a complete JSON value".to_owned(),
+            "write the result again, complete, or make it shorter",
+        ),
+        Fault::NotANumber => (
+            Code::NotANumber,
+            "NaN and infinities are not JSON".to_owned(),
+            "a finite number or null".to_owned(),
+            "use null, or leave the field out",
+        ),
+        Fault::LoneSurrogate => (
+            Code::LoneSurrogate,
+            "an escape holds half of a surrogate pair".to_owned(),
+            "a whole character".to_owned(),
+            "write the character itself instead of \\u escapes",
+        ),
+        Fault::Placeholder => (
+            Code::Placeholder,
+            "the alternatives of the template were left in".to_owned(),
+            "one of the alternatives".to_owned(),
+            "choose one of the alternatives",
+        ),
+        Fault::TooDeep => (
+            Code::TooDeep,
+            format!("the result is nested deeper than {max_depth} levels"),
+            format!("at most {max_depth} levels"),
+            "flatten the result",
+        ),
+        Fault::Trailing => (
+            Code::Trailing,
+            "something stands behind the result in its block".to_owned(),
+            "nothing but the result".to_owned(),
+            "put only one JSON value into the block",
+        ),
+    };
+    Violation {
+        code,
+        pointer: String::new(),
+        span: Some(span),
+        message,
+        expected,
+        received: if near.is_empty() { "the end of the text".to_owned() } else { near.to_owned() },
+        hint: hint.to_owned(),
+    }
+}

@@ -1,0 +1,185 @@
+//! Walks a value along its type: defaults for what is missing, fields nobody knows, placeholders left in.
+
+use crate::expr::{Field, Type};
+use crate::json::escape;
+use serde_json::Value;
+
+/// A place in a value, as a list that leads back to the root.
+#[derive(Clone, Copy)]
+struct Path<'p> {
+    parent: Option<&'p Path<'p>>,
+    token: Token<'p>,
+}
+
+#[derive(Clone, Copy)]
+enum Token<'p> {
+    Root,
+    Key(&'p str),
+    Index(usize),
+}
+
+const ROOT: Path<'static> = Path { parent: None, token: Token::Root };
+
+impl<'p> Path<'p> {
+    fn key(&'p self, key: &'p str) -> Self {
+        Self { parent: Some(self), token: Token::Key(key) }
+    }
+
+    fn index(&'p self, index: usize) -> Self {
+        Self { parent: Some(self), token: Token::Index(index) }
+    }
+
+    fn pointer(&self) -> String {
+        let mut text = self.parent.map(Path::pointer).unwrap_or_default();
+        match self.token {
+            Token::Root => {}
+            Token::Key(key) => {
+                text.push('/');
+                text.push_str(&escape(key));
+            }
+            Token::Index(index) => {
+                text.push('/');
+                text.push_str(&index.to_string());
+            }
+        }
+        text
+    }
+}
+
+/// Gives missing fields their defaults; their pointers are added to `filled`.
+pub(crate) fn fill_defaults(value: &mut Value, ty: &Type, filled: &mut Vec<String>) {
+    fill(value, ty, &ROOT, filled);
+}
+
+fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, filled: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            let Some(object) = ty.object() else { return };
+            for (name, member) in members.iter_mut() {
+                if let Some(field) = object.fields.get(name) {
+                    fill(member, &field.ty, &path.key(name), filled);
+                }
+            }
+            for (name, field) in &object.fields {
+                if let Some(default) = &field.default
+                    && !members.contains_key(name)
+                {
+                    members.insert(name.clone(), default.clone());
+                    filled.push(path.key(name).pointer());
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(item_type) = ty.items().filter(|ty| ty.object().is_some() || ty.items().is_some()) else { return };
+            for (index, item) in items.iter_mut().enumerate() {
+                fill(item, item_type, &path.index(index), filled);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What a walk notices.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    pub(crate) unknown: Vec<String>,
+    pub(crate) placeholders: Vec<String>,
+}
+
+/// Looks for fields nobody knows and, if wanted, placeholders left in.
+pub(crate) fn notes(value: &Value, ty: &Type, placeholders: bool) -> Notes {
+    let mut notes = Notes::default();
+    note(value, ty, None, &ROOT, placeholders, &mut notes);
+    notes
+}
+
+fn note(value: &Value, ty: &Type, field: Option<&Field>, path: &Path<'_>, placeholders: bool, notes: &mut Notes) {
+    match value {
+        Value::Object(members) => {
+            let object = ty.object();
+            for (name, member) in members {
+                let path = path.key(name);
+                let known = object.and_then(|object| object.fields.get(name));
+                if placeholders && is_ellipsis(name) {
+                    notes.placeholders.push(path.pointer());
+                    continue;
+                }
+                match known {
+                    Some(field) => note(member, &field.ty, Some(field), &path, placeholders, notes),
+                    None => {
+                        if object.is_some_and(|object| !object.open) && ty.alternatives().iter().all(|ty| !matches!(ty, Type::Map(_) | Type::Any)) {
+                            notes.unknown.push(path.pointer());
+                        }
+                        if placeholders {
+                            note(member, &Type::Any, None, &path, placeholders, notes);
+                        }
+                    }
+                }
+            }
+        }
+        Value::Array(items) => {
+            let item_type = ty.items().unwrap_or(&Type::Any);
+            for (index, item) in items.iter().enumerate() {
+                note(item, item_type, field, &path.index(index), placeholders, notes);
+            }
+        }
+        Value::String(text) if placeholders => {
+            if is_placeholder(text) || field.and_then(|field| field.placeholder.as_deref()).is_some_and(|template| is_template(text, template)) {
+                notes.placeholders.push(path.pointer());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_ellipsis(text: &str) -> bool {
+    matches!(text, "..." | "…")
+}
+
+/// `<path>`, `...`: a text that stands for another.
+fn is_placeholder(text: &str) -> bool {
+    const LONGEST: usize = 64;
+    match text.as_bytes().first() {
+        Some(b'<') => {
+            text.len() <= LONGEST && text.len() > 2 && text.ends_with('>') && !text[1..text.len() - 1].contains(['<', '>', '/', '='])
+        }
+        Some(b'.' | 0xe2) => is_ellipsis(text),
+        _ => false,
+    }
+}
+
+/// Whether a text is what a contract's template shows, with or without its brackets.
+fn is_template(text: &str, template: &str) -> bool {
+    let bare = |text: &str| text.trim().trim_matches(['[', ']']).to_lowercase();
+    bare(text) == bare(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn placeholders_are_told_from_text() {
+        for text in ["<path>", "<what is wrong>", "...", "…", "<ISO8601>"] {
+            assert!(is_placeholder(text), "{text}");
+        }
+        for text in ["Vec<T>", "<b>bold</b>", "", "a < b", "<>", "wait...", "</div>"] {
+            assert!(!is_placeholder(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn defaults_and_unknown_fields_have_pointers() {
+        let schema = json!({"type": "object", "required": ["list"], "properties": {
+            "list": {"type": "array", "items": {"type": "object", "properties": {
+                "a": {"type": "integer", "default": 1}}}},
+            "b": {"type": "array", "default": []}}});
+        let ty = Type::of_schema(&schema);
+        let mut value = json!({"list": [{}, {"a": 2, "x/y": 3}]});
+        let mut filled = Vec::new();
+        fill_defaults(&mut value, &ty, &mut filled);
+        assert_eq!(filled, ["/list/0/a", "/b"]);
+        assert_eq!(notes(&value, &ty, true).unknown, ["/list/1/x~1y"]);
+    }
+}
