@@ -88,7 +88,8 @@ codes! {
     FramingChanged = "C0503", "the framing changed";
     RuleChanged = "C0504", "a rule was added, changed or removed";
     Unproven = "C0505", "compatibility could not be proven";
-    NotNewer = "C0506", "the version did not grow";
+    NotNewer = "C0506", "the new version is older than the old one";
+    ReadsLess = "C0507", "the new version forgives less than the old one";
     UnknownFieldNote = "W0101", "a field is not part of the contract and was kept";
     DefaultUsed = "W0102", "a missing field was given its default";
     DuplicateKeyNote = "W0103", "a key stood twice; the last one counts";

@@ -4,13 +4,14 @@ use crate::code::Code;
 use crate::contract::Contract;
 use crate::definition::{Definition, Rule};
 use crate::display::Display;
-use crate::expr::{self, Expr, Scope, Type};
+use crate::claim::ClaimKind;
+use crate::expr::{self, Expr, ExprProblem, Scope, Type};
 use crate::policy::{Coerce, DEEPEST};
 use crate::problem::{LoadError, Problem};
 use crate::registry::check_id;
 use crate::report::Status;
 use crate::suggest::did_you_mean;
-use crate::validate::CompiledRule;
+use crate::validate::{CompiledRule, article};
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
@@ -70,12 +71,12 @@ fn check_head(definition: &Definition, problems: &mut Vec<Problem>) {
         problems.push(Problem::new(Code::BadId, "contract", message, "write namespace/name in lower case"));
     }
     for (index, alias) in definition.aliases.iter().enumerate() {
-        if alias.is_empty() || alias.contains(['@', ' ']) {
+        if alias.is_empty() || alias.contains(['@', ' ']) || *alias == definition.contract {
             problems.push(Problem::new(
                 Code::BadId,
                 &format!("aliases[{index}]"),
                 format!("'{alias}' cannot be an alias"),
-                "an alias has no blanks and no version",
+                "an alias has no blanks and no version, and is not the id itself",
             ));
         }
     }
@@ -126,6 +127,12 @@ fn is_repo_path(text: &str) -> bool {
         && !text.split(['/', '\\']).any(|part| part == "..")
 }
 
+/// `2/3`: a number from 1 to the second one.
+fn is_n_of_m(text: &str) -> bool {
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
+    text.split_once('/').and_then(|(n, m)| Some((number(n)?, number(m)?))).is_some_and(|(n, m)| 1 <= n && n <= m)
+}
+
 /// Compiles a schema. Nothing is fetched, patterns run in linear time, and a schema that only refers to itself is
 /// refused.
 pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
@@ -149,6 +156,7 @@ pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
         .with_draft(Draft::Draft202012)
         .should_validate_formats(true)
         .with_format("repo-path", is_repo_path)
+        .with_format("n-of-m", is_n_of_m)
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES))
         .offline()
         .build(schema)
@@ -301,7 +309,27 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
             )),
         }
     }
+    if rule.unique.is_some()
+        && (rule.each.is_some() || rule.when.is_some() || rule.check.is_some() || !rule.require.is_empty() || !rule.forbid.is_empty())
+    {
+        problems.push(Problem::new(
+            Code::BadRule,
+            place,
+            format!("the rule '{}' demands unique values and something else", rule.id),
+            "make it two rules",
+        ));
+    }
     let subject = item.as_ref().unwrap_or(root);
+    if let Some(at) = &rule.at
+        && subject.at(at.split('/').skip(1)).is_none()
+    {
+        problems.push(Problem::new(
+            Code::BadRule,
+            &format!("{place}.at"),
+            format!("'{at}' leads nowhere in the schema"),
+            "write the pointer of a field, as in /fix_info",
+        ));
+    }
     for (key, fields) in [("require", &rule.require), ("forbid", &rule.forbid)] {
         for field in fields {
             if let Some(object) = subject.object()
@@ -332,7 +360,7 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
                     problems.push(Problem::new(
                         Code::BadRule,
                         &format!("{place}.{key}"),
-                        format!("`{source}` gives a {}, not a boolean", checked.ty),
+                        format!("`{source}` gives {}, not a boolean", article(&checked.ty.to_string())),
                         "compare it with something",
                     ));
                 }
@@ -350,11 +378,10 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
             }
             Err(found) => {
                 for problem in found {
-                    let caret = format!("{}{}", " ".repeat(problem.start), "^".repeat(problem.end - problem.start));
                     problems.push(Problem::new(
                         Code::BadRule,
                         &format!("{place}.{key}"),
-                        format!("{}\n      {source}\n      {caret}", problem.message),
+                        format!("{}\n{}", problem.message, carets(source, &problem)),
                         problem.hint,
                     ));
                 }
@@ -374,11 +401,30 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
     })
 }
 
+/// The line of an expression with carets under what is wrong.
+fn carets(source: &str, problem: &ExprProblem) -> String {
+    let before: String = source.chars().take(problem.start).collect();
+    let line_start = before.rfind('\n').map_or(0, |newline| before[..=newline].chars().count());
+    let line: String = source.chars().skip(line_start).take_while(|c| *c != '\n').collect();
+    let width = line.chars().count();
+    let from = (problem.start - line_start).min(width);
+    let length = (problem.end - problem.start).clamp(1, (width - from).max(1));
+    format!("      {line}\n      {}{}", " ".repeat(from), "^".repeat(length))
+}
+
 /// Paths of claims and policies must lead somewhere.
 fn check_paths(definition: &Definition, root: &Type, problems: &mut Vec<Problem>) {
     let leads = |path: &str| path.is_empty() || root.at(path.trim_start_matches('/').split(['/', '.'])).is_some();
     for (field, claim) in &definition.claims {
         let names = root.object().map(|object| object.fields.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+        if claim.kind == ClaimKind::Command && claim.run.is_none() == claim.check.is_none() {
+            problems.push(Problem::new(
+                Code::BadClaim,
+                &format!("claims.{field}"),
+                "a command claim names a command or a check, and not both",
+                "add run: with a command line, or check: with the name of a check",
+            ));
+        }
         for (place, path) in [("", Some(field)), (".of", claim.of.as_ref())] {
             if let Some(path) = path.filter(|path| !leads(path)) {
                 problems.push(Problem::new(
@@ -388,6 +434,17 @@ fn check_paths(definition: &Definition, root: &Type, problems: &mut Vec<Problem>
                     did_you_mean(path, names.iter().map(String::as_str)).unwrap_or_else(|| "name a field of the schema".into()),
                 ));
             }
+        }
+    }
+    for (index, rename) in definition.policy.rename.iter().enumerate() {
+        let field = format!("{}/{}", rename.at, rename.to);
+        if !leads(&field) {
+            problems.push(Problem::new(
+                Code::BadPolicy,
+                &format!("policy.rename[{index}]"),
+                format!("'{field}' leads nowhere in the schema"),
+                "at: is a pointer pattern, to: a field of the objects there",
+            ));
         }
     }
     let mut patterns: Vec<(&str, &String)> = definition.policy.salvage.iter().map(|path| ("policy.salvage", path)).collect();
@@ -406,8 +463,45 @@ fn check_paths(definition: &Definition, root: &Type, problems: &mut Vec<Problem>
     }
 }
 
-fn check_examples(contract: &Contract) -> Vec<Problem> {
+/// A default must be a value of its field: nobody wrote it, so nobody could be told to correct it.
+fn check_defaults(contract: &Contract) -> Vec<Problem> {
+    let root = &contract.schema;
     let mut problems = Vec::new();
+    let mut open = vec![("schema".to_owned(), root)];
+    while let Some((place, node)) = open.pop() {
+        let Value::Object(map) = node else {
+            if let Value::Array(items) = node {
+                open.extend(items.iter().enumerate().map(|(index, item)| (format!("{place}[{index}]"), item)));
+            }
+            continue;
+        };
+        for (key, member) in map {
+            if !matches!(key.as_str(), "default" | "enum" | "const" | "examples") {
+                open.push((format!("{place}.{key}"), member));
+            }
+        }
+        let Some(default) = map.get("default").filter(|default| !default.is_null()) else { continue };
+        let alone = serde_json::json!({"$defs": root.get("$defs").cloned().unwrap_or(Value::Bool(true)), "allOf": [node]});
+        let alone = if root.get("$defs").is_some() { alone } else { node.clone() };
+        if build_validator(&alone).is_ok_and(|validator| !validator.is_valid(default)) {
+            problems.push(Problem::new(
+                Code::BadSchema,
+                &format!("{place}.default"),
+                format!("the default {default} is not a value of its field"),
+                "give a default that the field allows",
+            ));
+        }
+    }
+    problems
+}
+
+fn check_examples(contract: &Contract) -> Vec<Problem> {
+    let mut problems = check_defaults(contract);
+    if let (Some(display), true) = (&contract.display, contract.definition.examples.is_empty())
+        && let Err(error) = display.try_render(&Value::Null)
+    {
+        problems.push(Problem::new(Code::BadDisplay, "display", error, "see the minijinja syntax"));
+    }
     for (index, example) in contract.definition.examples.iter().enumerate() {
         let report = contract.judge_value(example);
         for violation in report.violations {
@@ -427,7 +521,7 @@ fn check_examples(contract: &Contract) -> Vec<Problem> {
     for (index, counter) in contract.definition.counter_examples.iter().enumerate() {
         let report = contract.judge_value(&counter.value);
         let place = format!("counter_examples[{index}]");
-        let by_rule = |id: &str| contract.definition.rules.iter().any(|rule| rule.id == id);
+        let by_rule = |id: &str| report.violations.iter().any(|violation| violation.rule.as_deref() == Some(id));
         let codes: Vec<&str> = report.codes().iter().map(|code| code.as_str()).collect();
         if report.status == Status::Accepted {
             problems.push(Problem::new(Code::BadExample, &place, "a counter-example is accepted", "it must be refused"));

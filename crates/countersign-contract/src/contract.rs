@@ -138,6 +138,14 @@ impl Contract {
         report
     }
 
+    /// The same, and how many bytes were looked at to find the candidates: the measure of the scan's linearity.
+    pub fn check_measured(&self, text: &str) -> (Report, u64) {
+        let mut session = Session::new(self, &self.definition.policy);
+        let report = session.whole(text);
+        self.log(&report);
+        (report, session.examined())
+    }
+
     /// The same with nothing forgiven: no defaults, repairs, coercions or duplicate keys.
     pub fn check_strictly(&self, text: &str) -> Report {
         self.check_with(text, &self.definition.policy.strictly())
@@ -164,6 +172,15 @@ impl Contract {
 
     /// The same without a word in the log.
     pub(crate) fn judge_value(&self, value: &Value) -> Report {
+        self.judge_by(value, &self.definition.policy)
+    }
+
+    /// The same with nothing forgiven.
+    pub(crate) fn judge_strictly(&self, value: &Value) -> Report {
+        self.judge_by(value, &self.definition.policy.strictly())
+    }
+
+    fn judge_by(&self, value: &Value, policy: &Policy) -> Report {
         let reading = Reading {
             value: value.clone(),
             places: Places::none(),
@@ -171,7 +188,7 @@ impl Contract {
             warnings: Vec::new(),
             coercions: Vec::new(),
         };
-        let judgement = judge(self, &self.definition.policy, reading, &Source::whole(""), Detail::Full);
+        let judgement = judge(self, policy, reading, &Source::whole(""), Detail::Full);
         self.report(judgement, self.provenance())
     }
 

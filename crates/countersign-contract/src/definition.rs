@@ -1,7 +1,7 @@
 //! A contract as it is written down: in a file, or built from a Rust type.
 
 use crate::claim::Claim;
-use crate::policy::{Coerce, Framing, Policy, RepairPolicy, Unwrap};
+use crate::policy::{Coerce, Framing, Policy, Rename, RepairPolicy, Unwrap};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -256,6 +256,13 @@ impl Definition {
     #[must_use]
     pub fn coerces(mut self, patterns: &[&str]) -> Self {
         self.policy.coerce = Coerce::Fields(patterns.iter().map(|pattern| (*pattern).to_owned()).collect());
+        self
+    }
+
+    /// Accepts a field under another name, in the objects that a pointer pattern selects.
+    #[must_use]
+    pub fn renames(mut self, at: &str, from: &str, to: &str) -> Self {
+        self.policy.rename.push(Rename { at: at.to_owned(), from: from.to_owned(), to: to.to_owned() });
         self
     }
 

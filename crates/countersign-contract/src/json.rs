@@ -289,12 +289,31 @@ impl Reader<'_> {
         .map_err(|error| self.fault(&error))
     }
 
-    /// Whether the first half of a surrogate pair stands right before `at`.
-    fn after_half_pair(&self, at: usize) -> bool {
-        let before = &self.text.as_bytes()[at.saturating_sub(12)..at];
-        memchr::memmem::rfind(before, b"\\u")
-            .and_then(|escape| before.get(escape + 2..escape + 4))
-            .is_some_and(|hex| matches!(hex, [b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B']))
+    /// The escape with half of a surrogate pair that stands right before `at`.
+    fn half_pair(&self, at: usize) -> Option<usize> {
+        let from = at.saturating_sub(12);
+        let near = &self.text.as_bytes()[from..(at + 1).min(self.text.len())];
+        let mut end = near.len();
+        while let Some(escape) = memchr::memmem::rfind(&near[..end], b"\\u") {
+            let half = near.get(escape + 2..escape + 4).is_some_and(|hex| {
+                matches!(hex, [b'd' | b'D', second] if !matches!(second, b'0'..=b'7'))
+            });
+            if half {
+                return Some(from + escape);
+            }
+            end = escape;
+        }
+        None
+    }
+
+    /// Where a `NaN` or an infinity begins, at `at` or right before it.
+    fn not_a_number(&self, at: usize) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        (at.saturating_sub(1)..=at).find(|from| {
+            [b"nan".as_slice(), b"inf", b"-inf", b"-nan"]
+                .iter()
+                .any(|word| bytes.get(*from..*from + word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)))
+        })
     }
 
     fn trailing(&self) -> ParseFault {
@@ -315,20 +334,20 @@ impl Reader<'_> {
             | JsonErrorType::EofWhileParsingString
             | JsonErrorType::EofWhileParsingValue => Fault::Truncated,
             JsonErrorType::LoneLeadingSurrogateInHexEscape | JsonErrorType::InvalidUnicodeCodePoint => {
-                Fault::LoneSurrogate
+                return ParseFault { fault: Fault::LoneSurrogate, at: self.half_pair(at).unwrap_or(at) };
             }
-            JsonErrorType::UnexpectedEndOfHexEscape if self.after_half_pair(at) => Fault::LoneSurrogate,
+            JsonErrorType::UnexpectedEndOfHexEscape if self.half_pair(at).is_some() => {
+                return ParseFault { fault: Fault::LoneSurrogate, at: self.half_pair(at).unwrap_or(at) };
+            }
             JsonErrorType::ExpectedListCommaOrEnd | JsonErrorType::ExpectedObjectCommaOrEnd
                 if rest.first() == Some(&b'|') =>
             {
                 Fault::Placeholder
             }
             JsonErrorType::ExpectedSomeIdent | JsonErrorType::ExpectedSomeValue | JsonErrorType::InvalidNumber
-                if [b"NaN".as_slice(), b"nan", b"Inf", b"inf", b"-Inf", b"-inf"]
-                    .iter()
-                    .any(|word| rest.starts_with(word)) =>
+                if self.not_a_number(at).is_some() =>
             {
-                Fault::NotANumber
+                return ParseFault { fault: Fault::NotANumber, at: self.not_a_number(at).unwrap_or(at) };
             }
             other => Fault::Syntax(other.to_string()),
         };

@@ -2,9 +2,11 @@
 
 mod claim;
 mod code;
+pub mod compat;
 mod compile;
 mod contract;
 mod definition;
+pub mod diagnostic;
 mod display;
 mod edit;
 mod expr;
@@ -17,6 +19,7 @@ mod policy;
 mod problem;
 mod read;
 mod registry;
+pub mod render;
 mod report;
 mod session;
 mod source;
@@ -31,7 +34,7 @@ pub use contract::{Contract, Rejection};
 pub use definition::{CounterExample, Definition, Rule};
 pub use edit::{Edit, RepairKind, apply as apply_edits};
 pub use expr::{Checked, ExprProblem, Field, ObjectType, Scope, Type, check as check_expression};
-pub use policy::{Coerce, DEEPEST, Framing, Policy, RepairPolicy, Unwrap};
+pub use policy::{Coerce, DEEPEST, Framing, Policy, Rename, RepairPolicy, Unwrap};
 pub use problem::{LoadError, Problem};
 pub use registry::{Entry, NotFound, Registry, ResolveError};
 pub use report::{Coercion, Provenance, RejectedItem, Repair, Report, Stage, Status, Violation};

@@ -108,6 +108,19 @@ impl Unwrap {
     }
 }
 
+/// A field that some writers call by another name. Each renaming is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rename {
+    /// The objects concerned, as a pointer pattern such as `/findings/*`; empty for the result itself.
+    #[serde(default)]
+    pub at: String,
+    /// The other name.
+    pub from: String,
+    /// The name in the contract.
+    pub to: String,
+}
+
 /// How strictly a text is read. The default is strict in syntax and types and lenient in what may be missing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -118,6 +131,8 @@ pub struct Policy {
     pub coerce: Coerce,
     /// Take off envelopes?
     pub unwrap: Unwrap,
+    /// Fields that go by other names too.
+    pub rename: Vec<Rename>,
     /// Lists (JSON pointers) whose good items survive a rejection as `partial`; the empty pointer stands for the
     /// fields of the result itself.
     pub salvage: Vec<String>,
@@ -142,6 +157,7 @@ impl Default for Policy {
             repair: RepairPolicy::None,
             coerce: Coerce::None,
             unwrap: Unwrap::default(),
+            rename: Vec::new(),
             salvage: Vec::new(),
             closed: false,
             placeholders: true,
@@ -159,6 +175,7 @@ impl Policy {
         Self {
             repair: RepairPolicy::None,
             coerce: Coerce::None,
+            rename: Vec::new(),
             strict: true,
             ..self.clone()
         }

@@ -6,7 +6,7 @@ use crate::edit::{self, Edit, OffsetMap, RepairKind};
 use crate::expr::{Field, Type};
 use crate::extract::block::{self, Line};
 use crate::extract::prose;
-use crate::json::{self, Children, Node, ParseFault};
+use crate::json::{self, Children, Fault, Node, ParseFault};
 use crate::policy::Policy;
 use crate::report::{Coercion, Violation};
 use crate::source::Source;
@@ -109,8 +109,11 @@ fn note_duplicates(reading: &mut Reading<'_>, source: &Source<'_>, policy: &Poli
 pub(crate) fn unreadable(source: &Source<'_>, fault: &ParseFault, end: usize, policy: &Policy) -> Violation {
     let at = fault.at.min(end);
     let near: String = source.slice(at, end.min(at + 120)).chars().take(24).take_while(|c| *c != '\n').collect();
-    let length = near.chars().next().map_or(0, char::len_utf8);
-    parse_violation(fault, source.span(at, at + length), near.trim_end(), policy.max_depth)
+    let length = source.slice(at, end).chars().next().map_or(0, char::len_utf8);
+    let near = if near.is_empty() && length > 0 { "a line break" } else { near.trim_end() };
+    let template = fault.fault == Fault::Placeholder && !policy.placeholders;
+    let syntax = ParseFault { fault: Fault::Syntax("expected a comma or the end".into()), at };
+    parse_violation(if template { &syntax } else { fault }, source.span(at, at + length), near, policy.max_depth)
 }
 
 /// A block longer than this misses its point.
@@ -155,7 +158,7 @@ pub(crate) fn block<'t>(contract: &Contract, source: &Source<'t>, start: usize, 
                 }
                 if map.insert(key.to_owned(), value).is_some() {
                     let code = if policy.strict { Code::DuplicateKey } else { Code::DuplicateKeyNote };
-                    let mut note = bare_violation(code, &pointer, format!("the key `{key}` stands twice; the last one counts"));
+                    let mut note = bare_violation(code, &pointer, format!("the key `{key}` stands twice in the block{}", if policy.strict { "" } else { "; the last one counts" }));
                     note.span = Some(source.span(key_at, key_at + key.len()));
                     note.expected = "each key once".into();
                     note.received = format!("`{key}` again");
@@ -195,6 +198,7 @@ fn placeholder(pointer: &str, text: &str, source: &Source<'_>, (start, end): (us
         expected: "the real value".into(),
         received: excerpt(&Value::from(text)),
         hint: "replace the placeholder with what it stands for".into(),
+        rule: None,
     }
 }
 

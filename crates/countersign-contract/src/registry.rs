@@ -29,7 +29,7 @@ impl Entry {
 
 /// No contract, or no version of it, has this id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}{}", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default())]
+#[error("{message}{} ({})", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default(), Code::UnknownContract)]
 pub struct NotFound {
     /// What is wrong.
     pub message: String,

@@ -62,6 +62,9 @@ pub struct Violation {
     pub received: String,
     /// What to do about it.
     pub hint: String,
+    /// The rule of the contract that does not hold, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 /// An item of a list that was left out of `partial`.

@@ -8,7 +8,7 @@ use crate::extract::block::BlockScan;
 use crate::extract::fence::FenceScan;
 use crate::extract::mend_scan::{MendEvent, MendScan};
 use crate::extract::scan::{Event, Shape, StrictScan, Think};
-use crate::extract::tier::{Found, How, Picked, Tier};
+use crate::extract::tier::{Found, How, LOOK_AHEAD, Picked, Tier};
 use crate::policy::{Framing, Policy};
 use crate::report::{Report, Stage, Status, Violation, repairs};
 use crate::source::{Origin, Source, Span};
@@ -46,8 +46,9 @@ pub(crate) struct Session<'c> {
     seen: usize,
     /// The beginning of a text that may be one scalar.
     scalar: Option<String>,
-    /// JSON outside any fence, for a framing that wants one.
-    unfenced: Option<Span>,
+    /// JSON where it does not count, for a framing that looks elsewhere.
+    elsewhere: Option<Span>,
+    thinking_from: Option<usize>,
     unclosed: Option<Span>,
     behind: Option<Span>,
     examined_elsewhere: u64,
@@ -68,7 +69,8 @@ impl<'c> Session<'c> {
             last_ink: 0,
             seen: 0,
             scalar: None,
-            unfenced: None,
+            elsewhere: None,
+            thinking_from: None,
             unclosed: None,
             behind: None,
             examined_elsewhere: 0,
@@ -124,6 +126,9 @@ impl<'c> Session<'c> {
         if let Some(mend) = &self.mend {
             keep = keep.min(mend.keep_from());
         }
+        for tier in &self.tiers {
+            keep = keep.min(tier.waiting.as_ref().map_or(usize::MAX, |(found, ..)| found.start));
+        }
         match self.framing {
             Framing::FencedJson => {
                 keep = keep.min(self.fence.keep_from());
@@ -142,6 +147,25 @@ impl<'c> Session<'c> {
     pub(crate) fn feed(&mut self, text: &str, origin: Origin, eof: bool) {
         let source = Source::window(text, origin);
         self.ink(&source);
+        if self.framing == Framing::JsonOnly {
+            self.strict.meant = self.first_ink.map(|ink| ink.offset);
+        }
+        self.find(&source, eof);
+        self.explain_waiting(&source, eof);
+    }
+
+    /// Explains what broke, once the text behind it is there.
+    fn explain_waiting(&mut self, source: &Source<'_>, eof: bool) {
+        for tier in 0..self.tiers.len() {
+            let ready = |found: &Found| eof || found.end.saturating_add(LOOK_AHEAD) <= source.end();
+            if let Some((found, index, rank)) = self.tiers[tier].waiting.take_if(|(found, ..)| ready(found)) {
+                let judgement = found.judge(self.contract, &self.policy, source, Detail::Full);
+                self.tiers[tier].explained = Some(Picked { index, found, rank, judgement, repairs: Vec::new() });
+            }
+        }
+    }
+
+    fn find(&mut self, source: &Source<'_>, eof: bool) {
         let (bytes, base) = (source.bytes(), source.base());
         match self.framing {
             Framing::AnyJson | Framing::JsonOnly => {
@@ -155,18 +179,18 @@ impl<'c> Session<'c> {
                                 Shape::Broken { at } => How::Broken { at },
                             };
                             let found = Found { start: candidate.start, end: candidate.end, how, nested: candidate.nested, span: None };
-                            self.offer(STRICT, found, &source);
+                            self.offer(STRICT, found, source);
                         }
                     }
                 }
                 if let Some(mut mend) = self.mend.take() {
                     mend.feed(bytes, base, eof);
-                    self.mended(&mut mend, &source);
+                    self.mended(&mut mend, source);
                     self.mend = Some(mend);
                 }
             }
-            Framing::FencedJson => self.feed_fences(&source, eof),
-            Framing::OutputBlock => self.feed_blocks(&source, eof),
+            Framing::FencedJson => self.feed_fences(source, eof),
+            Framing::OutputBlock => self.feed_blocks(source, eof),
         }
     }
 
@@ -186,7 +210,7 @@ impl<'c> Session<'c> {
         let (bytes, base) = (source.bytes(), source.base());
         self.fence.feed(bytes, base, eof);
         let blocks = self.fence.take_blocks();
-        let thoughts = self.think_events(source, eof, true);
+        let thoughts = self.think_events(source, eof);
         let mut thoughts = thoughts.into_iter().peekable();
         for block in blocks {
             while let Some((think, _)) = thoughts.next_if(|(_, at)| *at <= block.start) {
@@ -215,7 +239,7 @@ impl<'c> Session<'c> {
     fn feed_blocks(&mut self, source: &Source<'_>, eof: bool) {
         self.block.feed(source.bytes(), source.base(), eof);
         let blocks = self.block.take_blocks();
-        let thoughts = self.think_events(source, eof, false);
+        let thoughts = self.think_events(source, eof);
         let mut thoughts = thoughts.into_iter().peekable();
         for block in blocks {
             while let Some((think, _)) = thoughts.next_if(|(_, at)| *at <= block.start) {
@@ -233,17 +257,28 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Where thinking begins and ends; on the way, the last JSON that stands outside any fence.
-    fn think_events(&mut self, source: &Source<'_>, eof: bool, note_json: bool) -> Vec<(Think, usize)> {
+    /// Where thinking begins and ends; on the way, the last JSON that stands anywhere.
+    fn think_events(&mut self, source: &Source<'_>, eof: bool) -> Vec<(Think, usize)> {
         self.strict.feed(source.bytes(), source.base(), eof);
         let mut thoughts = Vec::new();
         for event in self.strict.take_events() {
             match event {
-                Event::Think(think, at) => thoughts.push((think, at)),
-                Event::Candidate(found) if note_json && !found.nested && matches!(found.shape, Shape::Closed { .. }) => {
+                Event::Think(think, at) => {
+                    thoughts.push((think, at));
+                    match think {
+                        Think::Open => self.thinking_from = Some(at),
+                        Think::Close | Think::Orphan => {
+                            let from = self.thinking_from.take().unwrap_or(0);
+                            if self.elsewhere.take_if(|span| span.start >= from).is_some() {
+                                self.tiers[STRICT].thoughts += 1;
+                            }
+                        }
+                    }
+                }
+                Event::Candidate(found) if !found.nested && matches!(found.shape, Shape::Closed { .. }) => {
                     let wanted = self.contract.ty().object().is_some();
                     if !wanted || source.slice(found.start, found.start + 1) == "{" {
-                        self.unfenced = Some(source.span(found.start, found.end));
+                        self.elsewhere = Some(source.span(found.start, found.end));
                     }
                 }
                 Event::Candidate(_) => {}
@@ -298,7 +333,13 @@ impl<'c> Session<'c> {
         if let Some(judgement) = probe.filter(|_| accepted) {
             let repairs = repairs(found.edits(), source);
             self.tiers[tier].best = Some(Picked { index, found: found.clone(), rank, judgement, repairs });
-        } else if self.tiers[tier].explained.as_ref().is_none_or(|other| other.rank <= rank) {
+        } else if self.tiers[tier].outranks(rank) {
+            self.tiers[tier].waiting = None;
+            if let How::Broken { .. } = found.how {
+                self.tiers[tier].waiting = Some((found.clone(), index, rank));
+                self.tiers[tier].candidates.push(found);
+                return false;
+            }
             let judgement = found.judge(self.contract, &self.policy, source, Detail::Full);
             let repairs = repairs(found.edits(), source);
             self.tiers[tier].explained = Some(Picked { index, found: found.clone(), rank, judgement, repairs });
@@ -326,6 +367,7 @@ impl<'c> Session<'c> {
     /// Says what came of the text; `text` is the window at its end.
     pub(crate) fn conclude(&mut self, text: &str, origin: Origin) -> Report {
         let source = Source::window(text, origin);
+        self.tiers.iter_mut().for_each(Tier::end);
         if let Some(report) = self.accept(&source) {
             return report;
         }
@@ -347,6 +389,7 @@ impl<'c> Session<'c> {
                 let mut mend = MendScan::new(0);
                 mend.feed(source.bytes(), source.base(), true);
                 self.mended(&mut mend, source);
+                self.tiers[MENDED].end();
                 self.examined_elsewhere += mend.examined();
             }
             if self.framing == Framing::FencedJson && matches!(tier, MENDED | UNTAGGED_MENDED) {
@@ -434,6 +477,7 @@ impl<'c> Session<'c> {
         let first = closed.first()?;
         let several = closed.len() > 1 && first.start == first_ink.offset && last.end == self.last_ink + 1;
         let before = first_ink.offset < last.start;
+        let around = before && last.end < self.last_ink + 1;
         let span = if several {
             last.span.unwrap_or_else(|| source.span(last.start, last.end))
         } else if before {
@@ -445,13 +489,18 @@ impl<'c> Session<'c> {
         let (code, message) = if several {
             (Code::SeveralResults, "several JSON values stand where one must stand alone".to_owned())
         } else {
-            (Code::TextAroundResult, format!("text stands {} the result, which must stand alone", if before { "before" } else { "behind" }))
+            (Code::TextAroundResult, format!("text stands {} the result, which must stand alone", if around { "around" } else if before { "before" } else { "behind" }))
         };
         let mut violation = bare_violation(code, "", message);
         violation.span = Some(span);
-        violation.expected = "one JSON object and nothing else".into();
-        violation.received = format!("{} bytes of other text", span.end - span.start);
-        violation.hint = "send only the JSON object: no fence, no sentence before or after it".into();
+        violation.expected = "one JSON value and nothing else".into();
+        if several {
+            violation.received = format!("{} values", closed.len());
+            violation.hint = "send only one of them".into();
+        } else {
+            violation.received = format!("{} bytes of other text", span.end - span.start);
+            violation.hint = "send only the JSON: no fence, no sentence before or after it".into();
+        }
         let judgement = Judgement::unreadable(Stage::Extraction, vec![violation]);
         let picked = Picked { index: 0, found: last, rank: 0, judgement, repairs: Vec::new() };
         let index = self.tiers[STRICT].candidates.iter().position(|found| found.start == picked.found.start).unwrap_or(0);
@@ -553,7 +602,7 @@ impl<'c> Session<'c> {
         violation.received = "text without a result".into();
         let mut status = Status::Absent;
         violation.expected = match self.framing {
-            Framing::JsonOnly => "one JSON object and nothing else",
+            Framing::JsonOnly => "one JSON value and nothing else",
             Framing::FencedJson => "JSON in a fenced code block labelled json",
             Framing::AnyJson => "a JSON value",
             Framing::OutputBlock => "a block between ---OUTPUT--- and ---END---",
@@ -576,7 +625,11 @@ impl<'c> Session<'c> {
             violation.received = "---OUTPUT--- without ---END---".into();
             violation.hint = "close the block with ---END--- on a line of its own".into();
             status = Status::Rejected;
-        } else if let Some(span) = self.unfenced {
+        } else if let (Some(span), Framing::OutputBlock) = (self.elsewhere, self.framing) {
+            violation.span = Some(span);
+            violation.received = "JSON, but no block".into();
+            violation.hint = "write key: value lines between ---OUTPUT--- and ---END---".into();
+        } else if let Some(span) = self.elsewhere {
             violation.code = Code::NotFenced;
             violation.message = "JSON stands in the text, but not in a fenced code block".into();
             violation.span = Some(span);

@@ -9,7 +9,7 @@ mod salvage;
 mod unwrap;
 mod walk;
 
-pub(crate) use describe::{Located, excerpt, parse_violation};
+pub(crate) use describe::{Located, article, excerpt, parse_violation};
 pub(crate) use places::Places;
 pub(crate) use rules::CompiledRule;
 
@@ -74,13 +74,14 @@ pub(crate) fn judge(
 ) -> Judgement {
     let Reading { mut value, mut places, violations: mut found, mut warnings, mut coercions } = reading;
     let unwrapped = unwrap::unwrap(contract, policy, &mut value, &mut places);
+    coerce::rename(&policy.rename, &mut value, &mut coercions);
     let mut defaults = Vec::new();
     if !policy.strict {
         walk::fill_defaults(&mut value, contract.ty(), &mut defaults);
     }
     let validator = contract.validator();
     let mut valid = validator.is_valid(&value);
-    if !valid {
+    if !valid && found.is_empty() {
         coerce::coerce(contract, policy, &mut value, &mut coercions);
         if !policy.strict && !coercions.is_empty() {
             walk::fill_defaults(&mut value, contract.ty(), &mut defaults);
@@ -107,6 +108,9 @@ pub(crate) fn judge(
         found.push(describe::placeholder(pointer, &value, &located));
     }
     for pointer in &notes.unknown {
+        if found.iter().any(|violation| violation.pointer == *pointer) {
+            continue;
+        }
         let note = describe::unknown_field(pointer, contract.ty(), policy.closed, &located);
         if policy.closed { found.push(note) } else { warnings.push(note) };
     }
@@ -149,5 +153,6 @@ pub(crate) fn bare_violation(code: Code, pointer: &str, message: String) -> Viol
         expected: String::new(),
         received: String::new(),
         hint: String::new(),
+        rule: None,
     }
 }

@@ -1,1 +1,59 @@
-//! packs
+//! The contracts of Countersign's five packs, as Rust types.
+//!
+//! A pack is a dialect: the same kind of agents, reporting in another form. Each type here is one contract; its fields
+//! are the schema, its [`AgentOutput`](contracts::AgentOutput) says what a schema cannot. The engine knows none of them
+//! by name: it reads them from the [`registry`].
+//!
+//! ```
+//! use countersign_packs::contracts::{QaOutput, validate_output};
+//!
+//! let text = r#"All good: {"dod_achieved": true, "checks": [{"criterion": "tests pass", "passed": true}]}"#;
+//! let qa: QaOutput = validate_output(text).unwrap();
+//! assert!(qa.dod_achieved);
+//! ```
+
+mod execution_loop;
+mod feature_pipeline;
+mod gated_team;
+mod review_fix;
+mod spec_pipeline;
+mod value;
+
+use countersign_contract::{Definition, Registry};
+
+/// Every type of every pack, and what it takes to use them.
+pub mod contracts {
+    pub use crate::execution_loop::*;
+    pub use crate::feature_pipeline::*;
+    pub use crate::gated_team::*;
+    pub use crate::review_fix::*;
+    pub use crate::spec_pipeline::*;
+    pub use crate::value::{LineRef, Nullable};
+    pub use countersign_contract::{
+        AgentOutput, Rejection, RepoPath, Timestamp, contract_of, parse, validate_output,
+    };
+}
+
+/// Every contract of every pack, in the order of the packs.
+pub fn definitions() -> Vec<Definition> {
+    [
+        execution_loop::definitions(),
+        review_fix::definitions(),
+        feature_pipeline::definitions(),
+        spec_pipeline::definitions(),
+        gated_team::definitions(),
+    ]
+    .concat()
+}
+
+/// A registry with every contract of every pack.
+pub fn registry() -> Registry {
+    let mut registry = Registry::new();
+    for definition in definitions() {
+        // A test proves that none of ours is refused; a program that embeds us need not stop if one were.
+        if let Err(error) = registry.add(definition) {
+            tracing::error!(target: "countersign::packs", %error, "a contract of the packs was left out");
+        }
+    }
+    registry
+}

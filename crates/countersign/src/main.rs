@@ -1,1 +1,42 @@
-fn main() {}
+//! The command line of Countersign.
+
+mod cli;
+mod command;
+mod exit;
+mod input;
+mod output;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use exit::Exit;
+
+fn main() -> std::process::ExitCode {
+    log_to_stderr();
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Command::Check(args) => command::check::run(&args),
+        Command::Contract(args) => command::contract::run(&args.command),
+        Command::Explain(args) => command::explain::run(&args),
+        Command::Demo => command::demo::run(),
+        Command::Completions { shell } => command::shell::completions(shell),
+        Command::Man => command::shell::man(),
+    };
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            output::error(&error);
+            Exit::Usage.into()
+        }
+    }
+}
+
+/// Structured events go to stderr, as JSON lines, when somebody asks for them with `COUNTERSIGN_LOG`.
+fn log_to_stderr() {
+    if let Ok(filter) = std::env::var("COUNTERSIGN_LOG") {
+        let _ = tracing_subscriber::fmt()
+            .json()
+            .with_writer(std::io::stderr)
+            .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
+            .try_init();
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::types::Type;
 use cel::objects::{Key, Map as CelMap};
-use cel::{Context, Env, Program, Value as CelValue};
+use cel::{Context, Env, ExecutionError, Program, Value as CelValue};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -39,8 +39,18 @@ impl Expr {
             Ok(CelValue::Bool(true)) => Evaluated::True,
             Ok(CelValue::Bool(false)) => Evaluated::False,
             Ok(other) => Evaluated::Failed(format!("gave {} where a boolean is needed", name_of(&other))),
-            Err(error) => Evaluated::Failed(error.to_string()),
+            Err(error) => Evaluated::Failed(in_words(&error)),
         }
+    }
+}
+
+fn in_words(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "it divides by zero".into(),
+        ExecutionError::IndexOutOfBounds(_) => "it reads past the end of a list".into(),
+        ExecutionError::NoSuchKey(key) => format!("`{key}` is missing"),
+        ExecutionError::Overflow(..) => "a number is too large to calculate with".into(),
+        other => other.to_string(),
     }
 }
 

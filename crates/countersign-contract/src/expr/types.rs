@@ -54,6 +54,30 @@ pub struct Field {
     pub description: Option<String>,
 }
 
+impl ObjectType {
+    /// What is known of an object that has one of two forms: the fields of both, and what both require.
+    fn merged(&self, other: &Self) -> Self {
+        if self == other {
+            return self.clone();
+        }
+        let mut fields = self.fields.clone();
+        for (name, field) in &mut fields {
+            match other.fields.get(name) {
+                Some(twin) => {
+                    field.ty = Type::union(vec![field.ty.clone(), twin.ty.clone()]);
+                    field.required &= twin.required;
+                    field.default = None;
+                }
+                None => (field.required, field.default) = (false, None),
+            }
+        }
+        for (name, field) in &other.fields {
+            fields.entry(name.clone()).or_insert_with(|| Field { required: false, default: None, ..field.clone() });
+        }
+        Self { fields, open: self.open || other.open }
+    }
+}
+
 impl Field {
     /// Whether it is there in every result that was accepted.
     pub fn is_present(&self) -> bool {
@@ -100,7 +124,21 @@ impl Type {
             if *ty == Type::Any {
                 return Type::Any;
             }
-            if !flat.contains(ty) {
+            if let (Type::String(Some(values)), Some(at)) = (ty, flat.iter().position(|ty| matches!(ty, Type::String(_)))) {
+                if let Type::String(Some(known)) = &flat[at] {
+                    let mut all = known.as_ref().clone();
+                    all.extend(values.iter().filter(|value| !known.contains(value)).cloned());
+                    flat[at] = Type::String(Some(Arc::new(all)));
+                }
+                continue;
+            }
+            let known = flat.iter_mut().find_map(|other| match (other, ty) {
+                (Type::Object(known), Type::Object(other)) => Some((known, other)),
+                _ => None,
+            });
+            if let Some((known, other)) = known {
+                *known = Arc::new(known.merged(other));
+            } else if !flat.contains(ty) {
                 flat.push(ty.clone());
             }
         }

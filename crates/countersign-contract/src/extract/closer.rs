@@ -153,7 +153,15 @@ impl Window<'_> {
 
     fn skip_blanks(&self, mut at: usize) -> Result<usize, More> {
         let limit = at + LOOK_AHEAD;
-        while at < limit && matches!(self.get(at)?, Some(b' ' | b'\t' | b'\r' | b'\n')) {
+        let mut line_head = false;
+        while at < limit {
+            match self.get(at)? {
+                Some(b'\n') => line_head = true,
+                Some(b' ' | b'\t' | b'\r') => {}
+                // A Markdown quote marker at the head of a line.
+                Some(b'>') if line_head => {}
+                _ => break,
+            }
             at += 1;
         }
         Ok(at)
@@ -177,7 +185,8 @@ impl Window<'_> {
             }
             b'`' | b'~' => Ok(next > at),
             b'/' => Ok(matches!(self.get(next + 1)?, Some(b'/' | b'*'))),
-            b'#' | 0x1b => Ok(next > at),
+            b'#' => Ok(next > at),
+            0x1b => Ok(self.get(next + 1)? == Some(b'[')),
             _ if role == Role::Member => Ok(next > at && self.key_ahead(next)?),
             b'"' | b'\'' | b'{' | b'[' => Ok(next > at),
             _ => Ok(false),

@@ -146,11 +146,9 @@ impl<'w> Mender<'w> {
                     state = State::After;
                 }
                 (State::Key, b',') => {
-                    let Some(frame) = self.stack.last_mut() else { return Err(Stop::Fail(at)) };
-                    if frame.comma.is_none() {
+                    if self.stack.last().is_none_or(|frame| frame.comma.is_none()) {
                         return Err(Stop::Fail(at));
                     }
-                    frame.comma = Some(at);
                     self.edit(RepairKind::ExtraComma, at, at + 1, "");
                     at += 1;
                 }
@@ -189,6 +187,9 @@ impl<'w> Mender<'w> {
 
     fn open(&mut self, at: usize) -> State {
         let object = self.window.bytes[at] == b'{';
+        if let Some(parent) = self.stack.last_mut() {
+            parent.comma = None;
+        }
         self.stack.push(Frame { object, start: at, comma: None, empty: true, mark: self.closed.len() });
         self.last_string = None;
         self.open_ended = false;
@@ -257,6 +258,9 @@ impl<'w> Mender<'w> {
     }
 
     fn key(&mut self, at: usize) -> Result<usize, Stop> {
+        if let Some(frame) = self.stack.last_mut() {
+            frame.comma = None;
+        }
         if let Some((quote, length)) = self.quote(at)? {
             let mut end = at + length;
             // A key ends at its first quote, on its line.

@@ -85,6 +85,8 @@ pub(crate) struct StrictScan {
     quote_left: u8,
     quoted: bool,
     events: Vec<Event>,
+    /// A bracket here was meant as the result, however soon it breaks.
+    pub(crate) meant: Option<usize>,
     /// Bytes looked at so far: the measure of linearity.
     pub(crate) examined: u64,
 }
@@ -102,6 +104,7 @@ impl StrictScan {
             quote_left: 0,
             quoted: false,
             events: Vec::new(),
+            meant: None,
             examined: 0,
         }
     }
@@ -220,6 +223,13 @@ impl StrictScan {
             {
                 self.close();
             }
+            // Not JSON, but somebody's idea of an object: worth explaining.
+            (State::KeyOrClose, b'\'' | 0xe2) => {
+                if let Some(frame) = self.stack.last_mut() {
+                    frame.looks_real = true;
+                }
+                self.fail(self.pos);
+            }
             _ => self.fail(self.pos),
         }
     }
@@ -321,7 +331,8 @@ impl StrictScan {
     /// Everything open fails at `at`.
     fn fail(&mut self, at: usize) {
         let root = self.stack.first().copied();
-        if let Some(broken) = root.filter(|_| self.stack.iter().any(|frame| frame.looks_real)) {
+        let looks_real = |root: &Frame| self.meant == Some(root.start) || self.stack.iter().any(|frame| frame.looks_real);
+        if let Some(broken) = root.filter(looks_real) {
             self.events.push(Event::Candidate(Candidate {
                 start: broken.start,
                 end: at,

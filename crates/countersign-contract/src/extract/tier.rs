@@ -40,6 +40,9 @@ pub(crate) struct Found {
     pub(crate) span: Option<Span>,
 }
 
+/// What stands behind a break tells what it is.
+pub(crate) const LOOK_AHEAD: usize = 64;
+
 /// A candidate that was judged.
 #[derive(Clone, Debug)]
 pub(crate) struct Picked {
@@ -110,7 +113,7 @@ impl Found {
 
     /// Why it broke: what the strict parser says of the text up to there and a little further.
     fn broken(&self, at: usize, source: &Source<'_>, policy: &Policy) -> crate::report::Violation {
-        let end = source.end().min(at.saturating_add(256));
+        let end = source.end().min(at.saturating_add(LOOK_AHEAD));
         let text = source.slice(self.start, end);
         let fault = match json::parse(text, policy.max_depth, false) {
             Err(fault) => ParseFault { at: self.start + fault.at, ..fault },
@@ -129,23 +132,54 @@ pub(crate) struct Tier {
     pub(crate) candidates: Vec<Found>,
     pub(crate) best: Option<Picked>,
     pub(crate) explained: Option<Picked>,
+    /// One to be explained when the text behind it is there, with its index and rank.
+    pub(crate) waiting: Option<(Found, usize, u8)>,
     /// How many candidates stood in thinking sections.
     pub(crate) thoughts: usize,
     /// How things stood when the thinking began.
-    before: Option<(usize, Option<Picked>, Option<Picked>)>,
+    before: Option<Box<Before>>,
+}
+
+/// How a tier stood.
+#[derive(Clone, Debug)]
+struct Before {
+    length: usize,
+    best: Option<Picked>,
+    explained: Option<Picked>,
+    waiting: Option<(Found, usize, u8)>,
 }
 
 impl Tier {
+    /// Whether a candidate of this rank, coming last, is the one to explain.
+    pub(crate) fn outranks(&self, rank: u8) -> bool {
+        let explained = self.explained.as_ref().map(|picked| picked.rank);
+        let waiting = self.waiting.as_ref().map(|(.., rank)| *rank);
+        explained.max(waiting).is_none_or(|other| other <= rank)
+    }
+
+    /// Thinking that never ended is thinking to the end.
+    pub(crate) fn end(&mut self) {
+        self.think(Think::Close);
+    }
+
     /// What is thought is not said.
     pub(crate) fn think(&mut self, think: Think) {
         match think {
-            Think::Open => self.before = Some((self.candidates.len(), self.best.clone(), self.explained.clone())),
+            Think::Open => {
+                self.before = Some(Box::new(Before {
+                    length: self.candidates.len(),
+                    best: self.best.clone(),
+                    explained: self.explained.clone(),
+                    waiting: self.waiting.clone(),
+                }));
+            }
             Think::Close => {
-                if let Some((length, best, explained)) = self.before.take() {
-                    self.thoughts += self.candidates.len().saturating_sub(length);
-                    self.candidates.truncate(length);
-                    self.best = best;
-                    self.explained = explained;
+                if let Some(before) = self.before.take() {
+                    self.thoughts += self.candidates.len().saturating_sub(before.length);
+                    self.candidates.truncate(before.length);
+                    self.best = before.best;
+                    self.explained = before.explained;
+                    self.waiting = before.waiting;
                 }
             }
             Think::Orphan => {
@@ -153,6 +187,7 @@ impl Tier {
                 self.candidates.clear();
                 self.best = None;
                 self.explained = None;
+                self.waiting = None;
             }
         }
     }

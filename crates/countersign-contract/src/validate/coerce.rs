@@ -4,7 +4,8 @@
 use super::leaf::{What, leaves};
 use crate::contract::Contract;
 use crate::json::escape;
-use crate::policy::{Coerce, Framing, Policy};
+use super::rules::select;
+use crate::policy::{Coerce, Framing, Policy, Rename};
 use crate::report::Coercion;
 use serde_json::{Number, Value};
 
@@ -39,6 +40,21 @@ pub(crate) fn coerce(contract: &Contract, policy: &Policy, value: &mut Value, re
     }
 }
 
+/// Gives fields that go by another name the one the contract knows, where that one is missing.
+pub(crate) fn rename(renames: &[Rename], value: &mut Value, record: &mut Vec<Coercion>) {
+    for Rename { at, from, to } in renames {
+        let objects: Vec<String> = select(value, at).into_iter().map(|(pointer, _)| pointer).collect();
+        for pointer in objects {
+            if let Some(Value::Object(map)) = value.pointer(&pointer)
+                && map.contains_key(from)
+                && !map.contains_key(to)
+            {
+                rename_exactly(value, &pointer, from, to, record);
+            }
+        }
+    }
+}
+
 fn replace(target: &mut Value, pointer: &str, new: Value, record: &mut Vec<Coercion>) {
     record.push(Coercion { pointer: pointer.to_owned(), from: target.to_string(), to: new.to_string() });
     *target = new;
@@ -49,17 +65,22 @@ fn rename_key(root: &mut Value, pointer: &str, wanted: &str, record: &mut Vec<Co
     let Some(Value::Object(map)) = root.pointer_mut(pointer) else { return false };
     let mut same: Vec<String> = map.keys().filter(|key| key.eq_ignore_ascii_case(wanted)).cloned().collect();
     let (Some(key), true) = (same.pop(), same.is_empty()) else { return false };
-    let renamed = map
-        .iter()
-        .map(|(name, value)| (if *name == key { wanted.to_owned() } else { name.clone() }, value.clone()))
-        .collect();
-    *map = renamed;
-    record.push(Coercion {
-        pointer: format!("{pointer}/{}", escape(wanted)),
-        from: Value::from(key).to_string(),
-        to: Value::from(wanted).to_string(),
-    });
+    rename_exactly(root, pointer, &key, wanted, record);
     true
+}
+
+/// Renames a key, keeping its place among the others.
+fn rename_exactly(root: &mut Value, pointer: &str, from: &str, to: &str, record: &mut Vec<Coercion>) {
+    let Some(Value::Object(map)) = root.pointer_mut(pointer) else { return };
+    *map = std::mem::take(map)
+        .into_iter()
+        .map(|(name, value)| (if name == from { to.to_owned() } else { name }, value))
+        .collect();
+    record.push(Coercion {
+        pointer: format!("{pointer}/{}", escape(to)),
+        from: Value::from(from).to_string(),
+        to: Value::from(to).to_string(),
+    });
 }
 
 fn retype(root: &mut Value, pointer: &str, types: &[String], only_list: bool, record: &mut Vec<Coercion>) -> bool {

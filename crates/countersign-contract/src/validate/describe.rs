@@ -63,7 +63,10 @@ fn plain_type(name: &str) -> &str {
 
 /// `/a/0/b` as people say it.
 pub(crate) fn field_name(pointer: &str) -> String {
-    if pointer.is_empty() { "the result".to_owned() } else { format!("`{}`", pointer.trim_start_matches('/')) }
+    if pointer.is_empty() {
+        return "the result".to_owned();
+    }
+    format!("`{}`", pointer.trim_start_matches('/').replace("~1", "/").replace("~0", "~"))
 }
 
 fn list(values: &[Value]) -> String {
@@ -106,14 +109,14 @@ pub(crate) fn describe(leaf: &Leaf, root: &Value, policy: &Policy, located: &Loc
         What::Enum(values) => {
             violation.code = Code::NotAllowed;
             violation.message = format!("{name} is {}, which is not allowed", excerpt(at));
-            violation.expected = format!("one of {}", list(values));
+            violation.expected = if values.len() == 1 { list(values) } else { format!("one of {}", list(values)) };
             if policy.placeholders && is_alternatives(at, values) {
                 return placeholder(&leaf.pointer, root, located);
             }
             violation.hint = at
                 .as_str()
                 .and_then(|text| nearest(text, values.iter().filter_map(Value::as_str)))
-                .map_or_else(|| format!("use one of {}", list(values)), |near| format!("did you mean \"{near}\"?"));
+                .map_or_else(|| format!("use {}{}", if values.len() == 1 { "" } else { "one of " }, list(values)), |near| format!("did you mean \"{near}\"?"));
         }
         What::Range(bound) => {
             violation.code = Code::OutOfRange;
@@ -165,6 +168,12 @@ pub(crate) fn describe(leaf: &Leaf, root: &Value, policy: &Policy, located: &Loc
             violation.expected = format_example(format);
             violation.hint = format!("write {}", format_example(format));
         }
+        What::TwoAlternatives => {
+            violation.code = Code::NoAlternative;
+            violation.message = format!("{name} matches more than one of the alternatives");
+            violation.expected = "exactly one of the alternatives of the contract".into();
+            violation.hint = "leave out what belongs to the other alternative".into();
+        }
         What::NoAlternative => {
             violation.code = Code::NoAlternative;
             violation.message = format!("{name} matches none of the alternatives");
@@ -180,7 +189,7 @@ pub(crate) fn describe(leaf: &Leaf, root: &Value, policy: &Policy, located: &Loc
     violation
 }
 
-fn article(noun: &str) -> String {
+pub(crate) fn article(noun: &str) -> String {
     match noun.chars().next() {
         Some('a' | 'e' | 'i' | 'o' | 'u') => format!("an {noun}"),
         _ if noun == "null" || noun.starts_with("null ") => noun.to_owned(),
@@ -234,12 +243,14 @@ pub(crate) fn placeholder(pointer: &str, root: &Value, located: &Located<'_, '_>
         expected: "the real value".into(),
         received: excerpt(value),
         hint: "replace the placeholder with what it stands for".into(),
+        rule: None,
     }
 }
 
 /// A field that the contract does not know.
 pub(crate) fn unknown_field(pointer: &str, root: &Type, closed: bool, located: &Located<'_, '_>) -> Violation {
     let (parent, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+    let name = &name.replace("~1", "/").replace("~0", "~");
     let known = root.at(parent.split('/').skip(1)).and_then(|ty| ty.object().cloned());
     let near = known.and_then(|object| nearest(name, object.fields.keys().map(String::as_str)).map(str::to_owned));
     let mut violation = bare_violation(
@@ -330,5 +341,6 @@ pub(crate) fn parse_violation(fault: &ParseFault, span: Span, near: &str, max_de
         expected,
         received: if near.is_empty() { "the end of the text".to_owned() } else { near.to_owned() },
         hint: hint.to_owned(),
+        rule: None,
     }
 }

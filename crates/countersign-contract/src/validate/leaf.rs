@@ -27,6 +27,7 @@ pub(crate) enum What {
     Unexpected(String),
     Format(String),
     NoAlternative,
+    TwoAlternatives,
     Other(String),
 }
 
@@ -59,14 +60,14 @@ fn flatten(error: &ValidationError<'_>, found: &mut Vec<Leaf>) {
         Kind::ExclusiveMinimum { limit } => push(What::Range(format!("more than {limit}"))),
         Kind::ExclusiveMaximum { limit } => push(What::Range(format!("less than {limit}"))),
         Kind::MultipleOf { multiple_of } => push(What::Range(format!("a multiple of {multiple_of}"))),
-        Kind::MinLength { limit } => push(What::Length(format!("at least {limit} characters"))),
-        Kind::MaxLength { limit } => push(What::Length(format!("at most {limit} characters"))),
+        Kind::MinLength { limit } => push(What::Length(format!("at least {}", counted(*limit, "character")))),
+        Kind::MaxLength { limit } => push(What::Length(format!("at most {}", counted(*limit, "character")))),
         Kind::Pattern { pattern } => push(What::Pattern(pattern.clone())),
-        Kind::MinItems { limit } => push(What::Size(format!("at least {limit} items"))),
-        Kind::MaxItems { limit } => push(What::Size(format!("at most {limit} items"))),
+        Kind::MinItems { limit } => push(What::Size(format!("at least {}", counted(*limit, "item")))),
+        Kind::MaxItems { limit } => push(What::Size(format!("at most {}", counted(*limit, "item")))),
         Kind::AdditionalItems { limit } => push(What::Size(format!("at most {limit} items"))),
-        Kind::MinProperties { limit } => push(What::Size(format!("at least {limit} fields"))),
-        Kind::MaxProperties { limit } => push(What::Size(format!("at most {limit} fields"))),
+        Kind::MinProperties { limit } => push(What::Size(format!("at least {}", counted(*limit, "field")))),
+        Kind::MaxProperties { limit } => push(What::Size(format!("at most {}", counted(*limit, "field")))),
         Kind::UniqueItems => push(What::NotUnique),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             for name in unexpected {
@@ -75,9 +76,14 @@ fn flatten(error: &ValidationError<'_>, found: &mut Vec<Leaf>) {
         }
         Kind::Format { format } => push(What::Format(format.clone())),
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => branch(&pointer, context, found),
+        Kind::OneOfMultipleValid { .. } => push(What::TwoAlternatives),
         Kind::PropertyNames { error } => flatten(error, found),
         other => push(What::Other(other.keyword().to_owned())),
     }
+}
+
+fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn type_names(kind: &TypeKind) -> Vec<String> {
@@ -127,12 +133,13 @@ fn branch(pointer: &str, context: &[Vec<ValidationError<'static>>], found: &mut 
         return;
     }
     let tags = |leaves: &[Leaf]| leaves.iter().filter(|leaf| matches!(&leaf.what, What::Enum(values) if values.len() == 1)).count();
-    let best = flat
-        .into_iter()
-        .filter(|leaves| !wrong_here(leaves))
-        .min_by_key(|leaves| (tags(leaves), leaves.len()));
-    match best {
-        Some(leaves) if !leaves.is_empty() => found.extend(leaves),
+    let score = |leaves: &Vec<Leaf>| (tags(leaves), leaves.len());
+    let plausible: Vec<&Vec<Leaf>> = flat.iter().filter(|leaves| !wrong_here(leaves) && !leaves.is_empty()).collect();
+    let best = plausible.iter().map(|leaves| score(leaves)).min();
+    let mut nearest = plausible.iter().filter(|leaves| Some(score(leaves)) == best);
+    match (nearest.next(), nearest.next()) {
+        (Some(leaves), None) => found.extend(leaves.iter().cloned()),
+        // Two are equally near: none of them can be said to be meant.
         _ => found.push(Leaf { pointer: pointer.to_owned(), what: What::NoAlternative }),
     }
 }

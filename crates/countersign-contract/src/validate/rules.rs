@@ -68,7 +68,7 @@ pub(crate) fn apply(contract: &Contract, value: &Value, so_far: &[Violation], lo
 }
 
 /// Every value that a pointer pattern selects, with its pointer.
-fn select<'v>(root: &'v Value, pattern: &str) -> Vec<(String, &'v Value)> {
+pub(crate) fn select<'v>(root: &'v Value, pattern: &str) -> Vec<(String, &'v Value)> {
     let mut found = vec![(String::new(), root)];
     for token in pattern.split('/').skip(1) {
         found = found
@@ -123,6 +123,7 @@ fn unique(rule: &CompiledRule, pattern: &str, root: &Value, located: &Located<'_
 }
 
 fn push(rule: &CompiledRule, mut violation: Violation, by_rules: &mut ByRules) {
+    violation.rule = Some(rule.rule.id.clone());
     if rule.rule.warn {
         violation.code = Code::RuleWarning;
         by_rules.warnings.push(violation);
@@ -257,5 +258,11 @@ fn broken(rule: &CompiledRule, base: &str, expr: &Expr, why: &str, located: &Loc
     violation.expected.clone_from(&expr.source);
     violation.received = why.to_owned();
     violation.hint = "the values are outside of what the rule can handle".into();
-    by_rules.violations.push(violation);
+    violation.rule = Some(rule.rule.id.clone());
+    if rule.rule.warn {
+        violation.code = Code::RuleWarning;
+        by_rules.warnings.push(violation);
+    } else {
+        by_rules.violations.push(violation);
+    }
 }

@@ -1,0 +1,285 @@
+//! Whether a new version of a contract is an additive successor of an old one, in both directions: what an old writer
+//! produced still loads, and what a new writer produces still satisfies an old reader.
+//!
+//! Inclusion of the schemas is proven (or disproven) by the jsonschema crate's canonical forms. A break comes with a
+//! concrete value that shows it. What cannot be proven counts as breaking and says so.
+
+mod witness;
+
+use crate::code::Code;
+use crate::contract::Contract;
+use crate::definition::Rule;
+use crate::policy::Coerce;
+use crate::render::prompt::framed;
+use jsonschema::canonical::{self, CanonicalSchema, Containment};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Which promise is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// What an old writer produced no longer loads.
+    OldWriterNewReader,
+    /// What a new writer produces does not satisfy an old reader.
+    NewWriterOldReader,
+}
+
+/// One way in which the new version breaks a promise.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Break {
+    /// The stable code.
+    pub code: Code,
+    /// Which promise.
+    pub direction: Direction,
+    /// What is wrong.
+    pub message: String,
+    /// A value that shows it: accepted by one side, refused by the other.
+    pub witness: Option<Value>,
+    /// What the refusing side says of it.
+    pub because: Option<String>,
+}
+
+/// What a comparison found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The old contract.
+    pub old: String,
+    /// The new one.
+    pub new: String,
+    /// The promises broken; none if the new one is an additive successor.
+    pub breaks: Vec<Break>,
+}
+
+impl Comparison {
+    /// Whether the new version is an additive successor.
+    pub fn is_additive(&self) -> bool {
+        self.breaks.is_empty()
+    }
+}
+
+/// Compares two versions of a contract.
+pub fn compare(old: &Contract, new: &Contract) -> Comparison {
+    let mut breaks = Vec::new();
+    if old.id() == new.id() && new.version() < old.version() {
+        breaks.push(Break {
+            code: Code::NotNewer,
+            direction: Direction::OldWriterNewReader,
+            message: format!("{} is older than {}", new.reference(), old.reference()),
+            witness: None,
+            because: None,
+        });
+    }
+    framing(old, new, &mut breaks);
+    policy(old, new, &mut breaks);
+    schema(old, new, Direction::OldWriterNewReader, &mut breaks);
+    schema(new, old, Direction::NewWriterOldReader, &mut breaks);
+    rules(old, new, Direction::OldWriterNewReader, &mut breaks);
+    rules(new, old, Direction::NewWriterOldReader, &mut breaks);
+    Comparison { old: old.reference().to_owned(), new: new.reference().to_owned(), breaks }
+}
+
+fn framing(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
+    if old.framing() == new.framing() {
+        return;
+    }
+    let example = old.definition().examples.first();
+    breaks.push(Break {
+        code: Code::FramingChanged,
+        direction: Direction::OldWriterNewReader,
+        message: format!(
+            "the framing changed from {} to {}: what an old writer sends stands elsewhere in the text",
+            old.framing().name(),
+            new.framing().name()
+        ),
+        witness: example.map(|example| Value::from(framed(old, example))),
+        because: Some(format!("a reader of {} looks for {}", new.reference(), new.framing().name())),
+    });
+}
+
+/// What an old writer got away with must still be forgiven.
+fn policy(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
+    let (before, after) = (old.policy(), new.policy());
+    let coerces_less = match (&before.coerce, &after.coerce) {
+        (Coerce::None, _) | (_, Coerce::All) => false,
+        (Coerce::Fields(old), Coerce::Fields(new)) => !old.iter().all(|field| new.contains(field)),
+        _ => true,
+    };
+    let less = [
+        (before.repairs() && !after.repairs(), "syntax is no longer repaired"),
+        (coerces_less, "fewer values are coerced"),
+        (!before.unwrap.keys.iter().all(|key| after.unwrap.keys.contains(key)), "fewer envelopes are taken off"),
+        (before.unwrap.strings && !after.unwrap.strings, "strings that hold JSON are no longer read"),
+        (!before.rename.iter().all(|rename| after.rename.contains(rename)), "fewer fields go by other names"),
+        (after.max_bytes < before.max_bytes, "the limit on bytes is lower"),
+        (after.max_depth < before.max_depth, "the limit on depth is lower"),
+        (!before.placeholders && after.placeholders, "placeholders are now refused"),
+    ];
+    for (_, what) in less.into_iter().filter(|(is_less, _)| *is_less) {
+        breaks.push(Break {
+            code: Code::ReadsLess,
+            direction: Direction::OldWriterNewReader,
+            message: format!("texts that were accepted may no longer be: {what}"),
+            witness: None,
+            because: None,
+        });
+    }
+}
+
+/// The schema a reader really applies: a closed one refuses fields it does not know.
+fn read_by(contract: &Contract) -> Value {
+    if contract.policy().closed { closed(contract.raw_schema()) } else { contract.raw_schema().clone() }
+}
+
+/// Every value the writer can produce must satisfy the reader's schema. An old writer knows no fields but its own.
+fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mut Vec<Break>) {
+    let knows_only_its_own = direction == Direction::OldWriterNewReader;
+    let written = if knows_only_its_own { closed(writer.raw_schema()) } else { writer.raw_schema().clone() };
+    let read = read_by(reader);
+    let verdict = contains(&read, &written);
+    if verdict == Ok(Containment::Yes) {
+        return;
+    }
+    let (code, what) = match direction {
+        Direction::OldWriterNewReader => (Code::OldValuesFail, "a value that was valid no longer is"),
+        Direction::NewWriterOldReader => (Code::NewValuesFail, "a value that is valid now does not satisfy an old reader"),
+    };
+    let narrow = crate::compile::build_validator(&written).ok();
+    let accepts = |value: &Value| {
+        narrow.as_ref().is_some_and(|validator| validator.is_valid(value)) && writer.validator().is_valid(value)
+    };
+    let reads = crate::compile::build_validator(&read).ok();
+    let passes = |value: &Value| reads.as_ref().is_some_and(|validator| validator.is_valid(value));
+    let found = witness::search(writer, reader, &accepts, &passes);
+    if found.is_empty() {
+        let (code, message) = match verdict {
+            Ok(Containment::No) => (code, format!("{what} (no short example was found)")),
+            Ok(_) => (Code::Unproven, format!("it could not be proven that there is no such case: {what}")),
+            Err(why) => (Code::Unproven, format!("compatibility could not be proven: {why}")),
+        };
+        breaks.push(Break { code, direction, message, witness: None, because: None });
+        return;
+    }
+    for (pointer, value) in found {
+        let because = reader.judge_strictly(&value).violations.first().map(|violation| violation.message.clone());
+        breaks.push(Break {
+            code,
+            direction,
+            message: format!("{what}: {}", if pointer.is_empty() { "the result".to_owned() } else { format!("`{}`", pointer.trim_start_matches('/')) }),
+            witness: Some(value),
+            because,
+        });
+    }
+}
+
+fn contains(outer: &Value, inner: &Value) -> Result<Containment, String> {
+    let outer = canonicalize(outer)?;
+    let inner = canonicalize(inner)?;
+    outer.covers(&inner).map_err(|error| error.to_string())
+}
+
+fn canonicalize(schema: &Value) -> Result<CanonicalSchema, String> {
+    canonical::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .should_validate_formats(true)
+        .offline()
+        .canonicalize(&without_notes(schema))
+        .map_err(|error| error.to_string())
+}
+
+/// A schema without annotations of ours, which would make it opaque.
+fn without_notes(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => Value::Object(
+            map.iter()
+                .filter(|(key, _)| !key.starts_with("x-") && !matches!(key.as_str(), "default" | "examples" | "deprecated"))
+                .map(|(key, value)| {
+                    let value = if matches!(key.as_str(), "enum" | "const") { value.clone() } else { without_notes(value) };
+                    (key.clone(), value)
+                })
+                .collect(),
+        ),
+        Value::Array(items) => Value::Array(items.iter().map(without_notes).collect()),
+        other => other.clone(),
+    }
+}
+
+/// The schema of values with no fields but the named ones.
+fn closed(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => {
+            let mut out: serde_json::Map<String, Value> = map
+                .iter()
+                .map(|(key, value)| {
+                    let value = match key.as_str() {
+                        "enum" | "const" | "default" | "examples" | "required" => value.clone(),
+                        // A property may be called like a keyword: its name is no keyword there.
+                        "properties" | "$defs" | "patternProperties" => Value::Object(
+                            value.as_object().into_iter().flatten().map(|(name, schema)| (name.clone(), closed(schema))).collect(),
+                        ),
+                        _ => closed(value),
+                    };
+                    (key.clone(), value)
+                })
+                .collect();
+            if out.contains_key("properties") && !out.contains_key("additionalProperties") {
+                out.insert("additionalProperties".into(), Value::Bool(false));
+            }
+            Value::Object(out)
+        }
+        Value::Array(items) => Value::Array(items.iter().map(closed).collect()),
+        other => other.clone(),
+    }
+}
+
+/// A rule that the reader has and the writer has not: values of the writer may fail it.
+fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mut Vec<Break>) {
+    let same = |a: &Rule, b: &Rule| {
+        (&a.each, &a.when, &a.require, &a.forbid, &a.check, &a.unique, a.warn)
+            == (&b.each, &b.when, &b.require, &b.forbid, &b.check, &b.unique, b.warn)
+    };
+    for rule in reader.definition().rules.iter().filter(|rule| !rule.warn) {
+        if writer.definition().rules.iter().any(|other| same(rule, other)) || never_applies(rule, writer) {
+            continue;
+        }
+        let verb = if direction == Direction::OldWriterNewReader { "is new or changed" } else { "was removed or changed" };
+        let accepts = |value: &Value| writer.judge_value(value).is_accepted();
+        let passes = |value: &Value| {
+            let report = reader.judge_value(value);
+            report.is_accepted() || report.stage != Some(crate::report::Stage::Rules)
+        };
+        let found = witness::search(writer, reader, &accepts, &passes).into_iter().next();
+        breaks.push(match found {
+            Some((_, value)) => {
+                let because = reader.judge_strictly(&value).violations.first().map(|violation| violation.message.clone());
+                Break {
+                    code: Code::RuleChanged,
+                    direction,
+                    message: format!("the rule '{}' {verb}, and values fail it", rule.id),
+                    witness: Some(value),
+                    because,
+                }
+            }
+            None => Break {
+                code: Code::Unproven,
+                direction,
+                message: format!("the rule '{}' {verb}; it could not be proven that no value fails it", rule.id),
+                witness: None,
+                because: None,
+            },
+        });
+    }
+}
+
+/// Whether a rule applies only where a field is present that the writer does not know.
+fn never_applies(rule: &Rule, writer: &Contract) -> bool {
+    let (Some(when), Some(object)) = (&rule.when, writer.ty().object()) else { return false };
+    if rule.each.as_ref().is_some_and(|each| writer.ty().at(each.split('/').skip(1)).is_none()) {
+        return true;
+    }
+    when.split("&&").map(str::trim).any(|part| {
+        part.strip_prefix("has(result.")
+            .and_then(|rest| rest.strip_suffix(')'))
+            .is_some_and(|field| !field.contains(['.', '(', ')', '|']) && !object.open && !object.fields.contains_key(field))
+    })
+}

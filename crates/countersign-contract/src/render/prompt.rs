@@ -1,0 +1,191 @@
+//! The words that tell an agent what to hand back, and the ones that ask for it again.
+
+use crate::contract::Contract;
+use crate::expr::{Field, ObjectType, Type};
+use crate::policy::Framing;
+use crate::report::{Report, Status, Violation};
+use serde_json::Value;
+use std::fmt::Write;
+
+/// Violations named in a repair prompt; more would not be read.
+const MOST_NAMED: usize = 20;
+/// Fields nested deeper than this are left to the example.
+const DEEPEST_SHOWN: usize = 4;
+
+/// The suffix that tells an agent what to hand back.
+pub fn suffix(contract: &Contract) -> String {
+    let mut text = format!("{}\n", asks_for(contract));
+    if contract.framing() == Framing::OutputBlock {
+        text.push('\n');
+        text.push_str(&block_template(contract));
+    }
+    if let Some(object) = contract.ty().object() {
+        text.push_str("\nFields:\n");
+        fields(object, 0, &mut text);
+    }
+    let rules = rules(contract);
+    if !rules.is_empty() {
+        text.push_str("\nRules:\n");
+        for rule in rules {
+            let _ = writeln!(text, "- {rule}");
+        }
+    }
+    if let Some(example) = contract.definition().examples.first() {
+        let _ = write!(text, "\nExample:\n{}", framed(contract, example));
+    }
+    text
+}
+
+/// The rules of a contract, in words.
+pub(crate) fn rules(contract: &Contract) -> Vec<String> {
+    contract
+        .definition()
+        .rules
+        .iter()
+        .filter(|rule| !rule.warn)
+        .map(|rule| {
+            let when = rule.when.as_ref().map(|when| format!(" when `{when}`")).unwrap_or_default();
+            let each = rule.each.as_ref().map(|each| format!(" (for each of `{}`)", each.trim_start_matches('/'))).unwrap_or_default();
+            let names = |fields: &[String]| fields.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
+            if !rule.require.is_empty() {
+                format!("{} must be given{when}{each}", names(&rule.require))
+            } else if !rule.forbid.is_empty() {
+                format!("{} must be left out{when}{each}", names(&rule.forbid))
+            } else if let Some(unique) = &rule.unique {
+                format!("every `{}` is different", unique.trim_start_matches('/'))
+            } else {
+                format!("`{}` must hold{when}{each}", rule.check.as_deref().unwrap_or_default())
+            }
+        })
+        .collect()
+}
+
+fn asks_for(contract: &Contract) -> &'static str {
+    match contract.framing() {
+        Framing::JsonOnly => {
+            "Answer with one JSON object and nothing else: no fence, no comment, no text before or after it."
+        }
+        Framing::FencedJson | Framing::AnyJson => {
+            "End your answer with the result: one JSON object in a fenced code block labelled json, and nothing after it."
+        }
+        Framing::OutputBlock => "End your answer with this block, each value on one line, real values in place of the brackets:",
+    }
+}
+
+/// The block with a placeholder for each value.
+fn block_template(contract: &Contract) -> String {
+    let mut text = String::from("---OUTPUT---\n");
+    for (name, field) in ordered(contract) {
+        let shown = field.placeholder.clone().unwrap_or_else(|| format!("[{}]", short_type(&field.ty)));
+        let _ = writeln!(text, "{name}: {shown}");
+    }
+    text.push_str("---END---\n");
+    text
+}
+
+/// The root fields, in the order of the schema.
+pub(crate) fn ordered(contract: &Contract) -> Vec<(String, Field)> {
+    let Some(object) = contract.ty().object() else { return Vec::new() };
+    let order: Vec<String> = contract
+        .raw_schema()
+        .get("properties")
+        .and_then(Value::as_object)
+        .map(|properties| properties.keys().cloned().collect())
+        .unwrap_or_else(|| object.fields.keys().cloned().collect());
+    order.into_iter().filter_map(|name| object.fields.get(&name).cloned().map(|field| (name, field))).collect()
+}
+
+/// A type in a line.
+pub(crate) fn short_type(ty: &Type) -> String {
+    match ty {
+        Type::Object(_) => "object".into(),
+        Type::List(items) => format!("list of {}", short_type(items)),
+        Type::Union(types) => types.iter().map(short_type).collect::<Vec<_>>().join(" or "),
+        other => other.to_string(),
+    }
+}
+
+fn fields(object: &ObjectType, depth: usize, text: &mut String) {
+    for (name, field) in &object.fields {
+        let need = if field.required { "" } else { ", optional" };
+        let what = field.description.as_deref().map(|words| format!(": {}", one_line(words))).unwrap_or_default();
+        let _ = writeln!(text, "{}- `{name}` ({}{need}){what}", "  ".repeat(depth), short_type(&field.ty));
+        if depth < DEEPEST_SHOWN {
+            let inner = field.ty.object().or_else(|| field.ty.items().and_then(Type::object));
+            if let Some(inner) = inner {
+                fields(inner, depth + 1, text);
+            }
+        }
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A result as an agent would hand it back.
+pub fn framed(contract: &Contract, value: &Value) -> String {
+    match contract.framing() {
+        Framing::OutputBlock => {
+            let mut text = String::from("---OUTPUT---\n");
+            for (key, value) in value.as_object().into_iter().flatten() {
+                let _ = writeln!(text, "{key}: {}", block_value(value));
+            }
+            text.push_str("---END---\n");
+            text
+        }
+        Framing::JsonOnly => format!("{value:#}\n"),
+        Framing::FencedJson | Framing::AnyJson => format!("```json\n{value:#}\n```\n"),
+    }
+}
+
+fn block_value(value: &Value) -> String {
+    match value {
+        Value::Null => "none".into(),
+        Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        Value::Array(items) => {
+            let has_comma = items.iter().any(|item| item.as_str().is_some_and(|text| text.contains([',', '"', '[', ']']) || text.trim() != text));
+            if has_comma {
+                return value.to_string();
+            }
+            let items: Vec<String> = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The prompt that asks the same agent for just the result again: what was wrong, where, what to send.
+pub fn repair(contract: &Contract, report: &Report) -> String {
+    let mut text = match report.status {
+        Status::Accepted => return "The result was accepted; there is nothing to send again.\n".to_owned(),
+        Status::Absent => "Your answer held no result.\n".to_owned(),
+        Status::Rejected => "Your result was not accepted:\n".to_owned(),
+    };
+    for violation in report.violations.iter().take(MOST_NAMED) {
+        let _ = writeln!(text, "- {}", in_a_line(violation));
+    }
+    if report.violations.len() > MOST_NAMED {
+        let _ = writeln!(text, "- and {} more of the same kind", report.violations.len() - MOST_NAMED);
+    }
+    let _ = writeln!(text, "\nSend only the corrected result. Do not repeat the work.\n{}", asks_for(contract));
+    if contract.framing() == Framing::OutputBlock {
+        let _ = write!(text, "\n{}", block_template(contract));
+    } else if report.status == Status::Absent
+        && let Some(example) = contract.definition().examples.first()
+    {
+        let _ = write!(text, "\nIts form:\n{}", framed(contract, example));
+    }
+    text
+}
+
+fn in_a_line(violation: &Violation) -> String {
+    let place = match (violation.pointer.as_str(), violation.span) {
+        ("", None) => String::new(),
+        ("", Some(span)) => format!("line {}: ", span.line),
+        (pointer, None) => format!("{pointer}: "),
+        (pointer, Some(span)) => format!("{pointer} (line {}): ", span.line),
+    };
+    let hint = if violation.hint.is_empty() { String::new() } else { format!("; {}", violation.hint) };
+    format!("{place}{}{hint}", one_line(&violation.message))
+}

@@ -1,0 +1,241 @@
+//! What can be said on the command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use countersign_contract::render::vendor::Target;
+use countersign_contract::{Framing, Policy, RepairPolicy};
+use std::path::PathBuf;
+
+/// Hold the results of coding agents to their contracts.
+#[derive(Debug, Parser)]
+#[command(name = "countersign", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 accepted (or additive, or valid), 1 not, 2 usage.\nSet COUNTERSIGN_LOG=warn for structured events on stderr, NO_COLOR for no colour.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Find the result in a text and hold it to a contract
+    Check(CheckArgs),
+    /// List, show, render, compare and lint contracts
+    Contract(ContractArgs),
+    /// Explain a code, with a bad and a good example
+    Explain(ExplainArgs),
+    /// See the contract engine at work on three texts
+    Demo,
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The text: a file, or - for standard input
+    #[arg(value_name = "FILE", default_value = "-", conflicts_with = "batch")]
+    pub(crate) file: PathBuf,
+
+    /// The contract, as ID or ID@VERSION
+    #[arg(long, value_name = "ID", conflicts_with = "schema")]
+    pub(crate) contract: Option<String>,
+
+    /// A folder with contracts of your own
+    #[arg(long, value_name = "DIR")]
+    pub(crate) contracts: Vec<PathBuf>,
+
+    /// A JSON Schema file to hold the text to, instead of a contract
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
+
+    /// Where the result stands, with --schema [any-json, fenced-json, json-only, output-block]
+    #[arg(long, value_name = "FRAMING", requires = "schema")]
+    pub(crate) framing: Option<Framing>,
+
+    /// What may be mended, with --schema
+    #[arg(long, value_enum, requires = "schema")]
+    pub(crate) repair: Option<RepairArg>,
+
+    /// Allow changes of type, each recorded, with --schema
+    #[arg(long, requires = "schema")]
+    pub(crate) coerce: bool,
+
+    /// No defaults, repairs, coercions or duplicate keys
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Refuse larger texts [default: 64 MiB]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_bytes: Option<usize>,
+
+    /// Refuse deeper values [default: 128]
+    #[arg(long, value_name = "N", value_parser = depth)]
+    pub(crate) max_depth: Option<usize>,
+
+    /// Check many texts: a file with one JSON object a line, or - for standard input
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["contract", "schema", "format", "strict"])]
+    pub(crate) batch: Option<PathBuf>,
+
+    /// How to report: human goes to stderr and the value to stdout, the others to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+fn depth(text: &str) -> Result<usize, String> {
+    let deepest = countersign_contract::DEEPEST;
+    match text.parse::<usize>() {
+        Ok(depth) if (1..=deepest).contains(&depth) => Ok(depth),
+        _ => Err(format!("expected a number from 1 to {deepest}")),
+    }
+}
+
+impl CheckArgs {
+    /// A policy with the limits of the command line.
+    pub(crate) fn limits(&self, policy: &Policy) -> Policy {
+        let mut policy = if self.strict { policy.strictly() } else { policy.clone() };
+        policy.max_bytes = self.max_bytes.unwrap_or(policy.max_bytes);
+        policy.max_depth = self.max_depth.unwrap_or(policy.max_depth);
+        policy
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum RepairArg {
+    /// Strict JSON or nothing
+    None,
+    /// Mend the syntax, and record every repair
+    Syntax,
+}
+
+impl From<RepairArg> for RepairPolicy {
+    fn from(arg: RepairArg) -> Self {
+        match arg {
+            RepairArg::None => Self::None,
+            RepairArg::Syntax => Self::Syntax,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Human,
+    /// One JSON object
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// `JUnit` XML, for test reports
+    Junit,
+    /// Workflow commands of GitHub Actions
+    Github,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ContractArgs {
+    #[command(subcommand)]
+    pub(crate) command: ContractCommand,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sources {
+    /// A folder with contracts of your own
+    #[arg(long, value_name = "DIR")]
+    pub(crate) contracts: Vec<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ContractCommand {
+    /// List contracts: id, version, framing, agent, summary
+    List {
+        #[command(flatten)]
+        sources: Sources,
+        /// How to list
+        #[arg(long, value_enum, default_value_t)]
+        format: ListFormat,
+    },
+    /// Show a contract
+    Show {
+        /// ID, ID@VERSION or a contract file
+        id: String,
+        #[command(flatten)]
+        sources: Sources,
+        /// How to show it
+        #[arg(long, value_enum, default_value_t)]
+        format: ShowFormat,
+    },
+    /// Print the JSON Schema; what the target cannot express goes to stderr
+    Schema {
+        /// ID, ID@VERSION or a contract file
+        id: String,
+        #[command(flatten)]
+        sources: Sources,
+        /// The dialect [draft2020, claude, codex, gemini]
+        #[arg(long, default_value = "draft2020")]
+        target: Target,
+    },
+    /// Print the prompt suffix that tells an agent what to hand back
+    Prompt {
+        /// ID, ID@VERSION or a contract file
+        id: String,
+        #[command(flatten)]
+        sources: Sources,
+    },
+    /// Print the prompt that asks again for a bad output
+    Repair {
+        /// ID, ID@VERSION or a contract file
+        id: String,
+        /// The bad output: a file, or - for standard input
+        #[arg(default_value = "-")]
+        file: PathBuf,
+        #[command(flatten)]
+        sources: Sources,
+    },
+    /// Prove that NEW is an additive successor of OLD, or show the value that breaks
+    Diff {
+        /// ID, ID@VERSION or a contract file
+        old: String,
+        /// ID, ID@VERSION or a contract file
+        new: String,
+        #[command(flatten)]
+        sources: Sources,
+        /// How to report
+        #[arg(long, value_enum, default_value_t)]
+        format: ListFormat,
+    },
+    /// Load contract files and say what is wrong with them
+    Lint {
+        /// Contract files
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListFormat {
+    /// For people
+    #[default]
+    Human,
+    /// JSON
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShowFormat {
+    /// The contract file
+    #[default]
+    Yaml,
+    /// The same as JSON
+    Json,
+    /// The reference page
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The code, as C0201; without it, all codes are listed
+    pub(crate) code: Option<String>,
+}

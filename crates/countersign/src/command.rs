@@ -1,0 +1,8 @@
+//! The commands, one module each.
+
+pub(crate) mod batch;
+pub(crate) mod check;
+pub(crate) mod contract;
+pub(crate) mod demo;
+pub(crate) mod explain;
+pub(crate) mod shell;

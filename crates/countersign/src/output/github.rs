@@ -1,0 +1,28 @@
+//! Workflow commands of GitHub Actions: annotations on the file.
+
+use countersign_contract::Report;
+use std::fmt::Write;
+
+/// A report as annotations.
+pub(crate) fn render(report: &Report, name: &str) -> String {
+    let mut out = String::new();
+    for violation in report.violations.iter().chain(&report.warnings) {
+        let command = if violation.code.is_warning() { "warning" } else { "error" };
+        let mut properties = format!("file={}", property(name));
+        if let Some(span) = violation.span {
+            let _ = write!(properties, ",line={},col={}", span.line, span.column);
+        }
+        let title = format!("{}: {}", violation.code, violation.code.title());
+        let text = format!("{} {} ({})", violation.pointer, violation.message, violation.hint);
+        let _ = writeln!(out, "::{command} {properties},title={}::{}", property(&title), message(text.trim()));
+    }
+    out
+}
+
+fn message(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    message(text).replace(':', "%3A").replace(',', "%2C")
+}
