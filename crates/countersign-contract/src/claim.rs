@@ -18,6 +18,8 @@ pub enum ClaimKind {
     FilesChanged,
     /// A command succeeds.
     Command,
+    /// The commands that the field itself holds, as `cmd: …`, succeed.
+    Commands,
     /// A number of things.
     Count,
     /// A file exists and is what it should be.

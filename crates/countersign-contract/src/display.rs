@@ -2,6 +2,7 @@
 
 use minijinja::{Environment, UndefinedBehavior, Value as Data, context};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A compiled display template.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ fn data(value: &Value) -> Data {
         },
         Value::Array(items) => Data::from(items.iter().map(data).collect::<Vec<_>>()),
         Value::Object(members) => {
-            Data::from_iter(members.iter().map(|(key, value)| (key.clone(), data(value))))
+            Data::from(members.iter().map(|(key, value)| (key.clone(), data(value))).collect::<BTreeMap<String, Data>>())
         }
     }
 }

@@ -50,7 +50,6 @@ pub(crate) struct Session<'c> {
     elsewhere: Option<Span>,
     thinking_from: Option<usize>,
     unclosed: Option<Span>,
-    behind: Option<Span>,
     examined_elsewhere: u64,
 }
 
@@ -72,7 +71,6 @@ impl<'c> Session<'c> {
             elsewhere: None,
             thinking_from: None,
             unclosed: None,
-            behind: None,
             examined_elsewhere: 0,
             policy: policy.clone(),
         }
@@ -178,7 +176,7 @@ impl<'c> Session<'c> {
                                 Shape::Closed { quoted, .. } => How::Strict { quoted },
                                 Shape::Broken { at } => How::Broken { at },
                             };
-                            let found = Found { start: candidate.start, end: candidate.end, how, nested: candidate.nested, span: None };
+                            let found = Found { start: candidate.start, end: candidate.end, how, nested: candidate.nested, span: None, behind: None, rank: None };
                             self.offer(STRICT, found, source);
                         }
                     }
@@ -199,7 +197,7 @@ impl<'c> Session<'c> {
             match event {
                 MendEvent::Think(think, _) => self.tiers[MENDED].think(think),
                 MendEvent::Mended(found) => {
-                    let found = Found { start: found.start, end: found.end, how: How::Mended(found.edits), nested: false, span: None };
+                    let found = Found { start: found.start, end: found.end, how: How::Mended(found.edits), nested: false, span: None, behind: None, rank: None };
                     self.offer(MENDED, found, source);
                 }
             }
@@ -222,12 +220,12 @@ impl<'c> Session<'c> {
             if !looks_like_json {
                 continue;
             }
-            let found = |how| Found { start: block.start, end: block.end, how, nested: false, span: None };
+            let found = |how| Found { start: block.start, end: block.end, how, nested: false, span: None, behind: None, rank: None };
             let tier = if block.tagged { STRICT } else { UNTAGGED };
             let satisfied = self.offer(tier, found(How::Fence { quotes: block.quotes }), source);
             if self.policy.repairs() && !satisfied {
                 // Mended at the end, when all that a cut-off string could run into is there.
-                let mended = Found { start: block.start + blank, end: block.end, how: How::FenceMended, nested: false, span: None };
+                let mended = Found { start: block.start + blank, end: block.end, how: How::FenceMended, nested: false, span: None, behind: None, rank: None };
                 self.tiers[tier + 1].candidates.push(mended);
             }
         }
@@ -246,7 +244,7 @@ impl<'c> Session<'c> {
                 self.tiers.iter_mut().for_each(|tier| tier.think(think));
             }
             let tier = if block.own_lines { OWN_LINES } else { ANYWHERE };
-            let found = Found { start: block.start, end: block.end, how: How::Block, nested: false, span: None };
+            let found = Found { start: block.start, end: block.end, how: How::Block, nested: false, span: None, behind: None, rank: None };
             self.offer(tier, found, source);
         }
         for (think, _) in thoughts {
@@ -324,9 +322,10 @@ impl<'c> Session<'c> {
         }
         found.span = Some(source.span(found.start, found.end));
         if self.framing == Framing::JsonOnly {
-            self.behind = Some(source.span(found.end, found.end));
+            found.behind = Some(source.span(found.end, found.end));
         }
         let rank = self.rank(&found, source);
+        found.rank = Some(rank);
         let probe = if found.is_broken() { None } else { Some(found.judge(self.contract, &self.policy, source, Detail::Probe)) };
         let accepted = probe.as_ref().is_some_and(Judgement::is_accepted);
         let index = self.tiers[tier].candidates.len();
@@ -350,8 +349,11 @@ impl<'c> Session<'c> {
 
     /// How much a candidate looks like what was wanted, when none is.
     fn rank(&self, found: &Found, source: &Source<'_>) -> u8 {
+        if let Some(rank) = found.rank {
+            return rank;
+        }
         if matches!(found.how, How::Fence { .. } | How::Block) {
-            return 3;
+            return 7;
         }
         let opener = source.slice(found.start, found.start + 1);
         let ty = self.contract.ty();
@@ -361,7 +363,26 @@ impl<'c> Session<'c> {
             (false, true) => opener == "[",
             _ => true,
         };
-        u8::from(plausible) * 2 + u8::from(!found.nested)
+        u8::from(self.is_kin(found, source)) * 4 + u8::from(plausible) * 2 + u8::from(!found.nested)
+    }
+
+    /// Whether a candidate has a field of the contract, so that it may have been meant as the result.
+    fn is_kin(&self, found: &Found, source: &Source<'_>) -> bool {
+        let Some(object) = self.contract.ty().object() else { return true };
+        let text = source.slice(found.start, found.end);
+        let known = |key: &str| object.fields.contains_key(key);
+        match &found.how {
+            How::Strict { .. } => match crate::json::parse(text, self.policy.max_depth, false) {
+                Ok(parsed) => parsed.value.as_object().is_some_and(|members| members.keys().any(|key| known(key))),
+                Err(_) => true,
+            },
+            // The first key is enough to tell one from prose.
+            How::Broken { .. } => text
+                .split('"')
+                .nth(1)
+                .is_none_or(known),
+            _ => true,
+        }
     }
 
     /// Says what came of the text; `text` is the window at its end.
@@ -455,7 +476,7 @@ impl<'c> Session<'c> {
         };
         let origin = self.first_ink?;
         let source = Source::window(&text, origin);
-        let found = Found { start: origin.offset, end: source.end(), how: How::Strict { quoted: false }, nested: false, span: None };
+        let found = Found { start: origin.offset, end: source.end(), how: How::Strict { quoted: false }, nested: false, span: None, behind: None, rank: None };
         crate::json::parse(&text, 1, false).ok()?;
         let judgement = found.judge(self.contract, &self.policy, &source, Detail::Full);
         let mut provenance = self.contract.provenance();
@@ -467,10 +488,15 @@ impl<'c> Session<'c> {
 
     /// For a framing in which the result stands alone: a result is there, but other text is too.
     fn not_alone(&mut self, source: &Source<'_>) -> Option<Report> {
-        let closed: Vec<Found> =
-            self.tiers[STRICT].candidates.iter().filter(|found| !found.nested && !found.is_broken()).cloned().collect();
+        let mut closed: Vec<Found> = [STRICT, MENDED]
+            .iter()
+            .flat_map(|tier| &self.tiers[*tier].candidates)
+            .filter(|found| !found.nested && !found.is_broken())
+            .cloned()
+            .collect();
+        closed.sort_by_key(|found| found.start);
         let first_ink = self.first_ink?;
-        let last = closed.iter().rev().find(|found| self.rank_known(found, source) >= 2)?.clone();
+        let last = closed.iter().rev().find(|found| self.rank(found, source) & 2 != 0)?.clone();
         if self.stands_alone(&last) {
             return None;
         }
@@ -483,7 +509,7 @@ impl<'c> Session<'c> {
         } else if before {
             Span { start: first_ink.offset, end: last.start, line: first_ink.line, column: first_ink.column }
         } else {
-            let behind = self.behind.unwrap_or_else(|| source.span(last.end, last.end));
+            let behind = last.behind.unwrap_or_else(|| source.span(last.end, last.end));
             Span { end: self.last_ink + 1, ..behind }
         };
         let (code, message) = if several {
@@ -503,12 +529,8 @@ impl<'c> Session<'c> {
         }
         let judgement = Judgement::unreadable(Stage::Extraction, vec![violation]);
         let picked = Picked { index: 0, found: last, rank: 0, judgement, repairs: Vec::new() };
-        let index = self.tiers[STRICT].candidates.iter().position(|found| found.start == picked.found.start).unwrap_or(0);
-        Some(self.finish(STRICT, Picked { index, ..picked }, source))
-    }
-
-    fn rank_known(&self, found: &Found, source: &Source<'_>) -> u8 {
-        if self.eager { 3 } else { self.rank(found, source) }
+        let tier = if matches!(picked.found.how, How::Mended(_)) { MENDED } else { STRICT };
+        Some(self.finish(tier, picked, source))
     }
 
     /// When none satisfies the contract: the last that looks like what was wanted, explained.

@@ -103,6 +103,12 @@ pub(crate) fn judge(
     }
     let notes = walk::notes(&value, contract.ty(), policy.placeholders);
     for pointer in &notes.placeholders {
+        let inside = |violation: &Violation| {
+            violation.code == Code::Placeholder && pointer.strip_prefix(&violation.pointer).is_some_and(|rest| rest.starts_with('/'))
+        };
+        if found.iter().any(inside) {
+            continue;
+        }
         // A placeholder explains what else the schema says of the same value.
         found.retain(|violation| violation.pointer != *pointer);
         found.push(describe::placeholder(pointer, &value, &located));

@@ -76,7 +76,7 @@ impl AgentOutput for ImplementerOutput {
             .alias("execution-implementer")
             .display(
                 "{{ result.status }}: {{ result.summary }} \
-                 ({{ result.files_changed | default([]) | length }} changed, {{ result.files_added | default([]) | length }} added)",
+                 ({{ result.files_changed | length }} changed, {{ result.files_added | length }} added)",
             )
             .repairs_syntax()
             .expects(&["files_changed", "files_added"])
@@ -159,7 +159,7 @@ impl AgentOutput for QaOutput {
             .alias("execution-qa")
             .display(
                 "{{ 'done' if result.dod_achieved else 'not done' }}: \
-                 {{ result.checks | selectattr('passed') | list | length }} of {{ result.checks | default([]) | length }} checks pass\
+                 {{ result.checks | selectattr('passed') | list | length }} of {{ result.checks | length }} checks pass\
                  {% if result.test_results %}, {{ result.test_results.failed }} tests fail{% endif %}",
             )
             .repairs_syntax()
@@ -264,7 +264,7 @@ impl AgentOutput for CodeQualityOutput {
             .alias("execution-code-quality")
             .display(
                 "{{ 'passed' if result.quality_passed else 'failed' }}: {{ result.blocking_issues_count }} blocking, \
-                 {{ result.issues | default([]) | length }} issues in {{ result.files_analyzed | default([]) | length }} files",
+                 {{ result.issues | length }} issues in {{ result.files_analyzed | length }} files",
             )
             .repairs_syntax()
             .expects(&["issues"])

@@ -350,7 +350,7 @@ impl AgentOutput for SessionStatus {
         undated["last_update"] = json!("yesterday");
         Definition::of::<Self>("gated-team/status", 1, Framing::JsonOnly)
             .summary("The state of a session, as status.json holds it")
-            .display("{{ result.session }} in {{ result.current_state }}: {{ result.completed_tasks | default([]) | length }} tasks done")
+            .display("{{ result.session }} in {{ result.current_state }}: {{ result.completed_tasks | length }} tasks done")
             .rule(Rule::unique("completed-once", "/completed_tasks/*"))
             .rule(Rule::unique("blocked-once", "/blocked_tasks/*/id"))
             .example(started)
@@ -415,7 +415,7 @@ impl AgentOutput for TaskPlan {
     fn definition() -> Definition {
         Definition::of::<Self>("gated-team/tasks", 1, Framing::AnyJson)
             .summary("The plan as tasks with dependencies, checks and an end, as tasks.yaml holds it")
-            .display("{{ result.tasks | default([]) | length }} tasks: {{ result.tasks | map(attribute='id') | join(', ') }}")
+            .display("{{ result.tasks | length }} tasks: {{ result.tasks | map(attribute='id') | join(', ') }}")
             .rule(Rule::unique("ids-differ", "/tasks/*/id"))
             .rule(
                 Rule::check(
@@ -472,9 +472,10 @@ impl AgentOutput for Acceptance {
         let criterion = |id: &str| json!({"id": id, "description": "a word finds its documents", "checks": ["cmd: cargo test --test search"]});
         Definition::of::<Self>("gated-team/acceptance", 1, Framing::JsonOnly)
             .summary("The criteria by which the work is accepted, as acceptance.json holds them")
-            .display("{{ result.criteria | default([]) | length }} criteria")
+            .display("{{ result.criteria | length }} criteria")
             .rule(Rule::unique("ids-differ", "/criteria/*/id"))
-            .claim("criteria/*/checks", Claim::new(ClaimKind::Command).required())
+            // The commands stand in the field itself: the check of this name is to run every `cmd:` in it.
+            .claim("criteria/*/checks", Claim::new(ClaimKind::Commands).required())
             .example(json!({"criteria": [criterion("AC-1")]}))
             .example(json!({"criteria": [
                 criterion("AC-1"),

@@ -126,7 +126,7 @@ impl AgentOutput for FindingGroup {
     fn definition() -> Definition {
         Definition::of::<Self>("review-fix/finding-group", 1, Framing::FencedJson)
             .summary("Findings that one fixer can take together")
-            .display("{{ result.description }} ({{ result.findings | default([]) | length }} findings)")
+            .display("{{ result.description }} ({{ result.findings | length }} findings)")
             .rule(Rule::unique("ids-differ", "/findings/*/id"))
             .claim("findings/*/file", Claim::new(ClaimKind::Location))
             .salvages("/findings")
@@ -151,10 +151,11 @@ impl AgentOutput for GroupedReviewResult {
         Definition::of::<Self>("review-fix/grouped-review-result", 1, Framing::FencedJson)
             .summary("What a review found, in groups that can be fixed in parallel")
             .agent("unified-reviewer")
-            .display("{{ result.groups | map(attribute='findings') | map('length') | sum }} findings in {{ result.groups | default([]) | length }} groups")
+            .display("{{ result.groups | map(attribute='findings') | map('length') | sum }} findings in {{ result.groups | length }} groups")
             .rule(Rule::unique("ids-differ", "/groups/*/findings/*/id"))
             .claim("groups/*/findings/*/file", Claim::new(ClaimKind::Location))
             .salvages("/groups")
+            .salvages("/groups/*/findings")
             .example(json!({"groups": [{"description": "The cache's keys", "findings": [finding("F001", "42")]}]}))
             .example(json!({"groups": []}))
             .counter_example(
@@ -211,7 +212,7 @@ impl AgentOutput for FixOutcomes {
             .agent("simple-fixer")
             .display(
                 "{{ result.outcomes | selectattr('outcome', 'equalto', 'fixed') | list | length }} of \
-                 {{ result.outcomes | default([]) | length }} fixed",
+                 {{ result.outcomes | length }} fixed",
             )
             .rule(Rule::unique("ids-differ", "/outcomes/*/id"))
             .claim("outcomes", Claim::new(ClaimKind::Fixed).required())
@@ -326,7 +327,7 @@ impl AgentOutput for ReviewResult {
         Definition::of::<Self>("review-fix/review-result", 1, Framing::FencedJson)
             .summary("What the code reviewer found in a diff")
             .agent("code-reviewer")
-            .display("{{ result.findings | default([]) | length }} findings in {{ result.files_reviewed }} files: {{ result.summary }}")
+            .display("{{ result.findings | length }} findings in {{ result.files_reviewed }} files: {{ result.summary }}")
             .claim("findings/*/file", Claim::new(ClaimKind::Location))
             .claim("files_reviewed", Claim::new(ClaimKind::Count))
             .salvages("/findings")

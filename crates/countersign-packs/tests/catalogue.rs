@@ -106,7 +106,6 @@ fn every_contract_is_documented_by_examples() {
 
 /// The line of each contract's first example, so that a template that shows nothing is seen.
 #[test]
-#[ignore = "the templates see a list of pairs instead of an object; see Display in countersign-contract"]
 fn every_display_shows_the_result() {
     let registry = registry();
     for (id, line) in [

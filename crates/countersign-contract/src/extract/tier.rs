@@ -38,6 +38,10 @@ pub(crate) struct Found {
     pub(crate) nested: bool,
     /// Its place, if its text may be gone when somebody asks.
     pub(crate) span: Option<Span>,
+    /// The place right behind it, likewise.
+    pub(crate) behind: Option<Span>,
+    /// How much it looks like what was wanted, likewise.
+    pub(crate) rank: Option<u8>,
 }
 
 /// What stands behind a break tells what it is.

@@ -38,8 +38,13 @@ pub(crate) fn leaves<'e>(errors: impl IntoIterator<Item = ValidationError<'e>>) 
         flatten(&error, &mut found);
     }
     let mut unique: Vec<Leaf> = Vec::new();
+    let mut seen: std::collections::HashSet<String> = std::collections::HashSet::new();
+    let wrong_type: std::collections::HashSet<String> =
+        found.iter().filter(|leaf| matches!(leaf.what, What::Type(_))).map(|leaf| leaf.pointer.clone()).collect();
     for leaf in found {
-        if !unique.contains(&leaf) {
+        // A value of the wrong type is none of those allowed either; once is enough.
+        let said = matches!(leaf.what, What::Enum(_)) && wrong_type.contains(&leaf.pointer);
+        if !said && seen.insert(format!("{} {:?}", leaf.pointer, leaf.what)) {
             unique.push(leaf);
         }
     }

@@ -102,7 +102,7 @@ impl AgentOutput for FixResult {
             .agent("issue-fixer")
             .display(
                 "#{{ result.issue_number }} {{ 'fixed' if result.success else 'not fixed' }}: {{ result.issue_title }} \
-                 ({{ result.files_changed | default([]) | length }} files)",
+                 ({{ result.files_changed | length }} files)",
             )
             .rule(renamed_needs_old_path("old-path-when-renamed", "/files_changed/*"))
             .claim("files_changed", Claim::new(ClaimKind::FilesChanged))

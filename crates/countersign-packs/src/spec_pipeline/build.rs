@@ -344,7 +344,7 @@ impl SpecResult for FeatureReviewResult {
             .summary("A review of the whole feature against the project's rules, with what it cleaned up")
             .display(&display(
                 "{{ result.result.overall_status }}: rules {{ result.result.constitution_compliance.status }}, \
-                 {{ result.result.changes_made.files_modified | default([]) | length }} files modified",
+                 {{ result.result.changes_made.files_modified | length }} files modified",
             ))
             .claim("result/changes_made/files_moved/*/to", Claim::new(ClaimKind::FilesRenamed))
             .claim("result/changes_made/files_deleted/*/path", Claim::new(ClaimKind::FilesDeleted))

@@ -47,7 +47,7 @@ impl AgentOutput for WorkflowContext {
     fn definition() -> Definition {
         Definition::of::<Self>("spec-pipeline/workflow-context", 1, Framing::AnyJson)
             .summary("Where an agent is in the workflow, and what came before it")
-            .display("{{ result.feature_id }} in {{ result.feature_dir }}, after {{ result.previous_results | default([]) | length }} agents")
+            .display("{{ result.feature_id }} in {{ result.feature_dir }}, after {{ result.previous_results | length }} agents")
             .example(json!({
                 "workflow_id": "0195a2c4-7d3e-7b60-9f1a-3c5d7e9f1a2b", "feature_id": "007-search",
                 "feature_dir": "specs/007-search/", "previous_results": {}
@@ -95,7 +95,7 @@ impl AgentOutput for FeedbackContext {
         normalised(context, "/issues_to_fix/*")
             .summary("What a later agent wants fixed, and how many rounds are left")
             .display(
-                "{{ result.issues_to_fix | default([]) | length }} issues from {{ result.feedback_from }}, round \
+                "{{ result.issues_to_fix | length }} issues from {{ result.feedback_from }}, round \
                  {{ result.iteration }} of {{ result.max_iterations }}",
             )
             .rule(

@@ -160,8 +160,8 @@ impl SpecResult for ResearchResult {
         envelope
             .summary("Technologies looked into and decisions taken before planning")
             .display(&display(
-                "{{ result.result.technologies_researched | default([]) | length }} technologies, \
-                 {{ result.result.decisions | default([]) | length }} decisions, confidence {{ result.result.confidence_level }}",
+                "{{ result.result.technologies_researched | length }} technologies, \
+                 {{ result.result.decisions | length }} decisions, confidence {{ result.result.confidence_level }}",
             ))
             .claim("result/research_cache_file", Claim::new(ClaimKind::Artifact))
             .example(succeeded::<Self>(&json!({
@@ -213,8 +213,8 @@ impl SpecResult for PlanResult {
         envelope
             .summary("The plan of a feature and the documents around it")
             .display(&display(
-                "{{ result.result.plan_file }}: {{ result.result.artifacts_created | default([]) | length }} documents, \
-                 {{ result.result.constitution_violations | default([]) | length }} violations of the constitution",
+                "{{ result.result.plan_file }}: {{ result.result.artifacts_created | length }} documents, \
+                 {{ result.result.constitution_violations | length }} violations of the constitution",
             ))
             .claim("result/plan_file", Claim::new(ClaimKind::Artifact))
             .claim("result/artifacts_created", Claim::new(ClaimKind::FilesChanged).matching(ClaimMatch::Subset))

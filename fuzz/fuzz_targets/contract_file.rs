@@ -1,0 +1,20 @@
+//! Any contract file: it loads or says why, and one that loads can be used.
+#![no_main]
+
+use countersign_contract::render::{markdown, prompt, vendor};
+use countersign_contract::{Contract, compat};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    // A head that is right lets the fuzzer get to the interesting parts.
+    for yaml in [text.to_owned(), format!("contract: a/b\nversion: 1\n{text}")] {
+        let Ok(contract) = Contract::from_yaml(&yaml) else { continue };
+        let _ = contract.check("{\"a\": 1} [2] \"x\"");
+        let _ = (prompt::suffix(&contract), markdown::page(&contract));
+        for target in vendor::Target::ALL {
+            let _ = vendor::schema(&contract, target);
+        }
+        let _ = compat::compare(&contract, &contract);
+    }
+});
