@@ -13,6 +13,7 @@ use crate::policy::{Framing, Policy};
 use crate::report::{Report, Stage, Status, Violation, repairs};
 use crate::source::{Origin, Source, Span};
 use crate::validate::{Detail, Judgement, bare_violation};
+use std::collections::VecDeque;
 
 /// Tiers, the first to be served first.
 const STRICT: usize = 0;
@@ -49,6 +50,8 @@ pub(crate) struct Session<'c> {
     /// JSON where it does not count, for a framing that looks elsewhere.
     elsewhere: Option<Span>,
     thinking_from: Option<usize>,
+    /// Bounds of thinking not applied yet, with their offsets.
+    thoughts: VecDeque<(Think, usize)>,
     unclosed: Option<Span>,
     examined_elsewhere: u64,
 }
@@ -70,6 +73,7 @@ impl<'c> Session<'c> {
             scalar: None,
             elsewhere: None,
             thinking_from: None,
+            thoughts: VecDeque::new(),
             unclosed: None,
             examined_elsewhere: 0,
             policy: policy.clone(),
@@ -125,7 +129,7 @@ impl<'c> Session<'c> {
             keep = keep.min(mend.keep_from());
         }
         for tier in &self.tiers {
-            keep = keep.min(tier.waiting.as_ref().map_or(usize::MAX, |(found, ..)| found.start));
+            keep = keep.min(tier.keep_from());
         }
         match self.framing {
             Framing::FencedJson => {
@@ -158,7 +162,7 @@ impl<'c> Session<'c> {
             let ready = |found: &Found| eof || found.end.saturating_add(LOOK_AHEAD) <= source.end();
             if let Some((found, index, rank)) = self.tiers[tier].waiting.take_if(|(found, ..)| ready(found)) {
                 let judgement = found.judge(self.contract, &self.policy, source, Detail::Full);
-                self.tiers[tier].explained = Some(Picked { index, found, rank, judgement, repairs: Vec::new() });
+                self.tiers[tier].resolve(Picked { index, found, rank, judgement, repairs: Vec::new() });
             }
         }
     }
@@ -208,12 +212,9 @@ impl<'c> Session<'c> {
         let (bytes, base) = (source.bytes(), source.base());
         self.fence.feed(bytes, base, eof);
         let blocks = self.fence.take_blocks();
-        let thoughts = self.think_events(source, eof);
-        let mut thoughts = thoughts.into_iter().peekable();
+        self.note_thinking(source, eof);
         for block in blocks {
-            while let Some((think, _)) = thoughts.next_if(|(_, at)| *at <= block.start) {
-                self.tiers.iter_mut().for_each(|tier| tier.think(think));
-            }
+            self.think_up_to(block.start);
             let content = source.slice(block.start, block.end);
             let blank = content.len() - content.trim_start_matches(|c: char| c.is_whitespace() || (block.quotes > 0 && c == '>')).len();
             let looks_like_json = content[blank..].starts_with(['{', '[']) || (block.tagged && !content.trim().is_empty());
@@ -229,40 +230,40 @@ impl<'c> Session<'c> {
                 self.tiers[tier + 1].candidates.push(mended);
             }
         }
-        for (think, _) in thoughts {
-            self.tiers.iter_mut().for_each(|tier| tier.think(think));
-        }
+        self.think_up_to(if eof { usize::MAX } else { self.fence.keep_from() });
     }
 
     fn feed_blocks(&mut self, source: &Source<'_>, eof: bool) {
         self.block.feed(source.bytes(), source.base(), eof);
         let blocks = self.block.take_blocks();
-        let thoughts = self.think_events(source, eof);
-        let mut thoughts = thoughts.into_iter().peekable();
+        self.note_thinking(source, eof);
         for block in blocks {
-            while let Some((think, _)) = thoughts.next_if(|(_, at)| *at <= block.start) {
-                self.tiers.iter_mut().for_each(|tier| tier.think(think));
-            }
+            self.think_up_to(block.start);
             let tier = if block.own_lines { OWN_LINES } else { ANYWHERE };
             let found = Found { start: block.start, end: block.end, how: How::Block, nested: false, span: None, behind: None, rank: None };
             self.offer(tier, found, source);
         }
-        for (think, _) in thoughts {
-            self.tiers.iter_mut().for_each(|tier| tier.think(think));
-        }
+        self.think_up_to(if eof { usize::MAX } else { self.block.keep_from() });
         if eof {
             self.unclosed = self.block.unfinished().map(|at| source.span(at, source.end()));
         }
     }
 
-    /// Where thinking begins and ends; on the way, the last JSON that stands anywhere.
-    fn think_events(&mut self, source: &Source<'_>, eof: bool) -> Vec<(Think, usize)> {
+    /// Applies what was noted of thinking up to an offset. What stands inside a block that is still open waits: the
+    /// block began before it.
+    fn think_up_to(&mut self, offset: usize) {
+        while let Some((think, _)) = self.thoughts.pop_front_if(|(_, at)| *at <= offset) {
+            self.tiers.iter_mut().for_each(|tier| tier.think(think));
+        }
+    }
+
+    /// Notes where thinking begins and ends and, on the way, the last JSON that stands anywhere.
+    fn note_thinking(&mut self, source: &Source<'_>, eof: bool) {
         self.strict.feed(source.bytes(), source.base(), eof);
-        let mut thoughts = Vec::new();
         for event in self.strict.take_events() {
             match event {
                 Event::Think(think, at) => {
-                    thoughts.push((think, at));
+                    self.thoughts.push_back((think, at));
                     match think {
                         Think::Open => self.thinking_from = Some(at),
                         Think::Close | Think::Orphan => {
@@ -282,7 +283,6 @@ impl<'c> Session<'c> {
                 Event::Candidate(_) => {}
             }
         }
-        thoughts
     }
 
     /// Notes the first and last byte that is not blank.
@@ -389,6 +389,7 @@ impl<'c> Session<'c> {
     pub(crate) fn conclude(&mut self, text: &str, origin: Origin) -> Report {
         let source = Source::window(text, origin);
         self.tiers.iter_mut().for_each(Tier::end);
+        self.explain_waiting(&source, true);
         if let Some(report) = self.accept(&source) {
             return report;
         }
@@ -524,7 +525,7 @@ impl<'c> Session<'c> {
             violation.received = format!("{} values", closed.len());
             violation.hint = "send only one of them".into();
         } else {
-            violation.received = format!("{} bytes of other text", span.end - span.start);
+            violation.received = format!("{} bytes of other text", span.end.saturating_sub(span.start));
             violation.hint = "send only the JSON: no fence, no sentence before or after it".into();
         }
         let judgement = Judgement::unreadable(Stage::Extraction, vec![violation]);

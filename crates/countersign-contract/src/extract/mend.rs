@@ -337,7 +337,7 @@ impl<'w> Mender<'w> {
         }
         // The string was cut off: by the end of its block, or by that of the text.
         let mut end = cut.unwrap_or(self.window.bytes.len());
-        while end > from && matches!(self.window.bytes[end - 1], b'\n' | b'\r') {
+        while end > from && self.window.bytes[end - 1].is_ascii_whitespace() {
             end -= 1;
         }
         self.texts.push(Text { start: at, end, open: from - at, close: 0, quote, cut: true });

@@ -161,6 +161,23 @@ impl Tier {
         explained.max(waiting).is_none_or(|other| other <= rank)
     }
 
+    /// The first offset that must stay in the window for what waits, now or before the thinking.
+    pub(crate) fn keep_from(&self) -> usize {
+        let now = self.waiting.as_ref();
+        let before = self.before.as_ref().and_then(|before| before.waiting.as_ref());
+        now.into_iter().chain(before).map(|(found, ..)| found.start).min().unwrap_or(usize::MAX)
+    }
+
+    /// What was waiting is explained; also for how things stood before the thinking, if it was waiting then.
+    pub(crate) fn resolve(&mut self, picked: Picked) {
+        if let Some(before) = &mut self.before
+            && before.waiting.take_if(|(found, ..)| found.start == picked.found.start).is_some()
+        {
+            before.explained = Some(picked.clone());
+        }
+        self.explained = Some(picked);
+    }
+
     /// Thinking that never ended is thinking to the end.
     pub(crate) fn end(&mut self) {
         self.think(Think::Close);
