@@ -100,17 +100,13 @@ struct Shown<'a> {
 
 impl Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.violation.message)
+        write!(f, "{}: {}", self.violation.code, self.violation.message)
     }
 }
 
 impl std::error::Error for Shown<'_> {}
 
 impl Diagnostic for Shown<'_> {
-    fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
-        Some(Box::new(self.violation.code))
-    }
-
     fn severity(&self) -> Option<Severity> {
         Some(if self.violation.code.is_warning() { Severity::Warning } else { Severity::Error })
     }
@@ -125,7 +121,12 @@ impl Diagnostic for Shown<'_> {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let excerpt = self.excerpt.as_ref()?;
-        let label = if self.violation.expected.is_empty() { None } else { Some(format!("expected {}", self.violation.expected)) };
+        // A rule's expression is for its author; what it saw is for everybody.
+        let label = match self.violation {
+            Violation { rule: Some(_), received, .. } if !received.is_empty() => Some(format!("here {received}")),
+            Violation { expected, .. } if !expected.is_empty() => Some(format!("expected {expected}")),
+            _ => None,
+        };
         Some(Box::new(std::iter::once(LabeledSpan::new(label, excerpt.start, excerpt.length))))
     }
 }

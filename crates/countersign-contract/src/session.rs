@@ -290,8 +290,8 @@ impl<'c> Session<'c> {
         let new = source.slice(self.seen.max(source.base()), source.end());
         let from = source.end() - new.len();
         self.seen = source.end();
-        let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
-        let trimmed = new.trim_start_matches(is_blank);
+        // The blanks of JSON, and a byte order mark where one belongs.
+        let trimmed = if from == 0 { new.strip_prefix('\u{feff}').unwrap_or(new) } else { new }.trim_ascii_start();
         let Some(first) = trimmed.chars().next() else {
             if let Some(scalar) = &mut self.scalar {
                 scalar.push_str(new);
@@ -305,7 +305,7 @@ impl<'c> Session<'c> {
                 self.scalar = Some(String::new());
             }
         }
-        self.last_ink = from + new.trim_end_matches(is_blank).len() - 1;
+        self.last_ink = from + new.trim_ascii_end().len() - 1;
         if let Some(scalar) = &mut self.scalar {
             scalar.push_str(if scalar.is_empty() { trimmed } else { new });
             if scalar.len() > LARGEST_SCALAR {
@@ -472,7 +472,7 @@ impl<'c> Session<'c> {
             return None;
         }
         let text = match (&self.scalar, self.first_ink) {
-            (Some(scalar), Some(_)) => scalar.trim_end_matches(|c: char| c.is_whitespace() || c == '\u{feff}').to_owned(),
+            (Some(scalar), Some(_)) => scalar.trim_ascii_end().to_owned(),
             _ => return None,
         };
         let origin = self.first_ink?;
