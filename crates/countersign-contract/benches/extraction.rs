@@ -1,4 +1,5 @@
 //! Extraction and validation against a compiled contract, single thread. `cargo bench -p countersign-contract`
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 #![allow(missing_docs)]
 
 mod support;
@@ -33,7 +34,9 @@ fn anywhere(bencher: Bencher<'_, '_>, size: usize) {
 #[divan::bench(args = SIZES.map(|(_, json)| json))]
 fn floor_serde_json_on_the_json_alone(bencher: Bencher<'_, '_>, size: usize) {
     let (_, json) = support::answer(size * 5, size);
-    bencher.counter(BytesCount::of_str(&json)).bench(|| serde_json::from_str::<serde_json::Value>(black_box(&json)));
+    bencher
+        .counter(BytesCount::of_str(&json))
+        .bench(|| serde_json::from_str::<serde_json::Value>(black_box(&json)));
 }
 
 #[divan::bench(args = [1_000_000, 8_000_000], sample_count = 10)]
@@ -41,7 +44,9 @@ fn hostile_strict(bencher: Bencher<'_, '_>, size: usize) {
     let contract = support::any_contract();
     let texts = support::hostile(size);
     let bytes: usize = texts.iter().map(|(_, text)| text.len()).sum();
-    bencher.counter(BytesCount::new(bytes)).bench(|| texts.iter().map(|(_, text)| contract.check(black_box(text)).violations.len()).sum::<usize>());
+    bencher.counter(BytesCount::new(bytes)).bench(|| {
+        texts.iter().map(|(_, text)| contract.check(black_box(text)).violations.len()).sum::<usize>()
+    });
 }
 
 #[divan::bench]

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p countersign-contract --example throughput -- FOLDER` reads `NAME.txt` (and `NAME.json`, the
 //! JSON alone, for the floor); `-- --write FOLDER` writes such a folder.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 #[path = "../benches/support/mod.rs"]
 mod support;
@@ -55,7 +55,12 @@ fn write(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
 fn measure(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let fenced = support::review_contract();
     let anywhere = support::any_contract();
-    let mending = Contract::from_yaml(&anywhere.definition().to_yaml()?.replace("framing: any-json", "framing: any-json\npolicy: { repair: syntax }"))?;
+    let mending = Contract::from_yaml(
+        &anywhere
+            .definition()
+            .to_yaml()?
+            .replace("framing: any-json", "framing: any-json\npolicy: { repair: syntax }"),
+    )?;
     let mut rows: Vec<Value> = Vec::new();
     let mut files: Vec<_> = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
     files.sort();
@@ -63,11 +68,13 @@ fn measure(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
         let text = std::fs::read_to_string(path)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let floor = std::fs::read_to_string(path.with_extension("json")).ok();
-        let mut row = json!({"name": name, "bytes": text.len(), "accepted": anywhere.check(&text).is_accepted()});
+        let mut row =
+            json!({"name": name, "bytes": text.len(), "accepted": anywhere.check(&text).is_accepted()});
         row["any_json_us"] = json!(best(|| drop(anywhere.check(&text))));
         row["fenced_json_us"] = json!(best(|| drop(fenced.check(&text))));
         row["mending_us"] = json!(best(|| drop(mending.check(&text))));
-        row["serde_json_us"] = floor.map_or(Value::Null, |json| json!(best(|| drop(serde_json::from_str::<Value>(&json)))));
+        row["serde_json_us"] =
+            floor.map_or(Value::Null, |json| json!(best(|| drop(serde_json::from_str::<Value>(&json)))));
         rows.push(row);
     }
     println!("{}", serde_json::to_string_pretty(&rows)?);

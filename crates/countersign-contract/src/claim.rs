@@ -84,7 +84,14 @@ pub struct Claim {
 impl Claim {
     /// A claim of a kind, recorded.
     pub fn new(kind: ClaimKind) -> Self {
-        Self { kind, run: None, check: None, of: None, matching: ClaimMatch::Exact, policy: ClaimPolicy::Record }
+        Self {
+            kind,
+            run: None,
+            check: None,
+            of: None,
+            matching: ClaimMatch::Exact,
+            policy: ClaimPolicy::Record,
+        }
     }
 
     /// A claim that a named check of the project succeeds.

@@ -108,7 +108,10 @@ fn policy(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
     let less = [
         (before.repairs() && !after.repairs(), "syntax is no longer repaired"),
         (coerces_less, "fewer values are coerced"),
-        (!before.unwrap.keys.iter().all(|key| after.unwrap.keys.contains(key)), "fewer envelopes are taken off"),
+        (
+            !before.unwrap.keys.iter().all(|key| after.unwrap.keys.contains(key)),
+            "fewer envelopes are taken off",
+        ),
         (before.unwrap.strings && !after.unwrap.strings, "strings that hold JSON are no longer read"),
         (!before.rename.iter().all(|rename| after.rename.contains(rename)), "fewer fields go by other names"),
         (after.max_bytes < before.max_bytes, "the limit on bytes is lower"),
@@ -142,11 +145,14 @@ fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &m
     }
     let (code, what) = match direction {
         Direction::OldWriterNewReader => (Code::OldValuesFail, "a value that was valid no longer is"),
-        Direction::NewWriterOldReader => (Code::NewValuesFail, "a value that is valid now does not satisfy an old reader"),
+        Direction::NewWriterOldReader => {
+            (Code::NewValuesFail, "a value that is valid now does not satisfy an old reader")
+        }
     };
     let narrow = crate::compile::build_validator(&written).ok();
     let accepts = |value: &Value| {
-        narrow.as_ref().is_some_and(|validator| validator.is_valid(value)) && writer.validator().is_valid(value)
+        narrow.as_ref().is_some_and(|validator| validator.is_valid(value))
+            && writer.validator().is_valid(value)
     };
     let reads = crate::compile::build_validator(&read).ok();
     let passes = |value: &Value| reads.as_ref().is_some_and(|validator| validator.is_valid(value));
@@ -161,11 +167,19 @@ fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &m
         return;
     }
     for (pointer, value) in found {
-        let because = reader.judge_strictly(&value).violations.first().map(|violation| violation.message.clone());
+        let because =
+            reader.judge_strictly(&value).violations.first().map(|violation| violation.message.clone());
         breaks.push(Break {
             code,
             direction,
-            message: format!("{what}: {}", if pointer.is_empty() { "the result".to_owned() } else { format!("`{}`", pointer.trim_start_matches('/')) }),
+            message: format!(
+                "{what}: {}",
+                if pointer.is_empty() {
+                    "the result".to_owned()
+                } else {
+                    format!("`{}`", pointer.trim_start_matches('/'))
+                }
+            ),
             witness: Some(value),
             because,
         });
@@ -192,9 +206,15 @@ fn without_notes(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => Value::Object(
             map.iter()
-                .filter(|(key, _)| !key.starts_with("x-") && !matches!(key.as_str(), "default" | "examples" | "deprecated"))
+                .filter(|(key, _)| {
+                    !key.starts_with("x-") && !matches!(key.as_str(), "default" | "examples" | "deprecated")
+                })
                 .map(|(key, value)| {
-                    let value = if matches!(key.as_str(), "enum" | "const") { value.clone() } else { without_notes(value) };
+                    let value = if matches!(key.as_str(), "enum" | "const") {
+                        value.clone()
+                    } else {
+                        without_notes(value)
+                    };
                     (key.clone(), value)
                 })
                 .collect(),
@@ -215,7 +235,12 @@ fn closed(schema: &Value) -> Value {
                         "enum" | "const" | "default" | "examples" | "required" => value.clone(),
                         // A property may be called like a keyword: its name is no keyword there.
                         "properties" | "$defs" | "patternProperties" => Value::Object(
-                            value.as_object().into_iter().flatten().map(|(name, schema)| (name.clone(), closed(schema))).collect(),
+                            value
+                                .as_object()
+                                .into_iter()
+                                .flatten()
+                                .map(|(name, schema)| (name.clone(), closed(schema)))
+                                .collect(),
                         ),
                         _ => closed(value),
                     };
@@ -242,7 +267,11 @@ fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mu
         if writer.definition().rules.iter().any(|other| same(rule, other)) || never_applies(rule, writer) {
             continue;
         }
-        let verb = if direction == Direction::OldWriterNewReader { "is new or changed" } else { "was removed or changed" };
+        let verb = if direction == Direction::OldWriterNewReader {
+            "is new or changed"
+        } else {
+            "was removed or changed"
+        };
         let accepts = |value: &Value| writer.judge_value(value).is_accepted();
         let passes = |value: &Value| {
             let report = reader.judge_value(value);
@@ -251,7 +280,11 @@ fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mu
         let found = witness::search(writer, reader, &accepts, &passes).into_iter().next();
         breaks.push(match found {
             Some((_, value)) => {
-                let because = reader.judge_strictly(&value).violations.first().map(|violation| violation.message.clone());
+                let because = reader
+                    .judge_strictly(&value)
+                    .violations
+                    .first()
+                    .map(|violation| violation.message.clone());
                 Break {
                     code: Code::RuleChanged,
                     direction,
@@ -263,7 +296,10 @@ fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mu
             None => Break {
                 code: Code::Unproven,
                 direction,
-                message: format!("the rule '{}' {verb}; it could not be proven that no value fails it", rule.id),
+                message: format!(
+                    "the rule '{}' {verb}; it could not be proven that no value fails it",
+                    rule.id
+                ),
                 witness: None,
                 because: None,
             },
@@ -278,8 +314,8 @@ fn never_applies(rule: &Rule, writer: &Contract) -> bool {
         return true;
     }
     when.split("&&").map(str::trim).any(|part| {
-        part.strip_prefix("has(result.")
-            .and_then(|rest| rest.strip_suffix(')'))
-            .is_some_and(|field| !field.contains(['.', '(', ')', '|']) && !object.open && !object.fields.contains_key(field))
+        part.strip_prefix("has(result.").and_then(|rest| rest.strip_suffix(')')).is_some_and(|field| {
+            !field.contains(['.', '(', ')', '|']) && !object.open && !object.fields.contains_key(field)
+        })
     })
 }

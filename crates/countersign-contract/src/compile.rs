@@ -1,10 +1,10 @@
 //! From a definition to a contract: everything that can be wrong with it is found here, and all of it at once.
 
+use crate::claim::ClaimKind;
 use crate::code::Code;
 use crate::contract::Contract;
 use crate::definition::{Definition, Rule};
 use crate::display::Display;
-use crate::claim::ClaimKind;
 use crate::expr::{self, Expr, ExprProblem, Scope, Type};
 use crate::policy::{Coerce, DEEPEST};
 use crate::problem::{LoadError, Problem};
@@ -111,7 +111,9 @@ fn schema_of(definition: &mut Definition) -> Result<Value, Vec<Problem>> {
         (None, Some(fields)) => crate::fields::to_schema(fields).map_err(|problems| {
             problems
                 .into_iter()
-                .map(|problem| Problem::new(Code::BadField, &problem.path, problem.message, "see docs/contracts.md"))
+                .map(|problem| {
+                    Problem::new(Code::BadField, &problem.path, problem.message, "see docs/contracts.md")
+                })
                 .collect()
         }),
     }
@@ -129,8 +131,12 @@ fn is_repo_path(text: &str) -> bool {
 
 /// `2/3`: a number from 1 to the second one.
 fn is_n_of_m(text: &str) -> bool {
-    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
-    text.split_once('/').and_then(|(n, m)| Some((number(n)?, number(m)?))).is_some_and(|(n, m)| 1 <= n && n <= m)
+    let number = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten()
+    };
+    text.split_once('/')
+        .and_then(|(n, m)| Some((number(n)?, number(m)?)))
+        .is_some_and(|(n, m)| 1 <= n && n <= m)
 }
 
 /// Compiles a schema. Nothing is fetched, patterns run in linear time, and a schema that only refers to itself is
@@ -189,7 +195,9 @@ fn outside_reference(schema: &Value) -> Option<(String, String)> {
                 }
             }
             Value::Array(items) => {
-                open.extend(items.iter().enumerate().map(|(index, item)| (format!("{place}[{index}]"), item)));
+                open.extend(
+                    items.iter().enumerate().map(|(index, item)| (format!("{place}[{index}]"), item)),
+                );
             }
             _ => {}
         }
@@ -273,11 +281,18 @@ fn compile_rules(rules: &[Rule], root: &Type, problems: &mut Vec<Problem>) -> Ve
     for (index, rule) in rules.iter().enumerate() {
         let place = format!("rules[{index}]");
         if rule.id.is_empty() || ids.contains(&rule.id.as_str()) {
-            let what = if rule.id.is_empty() { "a rule has no id".into() } else { format!("two rules are called '{}'", rule.id) };
+            let what = if rule.id.is_empty() {
+                "a rule has no id".into()
+            } else {
+                format!("two rules are called '{}'", rule.id)
+            };
             problems.push(Problem::new(Code::BadRule, &place, what, "give each rule an id of its own"));
         }
         ids.push(&rule.id);
-        let does_nothing = rule.require.is_empty() && rule.forbid.is_empty() && rule.check.is_none() && rule.unique.is_none();
+        let does_nothing = rule.require.is_empty()
+            && rule.forbid.is_empty()
+            && rule.check.is_none()
+            && rule.unique.is_none();
         if does_nothing {
             problems.push(Problem::new(
                 Code::BadRule,
@@ -310,7 +325,11 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
         }
     }
     if rule.unique.is_some()
-        && (rule.each.is_some() || rule.when.is_some() || rule.check.is_some() || !rule.require.is_empty() || !rule.forbid.is_empty())
+        && (rule.each.is_some()
+            || rule.when.is_some()
+            || rule.check.is_some()
+            || !rule.require.is_empty()
+            || !rule.forbid.is_empty())
     {
         problems.push(Problem::new(
             Code::BadRule,
@@ -368,7 +387,9 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
                     let mut tokens = read.split('.');
                     if tokens.next() == Some(variable) {
                         let pointer: String = tokens.flat_map(|token| ["/", token]).collect();
-                        if !reads.contains(&pointer) && !reads.iter().any(|read: &String| pointer.starts_with(&format!("{read}/"))) {
+                        if !reads.contains(&pointer)
+                            && !reads.iter().any(|read: &String| pointer.starts_with(&format!("{read}/")))
+                        {
                             reads.push(pointer);
                         }
                     }
@@ -414,9 +435,11 @@ fn carets(source: &str, problem: &ExprProblem) -> String {
 
 /// Paths of claims and policies must lead somewhere.
 fn check_paths(definition: &Definition, root: &Type, problems: &mut Vec<Problem>) {
-    let leads = |path: &str| path.is_empty() || root.at(path.trim_start_matches('/').split(['/', '.'])).is_some();
+    let leads =
+        |path: &str| path.is_empty() || root.at(path.trim_start_matches('/').split(['/', '.'])).is_some();
     for (field, claim) in &definition.claims {
-        let names = root.object().map(|object| object.fields.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+        let names =
+            root.object().map(|object| object.fields.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
         if claim.kind == ClaimKind::Command && claim.run.is_none() == claim.check.is_none() {
             problems.push(Problem::new(
                 Code::BadClaim,
@@ -431,7 +454,8 @@ fn check_paths(definition: &Definition, root: &Type, problems: &mut Vec<Problem>
                     Code::BadClaim,
                     &format!("claims.{field}{place}"),
                     format!("'{path}' is not a field of the schema"),
-                    did_you_mean(path, names.iter().map(String::as_str)).unwrap_or_else(|| "name a field of the schema".into()),
+                    did_you_mean(path, names.iter().map(String::as_str))
+                        .unwrap_or_else(|| "name a field of the schema".into()),
                 ));
             }
         }
@@ -447,7 +471,8 @@ fn check_paths(definition: &Definition, root: &Type, problems: &mut Vec<Problem>
             ));
         }
     }
-    let mut patterns: Vec<(&str, &String)> = definition.policy.salvage.iter().map(|path| ("policy.salvage", path)).collect();
+    let mut patterns: Vec<(&str, &String)> =
+        definition.policy.salvage.iter().map(|path| ("policy.salvage", path)).collect();
     if let Coerce::Fields(fields) = &definition.policy.coerce {
         patterns.extend(fields.iter().map(|path| ("policy.coerce", path)));
     }
@@ -471,7 +496,9 @@ fn check_defaults(contract: &Contract) -> Vec<Problem> {
     while let Some((place, node)) = open.pop() {
         let Value::Object(map) = node else {
             if let Value::Array(items) = node {
-                open.extend(items.iter().enumerate().map(|(index, item)| (format!("{place}[{index}]"), item)));
+                open.extend(
+                    items.iter().enumerate().map(|(index, item)| (format!("{place}[{index}]"), item)),
+                );
             }
             continue;
         };
@@ -515,16 +542,27 @@ fn check_examples(contract: &Contract) -> Vec<Problem> {
         if let Some(display) = &contract.display
             && let Err(error) = display.try_render(example)
         {
-            problems.push(Problem::new(Code::BadDisplay, "display", error, "the template must fit every example"));
+            problems.push(Problem::new(
+                Code::BadDisplay,
+                "display",
+                error,
+                "the template must fit every example",
+            ));
         }
     }
     for (index, counter) in contract.definition.counter_examples.iter().enumerate() {
         let report = contract.judge_value(&counter.value);
         let place = format!("counter_examples[{index}]");
-        let by_rule = |id: &str| report.violations.iter().any(|violation| violation.rule.as_deref() == Some(id));
+        let by_rule =
+            |id: &str| report.violations.iter().any(|violation| violation.rule.as_deref() == Some(id));
         let codes: Vec<&str> = report.codes().iter().map(|code| code.as_str()).collect();
         if report.status == Status::Accepted {
-            problems.push(Problem::new(Code::BadExample, &place, "a counter-example is accepted", "it must be refused"));
+            problems.push(Problem::new(
+                Code::BadExample,
+                &place,
+                "a counter-example is accepted",
+                "it must be refused",
+            ));
         } else if !codes.contains(&counter.because.as_str()) && !by_rule(&counter.because) {
             problems.push(Problem::new(
                 Code::BadExample,

@@ -49,7 +49,8 @@ fn summarise(report: &Report) -> String {
         }
     )];
     for violation in &report.violations {
-        let place = violation.span.map(|span| format!(" at {}:{}", span.line, span.column)).unwrap_or_default();
+        let place =
+            violation.span.map(|span| format!(" at {}:{}", span.line, span.column)).unwrap_or_default();
         lines.push(format!("{}{place}: {}", violation.code, violation.message));
     }
     lines.join("; ")
@@ -284,7 +285,7 @@ pub(crate) fn typed<T: DeserializeOwned>(report: Report, text: &str) -> Result<T
                 "",
                 format!("the result satisfies the schema but not the Rust type: {error}"),
             );
-            violation.hint = "make the schema and the type agree".to_owned();
+            violation.hint = "make the schema and the type agree".into();
             report.status = Status::Rejected;
             report.stage = Some(Stage::Validation);
             report.value = None;

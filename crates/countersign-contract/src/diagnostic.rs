@@ -4,8 +4,8 @@
 use crate::report::{Report, Status, Violation};
 use crate::source::Span;
 use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, Severity, SourceCode,
-    SourceSpan, SpanContents,
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
+    Severity, SourceCode, SourceSpan, SpanContents,
 };
 use std::fmt::{self, Display, Write};
 
@@ -82,7 +82,10 @@ pub fn one(violation: &Violation, name: &str, text: &str, style: Style) -> Strin
         (false, false) => GraphicalTheme::none(),
     };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(style.width.max(40)).with_links(false);
-    let excerpt = violation.span.filter(|_| !text.is_empty()).map(|span| Excerpt::of(name, text, span, style.width.max(40)));
+    let excerpt = violation
+        .span
+        .filter(|_| !text.is_empty())
+        .map(|span| Excerpt::of(name, text, span, style.width.max(40)));
     let shown = Shown { violation, excerpt };
     let mut out = String::new();
     if handler.render_report(&mut out, &shown).is_err() {
@@ -123,7 +126,9 @@ impl Diagnostic for Shown<'_> {
         let excerpt = self.excerpt.as_ref()?;
         // A rule's expression is for its author; what it saw is for everybody.
         let label = match self.violation {
-            Violation { rule: Some(_), received, .. } if !received.is_empty() => Some(format!("here {received}")),
+            Violation { rule: Some(_), received, .. } if !received.is_empty() => {
+                Some(format!("here {received}"))
+            }
             Violation { expected, .. } if !expected.is_empty() => Some(format!("expected {expected}")),
             _ => None,
         };

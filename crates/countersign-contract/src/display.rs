@@ -34,7 +34,11 @@ impl Display {
         let template = self.environment.get_template(NAME).map_err(|error| error.to_string())?;
         let line = template.render(context! { result => data(value) }).map_err(|error| error.to_string())?;
         let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-        Ok(if line.chars().count() > WIDEST { line.chars().take(WIDEST - 1).chain(['…']).collect() } else { line })
+        Ok(if line.chars().count() > WIDEST {
+            line.chars().take(WIDEST - 1).chain(['…']).collect()
+        } else {
+            line
+        })
     }
 }
 
@@ -50,8 +54,8 @@ fn data(value: &Value) -> Data {
             (None, None) => Data::from(number.to_string()),
         },
         Value::Array(items) => Data::from(items.iter().map(data).collect::<Vec<_>>()),
-        Value::Object(members) => {
-            Data::from(members.iter().map(|(key, value)| (key.clone(), data(value))).collect::<BTreeMap<String, Data>>())
-        }
+        Value::Object(members) => Data::from(
+            members.iter().map(|(key, value)| (key.clone(), data(value))).collect::<BTreeMap<String, Data>>(),
+        ),
     }
 }

@@ -7,5 +7,5 @@ pub(crate) mod mend;
 pub(crate) mod mend_scan;
 pub(crate) mod prose;
 pub(crate) mod scan;
-pub(crate) mod unquote;
 pub(crate) mod tier;
+pub(crate) mod unquote;

@@ -63,7 +63,10 @@ fn field(form: &Value, path: &str, problems: &mut Vec<FieldProblem>) -> Option<V
             _ => wrong("a list has one type for all its items, as in [string]".into()),
         },
         Value::Object(map) => {
-            if ["type", "enum", "$ref", "const", "anyOf", "oneOf"].iter().any(|keyword| map.contains_key(*keyword)) {
+            if ["type", "enum", "$ref", "const", "anyOf", "oneOf"]
+                .iter()
+                .any(|keyword| map.contains_key(*keyword))
+            {
                 Some(form.clone())
             } else if map.is_empty() {
                 Some(json!({"type": "object"}))
@@ -100,7 +103,18 @@ fn named(text: &str) -> Result<Value, String> {
         "list" => json!({"type": "array"}),
         "any" => json!({}),
         other => {
-            let known = ["string", "integer", "number", "boolean", "path", "timestamp", "count", "object", "list", "any"];
+            let known = [
+                "string",
+                "integer",
+                "number",
+                "boolean",
+                "path",
+                "timestamp",
+                "count",
+                "object",
+                "list",
+                "any",
+            ];
             let hint = crate::suggest::did_you_mean(other, known)
                 .unwrap_or_else(|| format!("known types: {}", known.join(", ")));
             return Err(format!("unknown type '{other}'; {hint}"));

@@ -271,13 +271,19 @@ impl Reader<'_> {
                 return Err(ParseFault { fault: Fault::NotANumber, at: start });
             }
             _ if peek.is_num() => {
-                if self.text.get(start + 1..).is_some_and(|rest| peek == Peek::Minus && rest.starts_with('I')) {
+                if self.text.get(start + 1..).is_some_and(|rest| peek == Peek::Minus && rest.starts_with('I'))
+                {
                     return Err(ParseFault { fault: Fault::NotANumber, at: start });
                 }
                 match self.jiter.known_number_bytes(peek) {
                     Ok(digits) => match exact_number(digits) {
                         Some(number) => return Ok(Value::Number(number)),
-                        None => return Err(ParseFault { fault: Fault::Syntax("invalid number".into()), at: start }),
+                        None => {
+                            return Err(ParseFault {
+                                fault: Fault::Syntax("invalid number".into()),
+                                at: start,
+                            });
+                        }
                     },
                     Err(error) => Err(error),
                 }
@@ -295,9 +301,9 @@ impl Reader<'_> {
         let near = &self.text.as_bytes()[from..(at + 1).min(self.text.len())];
         let mut end = near.len();
         while let Some(escape) = memchr::memmem::rfind(&near[..end], b"\\u") {
-            let half = near.get(escape + 2..escape + 4).is_some_and(|hex| {
-                matches!(hex, [b'd' | b'D', second] if !matches!(second, b'0'..=b'7'))
-            });
+            let half = near
+                .get(escape + 2..escape + 4)
+                .is_some_and(|hex| matches!(hex, [b'd' | b'D', second] if !matches!(second, b'0'..=b'7')));
             if half {
                 return Some(from + escape);
             }
@@ -310,9 +316,9 @@ impl Reader<'_> {
     fn not_a_number(&self, at: usize) -> Option<usize> {
         let bytes = self.text.as_bytes();
         (at.saturating_sub(1)..=at).find(|from| {
-            [b"nan".as_slice(), b"inf", b"-inf", b"-nan"]
-                .iter()
-                .any(|word| bytes.get(*from..*from + word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)))
+            [b"nan".as_slice(), b"inf", b"-inf", b"-nan"].iter().any(|word| {
+                bytes.get(*from..*from + word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
+            })
         })
     }
 
@@ -344,7 +350,9 @@ impl Reader<'_> {
             {
                 Fault::Placeholder
             }
-            JsonErrorType::ExpectedSomeIdent | JsonErrorType::ExpectedSomeValue | JsonErrorType::InvalidNumber
+            JsonErrorType::ExpectedSomeIdent
+            | JsonErrorType::ExpectedSomeValue
+            | JsonErrorType::InvalidNumber
                 if self.not_a_number(at).is_some() =>
             {
                 return ParseFault { fault: Fault::NotANumber, at: self.not_a_number(at).unwrap_or(at) };
@@ -359,7 +367,8 @@ impl Reader<'_> {
 fn exact_number(digits: &[u8]) -> Option<Number> {
     let text = std::str::from_utf8(digits).ok()?;
     // Short integers are most of what agents write; the general path validates the grammar once more.
-    if digits.len() < 18 && digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits[0] != b'0') {
+    if digits.len() < 18 && digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits[0] != b'0')
+    {
         return text.parse::<u64>().ok().map(Number::from);
     }
     text.parse().ok()

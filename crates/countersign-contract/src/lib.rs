@@ -40,4 +40,6 @@ pub use registry::{Entry, NotFound, Registry, ResolveError};
 pub use report::{Coercion, Provenance, RejectedItem, Repair, Report, Stage, Status, Violation};
 pub use source::{Origin, Source, Span};
 pub use stream::{Progress, Stream};
-pub use typed::{AgentOutput, ParseError, RepoPath, Timestamp, contract_of, parse, parse_as, schema_of, validate_output};
+pub use typed::{
+    AgentOutput, ParseError, RepoPath, Timestamp, contract_of, parse, parse_as, schema_of, validate_output,
+};

@@ -14,7 +14,8 @@ impl Definition {
     /// Reads a definition from YAML or JSON. JSON is YAML, so one reader serves both.
     pub fn from_yaml(text: &str, name: &str) -> Result<Self, LoadError> {
         let wrong = |message: String, line: Option<usize>| {
-            let mut problem = Problem::new(Code::ContractSyntax, "", message, "see docs/contracts.md for the format");
+            let mut problem =
+                Problem::new(Code::ContractSyntax, "", message, "see docs/contracts.md for the format");
             problem.line = line;
             LoadError::one(name, problem)
         };
@@ -66,9 +67,15 @@ impl Registry {
         let mut count = 0;
         for path in contract_files(folder)? {
             let text = read_text(&path).map_err(|message| {
-                LoadError::one(&path.display().to_string(), Problem::new(Code::ContractSyntax, "", message, "check the file"))
+                LoadError::one(
+                    &path.display().to_string(),
+                    Problem::new(Code::ContractSyntax, "", message, "check the file"),
+                )
             })?;
-            if !text.lines().any(|line| line.trim_start().starts_with("contract:") || line.contains("\"contract\"")) {
+            if !text
+                .lines()
+                .any(|line| line.trim_start().starts_with("contract:") || line.contains("\"contract\""))
+            {
                 continue;
             }
             let name = path.display().to_string();
@@ -90,7 +97,12 @@ fn contract_files(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
         let entries = std::fs::read_dir(&folder).map_err(|error| {
             LoadError::one(
                 &folder.display().to_string(),
-                Problem::new(Code::ContractSyntax, "", format!("cannot read the folder: {error}"), "check the path"),
+                Problem::new(
+                    Code::ContractSyntax,
+                    "",
+                    format!("cannot read the folder: {error}"),
+                    "check the path",
+                ),
             )
         })?;
         for entry in entries.flatten() {
@@ -99,7 +111,10 @@ fn contract_files(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
             if kind.is_dir() && depth < DEEPEST_FOLDER {
                 open.push((path, depth + 1));
             } else if kind.is_file()
-                && path.extension().and_then(|extension| extension.to_str()).is_some_and(|extension| matches!(extension, "yaml" | "yml" | "json"))
+                && path
+                    .extension()
+                    .and_then(|extension| extension.to_str())
+                    .is_some_and(|extension| matches!(extension, "yaml" | "yml" | "json"))
             {
                 files.push(path);
             }

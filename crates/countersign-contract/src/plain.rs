@@ -1,4 +1,4 @@
-//! JSON with exact numbers, for serialisers that are not serde_json: there, a number that keeps its digits would look
+//! JSON with exact numbers, for serialisers that are not `serde_json`: there, a number that keeps its digits would look
 //! like an object.
 
 use serde::{Serialize, Serializer, ser::SerializeMap, ser::SerializeSeq};

@@ -37,10 +37,9 @@ impl FromStr for Framing {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|framing| framing.name() == text)
-            .ok_or_else(|| format!("unknown framing '{text}'; known: {}", Self::ALL.map(Self::name).join(", ")))
+        Self::ALL.into_iter().find(|framing| framing.name() == text).ok_or_else(|| {
+            format!("unknown framing '{text}'; known: {}", Self::ALL.map(Self::name).join(", "))
+        })
     }
 }
 

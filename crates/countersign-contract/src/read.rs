@@ -58,7 +58,7 @@ pub(crate) fn json<'t>(
     end: usize,
     edits: &[Edit],
     policy: &Policy,
-) -> Result<Reading<'t>, Violation> {
+) -> Result<Reading<'t>, Box<Violation>> {
     let raw = source.slice(start, end);
     let (text, map) = if edits.is_empty() {
         (Cow::Borrowed(raw), OffsetMap::plain(start))
@@ -69,7 +69,7 @@ pub(crate) fn json<'t>(
         Ok(parsed) => parsed,
         Err(fault) => {
             let (at, _) = map.range(fault.at, fault.at);
-            return Err(unreadable(source, &ParseFault { at, ..fault }, end, policy));
+            return Err(Box::new(unreadable(source, &ParseFault { at, ..fault }, end, policy)));
         }
     };
     let duplicates = parsed.duplicates;
@@ -101,26 +101,42 @@ fn note_duplicates(reading: &mut Reading<'_>, source: &Source<'_>, policy: &Poli
         note.expected = "each key once".into();
         note.received = format!("`{key}` again");
         note.hint = format!("write `{key}` once");
-        if policy.strict { reading.violations.push(note) } else { reading.warnings.push(note) };
+        if policy.strict {
+            reading.violations.push(note);
+        } else {
+            reading.warnings.push(note);
+        }
     }
 }
 
 /// What is wrong with a text that is not JSON; `fault.at` is an offset of the raw text.
 pub(crate) fn unreadable(source: &Source<'_>, fault: &ParseFault, end: usize, policy: &Policy) -> Violation {
     let at = fault.at.min(end);
-    let near: String = source.slice(at, end.min(at + 120)).chars().take(24).take_while(|c| *c != '\n').collect();
+    let near: String =
+        source.slice(at, end.min(at + 120)).chars().take(24).take_while(|c| *c != '\n').collect();
     let length = source.slice(at, end).chars().next().map_or(0, char::len_utf8);
     let near = if near.is_empty() && length > 0 { "a line break" } else { near.trim_end() };
     let template = fault.fault == Fault::Placeholder && !policy.placeholders;
     let syntax = ParseFault { fault: Fault::Syntax("expected a comma or the end".into()), at };
-    parse_violation(if template { &syntax } else { fault }, source.span(at, at + length), near, policy.max_depth)
+    parse_violation(
+        if template { &syntax } else { fault },
+        source.span(at, at + length),
+        near,
+        policy.max_depth,
+    )
 }
 
 /// A block longer than this misses its point.
 const LONG_BLOCK: usize = 1000;
 
 /// Reads the lines of an output block.
-pub(crate) fn block<'t>(contract: &Contract, source: &Source<'t>, start: usize, end: usize, policy: &Policy) -> Reading<'t> {
+pub(crate) fn block<'t>(
+    contract: &Contract,
+    source: &Source<'t>,
+    start: usize,
+    end: usize,
+    policy: &Policy,
+) -> Reading<'t> {
     let content = source.slice(start, end);
     let mut map = Map::new();
     let mut members: Vec<(String, Node)> = Vec::new();
@@ -135,7 +151,11 @@ pub(crate) fn block<'t>(contract: &Contract, source: &Source<'t>, start: usize, 
     for line in block::lines(content, start) {
         match line {
             Line::Note { text, at } => {
-                let mut note = bare_violation(Code::LineWithoutColon, "", "a line of the block has no colon; it was left out".into());
+                let mut note = bare_violation(
+                    Code::LineWithoutColon,
+                    "",
+                    "a line of the block has no colon; it was left out".into(),
+                );
                 note.span = Some(source.span(at, at + text.len()));
                 note.expected = "key: value".into();
                 note.received = text.chars().take(80).collect();
@@ -145,26 +165,46 @@ pub(crate) fn block<'t>(contract: &Contract, source: &Source<'t>, start: usize, 
             Line::Entry { key, key_at, value: text, value_at } => {
                 let pointer = format!("/{}", json::escape(key));
                 let field = object.and_then(|object| object.fields.get(key));
-                let value = if field.is_some_and(|field| is_template(text, field, &policy.placeholders)) {
+                let value = if field.is_some_and(|field| is_template(text, field, policy.placeholders)) {
                     // Kept as it stands: the placeholder check names it.
                     Value::from(text)
                 } else {
                     typed(text, field.map(|field| &field.ty), &pointer, policy, &mut reading.coercions)
                 };
                 let extent = (value_at, value_at + text.len());
-                let node = Node { start: extent.0, end: extent.1, key: Some((key_at, key_at + key.len())), children: Children::None };
+                let node = Node {
+                    start: extent.0,
+                    end: extent.1,
+                    key: Some((key_at, key_at + key.len())),
+                    children: Children::None,
+                };
                 if is_template_text(text) && field.is_some() && policy.placeholders {
                     reading.violations.push(placeholder(&pointer, text, source, extent));
                 }
                 if map.insert(key.to_owned(), value).is_some() {
                     let code = if policy.strict { Code::DuplicateKey } else { Code::DuplicateKeyNote };
-                    let mut note = bare_violation(code, &pointer, format!("the key `{key}` stands twice in the block{}", if policy.strict { "" } else { "; the last one counts" }));
+                    let mut note = bare_violation(
+                        code,
+                        &pointer,
+                        format!(
+                            "the key `{key}` stands twice in the block{}",
+                            if policy.strict { "" } else { "; the last one counts" }
+                        ),
+                    );
                     note.span = Some(source.span(key_at, key_at + key.len()));
                     note.expected = "each key once".into();
                     note.received = format!("`{key}` again");
                     note.hint = format!("write `{key}` once");
-                    if policy.strict { reading.violations.push(note) } else { reading.warnings.push(note) };
-                    reading.violations.retain(|violation| violation.code != Code::Placeholder || violation.pointer != pointer || violation.span.is_some_and(|span| span.start == value_at));
+                    if policy.strict {
+                        reading.violations.push(note);
+                    } else {
+                        reading.warnings.push(note);
+                    }
+                    reading.violations.retain(|violation| {
+                        violation.code != Code::Placeholder
+                            || violation.pointer != pointer
+                            || violation.span.is_some_and(|span| span.start == value_at)
+                    });
                     members.retain(|(name, _)| name != key);
                 }
                 members.push((key.to_owned(), node));
@@ -175,7 +215,10 @@ pub(crate) fn block<'t>(contract: &Contract, source: &Source<'t>, start: usize, 
         let mut note = bare_violation(
             Code::LongBlock,
             "",
-            format!("the block has {} characters; brief ones are what the format is for", content.trim().chars().count()),
+            format!(
+                "the block has {} characters; brief ones are what the format is for",
+                content.trim().chars().count()
+            ),
         );
         note.span = Some(source.span(start, end));
         note.expected = format!("at most {LONG_BLOCK} characters");
@@ -184,8 +227,7 @@ pub(crate) fn block<'t>(contract: &Contract, source: &Source<'t>, start: usize, 
         reading.warnings.push(note);
     }
     reading.value = Value::Object(map);
-    reading.places =
-        Places::of_node(Node { start, end, key: None, children: Children::Members(members) });
+    reading.places = Places::of_node(Node { start, end, key: None, children: Children::Members(members) });
     reading
 }
 
@@ -194,7 +236,11 @@ fn placeholder(pointer: &str, text: &str, source: &Source<'_>, (start, end): (us
         code: Code::Placeholder,
         pointer: pointer.to_owned(),
         span: Some(source.span(start, end)),
-        message: format!("`{}` still holds the placeholder {} of the template", pointer.trim_start_matches('/'), excerpt(&Value::from(text))),
+        message: format!(
+            "`{}` still holds the placeholder {} of the template",
+            pointer.trim_start_matches('/'),
+            excerpt(&Value::from(text))
+        ),
         expected: "the real value".into(),
         received: excerpt(&Value::from(text)),
         hint: "replace the placeholder with what it stands for".into(),
@@ -205,44 +251,68 @@ fn placeholder(pointer: &str, text: &str, source: &Source<'_>, (start, end): (us
 /// A value as a template writes it: `[count]`, `[a/b]`, `[list] or "none"`, text with a bracketed part in it.
 fn is_template_text(text: &str) -> bool {
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    if text.starts_with('[') && (text.ends_with("or \"none\"") || text.ends_with("or none") || text.contains("]/[")) {
+    if text.starts_with('[')
+        && (text.ends_with("or \"none\"") || text.ends_with("or none") || text.contains("]/["))
+    {
         return true;
     }
     // Alternatives in brackets: words joined by slashes, no blanks.
     inner.is_some_and(|inner| {
         let parts: Vec<&str> = inner.split('/').collect();
         parts.len() > 1
-            && parts.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'))
+            && parts.iter().all(|part| {
+                !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+            })
     })
 }
 
-fn is_template(text: &str, field: &Field, wanted: &bool) -> bool {
-    *wanted && (is_template_text(text) || field.placeholder.as_deref().is_some_and(|template| template == text))
+fn is_template(text: &str, field: &Field, wanted: bool) -> bool {
+    wanted
+        && (is_template_text(text) || field.placeholder.as_deref().is_some_and(|template| template == text))
 }
 
 /// A value of a block: what its text says, as far as the contract leaves that open.
-fn typed(text: &str, ty: Option<&Type>, pointer: &str, policy: &Policy, coercions: &mut Vec<Coercion>) -> Value {
+fn typed(
+    text: &str,
+    ty: Option<&Type>,
+    pointer: &str,
+    policy: &Policy,
+    coercions: &mut Vec<Coercion>,
+) -> Value {
     let plain = plain(text);
     let Some(ty) = ty else { return plain };
     let fits = |wanted: fn(&Type) -> bool| ty.alternatives().iter().any(wanted);
-    let names_none = ty.alternatives().iter().any(|ty| matches!(ty, Type::String(Some(values)) if values.iter().any(|value| value == "none")));
+    let names_none = ty
+        .alternatives()
+        .iter()
+        .any(|ty| matches!(ty, Type::String(Some(values)) if values.iter().any(|value| value == "none")));
     match plain {
         Value::Null if names_none => Value::from("none"),
         Value::Array(items) => match ty.items() {
-            Some(item_type) => Value::Array(items.into_iter().map(|item| typed_item(item, item_type)).collect()),
+            Some(item_type) => {
+                Value::Array(items.into_iter().map(|item| typed_item(item, item_type)).collect())
+            }
             // `[x]` where a text is wanted is just that text.
             None if fits(|ty| matches!(ty, Type::String(_))) => Value::from(text),
             None => Value::Array(items),
         },
-        Value::Bool(_) | Value::Number(_) if fits(|ty| matches!(ty, Type::String(_))) && !fits(|ty| matches!(ty, Type::Bool | Type::Int | Type::Double)) => {
+        Value::Bool(_) | Value::Number(_)
+            if fits(|ty| matches!(ty, Type::String(_)))
+                && !fits(|ty| matches!(ty, Type::Bool | Type::Int | Type::Double)) =>
+        {
             Value::from(unquoted(text))
         }
         Value::String(_) if fits(|ty| matches!(ty, Type::Double | Type::Int)) => {
             unquoted(text).parse().map_or_else(|_| Value::from(unquoted(text)), Value::Number)
         }
         other if ty.items().is_some() && !other.is_null() && !policy.strict => {
-            let list = Value::Array(vec![typed_item(Value::from(unquoted(text)), ty.items().unwrap_or(&Type::Any))]);
-            coercions.push(Coercion { pointer: pointer.to_owned(), from: other.to_string(), to: list.to_string() });
+            let list =
+                Value::Array(vec![typed_item(Value::from(unquoted(text)), ty.items().unwrap_or(&Type::Any))]);
+            coercions.push(Coercion {
+                pointer: pointer.to_owned(),
+                from: other.to_string(),
+                to: list.to_string(),
+            });
             list
         }
         other => other,
@@ -320,7 +390,9 @@ mod tests {
 
     #[test]
     fn templates_are_told_from_values() {
-        for text in ["[true/false]", "[low/medium/high]", "[a, b] or \"none\"", "[phase number]/[total phases]"] {
+        for text in
+            ["[true/false]", "[low/medium/high]", "[a, b] or \"none\"", "[phase number]/[total phases]"]
+        {
             assert!(is_template_text(text), "{text}");
         }
         for text in ["[src/auth/service.ts]", "[a, b]", "2/3", "none", "[]", "[src/a.ts, src/b.ts]"] {

@@ -65,7 +65,15 @@ impl Registry {
     pub fn add(&mut self, definition: Definition) -> Result<(), LoadError> {
         let (id, version) = (definition.contract.clone(), definition.version);
         let taken = |what: String| {
-            LoadError::one(&id, Problem::new(Code::DuplicateContract, "contract", what, "choose another id or raise the version"))
+            LoadError::one(
+                &id,
+                Problem::new(
+                    Code::DuplicateContract,
+                    "contract",
+                    what,
+                    "choose another id or raise the version",
+                ),
+            )
         };
         if self.entries.get(&id).is_some_and(|versions| versions.contains_key(&version)) {
             return Err(taken(format!("{id}@{version} is defined twice")));
@@ -148,7 +156,9 @@ pub(crate) fn check_id(id: &str) -> Result<(), String> {
     };
     for part in [namespace, name] {
         let good = !part.is_empty()
-            && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.'))
+            && part.bytes().all(|byte| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.')
+            })
             && part.as_bytes()[0].is_ascii_alphanumeric();
         if !good {
             return Err(format!("'{part}' in '{id}' is not a name of lower-case letters, digits, - _ and ."));

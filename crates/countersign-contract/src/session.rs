@@ -115,9 +115,8 @@ impl<'c> Session<'c> {
 
     /// Whether a result that satisfies the contract is there.
     pub(crate) fn progress(&self) -> crate::Progress {
-        let whole = |picked: &Picked| {
-            self.framing != Framing::JsonOnly || (picked.found.end == self.last_ink + 1)
-        };
+        let whole =
+            |picked: &Picked| self.framing != Framing::JsonOnly || (picked.found.end == self.last_ink + 1);
         let complete = self.tiers.iter().any(|tier| tier.best.as_ref().is_some_and(whole));
         if complete { crate::Progress::Complete } else { crate::Progress::Searching }
     }
@@ -136,7 +135,8 @@ impl<'c> Session<'c> {
                 keep = keep.min(self.fence.keep_from());
                 // Blocks that have to be mended need what stands behind them.
                 for tier in [MENDED, UNTAGGED_MENDED] {
-                    keep = keep.min(self.tiers[tier].candidates.first().map_or(usize::MAX, |found| found.start));
+                    keep =
+                        keep.min(self.tiers[tier].candidates.first().map_or(usize::MAX, |found| found.start));
                 }
             }
             Framing::OutputBlock => keep = keep.min(self.block.keep_from()),
@@ -180,7 +180,15 @@ impl<'c> Session<'c> {
                                 Shape::Closed { quoted, .. } => How::Strict { quoted },
                                 Shape::Broken { at } => How::Broken { at },
                             };
-                            let found = Found { start: candidate.start, end: candidate.end, how, nested: candidate.nested, span: None, behind: None, rank: None };
+                            let found = Found {
+                                start: candidate.start,
+                                end: candidate.end,
+                                how,
+                                nested: candidate.nested,
+                                span: None,
+                                behind: None,
+                                rank: None,
+                            };
                             self.offer(STRICT, found, source);
                         }
                     }
@@ -201,7 +209,15 @@ impl<'c> Session<'c> {
             match event {
                 MendEvent::Think(think, _) => self.tiers[MENDED].think(think),
                 MendEvent::Mended(found) => {
-                    let found = Found { start: found.start, end: found.end, how: How::Mended(found.edits), nested: false, span: None, behind: None, rank: None };
+                    let found = Found {
+                        start: found.start,
+                        end: found.end,
+                        how: How::Mended(found.edits),
+                        nested: false,
+                        span: None,
+                        behind: None,
+                        rank: None,
+                    };
                     self.offer(MENDED, found, source);
                 }
             }
@@ -216,17 +232,37 @@ impl<'c> Session<'c> {
         for block in blocks {
             self.think_up_to(block.start);
             let content = source.slice(block.start, block.end);
-            let blank = content.len() - content.trim_start_matches(|c: char| c.is_whitespace() || (block.quotes > 0 && c == '>')).len();
-            let looks_like_json = content[blank..].starts_with(['{', '[']) || (block.tagged && !content.trim().is_empty());
+            let blank = content.len()
+                - content
+                    .trim_start_matches(|c: char| c.is_whitespace() || (block.quotes > 0 && c == '>'))
+                    .len();
+            let looks_like_json =
+                content[blank..].starts_with(['{', '[']) || (block.tagged && !content.trim().is_empty());
             if !looks_like_json {
                 continue;
             }
-            let found = |how| Found { start: block.start, end: block.end, how, nested: false, span: None, behind: None, rank: None };
+            let found = |how| Found {
+                start: block.start,
+                end: block.end,
+                how,
+                nested: false,
+                span: None,
+                behind: None,
+                rank: None,
+            };
             let tier = if block.tagged { STRICT } else { UNTAGGED };
             let satisfied = self.offer(tier, found(How::Fence { quotes: block.quotes }), source);
             if self.policy.repairs() && !satisfied {
                 // Mended at the end, when all that a cut-off string could run into is there.
-                let mended = Found { start: block.start + blank, end: block.end, how: How::FenceMended, nested: false, span: None, behind: None, rank: None };
+                let mended = Found {
+                    start: block.start + blank,
+                    end: block.end,
+                    how: How::FenceMended,
+                    nested: false,
+                    span: None,
+                    behind: None,
+                    rank: None,
+                };
                 self.tiers[tier + 1].candidates.push(mended);
             }
         }
@@ -240,7 +276,15 @@ impl<'c> Session<'c> {
         for block in blocks {
             self.think_up_to(block.start);
             let tier = if block.own_lines { OWN_LINES } else { ANYWHERE };
-            let found = Found { start: block.start, end: block.end, how: How::Block, nested: false, span: None, behind: None, rank: None };
+            let found = Found {
+                start: block.start,
+                end: block.end,
+                how: How::Block,
+                nested: false,
+                span: None,
+                behind: None,
+                rank: None,
+            };
             self.offer(tier, found, source);
         }
         self.think_up_to(if eof { usize::MAX } else { self.block.keep_from() });
@@ -291,7 +335,8 @@ impl<'c> Session<'c> {
         let from = source.end() - new.len();
         self.seen = source.end();
         // The blanks of JSON, and a byte order mark where one belongs.
-        let trimmed = if from == 0 { new.strip_prefix('\u{feff}').unwrap_or(new) } else { new }.trim_ascii_start();
+        let trimmed =
+            if from == 0 { new.strip_prefix('\u{feff}').unwrap_or(new) } else { new }.trim_ascii_start();
         let Some(first) = trimmed.chars().next() else {
             if let Some(scalar) = &mut self.scalar {
                 scalar.push_str(new);
@@ -326,7 +371,11 @@ impl<'c> Session<'c> {
         }
         let rank = self.rank(&found, source);
         found.rank = Some(rank);
-        let probe = if found.is_broken() { None } else { Some(found.judge(self.contract, &self.policy, source, Detail::Probe)) };
+        let probe = if found.is_broken() {
+            None
+        } else {
+            Some(found.judge(self.contract, &self.policy, source, Detail::Probe))
+        };
         let accepted = probe.as_ref().is_some_and(Judgement::is_accepted);
         let index = self.tiers[tier].candidates.len();
         if let Some(judgement) = probe.filter(|_| accepted) {
@@ -341,7 +390,8 @@ impl<'c> Session<'c> {
             }
             let judgement = found.judge(self.contract, &self.policy, source, Detail::Full);
             let repairs = repairs(found.edits(), source);
-            self.tiers[tier].explained = Some(Picked { index, found: found.clone(), rank, judgement, repairs });
+            self.tiers[tier].explained =
+                Some(Picked { index, found: found.clone(), rank, judgement, repairs });
         }
         self.tiers[tier].candidates.push(found.without_edits());
         accepted
@@ -357,7 +407,8 @@ impl<'c> Session<'c> {
         }
         let opener = source.slice(found.start, found.start + 1);
         let ty = self.contract.ty();
-        let object = ty.object().is_some() || ty.alternatives().iter().any(|ty| matches!(ty, crate::Type::Map(_)));
+        let object =
+            ty.object().is_some() || ty.alternatives().iter().any(|ty| matches!(ty, crate::Type::Map(_)));
         let plausible = match (object, ty.items().is_some()) {
             (true, false) => opener == "{",
             (false, true) => opener == "[",
@@ -373,14 +424,13 @@ impl<'c> Session<'c> {
         let known = |key: &str| object.fields.contains_key(key);
         match &found.how {
             How::Strict { .. } => match crate::json::parse(text, self.policy.max_depth, false) {
-                Ok(parsed) => parsed.value.as_object().is_some_and(|members| members.keys().any(|key| known(key))),
+                Ok(parsed) => {
+                    parsed.value.as_object().is_some_and(|members| members.keys().any(|key| known(key)))
+                }
                 Err(_) => true,
             },
             // The first key is enough to tell one from prose.
-            How::Broken { .. } => text
-                .split('"')
-                .nth(1)
-                .is_none_or(known),
+            How::Broken { .. } => text.split('"').nth(1).is_none_or(known),
             _ => true,
         }
     }
@@ -407,7 +457,11 @@ impl<'c> Session<'c> {
     /// The last candidate of the first tier that satisfies the contract.
     fn accept(&mut self, source: &Source<'_>) -> Option<Report> {
         for tier in 0..self.tiers.len() {
-            if tier == MENDED && !self.eager && self.policy.repairs() && matches!(self.framing, Framing::AnyJson | Framing::JsonOnly) {
+            if tier == MENDED
+                && !self.eager
+                && self.policy.repairs()
+                && matches!(self.framing, Framing::AnyJson | Framing::JsonOnly)
+            {
                 let mut mend = MendScan::new(0);
                 mend.feed(source.bytes(), source.base(), true);
                 self.mended(&mut mend, source);
@@ -468,7 +522,9 @@ impl<'c> Session<'c> {
     }
 
     fn scalar_candidate(&mut self) -> Option<Report> {
-        if !matches!(self.framing, Framing::AnyJson | Framing::JsonOnly) || !self.tiers.iter().all(|tier| tier.candidates.is_empty()) {
+        if !matches!(self.framing, Framing::AnyJson | Framing::JsonOnly)
+            || !self.tiers.iter().all(|tier| tier.candidates.is_empty())
+        {
             return None;
         }
         let text = match (&self.scalar, self.first_ink) {
@@ -477,7 +533,15 @@ impl<'c> Session<'c> {
         };
         let origin = self.first_ink?;
         let source = Source::window(&text, origin);
-        let found = Found { start: origin.offset, end: source.end(), how: How::Strict { quoted: false }, nested: false, span: None, behind: None, rank: None };
+        let found = Found {
+            start: origin.offset,
+            end: source.end(),
+            how: How::Strict { quoted: false },
+            nested: false,
+            span: None,
+            behind: None,
+            rank: None,
+        };
         crate::json::parse(&text, 1, false).ok()?;
         let judgement = found.judge(self.contract, &self.policy, &source, Detail::Full);
         let mut provenance = self.contract.provenance();
@@ -516,7 +580,19 @@ impl<'c> Session<'c> {
         let (code, message) = if several {
             (Code::SeveralResults, "several JSON values stand where one must stand alone".to_owned())
         } else {
-            (Code::TextAroundResult, format!("text stands {} the result, which must stand alone", if around { "around" } else if before { "before" } else { "behind" }))
+            (
+                Code::TextAroundResult,
+                format!(
+                    "text stands {} the result, which must stand alone",
+                    if around {
+                        "around"
+                    } else if before {
+                        "before"
+                    } else {
+                        "behind"
+                    }
+                ),
+            )
         };
         let mut violation = bare_violation(code, "", message);
         violation.span = Some(span);
@@ -538,7 +614,8 @@ impl<'c> Session<'c> {
     fn explanation(&mut self, source: &Source<'_>) -> Option<(usize, Picked)> {
         let mut best: Option<(u8, usize, usize, usize)> = None;
         for (tier, content) in self.tiers.iter().enumerate() {
-            let from_window = !self.eager || (self.framing == Framing::FencedJson && matches!(tier, MENDED | UNTAGGED_MENDED));
+            let from_window = !self.eager
+                || (self.framing == Framing::FencedJson && matches!(tier, MENDED | UNTAGGED_MENDED));
             if !from_window {
                 if let Some(picked) = &content.explained {
                     let key = (picked.rank, picked.found.start, tier, picked.index);
@@ -564,7 +641,9 @@ impl<'c> Session<'c> {
     fn finish(&mut self, tier: usize, picked: Picked, source: &Source<'_>) -> Report {
         let place = |found: &Found| found.span.unwrap_or_else(|| source.span(found.start, found.end));
         let mut lineup = self.lineup(tier);
-        let chosen = lineup.iter().position(|found| found.start == picked.found.start && found.end == picked.found.end);
+        let chosen = lineup
+            .iter()
+            .position(|found| found.start == picked.found.start && found.end == picked.found.end);
         let mut provenance = self.contract.provenance();
         provenance.candidates = lineup.len().max(1);
         provenance.chosen = chosen.map_or(1, |index| index + 1);
@@ -573,7 +652,7 @@ impl<'c> Session<'c> {
             .iter()
             .skip(provenance.chosen)
             .rfind(|found| picked.judgement.is_accepted() && found.is_broken() && !found.nested)
-            .map(|found| place(found));
+            .map(&place);
         if let Some(chosen) = chosen {
             lineup.remove(chosen);
         }
@@ -600,14 +679,18 @@ impl<'c> Session<'c> {
     fn lineup(&self, tier: usize) -> Vec<Found> {
         let mut all: Vec<Found> = match (self.framing, tier) {
             (Framing::OutputBlock, tier) => self.tiers[tier].candidates.clone(),
-            (Framing::FencedJson, STRICT | UNTAGGED) => {
-                [&self.tiers[STRICT], &self.tiers[UNTAGGED]].iter().flat_map(|tier| tier.candidates.iter().cloned()).collect()
-            }
+            (Framing::FencedJson, STRICT | UNTAGGED) => [&self.tiers[STRICT], &self.tiers[UNTAGGED]]
+                .iter()
+                .flat_map(|tier| tier.candidates.iter().cloned())
+                .collect(),
             (_, STRICT) => self.tiers[STRICT].candidates.clone(),
             (framing, tier) => {
                 let mended = &self.tiers[tier].candidates;
-                let base: &[usize] = if framing == Framing::FencedJson { &[STRICT, UNTAGGED] } else { &[STRICT] };
-                let inside = |found: &Found| mended.iter().any(|other| other.start <= found.end && found.start <= other.end);
+                let base: &[usize] =
+                    if framing == Framing::FencedJson { &[STRICT, UNTAGGED] } else { &[STRICT] };
+                let inside = |found: &Found| {
+                    mended.iter().any(|other| other.start <= found.end && found.start <= other.end)
+                };
                 base.iter()
                     .flat_map(|tier| self.tiers[*tier].candidates.iter())
                     .filter(|found| !inside(found))
@@ -659,7 +742,9 @@ impl<'c> Session<'c> {
             violation.received = "JSON outside any fence".into();
             violation.hint = "put the JSON between ```json and ```".into();
         }
-        let mut report = self.contract.report(Judgement::unreadable(Stage::Extraction, vec![violation]), self.contract.provenance());
+        let mut report = self
+            .contract
+            .report(Judgement::unreadable(Stage::Extraction, vec![violation]), self.contract.provenance());
         report.status = status;
         report
     }
@@ -674,7 +759,8 @@ impl<'c> Session<'c> {
         violation.expected = format!("at most {} bytes", self.policy.max_bytes);
         violation.received = format!("{length} bytes");
         violation.hint = "raise the limit, or have the agent say less".into();
-        self.contract.report(Judgement::unreadable(Stage::Extraction, vec![violation]), self.contract.provenance())
+        self.contract
+            .report(Judgement::unreadable(Stage::Extraction, vec![violation]), self.contract.provenance())
     }
 }
 
@@ -684,7 +770,12 @@ pub(crate) fn not_utf8(contract: &Contract, bytes: &[u8], valid: usize) -> Repor
     let source = Source::whole(text);
     let place = source.place(valid);
     let mut violation: Violation = bare_violation(Code::NotUtf8, "", "the text is not UTF-8".into());
-    violation.span = Some(Span { start: valid, end: (valid + 1).min(bytes.len()), line: place.line, column: place.column });
+    violation.span = Some(Span {
+        start: valid,
+        end: (valid + 1).min(bytes.len()),
+        line: place.line,
+        column: place.column,
+    });
     violation.expected = "UTF-8 text".into();
     violation.received = format!("the byte 0x{:02x}", bytes.get(valid).copied().unwrap_or_default());
     violation.hint = "have the agent write UTF-8".into();

@@ -104,7 +104,21 @@ fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             let rust_format = map.get("format").and_then(Value::as_str).is_some_and(|format| {
-                matches!(format, "int8" | "int16" | "int32" | "int64" | "uint8" | "uint16" | "uint32" | "uint64" | "uint" | "int" | "float" | "double")
+                matches!(
+                    format,
+                    "int8"
+                        | "int16"
+                        | "int32"
+                        | "int64"
+                        | "uint8"
+                        | "uint16"
+                        | "uint32"
+                        | "uint64"
+                        | "uint"
+                        | "int"
+                        | "float"
+                        | "double"
+                )
             });
             if rust_format {
                 map.remove("format");

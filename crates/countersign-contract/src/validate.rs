@@ -104,7 +104,8 @@ pub(crate) fn judge(
     let notes = walk::notes(&value, contract.ty(), policy.placeholders);
     for pointer in &notes.placeholders {
         let inside = |violation: &Violation| {
-            violation.code == Code::Placeholder && pointer.strip_prefix(&violation.pointer).is_some_and(|rest| rest.starts_with('/'))
+            violation.code == Code::Placeholder
+                && pointer.strip_prefix(&violation.pointer).is_some_and(|rest| rest.starts_with('/'))
         };
         if found.iter().any(inside) {
             continue;
@@ -118,7 +119,11 @@ pub(crate) fn judge(
             continue;
         }
         let note = describe::unknown_field(pointer, contract.ty(), policy.closed, &located);
-        if policy.closed { found.push(note) } else { warnings.push(note) };
+        if policy.closed {
+            found.push(note);
+        } else {
+            warnings.push(note);
+        }
     }
     if detail == Detail::Probe && !found.is_empty() {
         return rejected(Vec::new());
@@ -130,7 +135,9 @@ pub(crate) fn judge(
     }
     found.extend(by_rules.violations);
     warnings.extend(by_rules.warnings);
-    warnings.extend(defaults.iter().filter_map(|pointer| describe::default_used(pointer, contract.ty(), &located)));
+    warnings.extend(
+        defaults.iter().filter_map(|pointer| describe::default_used(pointer, contract.ty(), &located)),
+    );
     if found.is_empty() {
         return Judgement { value, warnings, coercions, defaults, unwrapped, ..Judgement::default() };
     }

@@ -1,5 +1,6 @@
 //! Runs the case files in `tests/cases`: each case is a test with its name. Every text is read whole and in pieces, and
 //! both must give the same report.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use countersign_contract::{Contract, Report, Status};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -75,7 +76,8 @@ fn main() {
     for path in files {
         let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
-        let file: File = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let file: File =
+            serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let contract: Arc<str> = file.contract.into();
         for case in file.cases {
             let contract = Arc::clone(&contract);
@@ -89,7 +91,13 @@ fn run(contract: &str, case: &Case) -> Result<(), Failed> {
     let mut yaml = contract.to_owned();
     if let Some(lines) = &case.with {
         let replaced = |key: &str| lines.lines().any(|line| line.starts_with(key));
-        yaml = yaml.lines().filter(|line| !["framing:", "policy:", "fields:"].iter().any(|key| line.starts_with(key) && replaced(key))).collect::<Vec<_>>().join("\n");
+        yaml = yaml
+            .lines()
+            .filter(|line| {
+                !["framing:", "policy:", "fields:"].iter().any(|key| line.starts_with(key) && replaced(key))
+            })
+            .collect::<Vec<_>>()
+            .join("\n");
         yaml.push('\n');
         yaml.push_str(lines);
     }
@@ -115,12 +123,15 @@ fn run(contract: &str, case: &Case) -> Result<(), Failed> {
 fn spans_are_in_the_text(report: &Report, text: &str) -> Result<(), Failed> {
     for violation in report.violations.iter().chain(&report.warnings) {
         let Some(span) = violation.span else { continue };
-        let slice = text.get(span.start..span.end).ok_or_else(|| format!("{violation:?} is not in the text"))?;
+        let slice =
+            text.get(span.start..span.end).ok_or_else(|| format!("{violation:?} is not in the text"))?;
         let before = &text[..span.start];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         if (span.line, span.column) != (line, column) {
-            return Err(format!("{slice:?} stands at {line}:{column}, not at {}:{}", span.line, span.column).into());
+            return Err(
+                format!("{slice:?} stands at {line}:{column}, not at {}:{}", span.line, span.column).into()
+            );
         }
     }
     Ok(())
@@ -136,12 +147,24 @@ fn compare(case: &Case, report: &Report) -> Result<(), Failed> {
     let show = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), Value::to_string);
     same("value", case.json.clone().unwrap_or_else(|| show(&case.value)), show(&report.value));
     if let Some(codes) = &case.codes {
-        same("codes", codes.join(" "), report.codes().iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+        same(
+            "codes",
+            codes.join(" "),
+            report.codes().iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+        );
     }
     if let Some(codes) = &case.warnings {
-        same("warnings", codes.join(" "), report.warnings.iter().map(|warning| warning.code.to_string()).collect::<Vec<_>>().join(" "));
+        same(
+            "warnings",
+            codes.join(" "),
+            report.warnings.iter().map(|warning| warning.code.to_string()).collect::<Vec<_>>().join(" "),
+        );
     } else if report.value.is_some() {
-        same("warnings", String::new(), report.warnings.iter().map(|warning| warning.code.to_string()).collect::<Vec<_>>().join(" "));
+        same(
+            "warnings",
+            String::new(),
+            report.warnings.iter().map(|warning| warning.code.to_string()).collect::<Vec<_>>().join(" "),
+        );
     }
     if let Some(status) = case.status {
         same("status", format!("{status:?}"), format!("{:?}", report.status));
@@ -150,19 +173,36 @@ fn compare(case: &Case, report: &Report) -> Result<(), Failed> {
         same("stage", stage.clone(), report.stage.map_or("none", |stage| stage.name()).to_owned());
     }
     if let Some(at) = &case.at {
-        let found = report.violations.first().and_then(|violation| violation.span).and_then(|span| case.text.get(span.start..span.end));
+        let found = report
+            .violations
+            .first()
+            .and_then(|violation| violation.span)
+            .and_then(|span| case.text.get(span.start..span.end));
         same("at", at.clone(), found.unwrap_or("nowhere").to_owned());
     }
     if let Some(pointer) = &case.pointer {
-        same("pointer", pointer.clone(), report.violations.first().map(|violation| violation.pointer.clone()).unwrap_or_default());
+        same(
+            "pointer",
+            pointer.clone(),
+            report.violations.first().map(|violation| violation.pointer.clone()).unwrap_or_default(),
+        );
     }
     let mut kinds: Vec<&str> = report.provenance.repairs.iter().map(|repair| repair.kind.name()).collect();
     kinds.sort_unstable();
     kinds.dedup();
     same("repairs", case.repairs.clone().unwrap_or_default().join(" "), kinds.join(" "));
-    let coercions: Vec<String> = report.provenance.coercions.iter().map(|c| format!("{}: {} -> {}", c.pointer, c.from, c.to)).collect();
+    let coercions: Vec<String> = report
+        .provenance
+        .coercions
+        .iter()
+        .map(|c| format!("{}: {} -> {}", c.pointer, c.from, c.to))
+        .collect();
     same("coercions", case.coercions.clone().unwrap_or_default().join("; "), coercions.join("; "));
-    same("unwrapped", case.unwrapped.clone().unwrap_or_default().join(" "), report.provenance.unwrapped.join(" "));
+    same(
+        "unwrapped",
+        case.unwrapped.clone().unwrap_or_default().join(" "),
+        report.provenance.unwrapped.join(" "),
+    );
     for (what, expected, found) in [
         ("candidates", case.candidates, report.provenance.candidates),
         ("chosen", case.chosen, report.provenance.chosen),
@@ -175,7 +215,11 @@ fn compare(case: &Case, report: &Report) -> Result<(), Failed> {
         same("partial", show(&case.partial), show(&report.partial));
     }
     if let Some(items) = &case.rejected_items {
-        same("rejected items", items.join(" "), report.rejected_items.iter().map(|item| item.pointer.clone()).collect::<Vec<_>>().join(" "));
+        same(
+            "rejected items",
+            items.join(" "),
+            report.rejected_items.iter().map(|item| item.pointer.clone()).collect::<Vec<_>>().join(" "),
+        );
     }
     if wrong.is_empty() { Ok(()) } else { Err(format!("{}\n{report:#?}", wrong.join("\n")).into()) }
 }

@@ -1,4 +1,5 @@
 //! Compatibility of contract versions, in both directions.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use countersign_contract::compat::{Comparison, Direction, compare};
 use countersign_contract::{Code, Contract};
@@ -35,21 +36,28 @@ fn an_optional_field_is_additive() {
 
 #[test]
 fn a_new_required_field_breaks_old_writers() {
-    let (code, direction, witness) = only_break(BASE, "fields: { ok: boolean, level: low | high, note?: string, by: string }");
+    let (code, direction, witness) =
+        only_break(BASE, "fields: { ok: boolean, level: low | high, note?: string, by: string }");
     assert_eq!((code, direction), (Code::OldValuesFail, Direction::OldWriterNewReader));
     assert!(!witness.contains("\"by\""), "{witness}");
 }
 
 #[test]
 fn a_narrower_enum_breaks_old_writers() {
-    let (code, direction, witness) = only_break(BASE, "fields: { ok: boolean, level: low, note?: string }".replace("level: low,", "level: { enum: [low] },").as_str());
+    let (code, direction, witness) = only_break(
+        BASE,
+        "fields: { ok: boolean, level: low, note?: string }"
+            .replace("level: low,", "level: { enum: [low] },")
+            .as_str(),
+    );
     assert_eq!((code, direction), (Code::OldValuesFail, Direction::OldWriterNewReader));
     assert!(witness.contains("\"high\""), "{witness}");
 }
 
 #[test]
 fn a_wider_enum_breaks_old_readers() {
-    let (code, direction, witness) = only_break(BASE, "fields: { ok: boolean, level: low | high | extreme, note?: string }");
+    let (code, direction, witness) =
+        only_break(BASE, "fields: { ok: boolean, level: low | high | extreme, note?: string }");
     assert_eq!((code, direction), (Code::NewValuesFail, Direction::NewWriterOldReader));
     assert!(witness.contains("\"extreme\""), "{witness}");
 }
@@ -70,13 +78,17 @@ fn a_removed_optional_field_breaks_old_readers() {
 fn a_changed_type_breaks_both() {
     let found = diff(BASE, "fields: { ok: string, level: low | high, note?: string }");
     let directions: Vec<_> = found.breaks.iter().map(|b| b.direction).collect();
-    assert!(directions.contains(&Direction::OldWriterNewReader) && directions.contains(&Direction::NewWriterOldReader));
+    assert!(
+        directions.contains(&Direction::OldWriterNewReader)
+            && directions.contains(&Direction::NewWriterOldReader)
+    );
 }
 
 #[test]
 fn a_changed_framing_breaks_with_a_text_that_shows_it() {
     let example = "\nexamples: [{ ok: true, level: low }]";
-    let (code, _, witness) = only_break(&format!("{BASE}{example}"), &format!("framing: json-only\n{BASE}{example}"));
+    let (code, _, witness) =
+        only_break(&format!("{BASE}{example}"), &format!("framing: json-only\n{BASE}{example}"));
     assert_eq!(code, Code::FramingChanged);
     assert!(witness.contains("```json"), "{witness}");
 }

@@ -1,4 +1,5 @@
 //! Every code has a page, and every page does what it says: its bad texts produce the code, its good ones do not.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use countersign_contract::compat::compare;
 use countersign_contract::{Code, Contract, Definition, LoadError, Registry, Report, ResolveError};

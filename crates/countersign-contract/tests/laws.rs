@@ -1,7 +1,8 @@
 //! Laws that hold for every text: reading in pieces changes nothing, spans are the offending values, repairs can be
 //! replayed, strict text is never repaired, and the work is linear.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-use countersign_contract::{Contract, Edit, Progress, Report, RepairKind, Status, apply_edits};
+use countersign_contract::{Contract, Edit, Progress, RepairKind, Report, Status, apply_edits};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -196,10 +197,22 @@ fn hostile_texts_are_read_in_linear_work_and_hide_no_answer() {
         for (name, prefix) in hostile(200_000) {
             let text = format!("{prefix}{answer}");
             let (report, examined) = contract.check_measured(&text);
-            assert!(examined <= 8 * text.len() as u64, "{name}, {:?}: {examined} of {}", contract.framing(), text.len());
-            let hidden = name == "thinking" || (contract.framing().name() == "fenced-json" && name.contains("fences"));
+            assert!(
+                examined <= 8 * text.len() as u64,
+                "{name}, {:?}: {examined} of {}",
+                contract.framing(),
+                text.len()
+            );
+            let hidden =
+                name == "thinking" || (contract.framing().name() == "fenced-json" && name.contains("fences"));
             if !answer.is_empty() && !hidden {
-                assert!(report.is_accepted(), "{name}, {:?}, {:?}: {:#?}", contract.framing(), contract.policy().repair, report.violations.first());
+                assert!(
+                    report.is_accepted(),
+                    "{name}, {:?}, {:?}: {:#?}",
+                    contract.framing(),
+                    contract.policy().repair,
+                    report.violations.first()
+                );
             }
         }
     }
@@ -243,7 +256,10 @@ fn every_framing_knows_early() {
 
 #[test]
 fn a_long_block_warns() {
-    let contract = Contract::from_yaml("contract: law/long\nversion: 1\nframing: output-block\nfields: { note: string }").unwrap();
+    let contract = Contract::from_yaml(
+        "contract: law/long\nversion: 1\nframing: output-block\nfields: { note: string }",
+    )
+    .unwrap();
     let codes = |length: usize| {
         let report = contract.check(&format!("---OUTPUT---\nnote: {}\n---END---\n", "x".repeat(length)));
         report.warnings.iter().map(|warning| warning.code.as_str()).collect::<Vec<_>>()
@@ -254,6 +270,7 @@ fn a_long_block_warns() {
 
 #[test]
 fn every_kind_of_repair_has_a_name_of_its_own() {
-    let names: std::collections::HashSet<&str> = [RepairKind::Comment, RepairKind::TrailingComma, RepairKind::BareKey].map(RepairKind::name).into();
+    let names: std::collections::HashSet<&str> =
+        [RepairKind::Comment, RepairKind::TrailingComma, RepairKind::BareKey].map(RepairKind::name).into();
     assert_eq!(names.len(), 3);
 }

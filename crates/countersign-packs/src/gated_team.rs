@@ -415,7 +415,9 @@ impl AgentOutput for TaskPlan {
     fn definition() -> Definition {
         Definition::of::<Self>("gated-team/tasks", 1, Framing::AnyJson)
             .summary("The plan as tasks with dependencies, checks and an end, as tasks.yaml holds it")
-            .display("{{ result.tasks | length }} tasks: {{ result.tasks | map(attribute='id') | join(', ') }}")
+            .display(
+                "{{ result.tasks | length }} tasks: {{ result.tasks | map(attribute='id') | join(', ') }}",
+            )
             .rule(Rule::unique("ids-differ", "/tasks/*/id"))
             .rule(
                 Rule::check(

@@ -2,6 +2,7 @@
 //! version, and equal to the published file of its own version.
 //!
 //! `UPDATE=1 cargo test -p countersign-packs --test published` publishes what is new; it never changes a file.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use countersign_contract::compat::compare;
 use countersign_contract::{Contract, Definition};
@@ -23,8 +24,13 @@ fn every_contract_is_published() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, definition.to_yaml().unwrap()).unwrap();
         }
-        let published = Definition::from_file(&path).unwrap_or_else(|error| panic!("{error}\npublish it with UPDATE=1"));
-        assert_eq!(published, definition, "{} changed after it was published; raise its version", definition.contract);
+        let published =
+            Definition::from_file(&path).unwrap_or_else(|error| panic!("{error}\npublish it with UPDATE=1"));
+        assert_eq!(
+            published, definition,
+            "{} changed after it was published; raise its version",
+            definition.contract
+        );
     }
 }
 
@@ -35,13 +41,19 @@ fn every_contract_is_an_additive_successor_of_what_was_published() {
     for pack in std::fs::read_dir(folder()).unwrap().flatten() {
         for file in std::fs::read_dir(pack.path()).unwrap().flatten() {
             let old = Contract::from_file(&file.path()).unwrap();
-            let new = current.get(old.id()).unwrap_or_else(|error| panic!("{} was published and is gone: {error}", old.reference()));
+            let new = current
+                .get(old.id())
+                .unwrap_or_else(|error| panic!("{} was published and is gone: {error}", old.reference()));
             let comparison = compare(&old, &new);
             assert!(comparison.is_additive(), "{comparison:#?}");
             compared += 1;
         }
     }
-    assert_eq!(compared, countersign_packs::definitions().len(), "one published file for each contract, so far");
+    assert_eq!(
+        compared,
+        countersign_packs::definitions().len(),
+        "one published file for each contract, so far"
+    );
 }
 
 #[test]
@@ -60,7 +72,8 @@ fn a_breaking_change_would_be_seen() {
         broken.display = None;
         let properties = broken.schema.as_mut().unwrap()["properties"].as_object_mut().unwrap();
         let name = properties.keys().next().unwrap().clone();
-        properties[&name] = serde_json::json!({"type": "array", "items": {"const": "nobody writes this"}, "minItems": 7});
+        properties[&name] =
+            serde_json::json!({"type": "array", "items": {"const": "nobody writes this"}, "minItems": 7});
         let new = Contract::compile(broken).unwrap();
         assert!(!compare(&old, &new).is_additive(), "{} with another `{name}`", old.reference());
     }

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 /// Hold the results of coding agents to their contracts.
 #[derive(Debug, Parser)]
 #[command(name = "countersign", version, propagate_version = true, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 accepted (or additive, or valid), 1 not, 2 usage.\nSet COUNTERSIGN_LOG=warn for structured events on stderr, NO_COLOR for no colour.")]
+#[command(
+    after_help = "Exit codes: 0 accepted (or additive, or valid), 1 not, 2 usage.\nSet COUNTERSIGN_LOG=warn for structured events on stderr, NO_COLOR for no colour."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -52,15 +54,15 @@ pub(crate) struct CheckArgs {
     pub(crate) schema: Option<PathBuf>,
 
     /// Where the result stands, with --schema [any-json, fenced-json, json-only, output-block]
-    #[arg(long, value_name = "FRAMING", requires = "schema")]
+    #[arg(long, value_name = "FRAMING", conflicts_with = "contract")]
     pub(crate) framing: Option<Framing>,
 
     /// What may be mended, with --schema
-    #[arg(long, value_enum, requires = "schema")]
+    #[arg(long, value_enum, conflicts_with = "contract")]
     pub(crate) repair: Option<RepairArg>,
 
     /// Allow changes of type, each recorded, with --schema
-    #[arg(long, requires = "schema")]
+    #[arg(long, conflicts_with = "contract")]
     pub(crate) coerce: bool,
 
     /// No defaults, repairs, coercions or duplicate keys

@@ -36,7 +36,8 @@ pub(crate) fn registry(folders: &[PathBuf]) -> Result<Registry> {
 /// A contract by id, or from a file if the name looks like one.
 pub(crate) fn contract(name: &str, folders: &[PathBuf]) -> Result<Arc<Contract>> {
     let path = Path::new(name);
-    let looks_like_file = path.extension().is_some_and(|extension| matches!(extension.to_str(), Some("yaml" | "yml" | "json")));
+    let looks_like_file =
+        path.extension().is_some_and(|extension| matches!(extension.to_str(), Some("yaml" | "yml" | "json")));
     if looks_like_file {
         return Ok(Arc::new(Contract::from_file(path)?));
     }

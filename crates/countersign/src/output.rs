@@ -35,12 +35,17 @@ pub(crate) fn error(error: &anyhow::Error) {
 
 /// The style for stderr.
 pub(crate) fn style() -> Style {
-    let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(100, |(width, _)| usize::from(width.0));
+    let width =
+        terminal_size::terminal_size_of(std::io::stderr()).map_or(100, |(width, _)| usize::from(width.0));
     let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
     let color = supports_color::on(supports_color::Stream::Stderr).is_some();
     let plain_locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
         .is_some_and(|locale| matches!(locale.as_str(), "C" | "POSIX"));
-    Style { color, unicode: !(dumb || (plain_locale && std::io::stderr().is_terminal())), width: width.clamp(40, 160) }
+    Style {
+        color,
+        unicode: !(dumb || (plain_locale && std::io::stderr().is_terminal())),
+        width: width.clamp(40, 160),
+    }
 }

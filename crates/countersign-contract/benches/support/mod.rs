@@ -4,7 +4,7 @@ use countersign_contract::Contract;
 use serde_json::{Value, json};
 
 /// A review with a list of findings, without repairs.
-pub fn review_contract() -> Contract {
+pub(crate) fn review_contract() -> Contract {
     Contract::from_yaml(
         "contract: bench/review
 version: 1
@@ -22,13 +22,13 @@ rules:
 }
 
 /// The same, found anywhere and mended.
-pub fn any_contract() -> Contract {
+pub(crate) fn any_contract() -> Contract {
     let yaml = review_contract().definition().to_yaml().unwrap();
     Contract::from_yaml(&yaml.replace("fenced-json", "any-json")).unwrap()
 }
 
 /// A result of about `size` bytes.
-pub fn result(size: usize) -> Value {
+pub(crate) fn result(size: usize) -> Value {
     let finding = |index: usize| {
         let severity = ["critical", "major", "minor"][index % 3];
         json!({
@@ -42,20 +42,20 @@ pub fn result(size: usize) -> Value {
 }
 
 /// What an agent writes before its answer.
-pub fn transcript(size: usize) -> String {
+pub(crate) fn transcript(size: usize) -> String {
     let page = "I looked at `src/lib.rs` and ran the tests. [INFO] 42 passed in 0.31s\n\n```rust\nfn main() { let x = vec![1, 2]; println!(\"{x:?}\"); }\n```\n\nThe config is {\"debug\": true, \"level\": 3} and it's fine (see [1], and the \"notes\").\nNext I checked the callers of this function, one by one, and found nothing new in them that would matter here.\n\n";
     page.repeat(size / page.len() + 1)[..size].rsplit_once('\n').unwrap().0.to_owned() + "\n"
 }
 
 /// A transcript of `size` bytes with a result of `result_size` bytes in a fence near its end, and that result alone.
-pub fn answer(size: usize, result_size: usize) -> (String, String) {
+pub(crate) fn answer(size: usize, result_size: usize) -> (String, String) {
     let json = serde_json::to_string_pretty(&result(result_size)).unwrap();
     let prose = transcript(size.saturating_sub(json.len() + 60));
     (format!("{prose}\n```json\n{json}\n```\nThat is all.\n"), json)
 }
 
 /// Texts made to be slow, each about `size` bytes long.
-pub fn hostile(size: usize) -> Vec<(&'static str, String)> {
+pub(crate) fn hostile(size: usize) -> Vec<(&'static str, String)> {
     let fill = |piece: &str| piece.repeat(size / piece.len());
     vec![
         ("only-braces", fill("{")),

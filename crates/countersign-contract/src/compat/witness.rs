@@ -24,7 +24,11 @@ pub(crate) fn search(
         .iter()
         .flat_map(|contract| {
             let definition = contract.definition();
-            definition.examples.iter().chain(definition.counter_examples.iter().map(|counter| &counter.value)).cloned()
+            definition
+                .examples
+                .iter()
+                .chain(definition.counter_examples.iter().map(|counter| &counter.value))
+                .cloned()
         })
         .collect();
     seeds.push(sample(writer.ty(), 0));
@@ -35,7 +39,10 @@ pub(crate) fn search(
             return;
         }
         let objections = reader.judge_strictly(value).violations;
-        let pointer = objections.iter().map(|violation| &violation.pointer).find(|pointer| !found.iter().any(|(place, _)| place == *pointer));
+        let pointer = objections
+            .iter()
+            .map(|violation| &violation.pointer)
+            .find(|pointer| !found.iter().any(|(place, _)| place == *pointer));
         if let Some(pointer) = pointer {
             found.push((pointer.clone(), value.clone()));
         }
@@ -104,7 +111,20 @@ fn changes(pointer: &str, writer: &Contract, reader: &Contract) -> Vec<Option<Va
     for contract in [writer, reader] {
         all.extend(bounds(contract.raw_schema(), &path).into_iter().map(Some));
     }
-    for value in [json!(null), json!(true), json!(false), json!(0), json!(-1), json!(1), json!(1.5), json!(""), json!("x"), json!([]), json!({}), json!("../x")] {
+    for value in [
+        json!(null),
+        json!(true),
+        json!(false),
+        json!(0),
+        json!(-1),
+        json!(1),
+        json!(1.5),
+        json!(""),
+        json!("x"),
+        json!([]),
+        json!({}),
+        json!("../x"),
+    ] {
         all.push(Some(value));
     }
     all
@@ -115,7 +135,8 @@ fn bounds(root: &Value, path: &[&str]) -> Vec<Value> {
     let mut node = root;
     for token in path {
         node = resolve(root, node);
-        let next = node.get("properties").and_then(|properties| properties.get(token)).or_else(|| node.get("items"));
+        let next =
+            node.get("properties").and_then(|properties| properties.get(token)).or_else(|| node.get("items"));
         let Some(next) = next else { return Vec::new() };
         node = next;
     }
@@ -127,25 +148,38 @@ fn bounds(root: &Value, path: &[&str]) -> Vec<Value> {
         }
     }
     for keyword in ["minLength", "maxLength"] {
-        if let Some(length) = node.get(keyword).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok()).filter(|length| *length < 10_000) {
-            values.extend([length.saturating_sub(1), length, length + 1].map(|length| json!("x".repeat(length))));
+        if let Some(length) = node
+            .get(keyword)
+            .and_then(Value::as_u64)
+            .and_then(|length| usize::try_from(length).ok())
+            .filter(|length| *length < 10_000)
+        {
+            values.extend(
+                [length.saturating_sub(1), length, length + 1].map(|length| json!("x".repeat(length))),
+            );
         }
     }
     values
 }
 
 fn resolve<'s>(root: &'s Value, node: &'s Value) -> &'s Value {
-    let target = node.get("$ref").and_then(Value::as_str).and_then(|reference| root.pointer(reference.strip_prefix('#')?));
+    let target = node
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| root.pointer(reference.strip_prefix('#')?));
     if let Some(target) = target {
         return target;
     }
-    let branch = node.get("anyOf").and_then(Value::as_array).and_then(|branches| {
-        branches.iter().find(|branch| branch.get("type") != Some(&json!("null")))
-    });
+    let branch = node
+        .get("anyOf")
+        .and_then(Value::as_array)
+        .and_then(|branches| branches.iter().find(|branch| branch.get("type") != Some(&json!("null"))));
     match branch {
-        Some(branch) if branch.get("$ref").is_some() => {
-            branch.get("$ref").and_then(Value::as_str).and_then(|reference| root.pointer(reference.strip_prefix('#')?)).unwrap_or(branch)
-        }
+        Some(branch) if branch.get("$ref").is_some() => branch
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|reference| root.pointer(reference.strip_prefix('#')?))
+            .unwrap_or(branch),
         Some(branch) => branch,
         None => node,
     }
@@ -185,7 +219,9 @@ fn known_fields(value: &Value, ty: &Type) -> Value {
         (Value::Object(members), Some(object)) => Value::Object(
             members
                 .iter()
-                .filter_map(|(name, member)| object.fields.get(name).map(|field| (name.clone(), known_fields(member, &field.ty))))
+                .filter_map(|(name, member)| {
+                    object.fields.get(name).map(|field| (name.clone(), known_fields(member, &field.ty)))
+                })
                 .collect(),
         ),
         (Value::Array(items), _) => {
@@ -207,10 +243,17 @@ fn sample(ty: &Type, depth: usize) -> Value {
         Type::String(None) => json!("some text"),
         Type::List(items) if depth < 4 => json!([sample(items, depth + 1)]),
         Type::Object(object) if depth < 4 => Value::Object(
-            object.fields.iter().filter(|(_, field)| field.required).map(|(name, field)| (name.clone(), sample(&field.ty, depth + 1))).collect(),
+            object
+                .fields
+                .iter()
+                .filter(|(_, field)| field.required)
+                .map(|(name, field)| (name.clone(), sample(&field.ty, depth + 1)))
+                .collect(),
         ),
         Type::List(_) => json!([]),
         Type::Object(_) | Type::Map(_) => json!({}),
-        Type::Union(types) => types.iter().find(|ty| **ty != Type::Null).map_or(Value::Null, |ty| sample(ty, depth)),
+        Type::Union(types) => {
+            types.iter().find(|ty| **ty != Type::Null).map_or(Value::Null, |ty| sample(ty, depth))
+        }
     }
 }

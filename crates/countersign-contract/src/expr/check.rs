@@ -5,7 +5,9 @@ use super::eval::ENV;
 use super::types::Type;
 use crate::suggest::did_you_mean;
 use cel::Program;
-use cel::common::ast::{CallExpr, ComprehensionExpr, Expr as Ast, IdedExpr, LiteralValue, SelectExpr, operators as op};
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, Expr as Ast, IdedExpr, LiteralValue, SelectExpr, operators as op,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The variables an expression may use, with their types.
@@ -149,7 +151,11 @@ impl Checker<'_> {
             Ast::Map(_) => View::of(Type::Map(Type::Any.into())),
             Ast::Comprehension(comprehension) => self.comprehension(comprehension, scope),
             Ast::Struct(_) | Ast::Unspecified => {
-                self.report(expr.id, "this form has no meaning here".into(), "use fields, comparisons and && || !");
+                self.report(
+                    expr.id,
+                    "this form has no meaning here".into(),
+                    "use fields, comparisons and && || !",
+                );
                 View::of(Type::Any)
             }
         }
@@ -172,7 +178,14 @@ impl Checker<'_> {
         View::of(ty)
     }
 
-    fn field(&mut self, id: u64, operand: &Type, select: &SelectExpr, path: Option<&str>, scope: &Scope) -> Type {
+    fn field(
+        &mut self,
+        id: u64,
+        operand: &Type,
+        select: &SelectExpr,
+        path: Option<&str>,
+        scope: &Scope,
+    ) -> Type {
         let name = select.field.as_str();
         let objects = operand.alternatives();
         if let Some(object) = operand.object() {
@@ -211,7 +224,11 @@ impl Checker<'_> {
         if let Some(Type::Map(values)) = objects.iter().find(|ty| matches!(ty, Type::Map(_))) {
             if !select.test && !path.is_some_and(|path| scope.known.contains(path)) && **values != Type::Any {
                 let shown = path.unwrap_or(name);
-                self.report(id, format!("'{shown}' may be missing here"), format!("guard it: has({shown}) && …"));
+                self.report(
+                    id,
+                    format!("'{shown}' may be missing here"),
+                    format!("guard it: has({shown}) && …"),
+                );
             }
             return values.as_ref().clone();
         }
@@ -289,7 +306,11 @@ impl Checker<'_> {
         let types: Vec<Type> = args.iter().map(|arg| self.expr(arg, scope).ty).collect();
         let wants_text = |checker: &mut Self| {
             if let Some(bad) = types.iter().find(|ty| !is_text(ty) && **ty != Type::Any) {
-                checker.report(id, format!("'{}' works on strings, not on {bad}", call.func_name), "convert with string()");
+                checker.report(
+                    id,
+                    format!("'{}' works on strings, not on {bad}", call.func_name),
+                    "convert with string()",
+                );
             }
         };
         match call.func_name.as_str() {
@@ -308,8 +329,25 @@ impl Checker<'_> {
             "string" => View::of(Type::text()),
             "bool" => View::of(Type::Bool),
             name => {
-                let known = ["size", "contains", "startsWith", "endsWith", "matches", "int", "double", "string", "bool", "has", "all", "exists", "exists_one", "map", "filter"];
-                let hint = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("known: {}", known.join(", ")));
+                let known = [
+                    "size",
+                    "contains",
+                    "startsWith",
+                    "endsWith",
+                    "matches",
+                    "int",
+                    "double",
+                    "string",
+                    "bool",
+                    "has",
+                    "all",
+                    "exists",
+                    "exists_one",
+                    "map",
+                    "filter",
+                ];
+                let hint = did_you_mean(name, known.iter().copied())
+                    .unwrap_or_else(|| format!("known: {}", known.join(", ")));
                 self.report(id, format!("unknown function '{name}'"), hint);
                 View::of(Type::Any)
             }
@@ -333,7 +371,11 @@ impl Checker<'_> {
             {
                 let hint = did_you_mean(text.inner(), values.iter().map(String::as_str))
                     .unwrap_or_else(|| format!("allowed: {}", values.join(", ")));
-                self.report(other.id, format!("\"{}\" is not one of the values this field can have", text.inner()), hint);
+                self.report(
+                    other.id,
+                    format!("\"{}\" is not one of the values this field can have", text.inner()),
+                    hint,
+                );
             }
         }
         if !comparable(&a, &b) {
@@ -344,7 +386,11 @@ impl Checker<'_> {
             if *ty == Type::Null
                 && let Some(path) = path
             {
-                if negated { view.if_true.insert(path) } else { view.if_false.insert(path) };
+                if negated {
+                    view.if_true.insert(path)
+                } else {
+                    view.if_false.insert(path)
+                };
             }
         }
         view
@@ -361,7 +407,8 @@ impl Checker<'_> {
             }
             return a;
         }
-        let joins = name == op::ADD && ((is_text(&a) && is_text(&b)) || (a.items().is_some() && b.items().is_some()));
+        let joins =
+            name == op::ADD && ((is_text(&a) && is_text(&b)) || (a.items().is_some() && b.items().is_some()));
         if !joins {
             self.report(id, format!("cannot calculate with {a} and {b}"), "calculate with numbers");
         }
@@ -378,7 +425,11 @@ impl Checker<'_> {
             None if range.object().is_some() || matches!(range, Type::Map(_)) => Type::text(),
             None => {
                 if range != Type::Any {
-                    self.report(comprehension.iter_range.id, format!("a {range} has no items"), "use it on a list");
+                    self.report(
+                        comprehension.iter_range.id,
+                        format!("a {range} has no items"),
+                        "use it on a list",
+                    );
                 }
                 Type::Any
             }
@@ -388,7 +439,8 @@ impl Checker<'_> {
         if let Some(second) = &comprehension.iter_var2 {
             inner = inner.with(second, Type::Any);
         }
-        let accumulator = if accumulator.items().is_some() { Type::List(Type::Any.into()) } else { accumulator };
+        let accumulator =
+            if accumulator.items().is_some() { Type::List(Type::Any.into()) } else { accumulator };
         inner = inner.with(&comprehension.accu_var, accumulator);
         self.expr(&comprehension.loop_cond, &inner);
         let step = self.expr(&comprehension.loop_step, &inner).ty;
@@ -407,7 +459,9 @@ fn with_known(scope: &Scope, known: &BTreeSet<String>) -> Scope {
 fn path_of(expr: &IdedExpr) -> Option<String> {
     match &expr.expr {
         Ast::Ident(name) => Some(name.clone()),
-        Ast::Select(select) if !select.test => Some(format!("{}.{}", path_of(&select.operand)?, select.field)),
+        Ast::Select(select) if !select.test => {
+            Some(format!("{}.{}", path_of(&select.operand)?, select.field))
+        }
         _ => None,
     }
 }

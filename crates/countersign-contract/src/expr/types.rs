@@ -52,9 +52,18 @@ pub struct Field {
     pub placeholder: Option<String>,
     /// What it is.
     pub description: Option<String>,
+    /// Where it stands among the fields of the schema.
+    pub position: usize,
 }
 
 impl ObjectType {
+    /// The fields in the order of the schema.
+    pub fn in_order(&self) -> Vec<(&String, &Field)> {
+        let mut fields: Vec<_> = self.fields.iter().collect();
+        fields.sort_by_key(|(_, field)| field.position);
+        fields
+    }
+
     /// What is known of an object that has one of two forms: the fields of both, and what both require.
     fn merged(&self, other: &Self) -> Self {
         if self == other {
@@ -72,7 +81,11 @@ impl ObjectType {
             }
         }
         for (name, field) in &other.fields {
-            fields.entry(name.clone()).or_insert_with(|| Field { required: false, default: None, ..field.clone() });
+            fields.entry(name.clone()).or_insert_with(|| Field {
+                required: false,
+                default: None,
+                ..field.clone()
+            });
         }
         Self { fields, open: self.open || other.open }
     }
@@ -118,13 +131,16 @@ impl Type {
     }
 
     /// The union of types, simplified.
+    #[allow(clippy::needless_pass_by_value)] // Callers build the list for this call.
     pub fn union(types: Vec<Type>) -> Self {
         let mut flat: Vec<Type> = Vec::new();
-        for ty in types.iter().flat_map(|ty| ty.alternatives()) {
+        for ty in types.iter().flat_map(Type::alternatives) {
             if *ty == Type::Any {
                 return Type::Any;
             }
-            if let (Type::String(Some(values)), Some(at)) = (ty, flat.iter().position(|ty| matches!(ty, Type::String(_)))) {
+            if let (Type::String(Some(values)), Some(at)) =
+                (ty, flat.iter().position(|ty| matches!(ty, Type::String(_))))
+            {
                 if let Type::String(Some(known)) = &flat[at] {
                     let mut all = known.as_ref().clone();
                     all.extend(values.iter().filter(|value| !known.contains(value)).cloned());
@@ -171,7 +187,9 @@ impl Type {
         for token in path {
             ty = ty.alternatives().iter().find_map(|ty| match ty {
                 Type::Object(object) => object.fields.get(token).map(|field| field.ty.clone()),
-                Type::List(items) if token == "*" || token.parse::<usize>().is_ok() => Some(items.as_ref().clone()),
+                Type::List(items) if token == "*" || token.parse::<usize>().is_ok() => {
+                    Some(items.as_ref().clone())
+                }
                 Type::Map(values) => Some(values.as_ref().clone()),
                 Type::Any => Some(Type::Any),
                 _ => None,
@@ -224,7 +242,9 @@ impl<'s> Builder<'s> {
         }
         if let Some(Value::String(reference)) = map.get("$ref") {
             let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
-            let Some(target) = target.filter(|_| !self.path.contains(&reference.as_str())) else { return Type::Any };
+            let Some(target) = target.filter(|_| !self.path.contains(&reference.as_str())) else {
+                return Type::Any;
+            };
             self.path.push(reference);
             let ty = self.build(target);
             self.path.pop();
@@ -246,9 +266,9 @@ impl<'s> Builder<'s> {
         }
         match map.get("type") {
             Some(Value::String(name)) => self.named(name, map),
-            Some(Value::Array(names)) => {
-                Type::union(names.iter().filter_map(Value::as_str).map(|name| self.named(name, map)).collect())
-            }
+            Some(Value::Array(names)) => Type::union(
+                names.iter().filter_map(Value::as_str).map(|name| self.named(name, map)).collect(),
+            ),
             _ if map.contains_key("properties") => self.named("object", map),
             _ => Type::Any,
         }
@@ -294,7 +314,7 @@ impl<'s> Builder<'s> {
             open: matches!(additional, Some(Value::Bool(true) | Value::Object(_)))
                 || map.contains_key("patternProperties"),
         };
-        for (name, schema) in properties {
+        for (position, (name, schema)) in properties.iter().enumerate() {
             self.path.push("properties");
             let ty = self.build(schema);
             self.path.pop();
@@ -307,6 +327,7 @@ impl<'s> Builder<'s> {
                     default: schema.get("default").filter(|value| !value.is_null()).cloned(),
                     placeholder: text("x-placeholder"),
                     description: text("description"),
+                    position,
                 },
             );
         }

@@ -112,9 +112,17 @@ fn bare(line: &[u8]) -> &[u8] {
 /// A line of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line<'t> {
-    Entry { key: &'t str, key_at: usize, value: &'t str, value_at: usize },
+    Entry {
+        key: &'t str,
+        key_at: usize,
+        value: &'t str,
+        value_at: usize,
+    },
     /// A line without a colon.
-    Note { text: &'t str, at: usize },
+    Note {
+        text: &'t str,
+        at: usize,
+    },
 }
 
 /// The lines of a block's content; `offset` is where the content begins. Fences are ignored.

@@ -31,7 +31,8 @@ pub(crate) enum Quote {
     TripleSingle,
 }
 
-pub(crate) const SMART_DOUBLE: [&[u8]; 3] = ["\u{201c}".as_bytes(), "\u{201d}".as_bytes(), "\u{201e}".as_bytes()];
+pub(crate) const SMART_DOUBLE: [&[u8]; 3] =
+    ["\u{201c}".as_bytes(), "\u{201d}".as_bytes(), "\u{201e}".as_bytes()];
 pub(crate) const SMART_SINGLE: [&[u8]; 2] = ["\u{2018}".as_bytes(), "\u{2019}".as_bytes()];
 
 impl Quote {
@@ -269,9 +270,9 @@ impl Window<'_> {
             return Err(More);
         }
         let rest = self.bytes.get(at..).unwrap_or(&[]);
-        Ok([b"true".as_slice(), b"false", b"null", b"True", b"False", b"None"].iter().any(|word| {
-            rest.starts_with(word) && rest.get(word.len()).is_none_or(|byte| !is_bare(*byte))
-        }))
+        Ok([b"true".as_slice(), b"false", b"null", b"True", b"False", b"None"]
+            .iter()
+            .any(|word| rest.starts_with(word) && rest.get(word.len()).is_none_or(|byte| !is_bare(*byte))))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Fenced code blocks by CommonMark's rules: backtick and tilde fences of any length from three, closed by one at
+//! Fenced code blocks by `CommonMark`'s rules: backtick and tilde fences of any length from three, closed by one at
 //! least as long, indented up to three spaces, in list items and quotes. Inside a block labelled `markdown` the
 //! fences of an inner document count too. Resumable, line by line.
 
@@ -77,8 +77,7 @@ impl FenceScan {
 
     /// Reads the complete lines of the window, and at `eof` the last one too.
     pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool) {
-        loop {
-            let Some(rest) = bytes.get(self.pos - base..).filter(|rest| !rest.is_empty()) else { break };
+        while let Some(rest) = bytes.get(self.pos - base..).filter(|rest| !rest.is_empty()) {
             let length = match memchr::memchr(b'\n', rest) {
                 Some(newline) => newline + 1,
                 None if eof => rest.len(),

@@ -59,7 +59,8 @@ impl FenceLines {
         /// Fence lines looked at inside one string.
         const MOST: usize = 64;
         let from = self.lines.partition_point(|fence| fence.line <= start);
-        let mut inside = self.lines[from..].iter().take(MOST).take_while(|fence| end.is_none_or(|end| fence.line < end));
+        let mut inside =
+            self.lines[from..].iter().take(MOST).take_while(|fence| end.is_none_or(|end| fence.line < end));
         let mut open = 0_usize;
         while let Some(fence) = inside.next() {
             if !fence.bare {

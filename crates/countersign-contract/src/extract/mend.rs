@@ -213,7 +213,12 @@ impl<'w> Mender<'w> {
             if frame.object == object {
                 break;
             }
-            self.edit(RepairKind::MissingCloser, self.last_end, self.last_end, if frame.object { "}" } else { "]" });
+            self.edit(
+                RepairKind::MissingCloser,
+                self.last_end,
+                self.last_end,
+                if frame.object { "}" } else { "]" },
+            );
         }
         self.last_string = None;
         self.open_ended = false;
@@ -278,7 +283,14 @@ impl<'w> Mender<'w> {
                     },
                 }
             };
-            self.texts.push(Text { start: at, end: close, open: length, close: close - end, quote, cut: false });
+            self.texts.push(Text {
+                start: at,
+                end: close,
+                open: length,
+                close: close - end,
+                quote,
+                cut: false,
+            });
             self.last_string = Some(at);
             self.last_end = close;
             return Ok(close);
@@ -323,7 +335,8 @@ impl<'w> Mender<'w> {
     }
 
     fn string(&mut self, at: usize, quote: Quote, length: usize) -> Result<usize, Stop> {
-        let role = if self.stack.last().is_some_and(|frame| frame.object) { Role::Member } else { Role::Item };
+        let role =
+            if self.stack.last().is_some_and(|frame| frame.object) { Role::Member } else { Role::Item };
         let from = at + length;
         let closer = self.closers.find(&self.window, from, role, quote)?;
         let base = self.window.base;
@@ -332,7 +345,14 @@ impl<'w> Mender<'w> {
         self.last_string = Some(at);
         if let (Some((close, length)), None) = (closer, cut) {
             let end = close + length;
-            self.texts.push(Text { start: at, end, open: end.min(from) - at, close: length, quote, cut: false });
+            self.texts.push(Text {
+                start: at,
+                end,
+                open: end.min(from) - at,
+                close: length,
+                quote,
+                cut: false,
+            });
             return Ok(end);
         }
         // The string was cut off: by the end of its block, or by that of the text.
@@ -374,7 +394,8 @@ impl<'w> Mender<'w> {
         let word = &self.window.bytes[at..end];
         let Some(first) = word.first() else { return Err(Stop::Fail(at)) };
         if first.is_ascii_digit() || matches!(first, b'-' | b'+' | b'.') {
-            let number = std::str::from_utf8(word).ok().and_then(|text| text.parse::<serde_json::Number>().ok());
+            let number =
+                std::str::from_utf8(word).ok().and_then(|text| text.parse::<serde_json::Number>().ok());
             return if number.is_some() { Ok(end) } else { Err(Stop::Fail(at)) };
         }
         let invented = [b"nan".as_slice(), b"inf", b"infinity", b"undefined"];

@@ -169,8 +169,10 @@ mod tests {
         scan.take_events()
             .into_iter()
             .filter_map(|event| match event {
-                MendEvent::Mended(found) => Some(apply(&text[found.start..found.end], found.start, &found.edits)),
-                _ => None,
+                MendEvent::Mended(found) => {
+                    Some(apply(&text[found.start..found.end], found.start, &found.edits))
+                }
+                MendEvent::Think(..) => None,
             })
             .collect()
     }
@@ -183,7 +185,7 @@ mod tests {
             .into_iter()
             .flat_map(|event| match event {
                 MendEvent::Mended(found) => found.edits.iter().map(|edit| edit.kind).collect(),
-                _ => Vec::new(),
+                MendEvent::Think(..) => Vec::new(),
             })
             .collect();
         kinds.dedup();
@@ -200,7 +202,7 @@ mod tests {
             (r#"{"a": ["x" "y"]}"#, r#"{"a": ["x", "y"]}"#, &[K::MissingComma]),
             (r#"{"a": 1,, "b": 2}"#, r#"{"a": 1, "b": 2}"#, &[K::ExtraComma]),
             (r#"{'a': 'it\'s "x"'}"#, r#"{"a": "it's \"x\""}"#, &[K::SingleQuotes]),
-            (r#"{'a': 'it's fine'}"#, r#"{"a": "it's fine"}"#, &[K::SingleQuotes]),
+            (r"{'a': 'it's fine'}", r#"{"a": "it's fine"}"#, &[K::SingleQuotes]),
             ("{a: 1, b-c: 2}", r#"{"a": 1, "b-c": 2}"#, &[K::BareKey]),
             ("{\"a\": success, \"b\": all good}", r#"{"a": "success", "b": "all good"}"#, &[K::BareValue]),
             ("{\"a\": 1 // one\n}", "{\"a\": 1 \n}", &[K::Comment]),
@@ -208,7 +210,11 @@ mod tests {
             (r#"{"a": True, "b": [None, False]}"#, r#"{"a": true, "b": [null, false]}"#, &[K::PythonLiteral]),
             ("{“a”: “b”}", r#"{"a": "b"}"#, &[K::SmartQuotes]),
             ("{\"a\": \"x\ny\"}", r#"{"a": "x\ny"}"#, &[K::RawNewline]),
-            (r#"{"a": "he said "no" twice", "b": 1}"#, r#"{"a": "he said \"no\" twice", "b": 1}"#, &[K::UnescapedQuote]),
+            (
+                r#"{"a": "he said "no" twice", "b": 1}"#,
+                r#"{"a": "he said \"no\" twice", "b": 1}"#,
+                &[K::UnescapedQuote],
+            ),
             (r#"{"a": "C:\dir\x"}"#, r#"{"a": "C:\\dir\\x"}"#, &[K::BadEscape]),
             ("{\"a\": \"\"\"x \"y\"\nz\"\"\"}", r#"{"a": "x \"y\"\nz"}"#, &[K::TripleQuotes]),
             (r#"{"a": [1, {"b": 2}"#, r#"{"a": [1, {"b": 2}]}"#, &[K::MissingCloser]),

@@ -52,7 +52,8 @@ fn tag(bytes: &[u8], base: usize, at: usize, thinking: bool) -> Option<Met> {
         return begins_line(bytes, base, at).then_some(Met::ThinkOpen(base + at));
     }
     let length = tag_length(rest, &[b"</think>", b"</thinking>"])?;
-    (begins_line(bytes, base, at) && ends_line(bytes, at + length)).then_some(Met::ThinkOrphan(base + at + length))
+    (begins_line(bytes, base, at) && ends_line(bytes, at + length))
+        .then_some(Met::ThinkOrphan(base + at + length))
 }
 
 fn tag_length(rest: &[u8], tags: &[&[u8]]) -> Option<usize> {

@@ -67,9 +67,14 @@ enum State {
     Colon,
     After,
     /// Inside a string that opened at the offset.
-    Str { start: usize, key: bool },
+    Str {
+        start: usize,
+        key: bool,
+    },
     /// Inside a number or a literal that began at the offset.
-    Token { start: usize },
+    Token {
+        start: usize,
+    },
 }
 
 #[derive(Debug)]
@@ -271,8 +276,9 @@ impl StrictScan {
     /// Reads on in a number or literal; false if the window ended first.
     fn token(&mut self, bytes: &[u8], base: usize, start: usize, eof: bool) -> bool {
         let rest = &bytes[self.pos - base..];
-        let length =
-            rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'E' | b'+' | b'-' | b'.'));
+        let length = rest
+            .iter()
+            .position(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'E' | b'+' | b'-' | b'.'));
         self.examined += length.unwrap_or(rest.len()) as u64;
         self.pos += length.unwrap_or(rest.len());
         if length.is_none() && !eof {
@@ -331,7 +337,8 @@ impl StrictScan {
     /// Everything open fails at `at`.
     fn fail(&mut self, at: usize) {
         let root = self.stack.first().copied();
-        let looks_real = |root: &Frame| self.meant == Some(root.start) || self.stack.iter().any(|frame| frame.looks_real);
+        let looks_real =
+            |root: &Frame| self.meant == Some(root.start) || self.stack.iter().any(|frame| frame.looks_real);
         if let Some(broken) = root.filter(looks_real) {
             self.events.push(Event::Candidate(Candidate {
                 start: broken.start,

@@ -78,7 +78,13 @@ impl Found {
     }
 
     /// Reads it and holds it to the contract.
-    pub(crate) fn judge(&self, contract: &Contract, policy: &Policy, source: &Source<'_>, detail: Detail) -> Judgement {
+    pub(crate) fn judge(
+        &self,
+        contract: &Contract,
+        policy: &Policy,
+        source: &Source<'_>,
+        detail: Detail,
+    ) -> Judgement {
         let reading = match &self.how {
             How::Block => Ok(read::block(contract, source, self.start, self.end, policy)),
             How::Strict { quoted: false } => read::json(source, self.start, self.end, NO_EDITS, policy),
@@ -98,12 +104,12 @@ impl Found {
                 edits.retain(|edit| edit.start >= start && edit.end <= end);
                 read::json(source, start, end, &edits, policy)
             }
-            How::Broken { at } => Err(self.broken(*at, source, policy)),
-            How::FenceMended => Err(self.broken(self.end, source, policy)),
+            How::Broken { at } => Err(Box::new(self.broken(*at, source, policy))),
+            How::FenceMended => Err(Box::new(self.broken(self.end, source, policy))),
         };
         match reading {
             Ok(reading) => judge(contract, policy, reading, source, detail),
-            Err(violation) => Judgement::unreadable(Stage::Parse, vec![violation]),
+            Err(violation) => Judgement::unreadable(Stage::Parse, vec![*violation]),
         }
     }
 
@@ -125,7 +131,11 @@ impl Found {
         };
         // Cut off by our window, not by the text.
         let cut_by_us = fault.fault == Fault::Truncated && end < source.end();
-        let fault = if cut_by_us { ParseFault { fault: Fault::Syntax("it does not go on as JSON".into()), at } } else { fault };
+        let fault = if cut_by_us {
+            ParseFault { fault: Fault::Syntax("it does not go on as JSON".into()), at }
+        } else {
+            fault
+        };
         read::unreadable(source, &fault, end, policy)
     }
 }

@@ -55,7 +55,12 @@ pub(crate) fn text_edits(text: &Text, bytes: &[u8], base: usize, edits: &mut Vec
                 at += 1;
             }
             b'\n' => {
-                push(quotes.filter(|_| triple(text.quote)).unwrap_or(RepairKind::RawNewline), at, at + 1, "\\n".into());
+                push(
+                    quotes.filter(|_| triple(text.quote)).unwrap_or(RepairKind::RawNewline),
+                    at,
+                    at + 1,
+                    "\\n".into(),
+                );
                 at += 1;
             }
             b'\r' if bytes.get(at + 1) == Some(&b'\n') => {

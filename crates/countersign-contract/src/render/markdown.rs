@@ -36,7 +36,11 @@ pub fn page(contract: &Contract) -> String {
             (false, Some(default)) => format!("no; default `{default}`"),
         };
         let what = field.description.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = writeln!(text, "| `{name}` | {} | {required} | {what} |", short_type(&field.ty).replace('|', "\\|"));
+        let _ = writeln!(
+            text,
+            "| `{name}` | {} | {required} | {what} |",
+            short_type(&field.ty).replace('|', "\\|")
+        );
     }
     let rules = rules(contract);
     if !rules.is_empty() {
@@ -49,7 +53,8 @@ pub fn page(contract: &Contract) -> String {
     if !warnings.is_empty() {
         text.push_str("\nOnly warned of:\n\n");
         for rule in warnings {
-            let _ = writeln!(text, "- {}", rule.message.as_deref().or(rule.check.as_deref()).unwrap_or(&rule.id));
+            let _ =
+                writeln!(text, "- {}", rule.message.as_deref().or(rule.check.as_deref()).unwrap_or(&rule.id));
         }
     }
     if !definition.claims.is_empty() {
@@ -66,7 +71,12 @@ pub fn page(contract: &Contract) -> String {
     if !definition.counter_examples.is_empty() {
         text.push_str("## Refused\n\n");
         for counter in &definition.counter_examples {
-            let _ = writeln!(text, "By {}:\n\n````text\n{}````\n", counter.because, framed(contract, &counter.value));
+            let _ = writeln!(
+                text,
+                "By {}:\n\n````text\n{}````\n",
+                counter.because,
+                framed(contract, &counter.value)
+            );
         }
     }
     let _ = write!(text, "## What the agent is told\n\n````text\n{}````\n", suffix(contract));
@@ -85,7 +95,8 @@ fn reading(contract: &Contract) -> String {
         Coerce::Fields(fields) => format!("{} are coerced", fields.join(", ")),
     });
     if !policy.salvage.is_empty() {
-        let lists: Vec<&str> = policy.salvage.iter().map(|list| if list.is_empty() { "its fields" } else { list }).collect();
+        let lists: Vec<&str> =
+            policy.salvage.iter().map(|list| if list.is_empty() { "its fields" } else { list }).collect();
         parts.push(format!("salvages {}", lists.join(", ")));
     }
     if policy.closed {

@@ -45,14 +45,22 @@ pub(crate) fn rules(contract: &Contract) -> Vec<String> {
         .filter(|rule| !rule.warn)
         .map(|rule| {
             let when = rule.when.as_ref().map(|when| format!(" when `{when}`")).unwrap_or_default();
-            let each = rule.each.as_ref().map(|each| format!(" (for each of `{}`)", each.trim_start_matches('/'))).unwrap_or_default();
-            let names = |fields: &[String]| fields.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
+            let each = rule
+                .each
+                .as_ref()
+                .map(|each| format!(" (for each of `{}`)", each.trim_start_matches('/')))
+                .unwrap_or_default();
+            let names = |fields: &[String]| {
+                fields.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ")
+            };
             if !rule.require.is_empty() {
                 format!("{} must be given{when}{each}", names(&rule.require))
             } else if !rule.forbid.is_empty() {
                 format!("{} must be left out{when}{each}", names(&rule.forbid))
             } else if let Some(unique) = &rule.unique {
                 format!("every `{}` is different", unique.trim_start_matches('/'))
+            } else if let Some(message) = &rule.message {
+                format!("refused: {message}")
             } else {
                 format!("`{}` must hold{when}{each}", rule.check.as_deref().unwrap_or_default())
             }
@@ -68,7 +76,9 @@ fn asks_for(contract: &Contract) -> &'static str {
         Framing::FencedJson | Framing::AnyJson => {
             "End your answer with the result: one JSON object in a fenced code block labelled json, and nothing after it."
         }
-        Framing::OutputBlock => "End your answer with this block, each value on one line, real values in place of the brackets:",
+        Framing::OutputBlock => {
+            "End your answer with this block, each value on one line, real values in place of the brackets:"
+        }
     }
 }
 
@@ -86,13 +96,7 @@ fn block_template(contract: &Contract) -> String {
 /// The root fields, in the order of the schema.
 pub(crate) fn ordered(contract: &Contract) -> Vec<(String, Field)> {
     let Some(object) = contract.ty().object() else { return Vec::new() };
-    let order: Vec<String> = contract
-        .raw_schema()
-        .get("properties")
-        .and_then(Value::as_object)
-        .map(|properties| properties.keys().cloned().collect())
-        .unwrap_or_else(|| object.fields.keys().cloned().collect());
-    order.into_iter().filter_map(|name| object.fields.get(&name).cloned().map(|field| (name, field))).collect()
+    object.in_order().into_iter().map(|(name, field)| (name.clone(), field.clone())).collect()
 }
 
 /// A type in a line.
@@ -106,9 +110,10 @@ pub(crate) fn short_type(ty: &Type) -> String {
 }
 
 fn fields(object: &ObjectType, depth: usize, text: &mut String) {
-    for (name, field) in &object.fields {
+    for (name, field) in object.in_order() {
         let need = if field.required { "" } else { ", optional" };
-        let what = field.description.as_deref().map(|words| format!(": {}", one_line(words))).unwrap_or_default();
+        let what =
+            field.description.as_deref().map(|words| format!(": {}", one_line(words))).unwrap_or_default();
         let _ = writeln!(text, "{}- `{name}` ({}{need}){what}", "  ".repeat(depth), short_type(&field.ty));
         if depth < DEEPEST_SHOWN {
             let inner = field.ty.object().or_else(|| field.ty.items().and_then(Type::object));
@@ -144,11 +149,16 @@ fn block_value(value: &Value) -> String {
         Value::Null => "none".into(),
         Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
         Value::Array(items) => {
-            let has_comma = items.iter().any(|item| item.as_str().is_some_and(|text| text.contains([',', '"', '[', ']']) || text.trim() != text));
+            let has_comma = items.iter().any(|item| {
+                item.as_str().is_some_and(|text| text.contains([',', '"', '[', ']']) || text.trim() != text)
+            });
             if has_comma {
                 return value.to_string();
             }
-            let items: Vec<String> = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect();
+            let items: Vec<String> = items
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+                .collect();
             format!("[{}]", items.join(", "))
         }
         other => other.to_string(),
@@ -168,7 +178,8 @@ pub fn repair(contract: &Contract, report: &Report) -> String {
     if report.violations.len() > MOST_NAMED {
         let _ = writeln!(text, "- and {} more of the same kind", report.violations.len() - MOST_NAMED);
     }
-    let _ = writeln!(text, "\nSend only the corrected result. Do not repeat the work.\n{}", asks_for(contract));
+    let _ =
+        writeln!(text, "\nSend only the corrected result. Do not repeat the work.\n{}", asks_for(contract));
     if contract.framing() == Framing::OutputBlock {
         let _ = write!(text, "\n{}", block_template(contract));
     } else if report.status == Status::Absent

@@ -38,10 +38,9 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|target| target.name() == text)
-            .ok_or_else(|| format!("unknown target '{text}'; known: {}", Self::ALL.map(Self::name).join(", ")))
+        Self::ALL.into_iter().find(|target| target.name() == text).ok_or_else(|| {
+            format!("unknown target '{text}'; known: {}", Self::ALL.map(Self::name).join(", "))
+        })
     }
 }
 
@@ -74,8 +73,10 @@ pub fn schema(contract: &Contract, target: Target) -> Lowered {
     if let (Value::Object(map), Some(defs)) = (&mut schema, root.get("$defs").and_then(Value::as_object))
         && target != Target::Gemini
     {
-        let lowered: Map<String, Value> =
-            defs.iter().map(|(name, def)| (name.clone(), lowering.lower(def, &format!("/$defs/{name}")))).collect();
+        let lowered: Map<String, Value> = defs
+            .iter()
+            .map(|(name, def)| (name.clone(), lowering.lower(def, &format!("/$defs/{name}"))))
+            .collect();
         map.insert("$defs".into(), Value::Object(lowered));
     }
     if contract.ty().object().is_none() {
@@ -115,10 +116,22 @@ impl Lowering<'_> {
                 return !matches!(keyword, "$defs" | "$schema" | "$id") && !keyword.starts_with("x-");
             }
             Target::Codex => &[
-                "$ref", "const", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
-                "minItems", "maxItems", "additionalProperties",
+                "$ref",
+                "const",
+                "pattern",
+                "format",
+                "minimum",
+                "maximum",
+                "exclusiveMinimum",
+                "exclusiveMaximum",
+                "multipleOf",
+                "minItems",
+                "maxItems",
+                "additionalProperties",
             ],
-            Target::Gemini => &["format", "minimum", "maximum", "minItems", "maxItems", "nullable", "propertyOrdering"],
+            Target::Gemini => {
+                &["format", "minimum", "maximum", "minItems", "maxItems", "nullable", "propertyOrdering"]
+            }
         };
         shared.contains(&keyword) || more.contains(&keyword)
     }
@@ -130,7 +143,9 @@ impl Lowering<'_> {
             }
             return if self.target == Target::Claude { schema.clone() } else { json!({"type": "string"}) };
         };
-        if self.target == Target::Gemini && let Some(Value::String(reference)) = map.get("$ref") {
+        if self.target == Target::Gemini
+            && let Some(Value::String(reference)) = map.get("$ref")
+        {
             return self.inline(reference, map, at);
         }
         let mut out = Map::new();
@@ -155,7 +170,11 @@ impl Lowering<'_> {
             }
             ("oneOf", Value::Array(branches)) if self.target != Target::Claude => {
                 self.lose(&place, "oneOf became anyOf");
-                let lowered = branches.iter().enumerate().map(|(i, branch)| self.lower(branch, &format!("{place}/{i}"))).collect();
+                let lowered = branches
+                    .iter()
+                    .enumerate()
+                    .map(|(i, branch)| self.lower(branch, &format!("{place}/{i}")))
+                    .collect();
                 out.insert("anyOf".into(), Value::Array(lowered));
             }
             ("const", value) if self.target == Target::Gemini => {
@@ -172,12 +191,18 @@ impl Lowering<'_> {
                     .collect();
                 out.insert(keyword.into(), Value::Object(lowered));
             }
-            ("items" | "additionalProperties" | "not" | "contains" | "propertyNames", Value::Object(_)) if self.keeps(keyword) => {
+            ("items" | "additionalProperties" | "not" | "contains" | "propertyNames", Value::Object(_))
+                if self.keeps(keyword) =>
+            {
                 let lowered = self.lower(value, &place);
                 out.insert(keyword.into(), lowered);
             }
             ("anyOf" | "allOf" | "oneOf", Value::Array(branches)) if self.keeps(keyword) => {
-                let lowered = branches.iter().enumerate().map(|(i, branch)| self.lower(branch, &format!("{place}/{i}"))).collect();
+                let lowered = branches
+                    .iter()
+                    .enumerate()
+                    .map(|(i, branch)| self.lower(branch, &format!("{place}/{i}")))
+                    .collect();
                 out.insert(keyword.into(), Value::Array(lowered));
             }
             (keyword, value) if self.keeps(keyword) => {
@@ -190,7 +215,9 @@ impl Lowering<'_> {
     /// Codex: every property required, nothing else allowed, optional means nullable.
     fn strict(&mut self, map: &Map<String, Value>, at: &str, out: &mut Map<String, Value>) {
         let is_object = map.contains_key("properties")
-            || map.get("type").is_some_and(|ty| ty == "object" || ty.as_array().is_some_and(|types| types.iter().any(|ty| ty == "object")));
+            || map.get("type").is_some_and(|ty| {
+                ty == "object" || ty.as_array().is_some_and(|types| types.iter().any(|ty| ty == "object"))
+            });
         if !is_object {
             return;
         }
@@ -216,7 +243,10 @@ impl Lowering<'_> {
         }
         out.insert("required".into(), Value::Array(names));
         for name in made_nullable {
-            self.lose(&format!("{at}/properties/{name}"), "optional became nullable: null stands for a field left out");
+            self.lose(
+                &format!("{at}/properties/{name}"),
+                "optional became nullable: null stands for a field left out",
+            );
         }
     }
 
@@ -289,7 +319,8 @@ fn nullable(out: &mut Map<String, Value>) {
         };
     }
     if let Some(Value::Array(branches)) = out.get("anyOf").cloned() {
-        let rest: Vec<Value> = branches.iter().filter(|branch| branch.get("type") != Some(&json!("null"))).cloned().collect();
+        let rest: Vec<Value> =
+            branches.iter().filter(|branch| branch.get("type") != Some(&json!("null"))).cloned().collect();
         if rest.len() < branches.len() {
             out.insert("nullable".into(), json!(true));
             out.insert("anyOf".into(), Value::Array(rest.clone()));

@@ -2,9 +2,9 @@
 //! never touched; each change is recorded, and nothing is rounded or dropped.
 
 use super::leaf::{What, leaves};
+use super::rules::select;
 use crate::contract::Contract;
 use crate::json::escape;
-use super::rules::select;
 use crate::policy::{Coerce, Framing, Policy, Rename};
 use crate::report::Coercion;
 use serde_json::{Number, Value};
@@ -24,8 +24,10 @@ pub(crate) fn coerce(contract: &Contract, policy: &Policy, value: &mut Value, re
         for leaf in found {
             let all = policy.coerce.allows(&leaf.pointer);
             changed |= match &leaf.what {
-                What::Missing(property) => policy.coerce.allows(&format!("{}/{}", leaf.pointer, escape(property)))
-                    && rename_key(value, &leaf.pointer, property, record),
+                What::Missing(property) => {
+                    policy.coerce.allows(&format!("{}/{}", leaf.pointer, escape(property)))
+                        && rename_key(value, &leaf.pointer, property, record)
+                }
                 What::Type(types) => {
                     let only_list = !all;
                     (all || block) && retype(value, &leaf.pointer, types, only_list, record)
@@ -83,7 +85,13 @@ fn rename_exactly(root: &mut Value, pointer: &str, from: &str, to: &str, record:
     });
 }
 
-fn retype(root: &mut Value, pointer: &str, types: &[String], only_list: bool, record: &mut Vec<Coercion>) -> bool {
+fn retype(
+    root: &mut Value,
+    pointer: &str,
+    types: &[String],
+    only_list: bool,
+    record: &mut Vec<Coercion>,
+) -> bool {
     let Some(value) = root.pointer_mut(pointer) else { return false };
     let wants = |name: &str| types.iter().any(|ty| ty == name);
     if let (Value::String(text), false) = (&*value, only_list) {
@@ -123,7 +131,8 @@ fn number(text: &str) -> Option<Number> {
         return Some(number);
     }
     let digits = text.strip_prefix('-').unwrap_or(text);
-    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, fraction)| (whole, Some(fraction)));
+    let (whole, fraction) =
+        digits.split_once('.').map_or((digits, None), |(whole, fraction)| (whole, Some(fraction)));
     let mut groups = whole.split(',');
     let first = groups.next()?;
     let digit = |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
@@ -138,7 +147,8 @@ fn number(text: &str) -> Option<Number> {
 fn recase(root: &mut Value, pointer: &str, allowed: &[Value], record: &mut Vec<Coercion>) -> bool {
     let Some(value) = root.pointer_mut(pointer) else { return false };
     let Some(text) = value.as_str() else { return false };
-    let mut same = allowed.iter().filter(|value| value.as_str().is_some_and(|value| value.eq_ignore_ascii_case(text)));
+    let mut same =
+        allowed.iter().filter(|value| value.as_str().is_some_and(|value| value.eq_ignore_ascii_case(text)));
     let (Some(new), None) = (same.next().cloned(), same.next()) else { return false };
     replace(value, pointer, new, record);
     true

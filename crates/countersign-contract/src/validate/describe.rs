@@ -33,7 +33,9 @@ pub(crate) fn excerpt(value: &Value) -> String {
     const LONGEST: usize = 80;
     let text = match value {
         Value::Array(items) if items.len() > 8 => return format!("a list of {} items", items.len()),
-        Value::Object(members) if members.len() > 8 => return format!("an object with {} fields", members.len()),
+        Value::Object(members) if members.len() > 8 => {
+            return format!("an object with {} fields", members.len());
+        }
         _ => value.to_string(),
     };
     if text.chars().count() <= LONGEST {
@@ -70,7 +72,11 @@ pub(crate) fn field_name(pointer: &str) -> String {
 }
 
 fn list(values: &[Value]) -> String {
-    values.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect::<Vec<_>>().join(", ")
+    values
+        .iter()
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A violation of the schema.
@@ -86,14 +92,17 @@ pub(crate) fn describe(leaf: &Leaf, root: &Value, policy: &Policy, located: &Loc
             violation.pointer = format!("{}/{}", leaf.pointer, escape(property));
             violation.message = format!("the required field `{property}` is missing");
             violation.expected = format!("a field `{property}`");
-            let names: Vec<&str> = at.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
+            let names: Vec<&str> =
+                at.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
             violation.received = if names.is_empty() {
                 "an empty object".into()
             } else {
                 format!("an object with {}", names.iter().take(12).copied().collect::<Vec<_>>().join(", "))
             };
             violation.hint = match nearest(property, names.iter().copied()) {
-                Some(near) if near.eq_ignore_ascii_case(property) => format!("`{near}` differs from it only in case"),
+                Some(near) if near.eq_ignore_ascii_case(property) => {
+                    format!("`{near}` differs from it only in case")
+                }
                 Some(near) => format!("is `{near}` meant to be `{property}`?"),
                 None => format!("add `{property}`"),
             };
@@ -101,7 +110,8 @@ pub(crate) fn describe(leaf: &Leaf, root: &Value, policy: &Policy, located: &Loc
         What::Type(types) => {
             violation.code = Code::WrongType;
             let wanted = types.iter().map(|name| plain_type(name)).collect::<Vec<_>>().join(" or ");
-            violation.message = format!("{name} must be {}, not {}", article(&wanted), article(type_name(at)));
+            violation.message =
+                format!("{name} must be {}, not {}", article(&wanted), article(type_name(at)));
             violation.expected.clone_from(&wanted);
             violation.received = format!("{} {}", type_name(at), excerpt(at));
             violation.hint = type_hint(at, &wanted);
@@ -109,14 +119,18 @@ pub(crate) fn describe(leaf: &Leaf, root: &Value, policy: &Policy, located: &Loc
         What::Enum(values) => {
             violation.code = Code::NotAllowed;
             violation.message = format!("{name} is {}, which is not allowed", excerpt(at));
-            violation.expected = if values.len() == 1 { list(values) } else { format!("one of {}", list(values)) };
+            violation.expected =
+                if values.len() == 1 { list(values) } else { format!("one of {}", list(values)) };
             if policy.placeholders && is_alternatives(at, values) {
                 return placeholder(&leaf.pointer, root, located);
             }
             violation.hint = at
                 .as_str()
                 .and_then(|text| nearest(text, values.iter().filter_map(Value::as_str)))
-                .map_or_else(|| format!("use {}{}", if values.len() == 1 { "" } else { "one of " }, list(values)), |near| format!("did you mean \"{near}\"?"));
+                .map_or_else(
+                    || format!("use {}{}", if values.len() == 1 { "" } else { "one of " }, list(values)),
+                    |near| format!("did you mean \"{near}\"?"),
+                );
         }
         What::Range(bound) => {
             violation.code = Code::OutOfRange;
@@ -199,11 +213,17 @@ pub(crate) fn article(noun: &str) -> String {
 
 fn type_hint(value: &Value, wanted: &str) -> String {
     match value {
-        Value::String(text) if wanted.contains("boolean") && matches!(text.to_lowercase().as_str(), "true" | "false") => {
+        Value::String(text)
+            if wanted.contains("boolean") && matches!(text.to_lowercase().as_str(), "true" | "false") =>
+        {
             format!("write {} without quotes", text.to_lowercase())
         }
         Value::String(text) if wanted.contains("integer") || wanted.contains("number") => {
-            if text.trim().parse::<f64>().is_ok() { format!("write {} without quotes", text.trim()) } else { "write a number".into() }
+            if text.trim().parse::<f64>().is_ok() {
+                format!("write {} without quotes", text.trim())
+            } else {
+                "write a number".into()
+            }
         }
         _ if wanted == "list" => "put it in a list".into(),
         Value::Null => format!("give {}, or leave the field out if it is optional", article(wanted)),
@@ -239,7 +259,11 @@ pub(crate) fn placeholder(pointer: &str, root: &Value, located: &Located<'_, '_>
         code: Code::Placeholder,
         pointer: pointer.to_owned(),
         span: located.value(pointer),
-        message: format!("{} still holds the placeholder {} of the template", field_name(pointer), excerpt(value)),
+        message: format!(
+            "{} still holds the placeholder {} of the template",
+            field_name(pointer),
+            excerpt(value)
+        ),
         expected: "the real value".into(),
         received: excerpt(value),
         hint: "replace the placeholder with what it stands for".into(),
@@ -248,11 +272,17 @@ pub(crate) fn placeholder(pointer: &str, root: &Value, located: &Located<'_, '_>
 }
 
 /// A field that the contract does not know.
-pub(crate) fn unknown_field(pointer: &str, root: &Type, closed: bool, located: &Located<'_, '_>) -> Violation {
+pub(crate) fn unknown_field(
+    pointer: &str,
+    root: &Type,
+    closed: bool,
+    located: &Located<'_, '_>,
+) -> Violation {
     let (parent, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
     let name = &name.replace("~1", "/").replace("~0", "~");
     let known = root.at(parent.split('/').skip(1)).and_then(|ty| ty.object().cloned());
-    let near = known.and_then(|object| nearest(name, object.fields.keys().map(String::as_str)).map(str::to_owned));
+    let near =
+        known.and_then(|object| nearest(name, object.fields.keys().map(String::as_str)).map(str::to_owned));
     let mut violation = bare_violation(
         if closed { Code::UnknownField } else { Code::UnknownFieldNote },
         pointer,

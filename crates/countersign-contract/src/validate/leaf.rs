@@ -39,8 +39,11 @@ pub(crate) fn leaves<'e>(errors: impl IntoIterator<Item = ValidationError<'e>>) 
     }
     let mut unique: Vec<Leaf> = Vec::new();
     let mut seen: std::collections::HashSet<String> = std::collections::HashSet::new();
-    let wrong_type: std::collections::HashSet<String> =
-        found.iter().filter(|leaf| matches!(leaf.what, What::Type(_))).map(|leaf| leaf.pointer.clone()).collect();
+    let wrong_type: std::collections::HashSet<String> = found
+        .iter()
+        .filter(|leaf| matches!(leaf.what, What::Type(_)))
+        .map(|leaf| leaf.pointer.clone())
+        .collect();
     for leaf in found {
         // A value of the wrong type is none of those allowed either; once is enough.
         let said = matches!(leaf.what, What::Enum(_)) && wrong_type.contains(&leaf.pointer);
@@ -76,7 +79,10 @@ fn flatten(error: &ValidationError<'_>, found: &mut Vec<Leaf>) {
         Kind::UniqueItems => push(What::NotUnique),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             for name in unexpected {
-                found.push(Leaf { pointer: format!("{pointer}/{}", escape(name)), what: What::Unexpected(name.clone()) });
+                found.push(Leaf {
+                    pointer: format!("{pointer}/{}", escape(name)),
+                    what: What::Unexpected(name.clone()),
+                });
             }
         }
         Kind::Format { format } => push(What::Format(format.clone())),
@@ -137,9 +143,12 @@ fn branch(pointer: &str, context: &[Vec<ValidationError<'static>>], found: &mut 
         found.push(Leaf { pointer: pointer.to_owned(), what: What::Enum(values) });
         return;
     }
-    let tags = |leaves: &[Leaf]| leaves.iter().filter(|leaf| matches!(&leaf.what, What::Enum(values) if values.len() == 1)).count();
+    let tags = |leaves: &[Leaf]| {
+        leaves.iter().filter(|leaf| matches!(&leaf.what, What::Enum(values) if values.len() == 1)).count()
+    };
     let score = |leaves: &Vec<Leaf>| (tags(leaves), leaves.len());
-    let plausible: Vec<&Vec<Leaf>> = flat.iter().filter(|leaves| !wrong_here(leaves) && !leaves.is_empty()).collect();
+    let plausible: Vec<&Vec<Leaf>> =
+        flat.iter().filter(|leaves| !wrong_here(leaves) && !leaves.is_empty()).collect();
     let best = plausible.iter().map(|leaves| score(leaves)).min();
     let mut nearest = plausible.iter().filter(|leaves| Some(score(leaves)) == best);
     match (nearest.next(), nearest.next()) {

@@ -32,10 +32,16 @@ pub(crate) struct ByRules {
 }
 
 /// Applies every rule whose fields are as the schema wants them.
-pub(crate) fn apply(contract: &Contract, value: &Value, so_far: &[Violation], located: &Located<'_, '_>) -> ByRules {
+pub(crate) fn apply(
+    contract: &Contract,
+    value: &Value,
+    so_far: &[Violation],
+    located: &Located<'_, '_>,
+) -> ByRules {
     let mut by_rules = ByRules::default();
     let rules = contract.compiled_rules();
-    if rules.is_empty() || (!so_far.is_empty() && so_far.iter().any(|violation| violation.pointer.is_empty())) {
+    if rules.is_empty() || (!so_far.is_empty() && so_far.iter().any(|violation| violation.pointer.is_empty()))
+    {
         return by_rules;
     }
     let result = to_cel(value, contract.ty(), Some(contract.fields_read()));
@@ -43,7 +49,9 @@ pub(crate) fn apply(contract: &Contract, value: &Value, so_far: &[Violation], lo
         // A field that is wrong already makes the rule meaningless, not broken.
         let touched = |read: &String| {
             let root = format!("/{}", read.split('/').nth(1).unwrap_or_default());
-            so_far.iter().any(|violation| violation.pointer == root || violation.pointer.starts_with(&format!("{root}/")))
+            so_far.iter().any(|violation| {
+                violation.pointer == root || violation.pointer.starts_with(&format!("{root}/"))
+            })
         };
         let roots: Vec<String> = match (&rule.rule.each, &rule.rule.unique) {
             (Some(pattern), _) | (None, Some(pattern)) => vec![pattern.clone()],
@@ -78,9 +86,10 @@ pub(crate) fn select<'v>(root: &'v Value, pattern: &str) -> Vec<(String, &'v Val
                     Value::Array(items) if token == "*" => {
                         items.iter().enumerate().map(|(i, item)| (format!("{pointer}/{i}"), item)).collect()
                     }
-                    Value::Object(members) if token == "*" => {
-                        members.iter().map(|(key, item)| (format!("{pointer}/{}", escape(key)), item)).collect()
-                    }
+                    Value::Object(members) if token == "*" => members
+                        .iter()
+                        .map(|(key, item)| (format!("{pointer}/{}", escape(key)), item))
+                        .collect(),
                     Value::Object(members) => members
                         .get(token)
                         .map(|item| (format!("{pointer}/{}", escape(token)), item))
@@ -94,7 +103,13 @@ pub(crate) fn select<'v>(root: &'v Value, pattern: &str) -> Vec<(String, &'v Val
     found
 }
 
-fn unique(rule: &CompiledRule, pattern: &str, root: &Value, located: &Located<'_, '_>, by_rules: &mut ByRules) {
+fn unique(
+    rule: &CompiledRule,
+    pattern: &str,
+    root: &Value,
+    located: &Located<'_, '_>,
+    by_rules: &mut ByRules,
+) {
     let mut seen: HashMap<String, String> = HashMap::new();
     for (pointer, value) in select(root, pattern) {
         if value.is_null() {
@@ -115,7 +130,8 @@ fn unique(rule: &CompiledRule, pattern: &str, root: &Value, located: &Located<'_
                 violation.span = located.value(&pointer);
                 violation.expected = "ids that all differ".into();
                 violation.received = excerpt(value);
-                violation.hint = rule.rule.hint.clone().unwrap_or_else(|| "give each entry an id of its own".into());
+                violation.hint =
+                    rule.rule.hint.clone().unwrap_or_else(|| "give each entry an id of its own".into());
                 push(rule, violation, by_rules);
             }
         }
@@ -158,7 +174,10 @@ fn one(
             let mut violation = bare_violation(
                 Code::PresentWhen,
                 &pointer,
-                rule.rule.message.clone().unwrap_or_else(|| format!("`{field}` must be absent{}", because(rule))),
+                rule.rule
+                    .message
+                    .clone()
+                    .unwrap_or_else(|| format!("`{field}` must be absent{}", because(rule))),
             );
             violation.span = located.value(&pointer);
             violation.expected = format!("no `{field}`");
@@ -241,14 +260,23 @@ fn contradiction(
     let seen: Vec<String> = rule
         .reads
         .iter()
-        .filter_map(|read| value.pointer(read).map(|value| format!("{} = {}", read.trim_start_matches('/'), excerpt(value))))
+        .filter_map(|read| {
+            value.pointer(read).map(|value| format!("{} = {}", read.trim_start_matches('/'), excerpt(value)))
+        })
         .collect();
     violation.received = seen.join(", ");
     violation.hint = rule.rule.hint.clone().unwrap_or_else(|| "correct the field that is wrong".into());
     push(rule, violation, by_rules);
 }
 
-fn broken(rule: &CompiledRule, base: &str, expr: &Expr, why: &str, located: &Located<'_, '_>, by_rules: &mut ByRules) {
+fn broken(
+    rule: &CompiledRule,
+    base: &str,
+    expr: &Expr,
+    why: &str,
+    located: &Located<'_, '_>,
+    by_rules: &mut ByRules,
+) {
     let mut violation = bare_violation(
         Code::RuleFailed,
         base,
@@ -256,7 +284,7 @@ fn broken(rule: &CompiledRule, base: &str, expr: &Expr, why: &str, located: &Loc
     );
     violation.span = located.value(base);
     violation.expected.clone_from(&expr.source);
-    violation.received = why.to_owned();
+    violation.received = why.into();
     violation.hint = "the values are outside of what the rule can handle".into();
     violation.rule = Some(rule.rule.id.clone());
     if rule.rule.warn {

@@ -10,7 +10,11 @@ use std::collections::{BTreeMap, HashSet};
 /// The salvaged value and the items left out of it.
 ///
 /// Lists inside lists come first: what is wrong with an inner item costs that item, not the one around it.
-pub(crate) fn salvage(value: &Value, violations: &[Violation], lists: &[String]) -> (Option<Value>, Vec<RejectedItem>) {
+pub(crate) fn salvage(
+    value: &Value,
+    violations: &[Violation],
+    lists: &[String],
+) -> (Option<Value>, Vec<RejectedItem>) {
     if lists.is_empty() || !(value.is_object() || value.is_array()) {
         return (None, Vec::new());
     }
@@ -22,7 +26,9 @@ pub(crate) fn salvage(value: &Value, violations: &[Violation], lists: &[String])
         for (pointer, target) in select(value, pattern) {
             let items: Vec<String> = match target {
                 Value::Array(items) => (0..items.len()).map(|index| format!("{pointer}/{index}")).collect(),
-                Value::Object(members) => members.keys().map(|key| format!("{pointer}/{}", escape(key))).collect(),
+                Value::Object(members) => {
+                    members.keys().map(|key| format!("{pointer}/{}", escape(key))).collect()
+                }
                 _ => Vec::new(),
             };
             // Violations are few; look each one's item up rather than each item's violations.
@@ -30,7 +36,8 @@ pub(crate) fn salvage(value: &Value, violations: &[Violation], lists: &[String])
             let known: HashSet<&str> = items.iter().map(String::as_str).collect();
             open.retain(|violation| {
                 let depth = pointer.len() + 1;
-                let end = violation.pointer.get(depth..).map(|rest| depth + rest.find('/').unwrap_or(rest.len()));
+                let end =
+                    violation.pointer.get(depth..).map(|rest| depth + rest.find('/').unwrap_or(rest.len()));
                 let item = end.and_then(|end| violation.pointer.get(..end)).and_then(|item| known.get(item));
                 match item {
                     Some(item) => {
@@ -40,7 +47,10 @@ pub(crate) fn salvage(value: &Value, violations: &[Violation], lists: &[String])
                     None => true,
                 }
             });
-            rejected.extend(own.into_iter().map(|(item, violations)| RejectedItem { pointer: item.to_owned(), violations }));
+            rejected.extend(
+                own.into_iter()
+                    .map(|(item, violations)| RejectedItem { pointer: item.to_owned(), violations }),
+            );
         }
     }
     rejected.sort_by_key(|item| order(&item.pointer));

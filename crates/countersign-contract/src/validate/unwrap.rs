@@ -10,15 +10,26 @@ use serde_json::Value;
 const DEEPEST: usize = 8;
 
 /// Takes envelopes off until the value fits the contract or none is left; says which.
-pub(crate) fn unwrap(contract: &Contract, policy: &Policy, value: &mut Value, places: &mut Places<'_>) -> Vec<String> {
+pub(crate) fn unwrap(
+    contract: &Contract,
+    policy: &Policy,
+    value: &mut Value,
+    places: &mut Places<'_>,
+) -> Vec<String> {
     let mut taken = Vec::new();
     if policy.unwrap.is_empty() {
         return taken;
     }
     while taken.len() < DEEPEST && !contract.validator().is_valid(value) {
         if let Value::String(text) = value {
-            let inner = policy.unwrap.strings.then(|| json::parse(text.trim(), policy.max_depth, false).ok()).flatten();
-            let Some(inner) = inner.filter(|inner| !inner.value.is_string() || inner.value != *value) else { break };
+            let inner = policy
+                .unwrap
+                .strings
+                .then(|| json::parse(text.trim(), policy.max_depth, false).ok())
+                .flatten();
+            let Some(inner) = inner.filter(|inner| !inner.value.is_string() || inner.value != *value) else {
+                break;
+            };
             *value = inner.value;
             places.enter_string();
             taken.push("string".to_owned());
@@ -26,7 +37,9 @@ pub(crate) fn unwrap(contract: &Contract, policy: &Policy, value: &mut Value, pl
         }
         let Value::Object(members) = value else { break };
         let mut keys = policy.unwrap.keys.iter().filter(|key| {
-            members.get(key.as_str()).is_some_and(|member| member.is_object() || member.is_array() || member.is_string())
+            members
+                .get(key.as_str())
+                .is_some_and(|member| member.is_object() || member.is_array() || member.is_string())
         });
         let (Some(key), None) = (keys.next(), keys.next()) else { break };
         // An object of the contract may have a field of that name itself.

@@ -70,7 +70,10 @@ fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, filled: &mut Vec<String>)
             }
         }
         Value::Array(items) => {
-            let Some(item_type) = ty.items().filter(|ty| ty.object().is_some() || ty.items().is_some()) else { return };
+            let Some(item_type) = ty.items().filter(|ty| ty.object().is_some() || ty.items().is_some())
+            else {
+                return;
+            };
             for (index, item) in items.iter_mut().enumerate() {
                 fill(item, item_type, &path.index(index), filled);
             }
@@ -93,7 +96,14 @@ pub(crate) fn notes(value: &Value, ty: &Type, placeholders: bool) -> Notes {
     notes
 }
 
-fn note(value: &Value, ty: &Type, field: Option<&Field>, path: &Path<'_>, placeholders: bool, notes: &mut Notes) {
+fn note(
+    value: &Value,
+    ty: &Type,
+    field: Option<&Field>,
+    path: &Path<'_>,
+    placeholders: bool,
+    notes: &mut Notes,
+) {
     match value {
         Value::Object(members) => {
             let object = ty.object();
@@ -107,7 +117,9 @@ fn note(value: &Value, ty: &Type, field: Option<&Field>, path: &Path<'_>, placeh
                 match known {
                     Some(field) => note(member, &field.ty, Some(field), &path, placeholders, notes),
                     None => {
-                        if object.is_some_and(|object| !object.open) && ty.alternatives().iter().all(|ty| !matches!(ty, Type::Map(_) | Type::Any)) {
+                        if object.is_some_and(|object| !object.open)
+                            && ty.alternatives().iter().all(|ty| !matches!(ty, Type::Map(_) | Type::Any))
+                        {
                             notes.unknown.push(path.pointer());
                         }
                         if placeholders {
@@ -123,10 +135,14 @@ fn note(value: &Value, ty: &Type, field: Option<&Field>, path: &Path<'_>, placeh
                 note(item, item_type, field, &path.index(index), placeholders, notes);
             }
         }
-        Value::String(text) if placeholders => {
-            if is_placeholder(text) || field.and_then(|field| field.placeholder.as_deref()).is_some_and(|template| is_template(text, template)) {
-                notes.placeholders.push(path.pointer());
-            }
+        Value::String(text)
+            if placeholders
+                && (is_placeholder(text)
+                    || field
+                        .and_then(|field| field.placeholder.as_deref())
+                        .is_some_and(|template| is_template(text, template))) =>
+        {
+            notes.placeholders.push(path.pointer());
         }
         _ => {}
     }
@@ -141,7 +157,10 @@ fn is_placeholder(text: &str) -> bool {
     const LONGEST: usize = 64;
     match text.as_bytes().first() {
         Some(b'<') => {
-            text.len() <= LONGEST && text.len() > 2 && text.ends_with('>') && !text[1..text.len() - 1].contains(['<', '>', '/', '='])
+            text.len() <= LONGEST
+                && text.len() > 2
+                && text.ends_with('>')
+                && !text[1..text.len() - 1].contains(['<', '>', '/', '='])
         }
         Some(b'.' | 0xe2) => is_ellipsis(text),
         _ => false,

@@ -58,7 +58,9 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
         if path.is_dir() {
             bail!("{} is a folder; name a file with one JSON object a line", path.display());
         }
-        Box::new(BufReader::new(std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?))
+        Box::new(BufReader::new(
+            std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?,
+        ))
     };
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut all_accepted = true;
@@ -66,7 +68,11 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
     let longest = args.limits(&Policy::default()).max_bytes.saturating_mul(6).saturating_add(1 << 20);
     for number in 1.. {
         let mut bytes = Vec::new();
-        let read = reader.by_ref().take(longest as u64 + 1).read_until(b'\n', &mut bytes).context("cannot read the batch")?;
+        let read = reader
+            .by_ref()
+            .take(longest as u64 + 1)
+            .read_until(b'\n', &mut bytes)
+            .context("cannot read the batch")?;
         if read == 0 {
             break;
         }
@@ -113,10 +119,17 @@ fn skip_line(reader: &mut dyn BufRead) -> Result<()> {
     }
 }
 
-fn line(bytes: &[u8], args: &CheckArgs, contracts: &mut Contracts) -> Result<(Value, Report), (Value, String)> {
+fn line(
+    bytes: &[u8],
+    args: &CheckArgs,
+    contracts: &mut Contracts,
+) -> Result<(Value, Report), (Value, String)> {
     let line: Line = serde_json::from_slice(bytes).map_err(|error| {
         // The id is worth having even if the rest is wrong.
-        let id = serde_json::from_slice::<Value>(bytes).ok().and_then(|value| value.get("id").cloned()).unwrap_or_default();
+        let id = serde_json::from_slice::<Value>(bytes)
+            .ok()
+            .and_then(|value| value.get("id").cloned())
+            .unwrap_or_default();
         (id, format!("the line is not a text to check: {error}"))
     })?;
     let id = line.id.clone();
@@ -125,7 +138,10 @@ fn line(bytes: &[u8], args: &CheckArgs, contracts: &mut Contracts) -> Result<(Va
     let contract = match (&line.contract, &line.schema) {
         (Some(name), None) => {
             if line.framing.is_some() || line.repair.is_some() || line.coerce.is_some() {
-                return Err(fail("a contract has its own framing and policy; framing, repair and coerce go with a schema".into()));
+                return Err(fail(
+                    "a contract has its own framing and policy; framing, repair and coerce go with a schema"
+                        .into(),
+                ));
             }
             contracts.registry.get(name).map_err(|error| fail(error.to_string()))?
         }
@@ -152,7 +168,8 @@ impl Contracts {
         if let Some(contract) = self.schemas.get(&key) {
             return Ok(Arc::clone(contract));
         }
-        let contract = Arc::new(Contract::from_schema(schema, framing, policy).map_err(|error| error.to_string())?);
+        let contract =
+            Arc::new(Contract::from_schema(schema, framing, policy).map_err(|error| error.to_string())?);
         if self.schemas.len() >= MOST_KEPT {
             self.schemas.clear();
         }

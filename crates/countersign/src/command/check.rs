@@ -16,7 +16,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
     let contract = match (&args.contract, &args.schema) {
         (Some(id), None) => input::contract(id, &args.contracts)?,
         (None, Some(path)) => Arc::new(by_schema(args, path)?),
-        _ => bail!("name a contract with --contract ID or a schema with --schema FILE (`countersign contract list` shows all)"),
+        _ => bail!(
+            "name a contract with --contract ID or a schema with --schema FILE (`countersign contract list` shows all)"
+        ),
     };
     let policy = args.limits(contract.policy());
     let (name, bytes) = input::read(&args.file, policy.max_bytes)?;
@@ -38,7 +40,8 @@ fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {
     let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
     let schema: Value = match serde_json::from_str(&text) {
         Ok(schema) => schema,
-        Err(json) => serde_saphyr::from_str(&text).with_context(|| format!("{name} is neither JSON ({json}) nor YAML"))?,
+        Err(json) => serde_saphyr::from_str(&text)
+            .with_context(|| format!("{name} is neither JSON ({json}) nor YAML"))?,
     };
     let policy = Policy {
         repair: args.repair.map(Into::into).unwrap_or_default(),
@@ -52,17 +55,27 @@ fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {
 fn report_as(format: Format, contract: &Contract, report: &Report, name: &str, text: &str) -> Result<()> {
     match format {
         Format::Json => output::data(&(serde_json::to_string_pretty(report)? + "\n")),
-        Format::Sarif => output::data(&(serde_json::to_string_pretty(&output::sarif::render(report, name))? + "\n")),
+        Format::Sarif => {
+            output::data(&(serde_json::to_string_pretty(&output::sarif::render(report, name))? + "\n"))
+        }
         Format::Junit => output::data(&output::junit::render(report, name)),
         Format::Github => output::data(&output::github::render(report, name)),
         Format::Human => {
             let mut words = diagnostic::render(report, name, text, output::style());
             for repair in report.provenance.repairs.iter().take(20) {
                 let span = repair.span;
-                words.push_str(&format!("  repaired {}:{}: {}\n", span.line, span.column, repair.kind.name()));
+                words.push_str(&format!(
+                    "  repaired {}:{}: {}\n",
+                    span.line,
+                    span.column,
+                    repair.kind.name()
+                ));
             }
             for coercion in report.provenance.coercions.iter().take(20) {
-                words.push_str(&format!("  coerced {}: {} to {}\n", coercion.pointer, coercion.from, coercion.to));
+                words.push_str(&format!(
+                    "  coerced {}: {} to {}\n",
+                    coercion.pointer, coercion.from, coercion.to
+                ));
             }
             if let Some(value) = &report.value {
                 words.push_str(&format!("  {}\n", contract.show(value)));

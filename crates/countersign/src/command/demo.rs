@@ -38,11 +38,8 @@ const SCENES: [Scene; 3] = [
 
 pub(crate) fn run() -> Result<Exit> {
     let contract = countersign_packs::registry().get("execution-loop/qa")?;
-    let mut out = format!(
-        "A QA agent must hand back {}: {}\n",
-        contract.reference(),
-        contract.definition().summary
-    );
+    let mut out =
+        format!("A QA agent must hand back {}: {}\n", contract.reference(), contract.definition().summary);
     for scene in &SCENES {
         scene.show(&contract, &mut out)?;
     }
@@ -64,7 +61,13 @@ impl Scene {
         let style = diagnostic::Style { width: 96, color: false, unicode: true };
         let _ = write!(out, "\n{}", diagnostic::render(&report, self.file, self.text, style));
         for repair in &report.provenance.repairs {
-            let _ = writeln!(out, "  repaired {}:{}: {}", repair.span.line, repair.span.column, repair.kind.name());
+            let _ = writeln!(
+                out,
+                "  repaired {}:{}: {}",
+                repair.span.line,
+                repair.span.column,
+                repair.kind.name()
+            );
         }
         if let Some(value) = &report.value {
             let _ = writeln!(out, "  {}\n\n{}", contract.show(value), serde_json::to_string_pretty(value)?);

@@ -8,8 +8,8 @@ use countersign_contract::Code;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit> {
     let Some(code) = &args.code else {
-        let lines: String = Code::ALL.iter().map(|code| format!("{code}  {}\n", code.title())).collect();
-        output::data(&lines)?;
+        let lines: Vec<String> = Code::ALL.iter().map(|code| format!("{code}  {}", code.title())).collect();
+        output::data(&(lines.join("\n") + "\n"))?;
         return Ok(Exit::Good);
     };
     match code.parse::<Code>() {

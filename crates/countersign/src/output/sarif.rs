@@ -80,7 +80,9 @@ fn uri(name: &str) -> String {
     let mut out = String::new();
     for byte in name.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => out.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                out.push(char::from(byte));
+            }
             b'\\' => out.push('/'),
             other => out.push_str(&format!("%{other:02X}")),
         }
