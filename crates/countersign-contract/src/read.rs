@@ -10,7 +10,7 @@ use crate::json::{self, Children, Fault, Node, ParseFault};
 use crate::policy::Policy;
 use crate::report::{Coercion, Violation};
 use crate::source::Source;
-use crate::validate::{Places, Reading, bare_violation, excerpt, parse_violation};
+use crate::validate::{Detail, Places, Reading, bare_violation, excerpt, parse_violation};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -58,7 +58,8 @@ pub(crate) fn json<'t>(
     end: usize,
     edits: &[Edit],
     policy: &Policy,
-) -> Result<Reading<'t>, Box<Violation>> {
+    detail: Detail,
+) -> Result<Reading<'t>, Option<Box<Violation>>> {
     let raw = source.slice(start, end);
     let (text, map) = if edits.is_empty() {
         (Cow::Borrowed(raw), OffsetMap::plain(start))
@@ -68,8 +69,11 @@ pub(crate) fn json<'t>(
     let parsed = match json::parse(&text, policy.max_depth, false) {
         Ok(parsed) => parsed,
         Err(fault) => {
+            if detail == Detail::Probe {
+                return Err(None);
+            }
             let (at, _) = map.range(fault.at, fault.at);
-            return Err(Box::new(unreadable(source, &ParseFault { at, ..fault }, end, policy)));
+            return Err(Some(Box::new(unreadable(source, &ParseFault { at, ..fault }, end, policy))));
         }
     };
     let duplicates = parsed.duplicates;

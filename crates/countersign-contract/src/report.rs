@@ -164,12 +164,13 @@ impl Report {
 
 /// The repairs among edits, with their places.
 pub(crate) fn repairs(edits: &[Edit], source: &Source<'_>) -> Vec<Repair> {
+    let mut cursor = source.cursor();
     edits
         .iter()
         .filter(|edit| edit.kind != RepairKind::QuotePrefix)
         .map(|edit| Repair {
             kind: edit.kind,
-            span: source.span(edit.start, edit.end),
+            span: cursor.span(edit.start, edit.end),
             replacement: edit.replacement.clone().into_owned(),
         })
         .collect()

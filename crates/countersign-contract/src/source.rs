@@ -130,12 +130,33 @@ impl<'t> Source<'t> {
         Span { start, end, line: place.line, column: place.column }
     }
 
+    /// Places asked for in the order of the text, each counted on from the last.
+    pub(crate) fn cursor(&self) -> Cursor<'_, 't> {
+        Cursor { source: self, last: self.origin }
+    }
+
     fn floor(&self, mut at: usize) -> usize {
         at = at.min(self.text.len());
         while !self.text.is_char_boundary(at) {
             at -= 1;
         }
         at
+    }
+}
+
+/// Places in the order of the text.
+pub(crate) struct Cursor<'s, 't> {
+    source: &'s Source<'t>,
+    last: Origin,
+}
+
+impl Cursor<'_, '_> {
+    /// A span that begins where the last one did or behind it.
+    pub(crate) fn span(&mut self, start: usize, end: usize) -> Span {
+        let from = self.last.offset - self.source.base();
+        let to = self.source.floor(start.saturating_sub(self.source.base())).max(from);
+        self.last = self.last.after(&self.source.text[from..to]);
+        Span { start, end, line: self.last.line, column: self.last.column }
     }
 }
 

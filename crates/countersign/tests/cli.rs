@@ -234,7 +234,11 @@ fn sarif_validates_against_its_schema() {
         .unwrap();
     let schema =
         std::fs::read_to_string(Path::new(manifest).with_file_name("src").join("schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let mut schema: Value = serde_json::from_str(&schema).unwrap();
+    // Its pattern for languages has an unbalanced bracket, which a careful validator refuses; we write no language.
+    for part in ["run", "toolComponent"] {
+        schema["definitions"][part]["properties"]["language"].as_object_mut().unwrap().remove("pattern");
+    }
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> =
         validator.iter_errors(&log).map(|error| format!("{} at {}", error, error.instance_path())).collect();

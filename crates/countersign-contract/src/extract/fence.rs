@@ -110,6 +110,11 @@ impl FenceScan {
     }
 
     fn inside(&mut self, line: &[u8], open: Open) {
+        // Most lines of a block are its content.
+        let first = line.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+        if !matches!(first, Some(b'`' | b'~' | b'>' | 0x1b)) {
+            return;
+        }
         let head = head(line, true);
         let Some((mark, run)) = fence_run(&line[head.at..]) else { return };
         let bare = is_blank(&line[head.at + run..]);
@@ -174,6 +179,9 @@ impl FenceScan {
 }
 
 fn is_blank(rest: &[u8]) -> bool {
+    if rest.first().is_some_and(|byte| byte.is_ascii_graphic()) {
+        return false;
+    }
     strip_ansi_tail(rest.trim_ascii()).is_empty()
 }
 

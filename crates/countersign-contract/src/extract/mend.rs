@@ -35,6 +35,7 @@ impl From<More> for Stop {
     }
 }
 
+#[derive(Debug)]
 struct Frame {
     object: bool,
     start: usize,
@@ -61,14 +62,20 @@ enum Blank {
     End,
 }
 
-pub(crate) struct Mender<'w> {
-    pub(crate) window: Window<'w>,
-    pub(crate) closers: &'w mut Closers,
-    pub(crate) fences: &'w FenceLines,
+/// Room for one attempt, kept from one to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
     stack: Vec<Frame>,
     edits: Vec<Edit>,
     texts: Vec<Text>,
     closed: Vec<usize>,
+}
+
+pub(crate) struct Mender<'w> {
+    pub(crate) window: Window<'w>,
+    pub(crate) closers: &'w mut Closers,
+    pub(crate) fences: &'w FenceLines,
+    scratch: &'w mut Scratch,
     last_string: Option<usize>,
     quote_depth: u8,
     /// One behind the last token.
@@ -79,15 +86,21 @@ pub(crate) struct Mender<'w> {
 }
 
 impl<'w> Mender<'w> {
-    pub(crate) fn new(window: Window<'w>, closers: &'w mut Closers, fences: &'w FenceLines) -> Self {
+    pub(crate) fn new(
+        window: Window<'w>,
+        closers: &'w mut Closers,
+        fences: &'w FenceLines,
+        scratch: &'w mut Scratch,
+    ) -> Self {
+        scratch.stack.clear();
+        scratch.edits.clear();
+        scratch.texts.clear();
+        scratch.closed.clear();
         Self {
             window,
             closers,
             fences,
-            stack: Vec::new(),
-            edits: Vec::new(),
-            texts: Vec::new(),
-            closed: Vec::new(),
+            scratch,
             last_string: None,
             quote_depth: 0,
             last_end: 0,
@@ -105,18 +118,18 @@ impl<'w> Mender<'w> {
             Ok(end) => {
                 // Edits of strings come first: a cut-off string is closed before its brackets are.
                 let mut edits = Vec::new();
-                for text in &self.texts {
+                for text in &self.scratch.texts {
                     self.examined += (text.end - text.start) as u64;
                     text_edits(text, self.window.bytes, base, &mut edits);
                 }
-                edits.append(&mut self.edits);
+                edits.append(&mut self.scratch.edits);
                 settle(&mut edits, base + end);
                 Attempt::Done { end: base + end, edits }
             }
             Err(Stop::More) => Attempt::More,
             Err(Stop::Fail(at)) => {
                 let resume = self.last_string.map_or(at.max(from + 1), |quote| quote + 1);
-                let inner = self.closed.iter().map(|start| base + start).collect();
+                let inner = self.scratch.closed.iter().map(|start| base + start).collect();
                 Attempt::Failed { at: base + at, resume: base + resume, inner }
             }
         };
@@ -134,7 +147,7 @@ impl<'w> Mender<'w> {
             }
             let Some(byte) = self.window.get(at)? else { return self.finish(state) };
             self.examined += 1;
-            let in_object = self.stack.last().is_some_and(|frame| frame.object);
+            let in_object = self.scratch.stack.last().is_some_and(|frame| frame.object);
             match (state, byte) {
                 // A key without a value.
                 (State::Value, b'}' | b']') if in_object => return Err(Stop::Fail(at)),
@@ -146,7 +159,7 @@ impl<'w> Mender<'w> {
                     state = State::After;
                 }
                 (State::Key, b',') => {
-                    if self.stack.last().is_none_or(|frame| frame.comma.is_none()) {
+                    if self.scratch.stack.last().is_none_or(|frame| frame.comma.is_none()) {
                         return Err(Stop::Fail(at));
                     }
                     self.edit(RepairKind::ExtraComma, at, at + 1, "");
@@ -182,15 +195,26 @@ impl<'w> Mender<'w> {
 
     fn edit(&mut self, kind: RepairKind, start: usize, end: usize, replacement: &'static str) {
         let base = self.window.base;
-        self.edits.push(Edit { kind, start: base + start, end: base + end, replacement: replacement.into() });
+        self.scratch.edits.push(Edit {
+            kind,
+            start: base + start,
+            end: base + end,
+            replacement: replacement.into(),
+        });
     }
 
     fn open(&mut self, at: usize) -> State {
         let object = self.window.bytes[at] == b'{';
-        if let Some(parent) = self.stack.last_mut() {
+        if let Some(parent) = self.scratch.stack.last_mut() {
             parent.comma = None;
         }
-        self.stack.push(Frame { object, start: at, comma: None, empty: true, mark: self.closed.len() });
+        self.scratch.stack.push(Frame {
+            object,
+            start: at,
+            comma: None,
+            empty: true,
+            mark: self.scratch.closed.len(),
+        });
         self.last_string = None;
         self.open_ended = false;
         self.last_end = at + 1;
@@ -199,17 +223,17 @@ impl<'w> Mender<'w> {
 
     /// A closing bracket; the end of the value if it was the last.
     fn close(&mut self, at: usize, object: bool) -> Result<Option<usize>, Stop> {
-        if !self.stack.iter().any(|frame| frame.object == object) {
+        if !self.scratch.stack.iter().any(|frame| frame.object == object) {
             return Err(Stop::Fail(at));
         }
         loop {
-            let Some(frame) = self.stack.last() else { return Err(Stop::Fail(at)) };
+            let Some(frame) = self.scratch.stack.last() else { return Err(Stop::Fail(at)) };
             if let Some(comma) = frame.comma {
                 self.edit(RepairKind::TrailingComma, comma, comma + 1, "");
             }
-            let Some(frame) = self.stack.pop() else { return Err(Stop::Fail(at)) };
-            self.closed.truncate(frame.mark);
-            self.closed.push(frame.start);
+            let Some(frame) = self.scratch.stack.pop() else { return Err(Stop::Fail(at)) };
+            self.scratch.closed.truncate(frame.mark);
+            self.scratch.closed.push(frame.start);
             if frame.object == object {
                 break;
             }
@@ -223,7 +247,7 @@ impl<'w> Mender<'w> {
         self.last_string = None;
         self.open_ended = false;
         self.last_end = at + 1;
-        match self.stack.last_mut() {
+        match self.scratch.stack.last_mut() {
             None => Ok(Some(at + 1)),
             Some(parent) => {
                 parent.comma = None;
@@ -235,7 +259,7 @@ impl<'w> Mender<'w> {
 
     fn comma(&mut self, at: usize) -> State {
         self.open_ended = false;
-        match self.stack.last_mut() {
+        match self.scratch.stack.last_mut() {
             Some(frame) => {
                 frame.comma = Some(at);
                 if frame.object { State::Key } else { State::Value }
@@ -246,7 +270,7 @@ impl<'w> Mender<'w> {
 
     /// Something that could begin the next element stands where a comma should.
     fn missing_comma(&mut self, at: usize, byte: u8) -> Result<State, Stop> {
-        let object = self.stack.last().is_some_and(|frame| frame.object);
+        let object = self.scratch.stack.last().is_some_and(|frame| frame.object);
         let good = if object {
             self.window.key_ahead(at)?
         } else {
@@ -263,7 +287,7 @@ impl<'w> Mender<'w> {
     }
 
     fn key(&mut self, at: usize) -> Result<usize, Stop> {
-        if let Some(frame) = self.stack.last_mut() {
+        if let Some(frame) = self.scratch.stack.last_mut() {
             frame.comma = None;
         }
         if let Some((quote, length)) = self.quote(at)? {
@@ -283,7 +307,7 @@ impl<'w> Mender<'w> {
                     },
                 }
             };
-            self.texts.push(Text {
+            self.scratch.texts.push(Text {
                 start: at,
                 end: close,
                 open: length,
@@ -327,7 +351,7 @@ impl<'w> Mender<'w> {
             None => self.word(at)?,
         };
         self.last_end = end;
-        if let Some(frame) = self.stack.last_mut() {
+        if let Some(frame) = self.scratch.stack.last_mut() {
             frame.comma = None;
             frame.empty = false;
         }
@@ -335,8 +359,11 @@ impl<'w> Mender<'w> {
     }
 
     fn string(&mut self, at: usize, quote: Quote, length: usize) -> Result<usize, Stop> {
-        let role =
-            if self.stack.last().is_some_and(|frame| frame.object) { Role::Member } else { Role::Item };
+        let role = if self.scratch.stack.last().is_some_and(|frame| frame.object) {
+            Role::Member
+        } else {
+            Role::Item
+        };
         let from = at + length;
         let closer = self.closers.find(&self.window, from, role, quote)?;
         let base = self.window.base;
@@ -345,7 +372,7 @@ impl<'w> Mender<'w> {
         self.last_string = Some(at);
         if let (Some((close, length)), None) = (closer, cut) {
             let end = close + length;
-            self.texts.push(Text {
+            self.scratch.texts.push(Text {
                 start: at,
                 end,
                 open: end.min(from) - at,
@@ -360,7 +387,7 @@ impl<'w> Mender<'w> {
         while end > from && self.window.bytes[end - 1].is_ascii_whitespace() {
             end -= 1;
         }
-        self.texts.push(Text { start: at, end, open: from - at, close: 0, quote, cut: true });
+        self.scratch.texts.push(Text { start: at, end, open: from - at, close: 0, quote, cut: true });
         self.edit(RepairKind::TruncatedString, end, end, "\"");
         Ok(end)
     }
@@ -399,7 +426,7 @@ impl<'w> Mender<'w> {
             return if number.is_some() { Ok(end) } else { Err(Stop::Fail(at)) };
         }
         let invented = [b"nan".as_slice(), b"inf", b"infinity", b"undefined"];
-        let in_object = self.stack.iter().any(|frame| frame.object);
+        let in_object = self.scratch.stack.iter().any(|frame| frame.object);
         if !in_object || invented.iter().any(|bad| word.eq_ignore_ascii_case(bad)) {
             return Err(Stop::Fail(at));
         }
@@ -425,7 +452,8 @@ impl<'w> Mender<'w> {
     /// The text or its block ended: close what is open, if nothing was lost but closing marks.
     fn finish(&mut self, state: State) -> Result<usize, Stop> {
         let end = self.last_end;
-        let (object, empty) = self.stack.last().map_or((false, true), |frame| (frame.object, frame.empty));
+        let (object, empty) =
+            self.scratch.stack.last().map_or((false, true), |frame| (frame.object, frame.empty));
         // A number or word may have been cut short, a key has no value, an empty bracket held who knows what:
         // none of that can be made up.
         let lost = match state {
@@ -437,7 +465,7 @@ impl<'w> Mender<'w> {
         if lost {
             return Err(Stop::Fail(self.window.bytes.len()));
         }
-        while let Some(frame) = self.stack.pop() {
+        while let Some(frame) = self.scratch.stack.pop() {
             if let Some(comma) = frame.comma {
                 self.edit(RepairKind::TrailingComma, comma, comma + 1, "");
             }

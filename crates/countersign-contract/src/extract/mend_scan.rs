@@ -4,7 +4,7 @@
 
 use super::closer::{Closers, Window};
 use super::fence_lines::FenceLines;
-use super::mend::{Attempt, Mender};
+use super::mend::{Attempt, Mender, Scratch};
 use super::prose::{self, Met};
 use super::scan::Think;
 use crate::edit::Edit;
@@ -31,6 +31,7 @@ pub(crate) struct MendScan {
     retry_at: usize,
     closers: Closers,
     fences: FenceLines,
+    scratch: Scratch,
     events: Vec<MendEvent>,
     examined: u64,
 }
@@ -43,6 +44,7 @@ impl MendScan {
             retry_at: 0,
             closers: Closers::default(),
             fences: FenceLines::default(),
+            scratch: Scratch::default(),
             events: Vec::new(),
             examined: 0,
         }
@@ -104,6 +106,14 @@ impl MendScan {
 
     /// Tries one bracket; false if more text is needed.
     fn opener(&mut self, window: Window<'_>, at: usize) -> bool {
+        // Nothing that can be mended begins like this.
+        let pair = (window.bytes[at - window.base], window.bytes.get(at + 1 - window.base));
+        if let (b'{', Some(b'{' | b'[' | b']' | b',' | b':' | b')' | b'(' | b';' | b'=' | b'%' | b'|')) = pair
+        {
+            self.examined += 1;
+            self.pos = at + 1;
+            return true;
+        }
         match self.attempt(window, at) {
             Attempt::Done { end, edits } => {
                 self.found(at, end, edits);
@@ -125,7 +135,8 @@ impl MendScan {
     }
 
     fn attempt(&mut self, window: Window<'_>, at: usize) -> Attempt {
-        let (attempt, examined) = Mender::new(window, &mut self.closers, &self.fences).attempt(at);
+        let (attempt, examined) =
+            Mender::new(window, &mut self.closers, &self.fences, &mut self.scratch).attempt(at);
         self.examined += examined;
         attempt
     }
@@ -143,6 +154,7 @@ impl MendScan {
 pub(crate) struct MendAt {
     closers: Closers,
     fences: Option<FenceLines>,
+    scratch: Scratch,
 }
 
 impl MendAt {
@@ -153,7 +165,9 @@ impl MendAt {
             fences.feed(bytes, base, true);
             fences
         });
-        Mender::new(Window { bytes, base, eof: true }, &mut self.closers, fences).attempt(start).0
+        Mender::new(Window { bytes, base, eof: true }, &mut self.closers, fences, &mut self.scratch)
+            .attempt(start)
+            .0
     }
 }
 

@@ -1,6 +1,8 @@
 //! What both JSON scanners do between values: skip prose to the next opening bracket, and notice where a
 //! thinking section begins and ends.
 
+use super::scan::Think;
+
 /// How far back from an opening bracket the prefix of its line is read.
 pub(crate) const LOOK_BACK: usize = 64;
 /// The length of the shortest opening tag, `<think>`.
@@ -40,6 +42,50 @@ pub(crate) fn next(bytes: &[u8], base: usize, from: usize, thinking: bool, eof: 
         at += 1;
     }
     Met::End(base + bytes.len())
+}
+
+/// Only the bounds of thinking sections, for framings that do not look for brackets. Resumable.
+#[derive(Debug, Default)]
+pub(crate) struct ThinkScan {
+    pos: usize,
+    thinking: bool,
+    pub(crate) examined: u64,
+}
+
+impl ThinkScan {
+    /// The first offset that must stay in the window.
+    pub(crate) fn keep_from(&self) -> usize {
+        self.pos.saturating_sub(LOOK_BACK)
+    }
+
+    /// Reads on in the window and returns the bounds found.
+    pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool) -> Vec<(Think, usize)> {
+        let mut found = Vec::new();
+        let before = self.pos;
+        let mut at = self.pos - base;
+        while let Some(next) = bytes.get(at..).and_then(|rest| memchr::memchr(b'<', rest)) {
+            at += next;
+            if !eof && bytes.len() - at < LONGEST_TAG + 1 {
+                self.pos = base + at;
+                self.examined += (self.pos - before) as u64;
+                return found;
+            }
+            let met = tag(bytes, base, at, self.thinking);
+            at += 1;
+            let (think, to) = match met {
+                Some(Met::ThinkOpen(from)) => (Think::Open, from + OPEN_TAG),
+                Some(Met::ThinkClose(to)) => (Think::Close, to),
+                Some(Met::ThinkOrphan(to)) => (Think::Orphan, to),
+                _ => continue,
+            };
+            self.thinking = think == Think::Open;
+            found.push((think, to));
+            at = to - base;
+        }
+        self.pos = self.pos.max(base + bytes.len());
+        self.examined += (self.pos - before) as u64;
+        found
+    }
 }
 
 fn tag(bytes: &[u8], base: usize, at: usize, thinking: bool) -> Option<Met> {

@@ -167,6 +167,13 @@ impl StrictScan {
                 self.fail(self.pos);
                 continue;
             }
+            // Indentation is most of what stands between tokens.
+            let blanks = bytes[self.pos - base..].iter().take_while(|byte| **byte == b' ').count();
+            if blanks > 0 {
+                self.examined += blanks as u64;
+                self.pos += blanks;
+                continue;
+            }
             self.step(bytes[self.pos - base]);
         }
     }

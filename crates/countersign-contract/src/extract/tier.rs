@@ -87,13 +87,15 @@ impl Found {
     ) -> Judgement {
         let reading = match &self.how {
             How::Block => Ok(read::block(contract, source, self.start, self.end, policy)),
-            How::Strict { quoted: false } => read::json(source, self.start, self.end, NO_EDITS, policy),
+            How::Strict { quoted: false } => {
+                read::json(source, self.start, self.end, NO_EDITS, policy, detail)
+            }
             How::Strict { quoted: true } => {
                 let depth = read::depth_at(source, self.start);
                 let edits = read::quote_edits(source, self.start, self.end, depth);
-                read::json(source, self.start, self.end, &edits, policy)
+                read::json(source, self.start, self.end, &edits, policy, detail)
             }
-            How::Mended(edits) => read::json(source, self.start, self.end, edits, policy),
+            How::Mended(edits) => read::json(source, self.start, self.end, edits, policy, detail),
             How::Fence { quotes } => {
                 let (start, end) = self.content(source);
                 let mut edits = read::quote_edits(source, self.start, self.end, *quotes);
@@ -102,14 +104,17 @@ impl Found {
                     edits.splice(0..0, read::quote_edits_of_line(source, self.start, self.end, *quotes));
                 }
                 edits.retain(|edit| edit.start >= start && edit.end <= end);
-                read::json(source, start, end, &edits, policy)
+                read::json(source, start, end, &edits, policy, detail)
             }
-            How::Broken { at } => Err(Box::new(self.broken(*at, source, policy))),
-            How::FenceMended => Err(Box::new(self.broken(self.end, source, policy))),
+            How::Broken { at } => Err(Some(Box::new(self.broken(*at, source, policy)))),
+            How::FenceMended => Err(Some(Box::new(self.broken(self.end, source, policy)))),
         };
         match reading {
             Ok(reading) => judge(contract, policy, reading, source, detail),
-            Err(violation) => Judgement::unreadable(Stage::Parse, vec![*violation]),
+            Err(violation) => Judgement::unreadable(
+                Stage::Parse,
+                violation.into_iter().map(|violation| *violation).collect(),
+            ),
         }
     }
 
