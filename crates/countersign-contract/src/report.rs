@@ -6,6 +6,7 @@ use crate::policy::Framing;
 use crate::source::{Source, Span};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Three results, never two: a text without a result is not an empty result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -84,7 +85,7 @@ pub struct Repair {
     /// Which bytes of the raw text it replaced.
     pub span: Span,
     /// What it put there.
-    pub replacement: String,
+    pub replacement: Cow<'static, str>,
 }
 
 /// A value that was changed to the type the contract asks for.
@@ -171,7 +172,7 @@ pub(crate) fn repairs(edits: &[Edit], source: &Source<'_>) -> Vec<Repair> {
         .map(|edit| Repair {
             kind: edit.kind,
             span: cursor.span(edit.start, edit.end),
-            replacement: edit.replacement.clone().into_owned(),
+            replacement: edit.replacement.clone(),
         })
         .collect()
 }

@@ -132,6 +132,13 @@ impl StrictScan {
                 match prose::next(bytes, base, self.pos, self.thinking, eof) {
                     Met::Opener(at) => {
                         self.examined += (at + 1 - self.pos) as u64;
+                        // A brace before another bracket begins no object, and prose is full of them.
+                        let hopeless =
+                            bytes[at - base] == b'{' && matches!(bytes.get(at + 1 - base), Some(b'{' | b'['));
+                        if hopeless && self.meant != Some(at) {
+                            self.pos = at + 1;
+                            continue;
+                        }
                         self.quote_depth = prose::quote_depth(bytes, base, at - base);
                         self.quoted = false;
                         self.pos = at;
