@@ -149,12 +149,12 @@ fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &m
             (Code::NewValuesFail, "a value that is valid now does not satisfy an old reader")
         }
     };
-    let narrow = crate::compile::build_validator(&written).ok();
+    let narrow = crate::schema::build_validator(&written).ok();
     let accepts = |value: &Value| {
         narrow.as_ref().is_some_and(|validator| validator.is_valid(value))
             && writer.validator().is_valid(value)
     };
-    let reads = crate::compile::build_validator(&read).ok();
+    let reads = crate::schema::build_validator(&read).ok();
     let passes = |value: &Value| reads.as_ref().is_some_and(|validator| validator.is_valid(value));
     let found = witness::search(writer, reader, &accepts, &passes);
     if found.is_empty() {

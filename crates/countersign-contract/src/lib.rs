@@ -1,4 +1,33 @@
-//! Contracts for coding agents.
+//! Find the result in what an agent wrote, hold it to its contract, say exactly what is wrong and where.
+//!
+//! A [`Contract`] says what one agent must hand back. It comes from a Rust type ([`AgentOutput`]) or from a file
+//! ([`Contract::from_yaml`]), and [`Contract::check`] holds a text to it. There are three answers, never two: the text is
+//! accepted, rejected (a result was found and is wrong) or absent (none was found).
+//!
+//! ```
+//! use countersign_contract::{Contract, Status};
+//!
+//! let contract = Contract::from_yaml(
+//!     "contract: acme/check
+//! version: 1
+//! fields: { ok: boolean, level: low | high, fix_info?: string }
+//! rules: [{ id: fix-info-when-failed, when: '!result.ok', require: [fix_info] }]",
+//! )?;
+//!
+//! let report = contract.check(r#"All done! {"ok": true, "level": "low"}"#);
+//! assert_eq!(report.status, Status::Accepted);
+//!
+//! let report = contract.check(r#"Sorry. {"ok": false, "level": "LOW"}"#);
+//! let found: Vec<_> = report.violations.iter().map(|v| (v.code.as_str(), v.pointer.as_str())).collect();
+//! assert_eq!(found, [("C0301", "/fix_info"), ("C0203", "/level")]);
+//! assert_eq!(report.violations[1].hint, "did you mean \"low\"?");
+//! # Ok::<(), countersign_contract::LoadError>(())
+//! ```
+//!
+//! A text that arrives in pieces goes through [`Contract::stream`] and gives the same answer. [`render`] holds what else a
+//! contract yields (prompts, vendor schemas, pages), [`compat`] compares versions, [`diagnostic`] writes reports for people.
+//!
+//! Every rejection emits one `tracing` event with the target `countersign::rejected`: contract, agent, stage, codes.
 
 mod claim;
 mod code;
@@ -21,6 +50,7 @@ mod read;
 mod registry;
 pub mod render;
 mod report;
+mod schema;
 mod session;
 mod source;
 mod stream;

@@ -112,7 +112,7 @@ proptest! {
             .provenance
             .repairs
             .iter()
-            .map(|repair| Edit { kind: repair.kind, start: repair.span.start, end: repair.span.end, replacement: repair.replacement.clone().into() })
+            .map(|repair| Edit { kind: repair.kind, start: repair.span.start, end: repair.span.end, replacement: repair.replacement.clone() })
             .collect();
         let mended = apply_edits(raw, span.start, &edits);
         // Quote markers are framing, not repair: blank them as the framing does.

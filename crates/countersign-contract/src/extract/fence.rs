@@ -179,7 +179,7 @@ impl FenceScan {
 }
 
 fn is_blank(rest: &[u8]) -> bool {
-    if rest.first().is_some_and(|byte| byte.is_ascii_graphic()) {
+    if rest.first().is_some_and(u8::is_ascii_graphic) {
         return false;
     }
     strip_ansi_tail(rest.trim_ascii()).is_empty()

@@ -286,11 +286,5 @@ fn broken(
     violation.expected.clone_from(&expr.source);
     violation.received = why.into();
     violation.hint = "the values are outside of what the rule can handle".into();
-    violation.rule = Some(rule.rule.id.clone());
-    if rule.rule.warn {
-        violation.code = Code::RuleWarning;
-        by_rules.warnings.push(violation);
-    } else {
-        by_rules.violations.push(violation);
-    }
+    push(rule, violation, by_rules);
 }
