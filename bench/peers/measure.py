@@ -44,7 +44,7 @@ def peers(schema):
     try:
         found["baml-py parse"] = baml(schema)
     except Exception as error:  # noqa: BLE001
-        missing.append(f"baml-py: {error}")
+        missing.append(f"baml-py: {str(error).strip().splitlines()[0]}")
     try:
         from typing import List, Literal
 
@@ -73,19 +73,55 @@ def baml(_schema):
     from baml_py import BamlRuntime
 
     source = """
-client<llm> C { provider openai options { model m api_key k } }
-class Finding { id string file string line int severity "critical" | "major" | "minor" message string }
-class Review { success bool summary string findings Finding[] }
-function Parse(x: string) -> Review { client C prompt #"{{ x }} {{ ctx.output_format }}"# }
+client<llm> C {
+  provider openai
+  options {
+    model m
+    api_key k
+  }
+}
+class Finding {
+  id string
+  file string
+  line int
+  severity "critical" | "major" | "minor"
+  message string
+}
+class Review {
+  success bool
+  summary string
+  findings Finding[]
+}
+function Parse(x: string) -> Review {
+  client C
+  prompt #"{{ x }} {{ ctx.output_format }}"#
+}
 """
     runtime = BamlRuntime.from_files("baml_src", {"main.baml": source}, {})
     context = runtime.create_context_manager()
 
-    class Enums:
-        pass
+    from types import ModuleType
+
+    from pydantic import BaseModel
+
+    types = ModuleType("types")
+
+    class Finding(BaseModel):
+        id: str
+        file: str
+        line: int
+        severity: str
+        message: str
+
+    class Review(BaseModel):
+        success: bool
+        summary: str
+        findings: list[Finding]
+
+    types.Finding, types.Review = Finding, Review
 
     def parse(text, _alone):
-        return runtime.parse_llm_response("Parse", text, Enums, Enums, Enums, False, context, None, None, {})
+        return runtime.parse_llm_response("Parse", text, types, types, types, False, context, None, None, {})
 
     parse("{\"success\": true, \"summary\": \"x\", \"findings\": []}", "")
     return parse

@@ -34,22 +34,38 @@ pub mod contracts {
     };
 }
 
+/// The packs by name, each with what makes its contracts.
+const PACKS: [(&str, fn() -> Vec<Definition>); 5] = [
+    ("execution-loop", execution_loop::definitions),
+    ("review-fix", review_fix::definitions),
+    ("feature-pipeline", feature_pipeline::definitions),
+    ("spec-pipeline", spec_pipeline::definitions),
+    ("gated-team", gated_team::definitions),
+];
+
 /// Every contract of every pack, in the order of the packs.
 pub fn definitions() -> Vec<Definition> {
-    [
-        execution_loop::definitions(),
-        review_fix::definitions(),
-        feature_pipeline::definitions(),
-        spec_pipeline::definitions(),
-        gated_team::definitions(),
-    ]
-    .concat()
+    PACKS.iter().flat_map(|(_, definitions)| definitions()).collect()
 }
 
 /// A registry with every contract of every pack.
 pub fn registry() -> Registry {
+    registry_of(definitions())
+}
+
+/// A registry that can answer for one id: with the contracts of its pack if the id names one, else with all. It is the
+/// quicker way for a program that needs a single contract.
+pub fn registry_for(id: &str) -> Registry {
+    let pack = id.split('/').next().unwrap_or_default();
+    match PACKS.iter().find(|(name, _)| *name == pack) {
+        Some((_, definitions)) => registry_of(definitions()),
+        None => registry(),
+    }
+}
+
+fn registry_of(definitions: Vec<Definition>) -> Registry {
     let mut registry = Registry::new();
-    for definition in definitions() {
+    for definition in definitions {
         // A test proves that none of ours is refused; a program that embeds us need not stop if one were.
         if let Err(error) = registry.add(definition) {
             tracing::error!(target: "countersign::packs", %error, "a contract of the packs was left out");

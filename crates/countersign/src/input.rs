@@ -41,6 +41,12 @@ pub(crate) fn contract(name: &str, folders: &[PathBuf]) -> Result<Arc<Contract>>
     if looks_like_file {
         return Ok(Arc::new(Contract::from_file(path)?));
     }
+    // Most of the time one contract is wanted, and its pack is enough to have it.
+    if folders.is_empty()
+        && let Ok(contract) = countersign_packs::registry_for(name).get(name)
+    {
+        return Ok(contract);
+    }
     registry(folders)?.get(name).map_err(|error| match error {
         ResolveError::NotFound(error) => anyhow::Error::new(error),
         ResolveError::Load(error) => anyhow::Error::new(error),

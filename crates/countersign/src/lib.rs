@@ -1,9 +1,9 @@
 //! Countersign as a library: the contract engine and the contracts of the five packs under one roof.
 //!
 //! ```
-//! use countersign::contracts::Qa;
+//! use countersign::contracts::QaOutput;
 //!
-//! let qa: Qa = countersign::parse(r#"All good. {"dod_achieved": true, "checks": []}"#)?;
+//! let qa: QaOutput = countersign::parse(r#"All good. {"dod_achieved": true, "checks": []}"#)?;
 //! assert!(qa.dod_achieved);
 //! # Ok::<(), countersign::Rejection>(())
 //! ```
