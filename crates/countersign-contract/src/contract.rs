@@ -215,7 +215,7 @@ impl Contract {
         Provenance {
             framing: self.framing(),
             candidates: 0,
-            chosen: 0,
+            chosen: None,
             span: None,
             repairs: Vec::new(),
             coercions: Vec::new(),

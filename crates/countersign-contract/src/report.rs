@@ -106,8 +106,8 @@ pub struct Provenance {
     pub framing: Framing,
     /// How many candidates there were.
     pub candidates: usize,
-    /// Which of them, from 1, this report is about; 0 if there was none.
-    pub chosen: usize,
+    /// Which of them, counted from 0, this report is about; none if there was none.
+    pub chosen: Option<usize>,
     /// Where that one stands.
     pub span: Option<Span>,
     /// The repairs made, in the order of the text.

@@ -204,11 +204,11 @@ fn compare(case: &Case, report: &Report) -> Result<(), Failed> {
         report.provenance.unwrapped.join(" "),
     );
     for (what, expected, found) in [
-        ("candidates", case.candidates, report.provenance.candidates),
+        ("candidates", case.candidates, Some(report.provenance.candidates)),
         ("chosen", case.chosen, report.provenance.chosen),
     ] {
         if let Some(expected) = expected {
-            same(what, expected.to_string(), found.to_string());
+            same(what, expected.to_string(), found.map_or("none".to_owned(), |found| found.to_string()));
         }
     }
     if case.partial.is_some() {

@@ -128,7 +128,7 @@ impl Session<'_> {
         let judgement = found.judge(self.contract, &self.policy, &source, Detail::Full);
         let mut provenance = self.contract.provenance();
         provenance.candidates = 1;
-        provenance.chosen = 1;
+        provenance.chosen = Some(0);
         provenance.span = Some(source.span(found.start, found.end));
         Some(self.contract.report(judgement, provenance))
     }
@@ -227,10 +227,10 @@ impl Session<'_> {
             .position(|found| found.start == picked.found.start && found.end == picked.found.end);
         let mut provenance = self.contract.provenance();
         provenance.candidates = lineup.len().max(1);
-        provenance.chosen = chosen.map_or(1, |index| index + 1);
+        provenance.chosen = Some(chosen.unwrap_or(0));
         let later_broken = lineup
             .iter()
-            .skip(provenance.chosen)
+            .skip(chosen.map_or(0, |index| index + 1))
             .rfind(|found| picked.judgement.is_accepted() && found.is_broken() && !found.nested)
             .map(|found| found.span.unwrap_or_else(|| source.span(found.start, found.end)));
         // The last others and the chosen one, placed in one pass.
