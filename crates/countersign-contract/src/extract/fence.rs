@@ -155,7 +155,7 @@ impl FenceScan {
         let is = |names: &[&str]| names.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes()));
         let label = if word.is_empty() {
             Label::None
-        } else if is(&["json", "jsonc", "json5"]) {
+        } else if is(&["json", "jsonc"]) {
             Label::Json
         } else if is(&["markdown", "md"]) {
             Label::Markdown
