@@ -34,8 +34,10 @@ pub mod contracts {
     };
 }
 
-/// The packs by name, each with what makes its contracts.
-const PACKS: [(&str, fn() -> Vec<Definition>); 5] = [
+/// A pack's name and what makes its contracts.
+type Pack = (&'static str, fn() -> Vec<Definition>);
+
+const PACKS: [Pack; 5] = [
     ("execution-loop", execution_loop::definitions),
     ("review-fix", review_fix::definitions),
     ("feature-pipeline", feature_pipeline::definitions),
