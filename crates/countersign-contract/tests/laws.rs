@@ -81,7 +81,7 @@ fn in_pieces(contract: &Contract, text: &str, size: usize) -> Report {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_global_rejects: 200_000, failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(ProptestConfig { max_global_rejects: 200_000, failure_persistence: None, ..ProptestConfig::with_cases(ProptestConfig::default().cases.max(2000)) })]
 
     #[test]
     fn reading_in_pieces_gives_the_answer_of_the_whole(text in text(), size in 1usize..9) {
