@@ -59,7 +59,7 @@ enum Blank {
     /// A token begins here.
     Token(usize),
     /// The text, or the block that the value stands in, ends here.
-    End,
+    End(usize),
 }
 
 /// Room for one attempt, kept from one to the next.
@@ -143,9 +143,9 @@ impl<'w> Mender<'w> {
         loop {
             match self.blanks(at)? {
                 Blank::Token(next) => at = next,
-                Blank::End => return self.finish(state),
+                Blank::End(end) => return self.finish(state, end),
             }
-            let Some(byte) = self.window.get(at)? else { return self.finish(state) };
+            let Some(byte) = self.window.get(at)? else { return self.finish(state, at) };
             self.examined += 1;
             let in_object = self.scratch.stack.last().is_some_and(|frame| frame.object);
             match (state, byte) {
@@ -450,7 +450,7 @@ impl<'w> Mender<'w> {
     }
 
     /// The text or its block ended: close what is open, if nothing was lost but closing marks.
-    fn finish(&mut self, state: State) -> Result<usize, Stop> {
+    fn finish(&mut self, state: State, met: usize) -> Result<usize, Stop> {
         let end = self.last_end;
         let (object, empty) =
             self.scratch.stack.last().map_or((false, true), |frame| (frame.object, frame.empty));
@@ -463,7 +463,7 @@ impl<'w> Mender<'w> {
             State::After => self.open_ended,
         };
         if lost {
-            return Err(Stop::Fail(self.window.bytes.len()));
+            return Err(Stop::Fail(met));
         }
         while let Some(frame) = self.scratch.stack.pop() {
             if let Some(comma) = frame.comma {
@@ -477,7 +477,7 @@ impl<'w> Mender<'w> {
     /// Skips blanks, comments, colour codes and quote markers.
     fn blanks(&mut self, mut at: usize) -> Result<Blank, Stop> {
         loop {
-            let Some(byte) = self.window.get(at)? else { return Ok(Blank::End) };
+            let Some(byte) = self.window.get(at)? else { return Ok(Blank::End(at)) };
             match byte {
                 b' ' | b'\t' | b'\r' => at += 1,
                 b'\n' => {
@@ -534,7 +534,7 @@ impl<'w> Mender<'w> {
         }
         *at = next;
         if fence_run(ahead).is_some() {
-            return Ok(Some(Ok(Blank::End)));
+            return Ok(Some(Ok(Blank::End(next))));
         }
         if prose::closes_thinking(ahead) {
             return Err(Stop::Fail(next));
