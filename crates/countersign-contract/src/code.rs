@@ -1,41 +1,71 @@
 //! The stable codes of everything that can be wrong, and a page for each.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 
+/// Declares an enum of stable codes, each with a title and a page `explain/<code>.md` beside the calling file.
+#[macro_export]
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $code:literal, $title:literal;)*) => {
-        /// What is wrong, as a code that never changes its meaning.
-        ///
-        /// `C01xx` concern finding and reading the result, `C02xx` its schema, `C03xx` its rules, `C04xx` a contract
-        /// itself, `C05xx` two versions of a contract. `W` codes are warnings.
+    ($(#[$about:meta])* $codes:ident, $unknown:ident; $($(#[$doc:meta])* $name:ident = $code:literal, $title:literal;)*) => {
+        $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Code { $($(#[$doc])* #[doc = $title] $name,)* }
+        pub enum $codes { $($(#[$doc])* #[doc = $title] $name,)* }
 
-        impl Code {
+        impl $codes {
             /// Every code, in order.
-            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
             /// The code as it is printed.
             pub fn as_str(self) -> &'static str {
-                match self { $(Code::$name => $code,)* }
+                match self { $(Self::$name => $code,)* }
             }
 
             /// What it means, in a few words.
             pub fn title(self) -> &'static str {
-                match self { $(Code::$name => $title,)* }
+                match self { $(Self::$name => $title,)* }
             }
 
             /// The page that explains it.
             pub fn page(self) -> &'static str {
-                match self { $(Code::$name => include_str!(concat!("explain/", $code, ".md")),)* }
+                match self { $(Self::$name => include_str!(concat!("explain/", $code, ".md")),)* }
+            }
+        }
+
+        impl std::fmt::Display for $codes {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        /// The text is not one of our codes.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $unknown(pub String);
+
+        impl std::fmt::Display for $unknown {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "no such code: {}", self.0)
+            }
+        }
+
+        impl std::error::Error for $unknown {}
+
+        impl std::str::FromStr for $codes {
+            type Err = $unknown;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let wanted = text.trim();
+                let found = Self::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(wanted));
+                found.ok_or_else(|| $unknown(text.to_owned()))
             }
         }
     };
 }
 
 codes! {
+    /// What is wrong, as a code that never changes its meaning.
+    ///
+    /// `C01xx` concern finding and reading the result, `C02xx` its schema, `C03xx` its rules, `C04xx` a contract
+    /// itself, `C05xx` two versions of a contract. `W` codes are warnings.
+    Code, UnknownCode;
     NoResult = "C0101", "no result was found in the text";
     EmptyText = "C0102", "the text is empty";
     TextTooLarge = "C0103", "the text is larger than the limit";
@@ -104,30 +134,6 @@ impl Code {
     /// Whether it is a warning.
     pub fn is_warning(self) -> bool {
         self.as_str().starts_with('W')
-    }
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The text is not one of our codes.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no such code: {0}")]
-pub struct UnknownCode(pub String);
-
-impl FromStr for Code {
-    type Err = UnknownCode;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wanted = text.trim();
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|code| code.as_str().eq_ignore_ascii_case(wanted))
-            .ok_or_else(|| UnknownCode(text.to_owned()))
     }
 }
 

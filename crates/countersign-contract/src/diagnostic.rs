@@ -75,6 +75,39 @@ pub fn summary(report: &Report) -> String {
 
 /// One violation or warning.
 pub fn one(violation: &Violation, name: &str, text: &str, style: Style) -> String {
+    // A rule's expression is for its author; what it saw is for everybody.
+    let label = match violation {
+        Violation { rule: Some(_), received, .. } if !received.is_empty() => Some(format!("here {received}")),
+        Violation { expected, .. } if !expected.is_empty() => Some(format!("expected {expected}")),
+        _ => None,
+    };
+    let shown = Note {
+        code: violation.code.as_str(),
+        message: &violation.message,
+        label: label.as_deref(),
+        hint: &violation.hint,
+        span: violation.span,
+    };
+    note(&shown, name, text, style)
+}
+
+/// Something to show with its place: the form that violations and every other finding share.
+#[derive(Clone, Copy, Debug)]
+pub struct Note<'a> {
+    /// The code; one that begins with `W` is a warning.
+    pub code: &'a str,
+    /// What is wrong.
+    pub message: &'a str,
+    /// What stands under the caret.
+    pub label: Option<&'a str>,
+    /// What to do about it.
+    pub hint: &'a str,
+    /// Where.
+    pub span: Option<Span>,
+}
+
+/// One note, with the line it concerns.
+pub fn note(note: &Note<'_>, name: &str, text: &str, style: Style) -> String {
     let theme = match (style.color, style.unicode) {
         (true, true) => GraphicalTheme::unicode(),
         (false, true) => GraphicalTheme::unicode_nocolor(),
@@ -82,14 +115,12 @@ pub fn one(violation: &Violation, name: &str, text: &str, style: Style) -> Strin
         (false, false) => GraphicalTheme::none(),
     };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(style.width.max(40)).with_links(false);
-    let excerpt = violation
-        .span
-        .filter(|_| !text.is_empty())
-        .map(|span| Excerpt::of(name, text, span, style.width.max(40)));
-    let shown = Shown { violation, excerpt };
+    let excerpt =
+        note.span.filter(|_| !text.is_empty()).map(|span| Excerpt::of(name, text, span, style.width.max(40)));
+    let shown = Shown { note, excerpt };
     let mut out = String::new();
     if handler.render_report(&mut out, &shown).is_err() {
-        let _ = writeln!(out, "{}: {}", violation.code, violation.message);
+        let _ = writeln!(out, "{}: {}", note.code, note.message);
     }
     out.push('\n');
     out
@@ -97,13 +128,13 @@ pub fn one(violation: &Violation, name: &str, text: &str, style: Style) -> Strin
 
 #[derive(Debug)]
 struct Shown<'a> {
-    violation: &'a Violation,
+    note: &'a Note<'a>,
     excerpt: Option<Excerpt>,
 }
 
 impl Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.violation.code, self.violation.message)
+        write!(f, "{}: {}", self.note.code, self.note.message)
     }
 }
 
@@ -111,11 +142,11 @@ impl std::error::Error for Shown<'_> {}
 
 impl Diagnostic for Shown<'_> {
     fn severity(&self) -> Option<Severity> {
-        Some(if self.violation.code.is_warning() { Severity::Warning } else { Severity::Error })
+        Some(if self.note.code.starts_with('W') { Severity::Warning } else { Severity::Error })
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
-        (!self.violation.hint.is_empty()).then(|| Box::new(&self.violation.hint) as Box<dyn Display>)
+        (!self.note.hint.is_empty()).then(|| Box::new(&self.note.hint) as Box<dyn Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -124,14 +155,7 @@ impl Diagnostic for Shown<'_> {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let excerpt = self.excerpt.as_ref()?;
-        // A rule's expression is for its author; what it saw is for everybody.
-        let label = match self.violation {
-            Violation { rule: Some(_), received, .. } if !received.is_empty() => {
-                Some(format!("here {received}"))
-            }
-            Violation { expected, .. } if !expected.is_empty() => Some(format!("expected {expected}")),
-            _ => None,
-        };
+        let label = self.note.label.map(str::to_owned);
         Some(Box::new(std::iter::once(LabeledSpan::new(label, excerpt.start, excerpt.length))))
     }
 }

@@ -19,6 +19,23 @@ pub(crate) struct FieldProblem {
     pub(crate) message: String,
 }
 
+/// Compiles one type in the short form (`string?`, `[path]`, `low | high`, fields, a JSON Schema).
+pub fn short_type(form: &Value) -> Result<Value, String> {
+    let mut problems = Vec::new();
+    let schema = field(form, "", &mut problems);
+    match schema.filter(|_| problems.is_empty()) {
+        Some(schema) => Ok(schema),
+        None => Err(problems
+            .iter()
+            .map(|problem| match problem.path.as_str() {
+                "" => problem.message.clone(),
+                path => format!("{}: {}", path.trim_start_matches('.'), problem.message),
+            })
+            .collect::<Vec<_>>()
+            .join("; ")),
+    }
+}
+
 /// Compiles the short form.
 pub(crate) fn to_schema(fields: &Map<String, Value>) -> Result<Value, Vec<FieldProblem>> {
     let mut problems = Vec::new();

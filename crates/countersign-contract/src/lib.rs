@@ -64,12 +64,14 @@ pub use contract::{Contract, Rejection};
 pub use definition::{CounterExample, Definition, Rule};
 pub use edit::{Edit, RepairKind, apply as apply_edits};
 pub use expr::{Checked, ExprProblem, Field, ObjectType, Scope, Type, check as check_expression};
+pub use fields::short_type;
 pub use policy::{Coerce, DEEPEST, Framing, Policy, Rename, RepairPolicy, Unwrap};
 pub use problem::{LoadError, Problem};
 pub use registry::{Entry, NotFound, Registry, ResolveError};
 pub use report::{Coercion, Provenance, RejectedItem, Repair, Report, Stage, Status, Violation};
 pub use source::{Origin, Source, Span};
 pub use stream::{Progress, Stream};
+pub use suggest::{did_you_mean, nearest};
 pub use typed::{
     AgentOutput, ParseError, RepoPath, Timestamp, contract_of, parse, parse_as, schema_of, validate_output,
 };

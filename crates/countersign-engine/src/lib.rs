@@ -1,0 +1,1 @@
+//! Runs workflows: the journal, the agents, the loop between them.

@@ -1,0 +1,1 @@
+//! The workflow language: state machines as data, checked against contracts before they run.
