@@ -63,7 +63,10 @@ pub use code::{Code, UnknownCode};
 pub use contract::{Contract, Rejection};
 pub use definition::{CounterExample, Definition, Rule};
 pub use edit::{Edit, RepairKind, apply as apply_edits};
-pub use expr::{Checked, ExprProblem, Field, ObjectType, Scope, Type, check as check_expression};
+pub use expr::{
+    Branches, Checked, ExprProblem, Expression, Facts, Field, ObjectType, Proof, Scope, Type, assignable,
+    branches, check as check_expression,
+};
 pub use fields::short_type;
 pub use policy::{Coerce, DEEPEST, Framing, Policy, Rename, RepairPolicy, Unwrap};
 pub use problem::{LoadError, Problem};

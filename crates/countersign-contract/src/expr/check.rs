@@ -2,42 +2,14 @@
 //! optional fields read without a guard that proves they are there.
 
 use super::eval::ENV;
+use super::path::{Path, Step};
+use super::scope::{Fact, Facts, Proof, Scope};
 use super::types::Type;
 use crate::suggest::did_you_mean;
 use cel::Program;
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, Expr as Ast, IdedExpr, LiteralValue, SelectExpr, operators as op,
 };
-use std::collections::{BTreeMap, BTreeSet};
-
-/// The variables an expression may use, with their types.
-#[derive(Clone, Debug, Default)]
-pub struct Scope {
-    variables: BTreeMap<String, Type>,
-    /// Paths known to be present, such as `result.fix_info`.
-    known: BTreeSet<String>,
-}
-
-impl Scope {
-    /// A scope with one variable.
-    pub fn of(name: &str, ty: Type) -> Self {
-        Self::default().with(name, ty)
-    }
-
-    /// Adds a variable.
-    #[must_use]
-    pub fn with(mut self, name: &str, ty: Type) -> Self {
-        self.variables.insert(name.to_owned(), ty);
-        self
-    }
-
-    /// Adds what another expression proved by being true.
-    #[must_use]
-    pub fn knowing(mut self, checked: &Checked) -> Self {
-        self.known.extend(checked.proves.iter().cloned());
-        self
-    }
-}
 
 /// Something wrong in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,9 +31,21 @@ pub struct Checked {
     pub ty: Type,
     /// The field paths it reads, such as `result.checks`, in the order they stand.
     pub reads: Vec<String>,
-    /// The paths that are present whenever it is true.
-    proves: BTreeSet<String>,
-    program: Program,
+    /// The same with variables read as a whole, and without what only leads to a place.
+    pub(super) paths: Vec<Path>,
+    pub(super) if_true: Facts,
+    pub(super) if_false: Facts,
+    pub(super) program: Program,
+}
+
+impl Proof for Checked {
+    fn when_true(&self) -> &Facts {
+        &self.if_true
+    }
+
+    fn when_false(&self) -> &Facts {
+        &self.if_false
+    }
 }
 
 impl Checked {
@@ -86,11 +70,12 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
             })
             .collect::<Vec<_>>()
     })?;
-    let mut checker = Checker { program: &program, problems: Vec::new(), reads: Vec::new() };
+    let mut checker =
+        Checker { program: &program, problems: Vec::new(), reads: Vec::new(), paths: Vec::new() };
     let view = checker.expr(program.expression(), scope);
-    let (problems, reads) = (checker.problems, checker.reads);
+    let (problems, reads, paths) = (checker.problems, checker.reads, checker.paths);
     if problems.is_empty() {
-        Ok(Checked { ty: view.ty, reads, proves: view.if_true, program })
+        Ok(Checked { ty: view.ty, reads, paths, if_true: view.if_true, if_false: view.if_false, program })
     } else {
         Err(problems)
     }
@@ -103,13 +88,13 @@ fn problem(message: &str, hint: &str, start: usize, end: usize) -> ExprProblem {
 /// What is known of a subexpression.
 struct View {
     ty: Type,
-    if_true: BTreeSet<String>,
-    if_false: BTreeSet<String>,
+    if_true: Facts,
+    if_false: Facts,
 }
 
 impl View {
     fn of(ty: Type) -> Self {
-        Self { ty, if_true: BTreeSet::new(), if_false: BTreeSet::new() }
+        Self { ty, if_true: Facts::default(), if_false: Facts::default() }
     }
 }
 
@@ -117,6 +102,7 @@ struct Checker<'p> {
     program: &'p Program,
     problems: Vec<ExprProblem>,
     reads: Vec<String>,
+    paths: Vec<Path>,
 }
 
 impl Checker<'_> {
@@ -129,10 +115,27 @@ impl Checker<'_> {
         self.problems.push(ExprProblem { message, hint: hint.into(), start, end: end.max(start + 1) });
     }
 
+    fn reads_path(&mut self, path: &Path, scope: &Scope) {
+        if scope.local.contains(&path.root) {
+            return;
+        }
+        if !self.paths.contains(path) {
+            self.paths.push(path.clone());
+        }
+        let legacy: Vec<&str> = std::iter::once(path.root.as_str()).chain(path.fields()).collect();
+        let legacy = legacy.join(".");
+        if !path.steps.is_empty() && !self.reads.contains(&legacy) {
+            self.reads.push(legacy);
+        }
+    }
+
     fn expr(&mut self, expr: &IdedExpr, scope: &Scope) -> View {
         match &expr.expr {
             Ast::Ident(name) => match scope.variables.get(name) {
-                Some(ty) => View::of(ty.clone()),
+                Some(ty) => {
+                    self.reads_path(&Path { root: name.clone(), steps: Vec::new() }, scope);
+                    View::of(ty.clone())
+                }
                 None => {
                     let names = scope.variables.keys().map(String::as_str);
                     let hint = did_you_mean(name, names.clone())
@@ -162,17 +165,19 @@ impl Checker<'_> {
     }
 
     fn select(&mut self, id: u64, select: &SelectExpr, scope: &Scope) -> View {
+        let before = self.paths.len();
         let operand = self.expr(&select.operand, scope).ty;
-        let path = path_of(&select.operand).map(|path| format!("{path}.{}", select.field));
-        let ty = self.field(id, &operand, select, path.as_deref(), scope);
-        if let Some(path) = &path
-            && !self.reads.contains(path)
-        {
-            self.reads.push(path.clone());
+        let path = Path::of(&select.operand).map(|path| path.then(Step::Field(select.field.clone())));
+        let ty = self.field(id, &operand, select, path.as_ref(), scope);
+        if let Some(path) = &path {
+            self.paths.truncate(before);
+            self.reads_path(path, scope);
         }
         if select.test {
             let mut view = View::of(Type::Bool);
-            view.if_true.extend(path);
+            if let Some(path) = path {
+                view.if_true = Facts::one(path, Fact::Present);
+            }
             return view;
         }
         View::of(ty)
@@ -183,7 +188,7 @@ impl Checker<'_> {
         id: u64,
         operand: &Type,
         select: &SelectExpr,
-        path: Option<&str>,
+        path: Option<&Path>,
         scope: &Scope,
     ) -> Type {
         let name = select.field.as_str();
@@ -199,15 +204,25 @@ impl Checker<'_> {
                 self.report(id, format!("unknown field '{name}'"), hint);
                 return Type::Any;
             };
-            let shown = path.unwrap_or(name);
-            if operand.is_nullable() && !select.test && !scope.known.contains(path_parent(shown)) {
+            let shown = path.map_or_else(|| name.to_owned(), Path::to_string);
+            let shown = shown.as_str();
+            if operand.is_nullable()
+                && !select.test
+                && !path.is_some_and(|path| scope.known.is_not_null(&parent(path)))
+            {
                 self.report(
                     id,
-                    format!("'{}' may be null here", path_parent(shown)),
-                    format!("guard it: {} != null && …", path_parent(shown)),
+                    format!(
+                        "'{}' may be null here",
+                        shown.rsplit_once('.').map_or(shown, |(parent, _)| parent)
+                    ),
+                    format!(
+                        "guard it: {} != null && …",
+                        shown.rsplit_once('.').map_or(shown, |(parent, _)| parent)
+                    ),
                 );
             }
-            let proven = path.is_some_and(|path| scope.known.contains(path));
+            let proven = path.is_some_and(|path| scope.known.is_present(path));
             if !select.test && !field.is_present() && !proven {
                 self.report(
                     id,
@@ -222,8 +237,9 @@ impl Checker<'_> {
             return Type::Any;
         }
         if let Some(Type::Map(values)) = objects.iter().find(|ty| matches!(ty, Type::Map(_))) {
-            if !select.test && !path.is_some_and(|path| scope.known.contains(path)) && **values != Type::Any {
-                let shown = path.unwrap_or(name);
+            if !select.test && !path.is_some_and(|path| scope.known.is_present(path)) && **values != Type::Any
+            {
+                let shown = path.map_or_else(|| name.to_owned(), Path::to_string);
                 self.report(
                     id,
                     format!("'{shown}' may be missing here"),
@@ -241,20 +257,20 @@ impl Checker<'_> {
         match (call.func_name.as_str(), args.as_slice()) {
             (op::LOGICAL_AND, [left, right]) => {
                 let left = self.boolean(left, scope);
-                let right = self.boolean(right, &with_known(scope, &left.if_true));
+                let right = self.boolean(right, &scope.and(&left.if_true));
                 View {
                     ty: Type::Bool,
-                    if_true: left.if_true.union(&right.if_true).cloned().collect(),
-                    if_false: left.if_false.intersection(&right.if_false).cloned().collect(),
+                    if_true: left.if_true.and(&right.if_true),
+                    if_false: left.if_false.common(&right.if_false),
                 }
             }
             (op::LOGICAL_OR, [left, right]) => {
                 let left = self.boolean(left, scope);
-                let right = self.boolean(right, &with_known(scope, &left.if_false));
+                let right = self.boolean(right, &scope.and(&left.if_false));
                 View {
                     ty: Type::Bool,
-                    if_true: left.if_true.intersection(&right.if_true).cloned().collect(),
-                    if_false: left.if_false.union(&right.if_false).cloned().collect(),
+                    if_true: left.if_true.common(&right.if_true),
+                    if_false: left.if_false.and(&right.if_false),
                 }
             }
             (op::LOGICAL_NOT, [inner]) => {
@@ -264,8 +280,8 @@ impl Checker<'_> {
             (op::NOT_STRICTLY_FALSE, [inner]) => self.expr(inner, scope),
             (op::CONDITIONAL, [condition, yes, no]) => {
                 let condition = self.boolean(condition, scope);
-                let yes = self.expr(yes, &with_known(scope, &condition.if_true)).ty;
-                let no = self.expr(no, &with_known(scope, &condition.if_false)).ty;
+                let yes = self.expr(yes, &scope.and(&condition.if_true)).ty;
+                let no = self.expr(no, &scope.and(&condition.if_false)).ty;
                 View::of(Type::union(vec![yes, no]))
             }
             (op::EQUALS | op::NOT_EQUALS, [left, right]) => {
@@ -382,15 +398,12 @@ impl Checker<'_> {
             self.report(id, format!("a {a} is never equal to a {b}"), "compare values of one type");
         }
         let mut view = View::of(Type::Bool);
-        for (ty, path) in [(&b, path_of(left)), (&a, path_of(right))] {
+        for (ty, path) in [(&b, Path::of(left)), (&a, Path::of(right))] {
             if *ty == Type::Null
                 && let Some(path) = path
             {
-                if negated {
-                    view.if_true.insert(path)
-                } else {
-                    view.if_false.insert(path)
-                };
+                let facts = Facts::one(path, Fact::NotNull);
+                if negated { view.if_true = facts } else { view.if_false = facts }
             }
         }
         view
@@ -435,39 +448,24 @@ impl Checker<'_> {
             }
         };
         let accumulator = self.expr(&comprehension.accu_init, scope).ty;
-        let mut inner = scope.clone().with(&comprehension.iter_var, item);
+        let mut inner = scope.with_local(&comprehension.iter_var, item);
         if let Some(second) = &comprehension.iter_var2 {
-            inner = inner.with(second, Type::Any);
+            inner = inner.with_local(second, Type::Any);
         }
         let accumulator =
             if accumulator.items().is_some() { Type::List(Type::Any.into()) } else { accumulator };
-        inner = inner.with(&comprehension.accu_var, accumulator);
+        inner = inner.with_local(&comprehension.accu_var, accumulator);
         self.expr(&comprehension.loop_cond, &inner);
         let step = self.expr(&comprehension.loop_step, &inner).ty;
-        let last = inner.with(&comprehension.accu_var, step);
+        let last = inner.with_local(&comprehension.accu_var, step);
         View::of(self.expr(&comprehension.result, &last).ty)
     }
 }
 
-fn with_known(scope: &Scope, known: &BTreeSet<String>) -> Scope {
-    let mut scope = scope.clone();
-    scope.known.extend(known.iter().cloned());
-    scope
-}
-
-/// `a.b.c` for a chain of selections.
-fn path_of(expr: &IdedExpr) -> Option<String> {
-    match &expr.expr {
-        Ast::Ident(name) => Some(name.clone()),
-        Ast::Select(select) if !select.test => {
-            Some(format!("{}.{}", path_of(&select.operand)?, select.field))
-        }
-        _ => None,
-    }
-}
-
-fn path_parent(path: &str) -> &str {
-    path.rsplit_once('.').map_or(path, |(parent, _)| parent)
+fn parent(path: &Path) -> Path {
+    let mut path = path.clone();
+    path.steps.pop();
+    path
 }
 
 fn literal_type(literal: &LiteralValue) -> Type {

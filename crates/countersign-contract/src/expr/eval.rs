@@ -1,10 +1,11 @@
 //! Evaluation of checked expressions.
 
 use super::types::Type;
+use cel::common::ast::operators as op;
 use cel::objects::{Key, Map as CelMap};
 use cel::{Context, Env, ExecutionError, Program, Value as CelValue};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 /// The standard environment, built once.
@@ -31,17 +32,25 @@ impl Expr {
     }
 
     pub(crate) fn test(&self, variables: &[(&str, CelValue)]) -> Evaluated {
-        let mut context = Context::with_env(Arc::clone(&ENV));
-        for (name, value) in variables {
-            context.add_variable_from_value(*name, value.clone());
-        }
-        match self.program.execute(&context) {
+        match run(&self.program, variables.iter().cloned()) {
             Ok(CelValue::Bool(true)) => Evaluated::True,
             Ok(CelValue::Bool(false)) => Evaluated::False,
             Ok(other) => Evaluated::Failed(format!("gave {} where a boolean is needed", name_of(&other))),
-            Err(error) => Evaluated::Failed(in_words(&error)),
+            Err(why) => Evaluated::Failed(why),
         }
     }
+}
+
+/// The value of a program; if there is none, why, in words.
+pub(super) fn run<'n>(
+    program: &Program,
+    variables: impl IntoIterator<Item = (&'n str, CelValue)>,
+) -> Result<CelValue, String> {
+    let mut context = Context::with_env(Arc::clone(&ENV));
+    for (name, value) in variables {
+        context.add_variable_from_value(name, value);
+    }
+    program.execute(&context).map_err(|error| in_words(&error))
 }
 
 fn in_words(error: &ExecutionError) -> String {
@@ -50,8 +59,62 @@ fn in_words(error: &ExecutionError) -> String {
         ExecutionError::IndexOutOfBounds(_) => "it reads past the end of a list".into(),
         ExecutionError::NoSuchKey(key) => format!("`{key}` is missing"),
         ExecutionError::Overflow(..) => "a number is too large to calculate with".into(),
+        ExecutionError::FunctionError { function, message } if function == "matches" => {
+            format!("the pattern is not a regular expression: {message}")
+        }
+        ExecutionError::FunctionError { function, .. } => {
+            format!("{function}() cannot convert the value")
+        }
+        // Checked expressions order numbers with numbers, and of those only what is no number has no order.
+        ExecutionError::NoSuchOverload(found)
+            if ORDERINGS.contains(&found.function())
+                && found.argument_types().iter().any(|ty| ty == "double") =>
+        {
+            "it compares something that is not a number".into()
+        }
+        // Integers and numbers do not mix in checked expressions: this integer did not fit and became a number.
+        ExecutionError::UnsupportedBinaryOperator(_, left, right) if is_mixed(left, right) => {
+            "a number is too large to calculate with".into()
+        }
         other => other.to_string(),
     }
+}
+
+const ORDERINGS: [&str; 4] = [op::LESS, op::LESS_EQUALS, op::GREATER, op::GREATER_EQUALS];
+
+fn is_mixed(left: &CelValue, right: &CelValue) -> bool {
+    matches!(
+        (left, right),
+        (CelValue::Int(_), CelValue::Float(_))
+            | (CelValue::Float(_), CelValue::Int(_))
+            | (CelValue::Float(_), CelValue::Float(_))
+    )
+}
+
+/// A value of CEL as JSON. Objects come with their keys sorted: CEL keeps no order.
+pub(super) fn to_json(value: &CelValue) -> Result<Value, String> {
+    Ok(match value {
+        CelValue::Null => Value::Null,
+        CelValue::Bool(flag) => Value::Bool(*flag),
+        CelValue::Int(int) => Value::from(*int),
+        CelValue::UInt(int) => Value::from(*int),
+        CelValue::Float(float) => serde_json::Number::from_f64(*float)
+            .map(Value::Number)
+            .ok_or_else(|| format!("it gives {float}, which JSON cannot write"))?,
+        CelValue::String(text) => Value::String(text.as_ref().clone()),
+        CelValue::List(items) => Value::Array(items.iter().map(to_json).collect::<Result<_, _>>()?),
+        CelValue::Map(map) => {
+            let mut members = BTreeMap::new();
+            for (key, value) in map.map.iter() {
+                let Key::String(key) = key else {
+                    return Err("it gives an object with a key that is not a string".into());
+                };
+                members.insert(key.as_ref().clone(), to_json(value)?);
+            }
+            Value::Object(members.into_iter().collect())
+        }
+        other => return Err(format!("it gives {}, which has no form in JSON", name_of(other))),
+    })
 }
 
 fn name_of(value: &CelValue) -> &'static str {
@@ -61,6 +124,7 @@ fn name_of(value: &CelValue) -> &'static str {
         CelValue::Int(_) | CelValue::UInt(_) | CelValue::Float(_) => "a number",
         CelValue::String(_) => "a string",
         CelValue::Null => "null",
+        CelValue::Bytes(_) => "bytes",
         _ => "something else",
     }
 }
@@ -113,7 +177,7 @@ pub(crate) fn to_cel(value: &Value, ty: &Type, wanted: Option<&[String]>) -> Cel
             for (name, field) in object.iter().flat_map(|object| &object.fields) {
                 if let Some(default) = &field.default
                     && is_wanted(name)
-                    && !members.contains_key(name)
+                    && members.get(name).is_none_or(|value| value.is_null() && !field.required)
                 {
                     map.insert(Key::from(name.clone()), to_cel(default, &field.ty, None));
                 }

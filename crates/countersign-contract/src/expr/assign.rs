@@ -1,0 +1,126 @@
+//! Whether every value of one type is a value of another: what a step hands on must fit where it goes.
+
+use super::path::quoted;
+use super::types::{ObjectType, Type};
+
+/// Whether every value of `from` is a value of `to`; if not, why, in words.
+pub fn assignable(from: &Type, to: &Type) -> Result<(), String> {
+    if *to == Type::Any {
+        return Ok(());
+    }
+    from.alternatives().iter().try_for_each(|from| one(from, to))
+}
+
+/// One alternative against a type.
+fn one(from: &Type, to: &Type) -> Result<(), String> {
+    if *from == Type::Any {
+        return Err(format!(
+            "the type of this value is not known: a contract should say that it is {}",
+            with_article(to)
+        ));
+    }
+    let options = to.alternatives();
+    if options.iter().any(|to| fits(from, to).is_ok()) {
+        return Ok(());
+    }
+    if *from == Type::Null {
+        return Err("may be null".into());
+    }
+    // The reason is that of the alternative of the same kind, if there is one.
+    let kin: Vec<&Type> = options.iter().filter(|to| same_kind(from, to)).collect();
+    match kin.as_slice() {
+        [kin] => fits(from, kin),
+        _ => Err(format!("{} is not {}", with_article(from), with_article(to))),
+    }
+}
+
+fn fits(from: &Type, to: &Type) -> Result<(), String> {
+    match (from, to) {
+        (_, Type::Any)
+        | (Type::Null, Type::Null)
+        | (Type::Bool, Type::Bool)
+        | (Type::Int, Type::Int | Type::Double)
+        | (Type::Double, Type::Double)
+        | (Type::String(_), Type::String(None)) => Ok(()),
+        (Type::String(Some(from)), Type::String(Some(to))) => {
+            match from.iter().find(|value| !to.contains(value)) {
+                None => Ok(()),
+                Some(value) => Err(format!("{} is not one of {}", quoted(value), to.join(" | "))),
+            }
+        }
+        // A list that is always empty is a list of everything.
+        (Type::List(from), Type::List(to)) => assignable(from, to).map_err(|reason| {
+            if from.object().is_some() && to.object().is_some() {
+                format!("in the items of the list: {reason}")
+            } else if **from == Type::Any {
+                format!("in the items of the list: {reason}")
+            } else {
+                format!("a list of {from} is not a list of {to}")
+            }
+        }),
+        (Type::Object(from), Type::Object(to)) => object(from, to),
+        (Type::Map(from), Type::Map(to)) => {
+            assignable(from, to).map_err(|reason| format!("in the values of the object: {reason}"))
+        }
+        (Type::Object(from), Type::Map(to)) => {
+            for (name, field) in &from.fields {
+                let ty = if field.required { field.ty.clone() } else { field.ty.non_null() };
+                assignable(&ty, to).map_err(|reason| format!("field '{name}': {reason}"))?;
+            }
+            if from.open && **to != Type::Any {
+                return Err("it may have fields that no contract names".into());
+            }
+            Ok(())
+        }
+        (Type::Map(from), Type::Object(to)) => {
+            for (name, field) in &to.fields {
+                if field.required {
+                    return Err(format!("field '{name}' may be missing"));
+                }
+                assignable(from, &field.ty).map_err(|reason| format!("field '{name}': {reason}"))?;
+            }
+            Ok(())
+        }
+        _ => Err(format!("{} is not {}", with_article(from), with_article(to))),
+    }
+}
+
+fn object(from: &ObjectType, to: &ObjectType) -> Result<(), String> {
+    for (name, wanted) in to.in_order() {
+        match from.fields.get(name) {
+            Some(field) => {
+                if wanted.required && !field.is_present() {
+                    return Err(format!("field '{name}' may be missing"));
+                }
+                let ty = if field.required { field.ty.clone() } else { field.ty.non_null() };
+                // Null is absence where a field is optional.
+                let ty = if wanted.required { ty } else { ty.non_null() };
+                assignable(&ty, &wanted.ty).map_err(|reason| format!("field '{name}': {reason}"))?;
+            }
+            None if wanted.required => return Err(format!("field '{name}' may be missing")),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+fn same_kind(a: &Type, b: &Type) -> bool {
+    matches!(
+        (a, b),
+        (Type::String(_), Type::String(_))
+            | (Type::Int | Type::Double, Type::Int | Type::Double)
+            | (Type::List(_), Type::List(_))
+            | (Type::Object(_) | Type::Map(_), Type::Object(_) | Type::Map(_))
+    )
+}
+
+/// `a string`, `an integer`, `low | high`.
+fn with_article(ty: &Type) -> String {
+    let name = ty.to_string();
+    match ty {
+        Type::Any => "anything".into(),
+        Type::Null | Type::String(Some(_)) => name,
+        _ if name.starts_with(['a', 'e', 'i', 'o', 'u']) => format!("an {name}"),
+        _ => format!("a {name}"),
+    }
+}
