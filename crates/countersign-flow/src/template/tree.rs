@@ -1,0 +1,144 @@
+//! Ways through a syntax tree that do not care for types: its depth, its names, where its expressions stand.
+
+use minijinja::machinery::ast::{CallArg, Expr, Stmt};
+
+use super::TemplateProblem;
+use super::syntax::DEEPEST;
+
+/// The byte range of an expression. The parser's own spans begin too late in chains like `a.b.c` and too early in
+/// conditions, so the start is that of the leftmost part.
+pub(super) fn place(expr: &Expr<'_>) -> (usize, usize) {
+    let span = expr.span();
+    let mut leftmost = expr;
+    loop {
+        leftmost = match leftmost {
+            Expr::GetAttr(attr) => &attr.expr,
+            Expr::GetItem(item) => &item.expr,
+            Expr::Slice(slice) => &slice.expr,
+            Expr::Call(call) => &call.expr,
+            Expr::Test(test) => &test.expr,
+            Expr::BinOp(op) => &op.left,
+            Expr::Compare(compare) => &compare.expr,
+            Expr::IfExpr(choice) => &choice.true_expr,
+            Expr::Filter(filter) => match &filter.expr {
+                Some(expr) => expr,
+                None => break,
+            },
+            Expr::UnaryOp(op) if op.span().start_offset > op.expr.span().start_offset => &op.expr,
+            _ => break,
+        };
+    }
+    (leftmost.span().start_offset as usize, span.end_offset as usize)
+}
+
+/// The parts of an expression.
+pub(super) fn parts<'t, 's>(expr: &'t Expr<'s>) -> Vec<&'t Expr<'s>> {
+    fn values<'t, 's>(args: &'t [CallArg<'s>]) -> impl Iterator<Item = &'t Expr<'s>> {
+        args.iter().map(argument)
+    }
+    match expr {
+        Expr::Var(_) | Expr::Const(_) => Vec::new(),
+        Expr::Slice(slice) => {
+            [Some(&slice.expr), slice.start.as_ref(), slice.stop.as_ref(), slice.step.as_ref()]
+                .into_iter()
+                .flatten()
+                .collect()
+        }
+        Expr::UnaryOp(op) => vec![&op.expr],
+        Expr::BinOp(op) => vec![&op.left, &op.right],
+        Expr::Compare(compare) => {
+            std::iter::once(&compare.expr).chain(compare.ops.iter().map(|op| &op.expr)).collect()
+        }
+        Expr::IfExpr(choice) => {
+            [Some(&choice.test_expr), Some(&choice.true_expr), choice.false_expr.as_ref()]
+                .into_iter()
+                .flatten()
+                .collect()
+        }
+        Expr::Filter(filter) => filter.expr.iter().chain(values(&filter.args)).collect(),
+        Expr::Test(test) => std::iter::once(&test.expr).chain(values(&test.args)).collect(),
+        Expr::GetAttr(attr) => vec![&attr.expr],
+        Expr::GetItem(item) => vec![&item.expr, &item.subscript_expr],
+        Expr::Call(call) => std::iter::once(&call.expr).chain(values(&call.args)).collect(),
+        Expr::List(list) => list.items.iter().collect(),
+        Expr::Tuple(tuple) => tuple.items.iter().collect(),
+        Expr::Map(map) => map.keys.iter().chain(&map.values).collect(),
+    }
+}
+
+/// The expression of an argument.
+pub(super) fn argument<'t, 's>(arg: &'t CallArg<'s>) -> &'t Expr<'s> {
+    match arg {
+        CallArg::Pos(expr)
+        | CallArg::Kwarg(_, expr)
+        | CallArg::PosSplat(expr)
+        | CallArg::KwargSplat(expr) => expr,
+    }
+}
+
+/// The expressions that stand directly in a statement, and the bodies below it.
+pub(super) fn contents<'t, 's>(stmt: &'t Stmt<'s>) -> (Vec<&'t Expr<'s>>, Vec<&'t [Stmt<'s>]>) {
+    match stmt {
+        Stmt::Template(template) => (Vec::new(), vec![&template.children]),
+        Stmt::EmitExpr(emit) => (vec![&emit.expr], Vec::new()),
+        Stmt::EmitRaw(_) => (Vec::new(), Vec::new()),
+        Stmt::ForLoop(each) => (
+            [Some(&each.target), Some(&each.iter), each.filter_expr.as_ref()].into_iter().flatten().collect(),
+            vec![&each.body, &each.else_body],
+        ),
+        Stmt::IfCond(choice) => (vec![&choice.expr], vec![&choice.true_body, &choice.false_body]),
+        Stmt::WithBlock(with) => {
+            (with.assignments.iter().flat_map(|(target, expr)| [target, expr]).collect(), vec![&with.body])
+        }
+        Stmt::Set(set) => (vec![&set.target, &set.expr], Vec::new()),
+        Stmt::SetBlock(set) => (std::iter::once(&set.target).chain(&set.filter).collect(), vec![&set.body]),
+        Stmt::AutoEscape(block) => (vec![&block.enabled], vec![&block.body]),
+        Stmt::FilterBlock(block) => (vec![&block.filter], vec![&block.body]),
+        Stmt::Do(call) => {
+            (call.call.args.iter().map(argument).chain([&call.call.expr]).collect(), Vec::new())
+        }
+    }
+}
+
+/// Refuses expressions nested so deeply that going through them could exhaust the stack. Goes without recursion itself.
+pub(super) fn too_deep(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>) {
+    let mut statements = vec![tree];
+    while let Some(stmt) = statements.pop() {
+        let (expressions, bodies) = contents(stmt);
+        statements.extend(bodies.into_iter().flatten());
+        for expr in expressions {
+            let mut open = vec![(expr, 1)];
+            while let Some((part, depth)) = open.pop() {
+                if depth > DEEPEST {
+                    let (start, end) = place(expr);
+                    let message = format!("the expression is nested more than {DEEPEST} deep");
+                    problems.push(TemplateProblem::new(
+                        message,
+                        "name the inner parts with {% set %}",
+                        start,
+                        end,
+                    ));
+                    break;
+                }
+                open.extend(parts(part).into_iter().map(|part| (part, depth + 1)));
+            }
+        }
+    }
+}
+
+/// The steps a template may take. Text that a loop writes into a block's value (`{% set %}…{% endset %}`) is held in
+/// memory uncounted; the more of it, the fewer steps.
+pub(super) fn fuel(tree: &Stmt<'_>, most: u64) -> u64 {
+    const MEMORY: u64 = 256 << 20;
+    let mut largest = 1;
+    let mut open = vec![(tree, false, false)];
+    while let Some((stmt, captured, repeated)) = open.pop() {
+        if let (Stmt::EmitRaw(text), true, true) = (stmt, captured, repeated) {
+            largest = largest.max(u64::try_from(text.raw.len()).unwrap_or(u64::MAX));
+        }
+        let captured = captured || matches!(stmt, Stmt::SetBlock(_) | Stmt::FilterBlock(_));
+        let repeated = repeated || matches!(stmt, Stmt::ForLoop(_));
+        open.extend(contents(stmt).1.into_iter().flatten().map(|stmt| (stmt, captured, repeated)));
+    }
+    most.min(MEMORY / largest)
+}
