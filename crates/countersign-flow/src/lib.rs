@@ -1,3 +1,38 @@
-//! The workflow language: state machines as data, checked against contracts before they run.
+//! Workflows for coding agents: state machines as data, checked against contracts before they run.
+//!
+//! A workflow is a YAML file: states, transitions, typed variables, limits. [`check`] holds it to its contracts and gives a
+//! [`Workflow`], or everything that is wrong with it. [`Fold`] is what is known of a run, event by event; [`decide`] says what
+//! to do next. Neither reads a clock, makes a random number, or does I/O: an engine does, and records what came of it.
 
+mod artifact;
+mod bundle;
+mod check;
+mod decide;
+mod draft;
+mod event;
+mod fan;
+mod finding;
+mod fold;
+mod scope;
 pub mod template;
+mod tree;
+mod turn;
+pub mod value;
+mod workflow;
+
+pub use artifact::{Rendered, artifacts};
+pub use bundle::{Bundle, Files};
+pub use check::{Rejected, check, reload};
+pub use decide::{AgentWork, Command, CommandWork, Start, Work, decide};
+pub use event::{
+    Asked, AttemptOutcome, Cause, DECIDE, Ended, Event, Moved, Outcome, Planned, Player, Reply, Started,
+    Usage,
+};
+pub use fan::{FanOut, Fate, Item};
+pub use finding::{Code, Finding, UnknownCode, render};
+pub use fold::{Ending, Fold, Frame, OpenQuestion, Phase, Problem, Refused, Stopping, Streak};
+pub use turn::{Turn, turn};
+pub use workflow::{
+    Access, Artifact, Body, Bounds, Budget, Dispatch, Each, End, Failures, Form, Input, Limit, Machine,
+    Question, Role, ShellStep, State, Step, Target, Term, Transition, Trouble, Variable, Workflow,
+};

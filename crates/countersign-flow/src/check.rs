@@ -1,0 +1,503 @@
+//! The checker: everything that is wrong with a workflow, all at once, each with its place and a way out.
+//!
+//! A workflow that passes cannot fail on wiring at run time: every name is resolved, every expression typed against the
+//! contracts, every list of branches total, every cycle bounded.
+
+mod graph;
+mod machine;
+mod step;
+mod types;
+
+use crate::bundle::{Bundle, Files};
+use crate::draft::{AgentDraft, Draft, MachineDraft, Name, Reader, Settings};
+use crate::finding::{Code, Finding};
+use crate::template::Template;
+use crate::tree::{self, Kind, Node};
+use crate::workflow::{Access, Artifact, Bounds, Budget, Role, Trouble, Workflow};
+use countersign_contract::{Contract, Registry, Source, Type, did_you_mean};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A workflow that does not pass: what is wrong, and the texts that the findings point into.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}", summarise(findings))]
+pub struct Rejected {
+    /// What is wrong, in the order of the file.
+    pub findings: Vec<Finding>,
+    /// The files that were read, by path.
+    pub files: BTreeMap<String, String>,
+}
+
+fn summarise(findings: &[Finding]) -> String {
+    let lines: Vec<String> = findings
+        .iter()
+        .map(|finding| {
+            let line = finding.span.map(|span| format!(":{}:{}", span.line, span.column)).unwrap_or_default();
+            format!("{}{line}: {}: {} ({})", finding.file, finding.code, finding.message, finding.hint)
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// Checks a workflow file against the contracts of a registry and those it brings along.
+pub fn check(file: &str, files: &dyn Files, registry: &Registry) -> Result<Workflow, Rejected> {
+    let text = files.read(file).map_err(|why| Rejected {
+        findings: vec![Finding::new(
+            Code::MissingFile,
+            file,
+            format!("cannot read the workflow: {why}"),
+            "name a workflow file",
+        )],
+        files: BTreeMap::new(),
+    })?;
+    let root = tree::read(&text, file)
+        .map_err(|finding| Rejected { findings: vec![finding], files: one_file(file, &text) })?;
+    let source = Source::whole(&text);
+    let mut reader = Reader { file, text: &text, source: &source, findings: Vec::new() };
+    let draft = reader.draft(&root);
+    let mut checker = Checker {
+        reader,
+        files,
+        registry: registry.clone(),
+        read: one_file(file, &text),
+        contracts: BTreeMap::new(),
+        templates: BTreeMap::new(),
+        prompts: BTreeMap::new(),
+        agents_used: BTreeSet::new(),
+        machines_used: BTreeSet::new(),
+        signatures: BTreeMap::new(),
+    };
+    let workflow = checker.workflow(&draft, &root);
+    let Checker { reader, read, .. } = checker;
+    let mut findings = reader.findings;
+    match workflow {
+        Some(workflow) if findings.is_empty() => Ok(workflow),
+        _ => {
+            // In the order of the file, and each once: one prompt can be wrong in the same way for several states.
+            findings.sort_by_key(|finding| {
+                (finding.file != file, finding.file.clone(), finding.span.map(|span| span.start))
+            });
+            findings.dedup();
+            Err(Rejected { findings, files: read })
+        }
+    }
+}
+
+/// The workflow of a run, from what the run kept.
+pub fn reload(bundle: &Bundle) -> Result<Workflow, Rejected> {
+    let mut registry = Registry::new();
+    for definition in bundle.contracts.values() {
+        registry.add(definition.clone()).map_err(|error| Rejected {
+            findings: vec![Finding::new(
+                Code::UnknownContract,
+                &bundle.workflow,
+                error.to_string(),
+                "the run was started by a program that knew this contract: use that version",
+            )],
+            files: bundle.files.clone(),
+        })?;
+    }
+    check(&bundle.workflow, &bundle.files, &registry)
+}
+
+fn one_file(name: &str, text: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(name.to_owned(), text.to_owned())])
+}
+
+struct Checker<'n> {
+    reader: Reader<'n>,
+    files: &'n dyn Files,
+    registry: Registry,
+    /// The files read so far.
+    read: BTreeMap<String, String>,
+    /// The contracts used so far.
+    contracts: BTreeMap<String, Arc<Contract>>,
+    /// The templates compiled so far; `None` for one that was reported.
+    templates: BTreeMap<String, Option<Template>>,
+    /// The prompt of each declared agent, also of those that do not hold together.
+    prompts: BTreeMap<&'n str, Option<Name<'n>>>,
+    agents_used: BTreeSet<&'n str>,
+    machines_used: BTreeSet<&'n str>,
+    /// What each sub-workflow takes and gives.
+    signatures: BTreeMap<&'n str, Signature>,
+}
+
+/// What a sub-workflow takes and gives.
+struct Signature {
+    inputs: BTreeMap<String, crate::workflow::Input>,
+    result: Option<Type>,
+}
+
+impl<'n> Checker<'n> {
+    fn report(&mut self, code: Code, node: &Node, message: impl Into<String>, hint: impl Into<String>) {
+        self.reader.report(code, node, message, hint);
+    }
+
+    fn workflow(&mut self, draft: &Draft<'n>, root: &'n Node) -> Option<Workflow> {
+        if let Some(name) = draft.name {
+            self.plain_name(name, "a workflow");
+        }
+        self.own_contracts(&draft.contracts);
+        let agents = self.agents(draft);
+        for (name, machine) in &draft.machines {
+            self.plain_name(*name, "a sub-workflow");
+            let (inputs, _) = self.inputs(machine);
+            let result = machine.result.and_then(|node| self.type_of(node)).map(|(ty, _)| ty);
+            self.signatures.insert(name.text, Signature { inputs, result });
+        }
+        let main = self.machine("", &draft.main, &agents);
+        let mut machines = BTreeMap::new();
+        for (name, machine) in &draft.machines {
+            if let Some(machine) = self.machine(name.text, machine, &agents) {
+                machines.insert(name.text.to_owned(), machine);
+            }
+        }
+        self.recursion(draft);
+        for (name, _) in &draft.agents {
+            if !self.agents_used.contains(name.text) {
+                let message = format!("agent '{}' does nothing in this workflow", name.text);
+                self.report(Code::Unused, name.node, message, "use it in a state, or take it out");
+            }
+        }
+        for (name, _) in &draft.machines {
+            if !self.machines_used.contains(name.text) {
+                let message = format!("sub-workflow '{}' is never run", name.text);
+                self.report(Code::Unused, name.node, message, "run it from a state, or take it out");
+            }
+        }
+        let artifacts = match &main {
+            Some(main) => self.artifacts(draft, &main.types.clone()),
+            None => Vec::new(),
+        };
+        let budget = draft.budget.map(|node| self.budget(node)).unwrap_or_default();
+        if draft.main.states.is_empty() {
+            self.report(Code::MissingKey, root, "the workflow has no states", "add `states:`");
+        }
+        let contracts =
+            self.contracts.iter().map(|(id, contract)| (id.clone(), contract.definition().clone())).collect();
+        Some(Workflow {
+            name: draft.name?.text.to_owned(),
+            version: draft.version,
+            summary: draft.summary.clone(),
+            main: main?,
+            machines,
+            agents,
+            artifacts,
+            budget,
+            bundle: Bundle { workflow: self.reader.file.to_owned(), files: self.read.clone(), contracts },
+        })
+    }
+
+    /// Names of states, agents, limits: letters, digits, `-` and `_`.
+    fn plain_name(&mut self, name: Name<'_>, what: &str) {
+        let good = name.text.len() <= 80
+            && name.text.starts_with(|first: char| first.is_ascii_alphabetic())
+            && name.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/'));
+        if !good {
+            let message = format!("'{}' cannot be the name of {what}", name.text);
+            self.report(
+                Code::BadName,
+                name.node,
+                message,
+                "use letters, digits, - and _, at most 80, a letter first",
+            );
+        }
+    }
+
+    fn own_contracts(&mut self, paths: &[Name<'n>]) {
+        for path in paths {
+            let files = match self.files.list(path.text) {
+                Ok(files) => files,
+                Err(why) => {
+                    let message = format!("cannot read contracts from {}: {why}", path.text);
+                    self.report(
+                        Code::MissingFile,
+                        path.node,
+                        message,
+                        "paths are relative to the workflow file",
+                    );
+                    continue;
+                }
+            };
+            for file in files {
+                let added = self.files.read(&file).and_then(|text| {
+                    let definition = countersign_contract::Definition::from_yaml(&text, &file);
+                    let definition = definition.map_err(|error| error.to_string())?;
+                    self.registry.add(definition).map_err(|error| error.to_string())
+                });
+                if let Err(why) = added {
+                    let hint = format!("`countersign contract lint {file}` says more");
+                    self.report(Code::MissingFile, path.node, format!("{file}: {why}"), hint);
+                }
+            }
+        }
+    }
+
+    fn contract(&mut self, name: Name<'n>) -> Option<Arc<Contract>> {
+        match self.registry.get(name.text) {
+            Ok(contract) => {
+                self.contracts.insert(contract.reference().to_owned(), contract.clone());
+                Some(contract)
+            }
+            Err(countersign_contract::ResolveError::NotFound(error)) => {
+                let hint =
+                    error.hint.clone().unwrap_or_else(|| "`countersign contract list` shows all".into());
+                self.report(Code::UnknownContract, name.node, error.message, hint);
+                None
+            }
+            Err(countersign_contract::ResolveError::Load(error)) => {
+                let message = format!("contract '{}' does not load: {error}", name.text);
+                self.report(
+                    Code::UnknownContract,
+                    name.node,
+                    message,
+                    "`countersign contract lint` says more",
+                );
+                None
+            }
+        }
+    }
+
+    fn agents(&mut self, draft: &Draft<'n>) -> BTreeMap<String, Role> {
+        let mut agents = BTreeMap::new();
+        for (name, agent) in &draft.agents {
+            self.plain_name(*name, "an agent");
+            self.prompts.insert(name.text, agent.prompt);
+            if let Some(role) = self.agent(agent) {
+                agents.insert(name.text.to_owned(), role);
+            }
+        }
+        agents
+    }
+
+    fn agent(&mut self, agent: &AgentDraft<'n>) -> Option<Role> {
+        let contract = agent.contract.and_then(|name| self.contract(name));
+        let prompt = agent.prompt.and_then(|name| self.file_template(name));
+        let access = match agent.access.map(|name| (name, name.text)) {
+            None => Access::default(),
+            Some((_, "read-only")) => Access::ReadOnly,
+            Some((_, "workspace-write")) => Access::WorkspaceWrite,
+            Some((name, other)) => {
+                let hint = did_you_mean(other, ["read-only", "workspace-write"])
+                    .unwrap_or_else(|| "write read-only or workspace-write".into());
+                self.report(Code::WrongForm, name.node, format!("'{other}' is not an access"), hint);
+                Access::default()
+            }
+        };
+        let bounds = self.bounds(&agent.settings, Bounds::default());
+        Some(Role { contract: contract?, prompt: prompt?, access, bounds })
+    }
+
+    /// A template in a file of its own (one that ends in `.md`, `.j2`, `.txt`, …) or written in place.
+    fn file_template(&mut self, name: Name<'n>) -> Option<Template> {
+        let looks_like_file = !name.text.contains(['\n', '{', ' '])
+            && name.text.rsplit_once('.').is_some_and(|(stem, extension)| {
+                !stem.is_empty() && extension.len() <= 5 && extension.chars().all(char::is_alphanumeric)
+            });
+        if !looks_like_file {
+            return self.template(name);
+        }
+        if let Some(known) = self.templates.get(name.text) {
+            return known.clone();
+        }
+        let template = match self.files.read(name.text) {
+            Err(why) => {
+                let message = format!("cannot read {}: {why}", name.text);
+                self.report(Code::MissingFile, name.node, message, "paths are relative to the workflow file");
+                None
+            }
+            Ok(text) => {
+                self.read.insert(name.text.to_owned(), text.clone());
+                match Template::compile(&text) {
+                    Ok(template) => Some(template),
+                    Err(problems) => {
+                        for problem in problems {
+                            self.report_in_file(name.text, &problem);
+                        }
+                        None
+                    }
+                }
+            }
+        };
+        self.templates.insert(name.text.to_owned(), template.clone());
+        template
+    }
+
+    fn report_in_file(&mut self, file: &str, problem: &crate::template::TemplateProblem) {
+        let text = self.read.get(file).map(String::as_str).unwrap_or_default();
+        let span = Source::whole(text).span(problem.start, problem.end.max(problem.start + 1));
+        let finding = Finding::new(Code::BadTemplate, file, problem.message.clone(), problem.hint.clone());
+        self.reader.findings.push(finding.at(span));
+    }
+
+    /// A template written in place.
+    fn template(&mut self, name: Name<'n>) -> Option<Template> {
+        match Template::compile(name.text) {
+            Ok(template) => Some(template),
+            Err(problems) => {
+                for problem in problems {
+                    self.report_template(name, &problem);
+                }
+                None
+            }
+        }
+    }
+
+    fn report_template(&mut self, name: Name<'_>, problem: &crate::template::TemplateProblem) {
+        let chars = |at: usize| name.text.get(..at).map_or(0, |head| head.chars().count());
+        let part = (chars(problem.start), chars(problem.end));
+        self.reader.report_inside(Code::BadTemplate, name.node, part, &problem.message, &problem.hint);
+    }
+
+    /// Holds a template to the variables it may read.
+    fn typed_template(&mut self, name: Name<'n>, template: &Template, types: &BTreeMap<String, Type>) {
+        for problem in template.check(types) {
+            if self.templates.contains_key(name.text) {
+                self.report_in_file(name.text, &problem);
+            } else {
+                self.report_template(name, &problem);
+            }
+        }
+    }
+
+    fn artifacts(&mut self, draft: &Draft<'n>, types: &BTreeMap<String, Type>) -> Vec<Artifact> {
+        let mut types = types.clone();
+        types.insert("run".to_owned(), types::run_seen_by_artifacts());
+        let mut artifacts = Vec::new();
+        for artifact in &draft.artifacts {
+            let path = self.template(artifact.path);
+            let template = self.file_template(artifact.template);
+            let contract = artifact.contract.and_then(|name| self.contract(name));
+            if let Some(path) = &path {
+                self.typed_template(artifact.path, path, &types);
+            }
+            if let Some(template) = &template {
+                self.typed_template(artifact.template, template, &types);
+            }
+            if let (Some(path), Some(template)) = (path, template) {
+                artifacts.push(Artifact { path, template, contract, append: artifact.append });
+            }
+        }
+        artifacts
+    }
+
+    fn budget(&mut self, node: &'n Node) -> Budget {
+        const KEYS: [&str; 5] = ["tokens", "cost_usd", "time", "iterations", "attempts"];
+        let mut budget = Budget::default();
+        for (key, value) in node.entries().unwrap_or_default() {
+            match key.text() {
+                Some("tokens") => budget.tokens = self.reader.whole(value, "`tokens`"),
+                Some("iterations") => budget.iterations = self.reader.whole(value, "`iterations`"),
+                Some("attempts") => budget.attempts = self.reader.whole(value, "`attempts`"),
+                Some("time") => budget.time_ms = self.duration(value, "`time`"),
+                Some("cost_usd") => match &value.kind {
+                    Kind::Number(number) if number.as_f64().is_some_and(|cost| cost >= 0.0) => {
+                        budget.cost_usd = number.as_f64();
+                    }
+                    _ => self.report(Code::WrongForm, value, "`cost_usd` is not an amount", "write 2.5"),
+                },
+                other => {
+                    let other = other.unwrap_or_default();
+                    let hint =
+                        did_you_mean(other, KEYS).unwrap_or_else(|| format!("known: {}", KEYS.join(", ")));
+                    self.report(Code::UnknownKey, key, format!("a budget has no '{other}'"), hint);
+                }
+            }
+        }
+        budget
+    }
+
+    /// A duration as people write it: `30s`, `5m`, `1h 30m`.
+    fn duration(&mut self, node: &Node, what: &str) -> Option<u64> {
+        let text = node.text();
+        let parsed = text.and_then(|text| text.parse::<jiff::SignedDuration>().ok());
+        match parsed.and_then(|duration| u64::try_from(duration.as_millis()).ok()).filter(|ms| *ms > 0) {
+            Some(ms) => Some(ms),
+            None => {
+                self.report(
+                    Code::WrongForm,
+                    node,
+                    format!("{what} is not a duration"),
+                    "write 30s, 5m or 1h 30m",
+                );
+                None
+            }
+        }
+    }
+
+    fn bounds(&mut self, settings: &Settings<'n>, mut bounds: Bounds) -> Bounds {
+        if let Some(ms) = settings.timeout.and_then(|node| self.duration(node, "`timeout`")) {
+            bounds.timeout_ms = ms;
+        }
+        if let Some(node) = settings.idle {
+            bounds.idle_ms = self.duration(node, "`idle`");
+        }
+        if let Some(repairs) = settings.repairs.and_then(|node| self.reader.whole(node, "`repairs`")) {
+            bounds.repairs = u32::try_from(repairs).unwrap_or(u32::MAX).min(10);
+        }
+        for (key, value) in settings.retries.and_then(Node::entries).unwrap_or_default() {
+            let name = key.text().unwrap_or_default();
+            let retried = [
+                Trouble::Transport,
+                Trouble::Timeout,
+                Trouble::Limit,
+                Trouble::Agent,
+                Trouble::Permission,
+                Trouble::Contract,
+            ];
+            match retried.iter().find(|trouble| trouble.name() == name) {
+                Some(trouble) => {
+                    if let Some(times) = self.reader.whole(value, "the number of retries") {
+                        bounds.retries.insert(*trouble, u32::try_from(times).unwrap_or(u32::MAX).min(100));
+                    }
+                }
+                None => {
+                    let names = retried.iter().map(|trouble| trouble.name());
+                    let hint = did_you_mean(name, names.clone())
+                        .unwrap_or_else(|| format!("known: {}", names.collect::<Vec<_>>().join(", ")));
+                    self.report(Code::UnknownKey, key, format!("there is no retry for '{name}'"), hint);
+                }
+            }
+        }
+        if let Some(node) = settings.budget {
+            bounds.budget = self.budget(node);
+        }
+        bounds
+    }
+
+    /// A sub-workflow that contains itself would never end.
+    fn recursion(&mut self, draft: &Draft<'n>) {
+        let calls: BTreeMap<&str, Vec<&str>> =
+            draft.machines.iter().map(|(name, machine)| (name.text, called(machine))).collect();
+        for (name, _) in &draft.machines {
+            let mut open = calls.get(name.text).cloned().unwrap_or_default();
+            let mut seen = BTreeSet::new();
+            while let Some(next) = open.pop() {
+                if next == name.text {
+                    let message = format!("sub-workflow '{}' contains itself", name.text);
+                    self.report(Code::Recursive, name.node, message, "use a loop with a limit instead");
+                    break;
+                }
+                if seen.insert(next) {
+                    open.extend(calls.get(next).into_iter().flatten());
+                }
+            }
+        }
+    }
+}
+
+fn called<'n>(machine: &MachineDraft<'n>) -> Vec<&'n str> {
+    use crate::draft::{BodyDraft, KindDraft};
+    machine
+        .states
+        .iter()
+        .filter_map(|(_, state)| match &state.kind {
+            KindDraft::Call { machine, .. } => Some(machine.text),
+            KindDraft::Each(each) => match &each.body {
+                Some(BodyDraft::Machine { machine, .. }) => Some(machine.text),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,238 @@
+//! Coming into a state: what its step asks of the engine.
+
+use super::{AgentWork, Command, CommandWork, Start, Work, beginning, end, path_of, seen};
+use crate::event::{Asked, Event, Planned};
+use crate::fan::{Item, disorder};
+use crate::fold::{Fold, Frame, join, visit};
+use crate::scope::Seen;
+use crate::workflow::{Body, Dispatch, Each, End, Failures, Machine, Question, State, Step, Term, Workflow};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// A frame that came into its state.
+pub(super) struct At<'a> {
+    pub(super) workflow: &'a Workflow,
+    pub(super) fold: &'a Fold,
+    pub(super) id: &'a str,
+    pub(super) frame: &'a Frame,
+    pub(super) not_before: Option<i64>,
+    pub(super) context: bool,
+}
+
+/// The run itself begins.
+pub(super) fn first(workflow: &Workflow, fold: &Fold) -> Event {
+    opened("", None, None, &workflow.main, &fold.inputs, Some(1))
+}
+
+fn opened(
+    frame: &str,
+    parent: Option<&str>,
+    item: Option<&str>,
+    machine: &Machine,
+    given: &Map<String, Value>,
+    iteration: Option<u64>,
+) -> Event {
+    let (inputs, variables) = beginning(machine, given);
+    // The first entry counts like every other; a limit is at least one, so it cannot be used up here.
+    let counted = machine.states.get(&machine.start).and_then(|state| state.counts.clone());
+    let keyed = |limit: &String| machine.limits.get(limit).is_some_and(|limit| limit.per.is_some());
+    let counts = counted.filter(|limit| !keyed(limit)).map(|limit| (limit, 1)).into_iter().collect();
+    Event::FrameOpened {
+        frame: frame.to_owned(),
+        parent: parent.map(str::to_owned),
+        machine: machine.name.clone(),
+        item: item.map(str::to_owned),
+        state: machine.start.clone(),
+        inputs,
+        variables,
+        counts,
+        iteration,
+    }
+}
+
+/// An item begins.
+pub(super) fn item(
+    workflow: &Workflow,
+    fold: &Fold,
+    id: &str,
+    frame: &Frame,
+    state: &State,
+    item: &Item,
+) -> Result<Event, String> {
+    let Step::Each(each) = &state.kind else { return Err("a fan-out outside of one".to_owned()) };
+    let path = [path_of(id, frame, state), vec![item.key.clone()]].concat();
+    match &each.body {
+        Body::Agent(_) => Ok(Event::FrameOpened {
+            frame: join(&path),
+            parent: Some(id.to_owned()),
+            machine: frame.machine.clone(),
+            item: Some(item.key.clone()),
+            state: frame.state.clone(),
+            inputs: Map::from_iter([(each.bind.clone(), item.value.clone())]),
+            variables: Map::new(),
+            counts: BTreeMap::new(),
+            iteration: None,
+        }),
+        Body::Machine { machine, with } => {
+            let seen = seen(workflow, fold, frame, state)?.with(&each.bind, &item.value, &each.item);
+            let given = given(&seen, with)?;
+            let machine = workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
+            Ok(opened(&join(&path), Some(id), Some(&item.key), machine, &given, None))
+        }
+    }
+}
+
+fn given(seen: &Seen<'_>, with: &[(String, Term)]) -> Result<Map<String, Value>, String> {
+    with.iter().map(|(name, term)| Ok((name.clone(), seen.term(term)?))).collect()
+}
+
+impl At<'_> {
+    pub(super) fn enter(&self, state: &State) -> Result<Command, String> {
+        match &state.kind {
+            Step::Agent(dispatch) => self.dispatch(dispatch, state),
+            Step::Command(command) => {
+                let seen = seen(self.workflow, self.fold, self.frame, state)?;
+                let none = BTreeMap::new();
+                let render = |template| seen.render(template, &none);
+                let work = CommandWork {
+                    argv: command.argv.iter().map(&render).collect::<Result<_, _>>()?,
+                    input: command.input.as_ref().map(&render).transpose()?.unwrap_or_default(),
+                    output: command.output.clone(),
+                    cwd: command.cwd.as_ref().map(&render).transpose()?,
+                    timeout_ms: command.timeout_ms,
+                };
+                Ok(self.start(state, Work::Command(Box::new(work))))
+            }
+            Step::Ask(questions) => self.ask(state, questions),
+            Step::Each(each) => self.fan_out(state, each),
+            Step::Call { machine, with } => {
+                let seen = seen(self.workflow, self.fold, self.frame, state)?;
+                let given = given(&seen, with)?;
+                let callee =
+                    self.workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
+                let frame = join(&path_of(self.id, self.frame, state));
+                Ok(Command::Record(opened(&frame, Some(self.id), None, callee, &given, None)))
+            }
+            Step::Route => {
+                let nothing = Value::Object(Map::new());
+                super::moves::next(self.workflow, self.fold, self.id, self.frame, state, &nothing)
+            }
+            Step::End { outcome, reason, result } => {
+                self.end(state, *outcome, reason.as_ref(), result.as_ref())
+            }
+        }
+    }
+
+    fn end(
+        &self,
+        state: &State,
+        outcome: End,
+        reason: Option<&Term>,
+        result: Option<&Term>,
+    ) -> Result<Command, String> {
+        let seen = seen(self.workflow, self.fold, self.frame, state)?;
+        let reason = match reason {
+            Some(term) => crate::value::in_words(&seen.term(term)?),
+            None => self.frame.reason.clone(),
+        };
+        let value = result.map(|term| seen.term(term)).transpose()?;
+        Ok(end(self.id, self.frame, outcome, None, reason, value))
+    }
+
+    fn start(&self, state: &State, work: Work) -> Command {
+        let path = path_of(self.id, self.frame, state);
+        let name = join(&path);
+        let n = self.fold.visits.get(&name).copied().unwrap_or(0) + 1;
+        Command::Start(Box::new(Start {
+            attempt: format!("{name}#{n}"),
+            frame: self.id.to_owned(),
+            path,
+            n,
+            not_before: self.not_before,
+            work,
+        }))
+    }
+
+    pub(super) fn dispatch(&self, dispatch: &Dispatch, state: &State) -> Result<Command, String> {
+        let seen = seen(self.workflow, self.fold, self.frame, state)?;
+        if !self.context && !dispatch.needs.is_empty() {
+            let none = BTreeMap::new();
+            let paths =
+                dispatch.needs.iter().map(|need| seen.render(need, &none)).collect::<Result<_, _>>()?;
+            return Ok(Command::Look { frame: self.id.to_owned(), paths });
+        }
+        let Some(role) = self.workflow.agents.get(&dispatch.agent) else {
+            return Err(format!("the workflow has no agent '{}'", dispatch.agent));
+        };
+        let more: BTreeMap<String, Value> = given(&seen, &dispatch.with)?.into_iter().collect();
+        let asked = seen
+            .render(&dispatch.prompt, &more)
+            .map_err(|why| format!("the prompt cannot be written: {why}"))?;
+        let suffix = countersign_contract::render::prompt::suffix(&role.contract);
+        let work = AgentWork {
+            agent: dispatch.agent.clone(),
+            prompt: format!("{}\n\n{suffix}", asked.trim_end()),
+            contract: role.contract.clone(),
+            access: role.access,
+            bounds: dispatch.bounds.clone(),
+        };
+        Ok(self.start(state, Work::Agent(Box::new(work))))
+    }
+
+    fn ask(&self, state: &State, questions: &[Question]) -> Result<Command, String> {
+        let seen = seen(self.workflow, self.fold, self.frame, state)?;
+        let base = join(&path_of(self.id, self.frame, state));
+        let none = BTreeMap::new();
+        let asked = questions.iter().map(|question| {
+            let name = match questions {
+                [_] => base.clone(),
+                _ => format!("{base}.{}", question.name),
+            };
+            let before = self.fold.visits.get(&visit(&name)).copied().unwrap_or(0);
+            let id = if before == 0 { name } else { format!("{name}#{}", before + 1) };
+            Ok(Asked {
+                id,
+                name: question.name.clone(),
+                question: seen.render(&question.text, &none)?,
+                form: question.form.clone(),
+                optional: question.optional,
+            })
+        });
+        let questions = asked.collect::<Result<_, String>>()?;
+        Ok(Command::Record(Event::Asked { frame: self.id.to_owned(), questions }))
+    }
+
+    fn fan_out(&self, state: &State, each: &Each) -> Result<Command, String> {
+        let list = seen(self.workflow, self.fold, self.frame, state)?.evaluate(&each.list)?;
+        let Value::Array(values) = list else {
+            return Err(format!("`{}` is not a list", each.list.source()));
+        };
+        let mut items = Vec::with_capacity(values.len());
+        for (at, value) in values.into_iter().enumerate() {
+            let seen =
+                seen(self.workflow, self.fold, self.frame, state)?.with(&each.bind, &value, &each.item);
+            let key = match &each.key {
+                Some(key) => crate::value::in_words(&seen.evaluate(key)?),
+                None => (at + 1).to_string(),
+            };
+            let after = match &each.after {
+                Some(after) => match seen.evaluate(after)? {
+                    Value::Array(keys) => keys.iter().map(crate::value::in_words).collect(),
+                    _ => Vec::new(),
+                },
+                None => Vec::new(),
+            };
+            let rank = each.rank.as_ref().map(|rank| seen.evaluate(rank)).transpose()?;
+            drop(seen);
+            items.push(Planned { key, after, rank: rank.and_then(|rank| rank.as_i64()), value });
+        }
+        let problem = disorder(&items);
+        Ok(Command::Record(Event::FannedOut {
+            frame: self.id.to_owned(),
+            items,
+            parallel: each.parallel,
+            strict: each.failures == Failures::Stop,
+            problem,
+        }))
+    }
+}

@@ -1,0 +1,238 @@
+//! A fan-out at work: which items may start, which are done, and what comes of them all.
+
+use crate::event::{Cause, Planned};
+use crate::fold::Problem;
+use crate::workflow::End;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A fan-out at work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FanOut {
+    /// Its items, in the order of the list.
+    pub items: Vec<Item>,
+    /// Where each key stands.
+    index: BTreeMap<String, usize>,
+    /// How many are at work.
+    running: u32,
+    /// How many may be.
+    parallel: u32,
+    /// Whether one that is not done ends the state.
+    strict: bool,
+}
+
+/// An item.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// Its key.
+    pub key: String,
+    /// The item itself.
+    pub value: Value,
+    /// The keys of those before it.
+    pub after: Vec<String>,
+    /// Its rank.
+    pub rank: Option<i64>,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of an item.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// It has not started.
+    Waiting,
+    /// It is at work.
+    Running,
+    /// It ended.
+    Ended {
+        /// How.
+        outcome: End,
+        /// Why it failed.
+        cause: Option<Cause>,
+        /// Why, in words.
+        reason: String,
+        /// What it handed back.
+        value: Option<Value>,
+    },
+}
+
+/// What a fan-out can do next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Start this item.
+    Start(usize),
+    /// Wait for those at work.
+    Wait,
+    /// Nothing is left to do.
+    Join,
+}
+
+impl FanOut {
+    pub(crate) fn new(planned: &[Planned], parallel: u32, strict: bool) -> Self {
+        let items: Vec<Item> = planned
+            .iter()
+            .map(|planned| Item {
+                key: planned.key.clone(),
+                value: planned.value.clone(),
+                after: planned.after.clone(),
+                rank: planned.rank,
+                fate: Fate::Waiting,
+            })
+            .collect();
+        let index = items.iter().enumerate().map(|(at, item)| (item.key.clone(), at)).collect();
+        Self { items, index, running: 0, parallel, strict }
+    }
+
+    pub(crate) fn opened(&mut self, key: &str) {
+        if let Some(item) = self.index.get(key).and_then(|at| self.items.get_mut(*at)) {
+            item.fate = Fate::Running;
+            self.running += 1;
+        }
+    }
+
+    pub(crate) fn ended(
+        &mut self,
+        key: &str,
+        outcome: End,
+        cause: Option<Cause>,
+        reason: &str,
+        value: Option<&Value>,
+    ) {
+        if let Some(item) = self.index.get(key).and_then(|at| self.items.get_mut(*at)) {
+            item.fate = Fate::Ended { outcome, cause, reason: reason.to_owned(), value: value.cloned() };
+            self.running = self.running.saturating_sub(1);
+        }
+    }
+
+    /// The item to start, if one may: those before it are done, and it comes first by rank and then by its place.
+    pub(crate) fn next(&self) -> Next {
+        let stop = self.strict && self.items.iter().any(Item::is_lost);
+        if !stop && self.running < self.parallel {
+            let may = |item: &&Item| {
+                item.fate == Fate::Waiting
+                    && item.after.iter().all(|key| self.get(key).is_none_or(Item::is_done))
+            };
+            let first = self.items.iter().enumerate().filter(|(_, item)| may(item));
+            if let Some((at, _)) = first.min_by_key(|(at, item)| (item.rank.unwrap_or(0), *at)) {
+                return Next::Start(at);
+            }
+        }
+        if self.running > 0 { Next::Wait } else { Next::Join }
+    }
+
+    fn get(&self, key: &str) -> Option<&Item> {
+        self.index.get(key).and_then(|at| self.items.get(*at))
+    }
+
+    /// What comes of all items: the result, or the trouble of the first that is not done where that ends the state.
+    pub(crate) fn joined(&self) -> Result<Value, Problem> {
+        if self.strict
+            && let Some(problem) = self.first_lost()
+        {
+            return Err(problem);
+        }
+        let mut items = Vec::new();
+        let mut done = Vec::new();
+        let mut failed = Vec::new();
+        for item in &self.items {
+            let (outcome, reason, value) = match &item.fate {
+                Fate::Ended { outcome, reason, value, .. } => {
+                    (outcome.name(), reason.clone(), value.as_ref())
+                }
+                Fate::Waiting | Fate::Running => ("skipped", self.why_skipped(item), None),
+            };
+            let mut shown = json!({"key": item.key, "outcome": outcome, "reason": reason});
+            if outcome == "done" {
+                done.push(value.cloned().unwrap_or(Value::Null));
+            } else {
+                failed.push(shown.clone());
+            }
+            if let (Some(value), Some(shown)) = (value, shown.as_object_mut()) {
+                shown.insert("value".into(), value.clone());
+            }
+            items.push(shown);
+        }
+        let total = self.items.len();
+        Ok(json!({"items": items, "done": done, "failed": failed, "total": total}))
+    }
+
+    /// The first item that is not done, as a trouble.
+    fn first_lost(&self) -> Option<Problem> {
+        let lost = self.items.iter().filter(|item| item.is_lost()).count();
+        self.items.iter().find_map(|item| match &item.fate {
+            Fate::Ended { outcome, cause, reason, .. } if *outcome != End::Done => {
+                let others = if lost > 1 { format!(" (and {} more)", lost - 1) } else { String::new() };
+                let reason = format!("item '{}': {reason}{others}", item.key);
+                Some(Problem::ended(*outcome, *cause, &reason))
+            }
+            _ => None,
+        })
+    }
+
+    fn why_skipped(&self, item: &Item) -> String {
+        let before = item.after.iter().find(|key| self.get(key).is_some_and(|before| !before.is_done()));
+        match before {
+            Some(key) => format!("not started, since '{key}' is not done"),
+            None => "not started, since another item failed".to_owned(),
+        }
+    }
+}
+
+impl Item {
+    fn is_done(&self) -> bool {
+        matches!(self.fate, Fate::Ended { outcome: End::Done, .. })
+    }
+
+    fn is_lost(&self) -> bool {
+        matches!(self.fate, Fate::Ended { outcome, .. } if outcome != End::Done)
+    }
+}
+
+/// Why items cannot be put in order: a key that stands twice, one that is not there, or a cycle.
+pub(crate) fn disorder(items: &[Planned]) -> Option<String> {
+    let mut index = BTreeMap::new();
+    for (at, item) in items.iter().enumerate() {
+        if index.insert(item.key.as_str(), at).is_some() {
+            return Some(format!("two items have the key '{}'", item.key));
+        }
+    }
+    let mut waiting = vec![0_usize; items.len()];
+    let mut followers: Vec<Vec<usize>> = vec![Vec::new(); items.len()];
+    for (at, item) in items.iter().enumerate() {
+        for before in item.after.iter().collect::<BTreeSet<_>>() {
+            let Some(&before_at) = index.get(before.as_str()) else {
+                return Some(format!("'{}' comes after '{before}', which is not in the list", item.key));
+            };
+            waiting[at] += 1;
+            followers[before_at].push(at);
+        }
+    }
+    let mut open: VecDeque<usize> = (0..items.len()).filter(|at| waiting[*at] == 0).collect();
+    let mut sorted = 0;
+    while let Some(at) = open.pop_front() {
+        sorted += 1;
+        for &next in &followers[at] {
+            waiting[next] -= 1;
+            if waiting[next] == 0 {
+                open.push_back(next);
+            }
+        }
+    }
+    if sorted == items.len() {
+        return None;
+    }
+    // Going back from any item that is left, a key comes a second time: that is the cycle.
+    let mut at = waiting.iter().position(|count| *count > 0)?;
+    let mut path: Vec<usize> = Vec::new();
+    while !path.contains(&at) {
+        path.push(at);
+        let left = |key: &&String| index.get(key.as_str()).is_some_and(|before| waiting[*before] > 0);
+        at = *index.get(items[at].after.iter().find(left)?.as_str())?;
+    }
+    let begin = path.iter().position(|one| *one == at)?;
+    let mut names: Vec<&str> = path[begin..].iter().map(|at| items[*at].key.as_str()).collect();
+    names.push(items[at].key.as_str());
+    Some(format!("the items wait for each other: {}", names.join(" after ")))
+}

@@ -1,0 +1,106 @@
+//! One turn of a run: facts in, events to record and work to do out. Every engine turns a run by this function, live, in a
+//! replay and in a simulation; what differs is who keeps the events and who does the work.
+
+use crate::decide::{Command, Start, decide};
+use crate::event::Event;
+use crate::fold::Fold;
+use crate::workflow::Workflow;
+
+/// A turn that needs more steps than this is a fault of ours: the checker bounds every cycle.
+const MOST_STEPS: usize = 100_000;
+
+/// What a turn asks of its engine: record the events in one transaction, then do the work.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// What to record, with its time.
+    pub events: Vec<(Event, i64)>,
+    /// What to start.
+    pub starts: Vec<Start>,
+    /// What to look for: the frame, and paths in the repository.
+    pub looks: Vec<(String, Vec<String>)>,
+    /// What to stop.
+    pub stops: Vec<String>,
+    /// When to turn again if nothing happens before.
+    pub wake_at: Option<i64>,
+}
+
+impl Turn {
+    /// Whether a transition was taken or the run ended: artifacts are rendered then.
+    pub fn moved(&self) -> bool {
+        self.events.iter().any(|(event, _)| {
+            matches!(
+                event,
+                Event::Moved(_)
+                    | Event::FrameOpened { .. }
+                    | Event::FrameEnded { .. }
+                    | Event::Asked { .. }
+                    | Event::Answered { .. }
+                    | Event::RunEnded { .. }
+            )
+        })
+    }
+}
+
+/// Takes facts and decides until only waiting is left. Facts that no longer concern the run (an attempt that was fenced, a
+/// question that is not open) are dropped.
+pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -> Turn {
+    let mut turn = Turn::default();
+    for fact in facts {
+        if concerns(fold, &fact) {
+            turn.record(fold, fact, now);
+        }
+    }
+    for _ in 0..MOST_STEPS {
+        let mut quiet = true;
+        (turn.looks, turn.stops, turn.wake_at) = (Vec::new(), Vec::new(), None);
+        for command in decide(workflow, fold) {
+            match command {
+                Command::Record(event) => {
+                    turn.record(fold, event, now);
+                    quiet = false;
+                }
+                Command::Start(start) => match start.not_before.filter(|time| *time > now) {
+                    Some(time) => turn.wake_at = Some(turn.wake_at.map_or(time, |known| known.min(time))),
+                    None => {
+                        turn.record(fold, start.event(), now);
+                        turn.starts.push(*start);
+                        quiet = false;
+                    }
+                },
+                Command::Look { frame, paths } => turn.looks.push((frame, paths)),
+                Command::Stop { attempt } => turn.stops.push(attempt),
+            }
+        }
+        if quiet {
+            break;
+        }
+    }
+    turn
+}
+
+impl Turn {
+    fn record(&mut self, fold: &mut Fold, event: Event, now: i64) {
+        // The journal's times never go back, whatever the clock does.
+        let at = now.max(fold.last_at);
+        fold.apply(&event, at);
+        self.events.push((event, at));
+    }
+}
+
+/// Whether a fact still concerns the run.
+fn concerns(fold: &Fold, fact: &Event) -> bool {
+    if fold.ended.is_some() {
+        return false;
+    }
+    match fact {
+        Event::AttemptEnded(ended) => fold.attempts.contains_key(&ended.attempt),
+        Event::RepairAsked { attempt, .. } | Event::AttemptLost { attempt } => {
+            fold.attempts.contains_key(attempt)
+        }
+        Event::Answered { question, answer, .. } => fold.check_answer(question, answer).is_ok(),
+        Event::ContextChecked { frame, .. } => fold.frames.contains_key(frame),
+        Event::RunStarted(_) => fold.seq == 0,
+        Event::RunStopped { .. } => fold.stopped.is_none(),
+        _ => true,
+    }
+}

@@ -1,0 +1,100 @@
+//! Values against types: what a literal, an input or an answer must be.
+
+use countersign_contract::Type;
+use serde_json::Value;
+
+/// Whether a value is of a type; the error says where it is not.
+pub fn fits(value: &Value, ty: &Type) -> Result<(), String> {
+    let mut first = None;
+    for alternative in ty.alternatives() {
+        match fits_one(value, alternative) {
+            Ok(()) => return Ok(()),
+            Err(why) => {
+                // Of a union, the alternative that is of the same kind explains best.
+                if first.is_none() || (value.is_object() && matches!(alternative, Type::Object(_))) {
+                    first = Some(why);
+                }
+            }
+        }
+    }
+    Err(first.unwrap_or_else(|| format!("{} is not {ty}", excerpt(value))))
+}
+
+fn fits_one(value: &Value, ty: &Type) -> Result<(), String> {
+    let wrong = || Err(format!("{} is not {}", excerpt(value), with_article(ty)));
+    match (ty, value) {
+        (Type::Any, _) | (Type::Null, Value::Null) | (Type::Bool, Value::Bool(_)) => Ok(()),
+        (Type::Int, Value::Number(number)) if number.is_i64() || number.is_u64() => Ok(()),
+        (Type::Double, Value::Number(_)) | (Type::String(None), Value::String(_)) => Ok(()),
+        (Type::String(Some(values)), Value::String(text)) => {
+            if values.contains(text) {
+                return Ok(());
+            }
+            let near = countersign_contract::did_you_mean(text, values.iter().map(String::as_str));
+            let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+            Err(format!("\"{text}\" is not one of {}{near}", values.join(", ")))
+        }
+        (Type::List(item), Value::Array(items)) => {
+            for (index, value) in items.iter().enumerate() {
+                fits(value, item).map_err(|why| format!("item {index}: {why}"))?;
+            }
+            Ok(())
+        }
+        (Type::Map(item), Value::Object(members)) => {
+            for (name, value) in members {
+                fits(value, item).map_err(|why| format!("{name}: {why}"))?;
+            }
+            Ok(())
+        }
+        (Type::Object(object), Value::Object(members)) => {
+            for (name, field) in &object.fields {
+                match members.get(name) {
+                    Some(Value::Null) | None if !field.required => {}
+                    Some(value) => fits(value, &field.ty).map_err(|why| format!("{name}: {why}"))?,
+                    None => return Err(format!("field '{name}' is missing")),
+                }
+            }
+            Ok(())
+        }
+        _ => wrong(),
+    }
+}
+
+fn with_article(ty: &Type) -> String {
+    match ty {
+        Type::Int | Type::Object(_) => format!("an {ty}"),
+        Type::Null => ty.to_string(),
+        _ => format!("a {ty}"),
+    }
+}
+
+/// A value in a few words.
+pub(crate) fn excerpt(value: &Value) -> String {
+    const WIDEST: usize = 160;
+    let text = value.to_string();
+    if text.chars().count() <= WIDEST {
+        return text;
+    }
+    text.chars().take(WIDEST - 1).chain(['…']).collect()
+}
+
+/// A value as somebody reads it: a text as it is, a list of texts joined, anything else as JSON.
+pub fn in_words(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(in_words).collect::<Vec<_>>().join("; "),
+        other => other.to_string(),
+    }
+}
+
+/// Reads a value of a type from a word on a command line: `5`, `true`, `[a, b]` as JSON, a text as it is.
+pub fn from_word(word: &str, ty: &Type) -> Result<Value, String> {
+    if ty.alternatives().iter().any(|ty| matches!(ty, Type::String(_))) {
+        let text = Value::String(word.to_owned());
+        return fits(&text, ty).map(|()| text);
+    }
+    let value: Value = serde_json::from_str(word)
+        .map_err(|_| format!("'{word}' is not {}; write it as JSON", with_article(ty)))?;
+    fits(&value, ty).map(|()| value)
+}

@@ -1,0 +1,468 @@
+//! A workflow that passed the checker: every name resolved, every expression compiled, every template typed.
+
+use crate::bundle::Bundle;
+use crate::template::Template;
+use countersign_contract::{Contract, Expression, Type};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A checked workflow.
+#[derive(Debug)]
+pub struct Workflow {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: u32,
+    /// What it is for, in a line.
+    pub summary: String,
+    /// The main machine.
+    pub main: Machine,
+    /// The sub-workflows, by name.
+    pub machines: BTreeMap<String, Machine>,
+    /// Who does the work, by name.
+    pub agents: BTreeMap<String, Role>,
+    /// Files rendered after each transition.
+    pub artifacts: Vec<Artifact>,
+    /// What a run may cost, unless whoever starts it says otherwise.
+    pub budget: Budget,
+    /// The files and contracts it was made from.
+    pub bundle: Bundle,
+}
+
+impl Workflow {
+    /// A machine by name; the main one has the empty name.
+    pub fn machine(&self, name: &str) -> Option<&Machine> {
+        if name.is_empty() { Some(&self.main) } else { self.machines.get(name) }
+    }
+}
+
+/// A state machine.
+#[derive(Debug)]
+pub struct Machine {
+    /// The empty name for the main one.
+    pub name: String,
+    /// What it is given.
+    pub inputs: BTreeMap<String, Input>,
+    /// What it remembers.
+    pub variables: BTreeMap<String, Variable>,
+    /// What bounds its cycles.
+    pub limits: BTreeMap<String, Limit>,
+    /// The limit whose count is shown as the iteration.
+    pub iterations: Option<String>,
+    /// Where it starts.
+    pub start: String,
+    /// Its states, by name.
+    pub states: BTreeMap<String, State>,
+    /// The names of its states in the order of the file.
+    pub order: Vec<String>,
+    /// The type of what it hands back when done.
+    pub result: Option<Type>,
+    /// Everything an expression or a template may read in every state.
+    pub types: BTreeMap<String, Type>,
+}
+
+/// An input.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Its type.
+    pub ty: Type,
+    /// What stands for it when it is not given; without it, it must be.
+    pub default: Option<Value>,
+    /// What it is, in a line.
+    pub summary: String,
+}
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Its type.
+    pub ty: Type,
+    /// Its value at the start.
+    pub initial: Value,
+}
+
+/// A bound on a cycle.
+#[derive(Debug)]
+pub struct Limit {
+    /// How often it may be counted (for each key).
+    pub max: Term,
+    /// Where to go instead when it is used up.
+    pub then: String,
+    /// What it is counted by.
+    pub per: Option<Expression>,
+    /// How often it may be counted over all keys.
+    pub total: u64,
+}
+
+/// A value that is written down or computed.
+#[derive(Debug)]
+pub enum Term {
+    /// Written down.
+    Literal(Value),
+    /// Computed.
+    Computed(Expression),
+}
+
+/// One who does work: what is asked of it and what it must hand back.
+#[derive(Debug)]
+pub struct Role {
+    /// What it must hand back.
+    pub contract: Arc<Contract>,
+    /// What it is asked.
+    pub prompt: Template,
+    /// What it may do to the workspace.
+    pub access: Access,
+    /// How long and how often, unless a state says otherwise.
+    pub bounds: Bounds,
+}
+
+/// What an agent may do to the workspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Read it.
+    ReadOnly,
+    /// Change it.
+    #[default]
+    WorkspaceWrite,
+}
+
+/// What may be spent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Tokens in and out together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Time at work, in milliseconds; time spent waiting for a person does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+    /// Visits of the main loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u64>,
+    /// Agent sessions and commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u64>,
+}
+
+/// A file rendered after each transition.
+#[derive(Debug)]
+pub struct Artifact {
+    /// Where it goes, in the repository.
+    pub path: Template,
+    /// What stands in it.
+    pub template: Template,
+    /// What it must satisfy.
+    pub contract: Option<Arc<Contract>>,
+    /// Whether each rendering is added to the file rather than replacing it.
+    pub append: bool,
+}
+
+/// A state.
+#[derive(Debug)]
+pub struct State {
+    /// What happens in it.
+    pub kind: Step,
+    /// Where to go on success: the first whose guard holds.
+    pub next: Vec<Transition>,
+    /// Where to go on trouble.
+    pub on: BTreeMap<Trouble, Transition>,
+    /// The limit that each entry counts.
+    pub counts: Option<String>,
+    /// The type of `result` in its transitions.
+    pub result: Type,
+}
+
+/// What happens in a state.
+#[derive(Debug)]
+pub enum Step {
+    /// An agent works.
+    Agent(Dispatch),
+    /// The engine runs a command.
+    Command(ShellStep),
+    /// Somebody is asked.
+    Ask(Vec<Question>),
+    /// A list is worked through.
+    Each(Box<Each>),
+    /// A sub-workflow runs.
+    Call {
+        /// Which.
+        machine: String,
+        /// Its inputs.
+        with: Vec<(String, Term)>,
+    },
+    /// Nothing: the guards decide.
+    Route,
+    /// The machine ends.
+    End {
+        /// How.
+        outcome: End,
+        /// Why.
+        reason: Option<Term>,
+        /// What it hands back.
+        result: Option<Term>,
+    },
+}
+
+/// An agent at work.
+#[derive(Debug)]
+pub struct Dispatch {
+    /// Who.
+    pub agent: String,
+    /// What it is asked.
+    pub prompt: Template,
+    /// Further variables of the prompt.
+    pub with: Vec<(String, Term)>,
+    /// Files that must be there first.
+    pub needs: Vec<Template>,
+    /// How long and how often.
+    pub bounds: Bounds,
+}
+
+/// How long an attempt may take and how often it is tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bounds {
+    /// The whole attempt, in milliseconds.
+    pub timeout_ms: u64,
+    /// Silence, in milliseconds.
+    pub idle_ms: Option<u64>,
+    /// How often the result is asked for again in the same session.
+    pub repairs: u32,
+    /// How often an attempt is started again, by trouble.
+    pub retries: BTreeMap<Trouble, u32>,
+    /// What one attempt may spend.
+    pub budget: Budget,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            timeout_ms: 60 * 60 * 1000,
+            idle_ms: None,
+            repairs: 2,
+            retries: BTreeMap::from([(Trouble::Transport, 3), (Trouble::Timeout, 1), (Trouble::Limit, 24)]),
+            budget: Budget::default(),
+        }
+    }
+}
+
+/// A command that the engine runs.
+#[derive(Debug)]
+pub struct ShellStep {
+    /// The program and its arguments.
+    pub argv: Vec<Template>,
+    /// What it reads.
+    pub input: Option<Template>,
+    /// What its output must satisfy.
+    pub output: Option<Arc<Contract>>,
+    /// Where it runs, in the repository.
+    pub cwd: Option<Template>,
+    /// How long it may take, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// A question.
+#[derive(Debug)]
+pub struct Question {
+    /// Its name among those asked together.
+    pub name: String,
+    /// What is asked.
+    pub text: Template,
+    /// What an answer must be.
+    pub form: Form,
+    /// Whether it is cancelled by itself once all others are answered.
+    pub optional: bool,
+}
+
+/// What an answer must be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// One of these.
+    Choices(Vec<String>),
+    /// A text of this form.
+    Pattern(String),
+    /// Any text that is not blank.
+    Text,
+}
+
+/// A fan-out.
+#[derive(Debug)]
+pub struct Each {
+    /// The list.
+    pub list: Expression,
+    /// The name of the item.
+    pub bind: String,
+    /// The type of an item.
+    pub item: Type,
+    /// What names an item; without it, its number from 1.
+    pub key: Option<Expression>,
+    /// The keys of the items that must be done before it.
+    pub after: Option<Expression>,
+    /// Who comes first among those that may start; smaller is earlier.
+    pub rank: Option<Expression>,
+    /// How many run at once.
+    pub parallel: u32,
+    /// What an item that is not done means for the rest.
+    pub failures: Failures,
+    /// What runs for an item.
+    pub body: Body,
+}
+
+/// What an item that is not done means for the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failures {
+    /// No further item starts, and the state ends as that item did.
+    Stop,
+    /// The others go on, and the guards see what failed.
+    Collect,
+}
+
+/// What runs for an item.
+#[derive(Debug)]
+pub enum Body {
+    /// An agent.
+    Agent(Dispatch),
+    /// A sub-workflow.
+    Machine {
+        /// Which.
+        machine: String,
+        /// Its inputs.
+        with: Vec<(String, Term)>,
+    },
+}
+
+/// A way from one state to another.
+#[derive(Debug)]
+pub struct Transition {
+    /// When it is taken; always, if there is no guard.
+    pub when: Option<Expression>,
+    /// What it assigns.
+    pub set: Vec<(String, Term)>,
+    /// Where it leads.
+    pub go: Target,
+    /// Why, for whoever reads the end.
+    pub reason: Option<Term>,
+    /// The limit it counts.
+    pub counts: Option<String>,
+    /// The limits it sets back to nothing.
+    pub resets: Vec<String>,
+}
+
+/// Where a transition leads.
+#[derive(Debug)]
+pub enum Target {
+    /// To this state.
+    State(String),
+    /// To the state that a value names; these are possible.
+    Computed(Expression, Vec<String>),
+}
+
+impl Target {
+    /// Every state it may lead to.
+    pub fn states(&self) -> &[String] {
+        match self {
+            Self::State(name) => std::slice::from_ref(name),
+            Self::Computed(_, names) => names,
+        }
+    }
+}
+
+/// What can go wrong with a step, as `on:` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trouble {
+    /// No result that satisfies the contract, after all repairs.
+    Contract,
+    /// A claim that had to hold was refuted.
+    Claim,
+    /// The agent failed.
+    Agent,
+    /// The agent could not be reached.
+    Transport,
+    /// A rate or quota was used up.
+    Limit,
+    /// The agent was not allowed to do what it had to.
+    Permission,
+    /// It took too long.
+    Timeout,
+    /// Something it needs is not there, or a sub-workflow ended as blocked.
+    Blocked,
+    /// A sub-workflow ended as failed.
+    Failed,
+    /// A sub-workflow ended as exhausted.
+    Exhausted,
+    /// The items of a fan-out cannot be ordered.
+    Order,
+    /// Any of them that is not named.
+    Any,
+}
+
+impl Trouble {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Contract,
+        Self::Claim,
+        Self::Agent,
+        Self::Transport,
+        Self::Limit,
+        Self::Permission,
+        Self::Timeout,
+        Self::Blocked,
+        Self::Failed,
+        Self::Exhausted,
+        Self::Order,
+        Self::Any,
+    ];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Contract => "contract",
+            Self::Claim => "claim",
+            Self::Agent => "agent",
+            Self::Transport => "transport",
+            Self::Limit => "limit",
+            Self::Permission => "permission",
+            Self::Timeout => "timeout",
+            Self::Blocked => "blocked",
+            Self::Failed => "failed",
+            Self::Exhausted => "exhausted",
+            Self::Order => "order",
+            Self::Any => "any",
+        }
+    }
+}
+
+/// How a machine can end by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// The work is done.
+    Done,
+    /// It cannot go on without somebody.
+    Blocked,
+    /// It failed.
+    Failed,
+    /// It tried as often as it may.
+    Exhausted,
+}
+
+impl End {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Done, Self::Blocked, Self::Failed, Self::Exhausted];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Blocked => "blocked",
+            Self::Failed => "failed",
+            Self::Exhausted => "exhausted",
+        }
+    }
+}
