@@ -2,6 +2,9 @@
 //! leave open.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+#[path = "expressions/laws.rs"]
+mod laws;
+
 use countersign_contract::{Expression, Scope, Type, assignable, branches, short_type};
 use serde_json::{Value, json};
 use std::time::Instant;
