@@ -547,6 +547,12 @@ fn any_text_compiles_or_says_why() {
 }
 
 #[test]
+fn expressions_go_between_threads() {
+    fn is_shared<T: Send + Sync + std::fmt::Debug>(_: &T) {}
+    is_shared(&compile("n > 1"));
+}
+
+#[test]
 fn compiling_is_quick() {
     let scope = scope();
     let source = "result.status == \"blocked\" && result.n > 3";
