@@ -3,10 +3,16 @@
 
 mod assign;
 mod branches;
+mod calls;
+mod cells;
 mod check;
+mod depth;
 mod eval;
 mod expression;
+mod formula;
+mod loops;
 mod path;
+mod render;
 mod scope;
 mod types;
 

@@ -50,9 +50,7 @@ fn fits(from: &Type, to: &Type) -> Result<(), String> {
         }
         // A list that is always empty is a list of everything.
         (Type::List(from), Type::List(to)) => assignable(from, to).map_err(|reason| {
-            if from.object().is_some() && to.object().is_some() {
-                format!("in the items of the list: {reason}")
-            } else if **from == Type::Any {
+            if **from == Type::Any || (from.object().is_some() && to.object().is_some()) {
                 format!("in the items of the list: {reason}")
             } else {
                 format!("a list of {from} is not a list of {to}")

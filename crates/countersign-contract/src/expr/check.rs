@@ -1,15 +1,21 @@
-//! The type checker over CEL's syntax tree: unknown fields, wrong enum values, comparisons of different types, and
-//! optional fields read without a guard that proves they are there.
+//! The type checker over CEL's syntax tree: unknown fields, wrong enum values, values of different types in one
+//! operation, and optional or null values used without a guard that proves they are there.
+//!
+//! What a guard proves must hold wherever the guard is not false, also where evaluating it fails: CEL goes on with the
+//! other side of `&&` and `||` then. So only tests that cannot fail prove anything.
 
+use super::depth::is_deeper_than;
 use super::eval::ENV;
 use super::path::{Path, Step};
 use super::scope::{Fact, Facts, Proof, Scope};
 use super::types::Type;
 use crate::suggest::did_you_mean;
 use cel::Program;
-use cel::common::ast::{
-    CallExpr, ComprehensionExpr, Expr as Ast, IdedExpr, LiteralValue, SelectExpr, operators as op,
-};
+use cel::common::ast::{EntryExpr, Expr as Ast, IdedExpr, LiteralValue, MapExpr};
+use std::sync::Arc;
+
+/// The deepest nesting that is checked and evaluated: both recurse.
+const DEEPEST: usize = 150;
 
 /// Something wrong in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +37,7 @@ pub struct Checked {
     pub ty: Type,
     /// The field paths it reads, such as `result.checks`, in the order they stand.
     pub reads: Vec<String>,
-    /// The same with variables read as a whole, and without what only leads to a place.
+    /// The places it reads: variables as a whole too, and not what only leads to a place.
     pub(super) paths: Vec<Path>,
     pub(super) if_true: Facts,
     pub(super) if_false: Facts,
@@ -70,10 +76,13 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
             })
             .collect::<Vec<_>>()
     })?;
+    if is_deeper_than(DEEPEST, program.expression()) {
+        return Err(vec![problem("the expression is nested too deeply", "split it into several", 0, end)]);
+    }
     let mut checker =
         Checker { program: &program, problems: Vec::new(), reads: Vec::new(), paths: Vec::new() };
     let view = checker.expr(program.expression(), scope);
-    let (problems, reads, paths) = (checker.problems, checker.reads, checker.paths);
+    let Checker { problems, reads, paths, .. } = checker;
     if problems.is_empty() {
         Ok(Checked { ty: view.ty, reads, paths, if_true: view.if_true, if_false: view.if_false, program })
     } else {
@@ -86,27 +95,42 @@ fn problem(message: &str, hint: &str, start: usize, end: usize) -> ExprProblem {
 }
 
 /// What is known of a subexpression.
-struct View {
-    ty: Type,
-    if_true: Facts,
-    if_false: Facts,
+pub(super) struct View {
+    pub(super) ty: Type,
+    pub(super) if_true: Facts,
+    pub(super) if_false: Facts,
 }
 
 impl View {
-    fn of(ty: Type) -> Self {
+    pub(super) fn of(ty: Type) -> Self {
         Self { ty, if_true: Facts::default(), if_false: Facts::default() }
     }
 }
 
-struct Checker<'p> {
-    program: &'p Program,
-    problems: Vec<ExprProblem>,
-    reads: Vec<String>,
-    paths: Vec<Path>,
+/// What is done with a member of an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    /// Only whether it is there.
+    Test,
+}
+
+/// A member of an object.
+pub(super) struct Member {
+    pub(super) ty: Type,
+    /// What a test for it proves.
+    pub(super) proves: Fact,
+}
+
+pub(super) struct Checker<'p> {
+    pub(super) program: &'p Program,
+    pub(super) problems: Vec<ExprProblem>,
+    pub(super) reads: Vec<String>,
+    pub(super) paths: Vec<Path>,
 }
 
 impl Checker<'_> {
-    fn report(&mut self, at: u64, message: String, hint: impl Into<String>) {
+    pub(super) fn report(&mut self, at: u64, message: String, hint: impl Into<String>) {
         let (start, end) = self
             .program
             .source_info()
@@ -115,44 +139,39 @@ impl Checker<'_> {
         self.problems.push(ExprProblem { message, hint: hint.into(), start, end: end.max(start + 1) });
     }
 
-    fn reads_path(&mut self, path: &Path, scope: &Scope) {
-        if scope.local.contains(&path.root) {
-            return;
-        }
-        if !self.paths.contains(path) {
-            self.paths.push(path.clone());
-        }
-        let legacy: Vec<&str> = std::iter::once(path.root.as_str()).chain(path.fields()).collect();
-        let legacy = legacy.join(".");
-        if !path.steps.is_empty() && !self.reads.contains(&legacy) {
-            self.reads.push(legacy);
-        }
-    }
-
-    fn expr(&mut self, expr: &IdedExpr, scope: &Scope) -> View {
+    pub(super) fn expr(&mut self, expr: &IdedExpr, scope: &Scope) -> View {
         match &expr.expr {
-            Ast::Ident(name) => match scope.variables.get(name) {
-                Some(ty) => {
-                    self.reads_path(&Path { root: name.clone(), steps: Vec::new() }, scope);
-                    View::of(ty.clone())
-                }
-                None => {
+            Ast::Ident(name) => {
+                let Some(ty) = scope.variables.get(name) else {
                     let names = scope.variables.keys().map(String::as_str);
                     let hint = did_you_mean(name, names.clone())
                         .unwrap_or_else(|| format!("known: {}", names.collect::<Vec<_>>().join(", ")));
                     self.report(expr.id, format!("unknown variable '{name}'"), hint);
-                    View::of(Type::Any)
-                }
-            },
-            Ast::Literal(literal) => View::of(literal_type(literal)),
-            Ast::Select(select) => self.select(expr.id, select, scope),
+                    return View::of(Type::Any);
+                };
+                let path = Path { root: name.clone(), steps: Vec::new() };
+                self.reads(&path, scope);
+                View::of(narrowed(ty, Some(&path), scope))
+            }
+            Ast::Literal(literal) => View::of(self.literal(expr.id, literal)),
+            Ast::Select(select) => {
+                let access = if select.test { Access::Test } else { Access::Read };
+                self.member(expr.id, &select.operand, &select.field, access, scope)
+            }
             Ast::Call(call) => self.call(expr.id, call, scope),
             Ast::List(list) => {
+                if !list.optional_indices.is_empty() {
+                    self.report(
+                        expr.id,
+                        "optional items have no meaning here".into(),
+                        "write them without ?",
+                    );
+                }
                 let items = list.elements.iter().map(|element| self.expr(element, scope).ty).collect();
-                View::of(Type::List(Type::union(items).into()))
+                View::of(Type::List(joined(items).into()))
             }
-            Ast::Map(_) => View::of(Type::Map(Type::Any.into())),
-            Ast::Comprehension(comprehension) => self.comprehension(comprehension, scope),
+            Ast::Map(map) => View::of(self.object_literal(map, scope)),
+            Ast::Comprehension(comprehension) => self.comprehension(expr.id, comprehension, scope),
             Ast::Struct(_) | Ast::Unspecified => {
                 self.report(
                     expr.id,
@@ -164,345 +183,225 @@ impl Checker<'_> {
         }
     }
 
-    fn select(&mut self, id: u64, select: &SelectExpr, scope: &Scope) -> View {
-        let before = self.paths.len();
-        let operand = self.expr(&select.operand, scope).ty;
-        let path = Path::of(&select.operand).map(|path| path.then(Step::Field(select.field.clone())));
-        let ty = self.field(id, &operand, select, path.as_ref(), scope);
-        if let Some(path) = &path {
-            self.paths.truncate(before);
-            self.reads_path(path, scope);
-        }
-        if select.test {
-            let mut view = View::of(Type::Bool);
-            if let Some(path) = path {
-                view.if_true = Facts::one(path, Fact::Present);
+    fn literal(&mut self, id: u64, literal: &LiteralValue) -> Type {
+        match literal {
+            LiteralValue::Boolean(_) => Type::Bool,
+            LiteralValue::Int(_) => Type::Int,
+            LiteralValue::Double(_) => Type::Double,
+            LiteralValue::String(text) => Type::String(Some(Arc::new(vec![text.inner().to_owned()]))),
+            LiteralValue::Null => Type::Null,
+            LiteralValue::UInt(number) => {
+                self.report(
+                    id,
+                    "unsigned integers do not mix with integers".into(),
+                    format!("write {}", number.inner()),
+                );
+                Type::Any
             }
-            return view;
+            LiteralValue::Bytes(_) => {
+                self.report(id, "results hold no bytes".into(), "write a string");
+                Type::Any
+            }
         }
-        View::of(ty)
     }
 
-    fn field(
+    fn object_literal(&mut self, map: &MapExpr, scope: &Scope) -> Type {
+        let mut fields = Vec::new();
+        for entry in &map.entries {
+            let EntryExpr::MapEntry(member) = &entry.expr else { continue };
+            if member.optional {
+                self.report(entry.id, "optional members have no meaning here".into(), "write them without ?");
+            }
+            let ty = self.expr(&member.value, scope).ty;
+            let Ast::Literal(LiteralValue::String(key)) = &member.key.expr else {
+                self.report(
+                    member.key.id,
+                    "the keys of an object must be string literals".into(),
+                    "write {\"key\": value}",
+                );
+                continue;
+            };
+            let key = key.inner().to_owned();
+            if fields.iter().any(|(known, _)| *known == key) {
+                self.report(member.key.id, format!("the key '{key}' stands twice"), "leave one out");
+                continue;
+            }
+            fields.push((key, ty));
+        }
+        Type::object_of(fields)
+    }
+
+    /// Notes that a place is read.
+    pub(super) fn reads(&mut self, path: &Path, scope: &Scope) {
+        if scope.local.contains(&path.root) {
+            return;
+        }
+        if !self.paths.contains(path) {
+            self.paths.push(path.clone());
+        }
+        let fields: Vec<&str> = std::iter::once(path.root.as_str()).chain(path.fields()).collect();
+        let read = fields.join(".");
+        if fields.len() > 1 && !self.reads.contains(&read) {
+            self.reads.push(read);
+        }
+    }
+
+    /// A member by its name: `object.name`, `object["name"]`, `has(object.name)`, `"name" in object`.
+    pub(super) fn member(
+        &mut self,
+        id: u64,
+        target: &IdedExpr,
+        name: &str,
+        access: Access,
+        scope: &Scope,
+    ) -> View {
+        let before = self.paths.len();
+        let operand = self.expr(target, scope).ty;
+        let path = Path::of(target).map(|path| path.then(Step::Field(name.to_owned())));
+        let member = self.member_of(id, &operand, target, name, access, scope);
+        if let Some(path) = &path {
+            // What leads to the member is not read as a whole.
+            self.paths.truncate(before);
+            self.reads(path, scope);
+        }
+        match access {
+            Access::Read => View::of(narrowed(&member.ty, path.as_ref(), scope)),
+            Access::Test => View {
+                ty: Type::Bool,
+                if_true: path.map(|path| Facts::one(path, member.proves)).unwrap_or_default(),
+                if_false: Facts::default(),
+            },
+        }
+    }
+
+    pub(super) fn member_of(
         &mut self,
         id: u64,
         operand: &Type,
-        select: &SelectExpr,
-        path: Option<&Path>,
+        target: &IdedExpr,
+        name: &str,
+        access: Access,
         scope: &Scope,
-    ) -> Type {
-        let name = select.field.as_str();
-        let objects = operand.alternatives();
-        if let Some(object) = operand.object() {
-            let Some(field) = object.fields.get(name) else {
-                if object.open {
-                    return Type::Any;
+    ) -> Member {
+        let before = self.problems.len();
+        let operand = self.solid(target, operand.clone());
+        let path = Path::of(target).map(|path| path.then(Step::Field(name.to_owned())));
+        let shown = path.as_ref().map_or_else(|| name.to_owned(), Path::to_string);
+        let needed = access == Access::Read && !path.is_some_and(|path| scope.known.is_present(&path));
+        let guard = format!("guard it: has({shown}) && …");
+        let mut types = Vec::new();
+        let mut proves = Fact::NotNull;
+        for alternative in operand.alternatives() {
+            let message = match alternative {
+                Type::Any => {
+                    types.push(Type::Any);
+                    proves = Fact::Present;
+                    continue;
                 }
-                let names = object.fields.keys().map(String::as_str);
-                let hint = did_you_mean(name, names.clone())
-                    .unwrap_or_else(|| format!("known fields: {}", names.collect::<Vec<_>>().join(", ")));
-                self.report(id, format!("unknown field '{name}'"), hint);
-                return Type::Any;
+                Type::Object(object) => match object.fields.get(name) {
+                    Some(field) if field.required => {
+                        types.push(field.ty.clone());
+                        proves = Fact::Present;
+                        continue;
+                    }
+                    Some(field) => {
+                        // Where an optional field is present it is not null: null is absence there.
+                        types.push(field.ty.non_null());
+                        if field.is_present() || !needed {
+                            continue;
+                        }
+                        (format!("'{shown}' is optional and may be missing here"), guard.clone())
+                    }
+                    None if object.open => {
+                        types.push(Type::Any);
+                        proves = Fact::Present;
+                        continue;
+                    }
+                    None => {
+                        let names = object.fields.keys().map(String::as_str);
+                        let hint = did_you_mean(name, names.clone()).unwrap_or_else(|| {
+                            format!("known fields: {}", names.collect::<Vec<_>>().join(", "))
+                        });
+                        (format!("unknown field '{name}'"), hint)
+                    }
+                },
+                Type::Map(values) => {
+                    types.push(values.as_ref().clone());
+                    proves = Fact::Present;
+                    if !needed || **values == Type::Any {
+                        continue;
+                    }
+                    (format!("'{shown}' may be missing here"), guard.clone())
+                }
+                _ => (format!("a {operand} has no field '{name}'"), "only objects have fields".to_owned()),
             };
-            let shown = path.map_or_else(|| name.to_owned(), Path::to_string);
-            let shown = shown.as_str();
-            if operand.is_nullable()
-                && !select.test
-                && !path.is_some_and(|path| scope.known.is_not_null(&parent(path)))
-            {
-                self.report(
-                    id,
-                    format!(
-                        "'{}' may be null here",
-                        shown.rsplit_once('.').map_or(shown, |(parent, _)| parent)
-                    ),
-                    format!(
-                        "guard it: {} != null && …",
-                        shown.rsplit_once('.').map_or(shown, |(parent, _)| parent)
-                    ),
-                );
+            types.push(Type::Any);
+            if self.problems.len() == before {
+                self.report(id, message.0, message.1);
             }
-            let proven = path.is_some_and(|path| scope.known.is_present(path));
-            if !select.test && !field.is_present() && !proven {
-                self.report(
-                    id,
-                    format!("'{shown}' is optional and may be missing here"),
-                    format!("guard it: has({shown}) && …"),
-                );
-            }
-            // Where an optional field is present it is not null: null is absence there.
-            return if field.required { field.ty.clone() } else { field.ty.non_null() };
         }
-        if objects.iter().any(|ty| matches!(ty, Type::Any)) {
-            return Type::Any;
-        }
-        if let Some(Type::Map(values)) = objects.iter().find(|ty| matches!(ty, Type::Map(_))) {
-            if !select.test && !path.is_some_and(|path| scope.known.is_present(path)) && **values != Type::Any
-            {
-                let shown = path.map_or_else(|| name.to_owned(), Path::to_string);
-                self.report(
-                    id,
-                    format!("'{shown}' may be missing here"),
-                    format!("guard it: has({shown}) && …"),
-                );
-            }
-            return values.as_ref().clone();
-        }
-        self.report(id, format!("a {operand} has no field '{name}'"), "only objects have fields");
-        Type::Any
+        Member { ty: joined(types), proves }
     }
 
-    fn call(&mut self, id: u64, call: &CallExpr, scope: &Scope) -> View {
-        let args: Vec<&IdedExpr> = call.target.as_deref().into_iter().chain(call.args.iter()).collect();
-        match (call.func_name.as_str(), args.as_slice()) {
-            (op::LOGICAL_AND, [left, right]) => {
-                let left = self.boolean(left, scope);
-                let right = self.boolean(right, &scope.and(&left.if_true));
-                View {
-                    ty: Type::Bool,
-                    if_true: left.if_true.and(&right.if_true),
-                    if_false: left.if_false.common(&right.if_false),
-                }
-            }
-            (op::LOGICAL_OR, [left, right]) => {
-                let left = self.boolean(left, scope);
-                let right = self.boolean(right, &scope.and(&left.if_false));
-                View {
-                    ty: Type::Bool,
-                    if_true: left.if_true.common(&right.if_true),
-                    if_false: left.if_false.and(&right.if_false),
-                }
-            }
-            (op::LOGICAL_NOT, [inner]) => {
-                let view = self.boolean(inner, scope);
-                View { ty: Type::Bool, if_true: view.if_false, if_false: view.if_true }
-            }
-            (op::NOT_STRICTLY_FALSE, [inner]) => self.expr(inner, scope),
-            (op::CONDITIONAL, [condition, yes, no]) => {
-                let condition = self.boolean(condition, scope);
-                let yes = self.expr(yes, &scope.and(&condition.if_true)).ty;
-                let no = self.expr(no, &scope.and(&condition.if_false)).ty;
-                View::of(Type::union(vec![yes, no]))
-            }
-            (op::EQUALS | op::NOT_EQUALS, [left, right]) => {
-                self.equality(id, left, right, call.func_name == op::NOT_EQUALS, scope)
-            }
-            (op::LESS | op::LESS_EQUALS | op::GREATER | op::GREATER_EQUALS, [left, right]) => {
-                let (left, right) = (self.expr(left, scope).ty, self.expr(right, scope).ty);
-                let ordered = |ty: &Type| is_number(ty) || is_text(ty) || *ty == Type::Any;
-                if !ordered(&left) || !ordered(&right) || !comparable(&left, &right) {
-                    self.report(id, format!("cannot order {left} and {right}"), "order numbers with numbers");
-                }
-                View::of(Type::Bool)
-            }
-            (op::ADD | op::SUBSTRACT | op::MULTIPLY | op::DIVIDE | op::MODULO, [left, right]) => {
-                View::of(self.arithmetic(id, &call.func_name, left, right, scope))
-            }
-            (op::NEGATE, [inner]) => View::of(self.expr(inner, scope).ty),
-            (op::IN, [item, list]) => {
-                let item = self.expr(item, scope).ty;
-                let list = self.expr(list, scope).ty;
-                if let Some(items) = list.items()
-                    && !comparable(&item, items)
-                {
-                    self.report(id, format!("a {item} is never in a {list}"), "compare values of one type");
-                }
-                View::of(Type::Bool)
-            }
-            (op::INDEX, [target, index]) => {
-                let target = self.expr(target, scope).ty;
-                self.expr(index, scope);
-                View::of(target.items().cloned().unwrap_or(Type::Any))
-            }
-            _ => self.function(id, call, &args, scope),
+    /// The type of a value that an operation needs: null is a problem there.
+    pub(super) fn solid(&mut self, expr: &IdedExpr, ty: Type) -> Type {
+        if !ty.alternatives().contains(&Type::Null) {
+            return ty;
         }
-    }
-
-    fn function(&mut self, id: u64, call: &CallExpr, args: &[&IdedExpr], scope: &Scope) -> View {
-        let types: Vec<Type> = args.iter().map(|arg| self.expr(arg, scope).ty).collect();
-        let wants_text = |checker: &mut Self| {
-            if let Some(bad) = types.iter().find(|ty| !is_text(ty) && **ty != Type::Any) {
-                checker.report(
-                    id,
-                    format!("'{}' works on strings, not on {bad}", call.func_name),
-                    "convert with string()",
-                );
-            }
-        };
-        match call.func_name.as_str() {
-            "size" => {
-                if let Some(bad) = types.first().filter(|ty| !has_size(ty)) {
-                    self.report(id, format!("a {bad} has no size"), "size() takes a string, list or object");
-                }
-                View::of(Type::Int)
-            }
-            "contains" | "startsWith" | "endsWith" | "matches" => {
-                wants_text(self);
-                View::of(Type::Bool)
-            }
-            "int" => View::of(Type::Int),
-            "double" => View::of(Type::Double),
-            "string" => View::of(Type::text()),
-            "bool" => View::of(Type::Bool),
-            name => {
-                let known = [
-                    "size",
-                    "contains",
-                    "startsWith",
-                    "endsWith",
-                    "matches",
-                    "int",
-                    "double",
-                    "string",
-                    "bool",
-                    "has",
-                    "all",
-                    "exists",
-                    "exists_one",
-                    "map",
-                    "filter",
-                ];
-                let hint = did_you_mean(name, known.iter().copied())
-                    .unwrap_or_else(|| format!("known: {}", known.join(", ")));
-                self.report(id, format!("unknown function '{name}'"), hint);
-                View::of(Type::Any)
-            }
-        }
-    }
-
-    fn boolean(&mut self, expr: &IdedExpr, scope: &Scope) -> View {
-        let view = self.expr(expr, scope);
-        if view.ty != Type::Bool && view.ty != Type::Any {
-            self.report(expr.id, format!("a {} is not a condition", view.ty), "compare it with something");
-        }
-        view
-    }
-
-    fn equality(&mut self, id: u64, left: &IdedExpr, right: &IdedExpr, negated: bool, scope: &Scope) -> View {
-        let (a, b) = (self.expr(left, scope).ty, self.expr(right, scope).ty);
-        for (ty, other) in [(&a, right), (&b, left)] {
-            if let (Type::String(Some(values)), Ast::Literal(LiteralValue::String(text))) =
-                (&ty.non_null(), &other.expr)
-                && !values.iter().any(|value| value == text.inner())
-            {
-                let hint = did_you_mean(text.inner(), values.iter().map(String::as_str))
-                    .unwrap_or_else(|| format!("allowed: {}", values.join(", ")));
-                self.report(
-                    other.id,
-                    format!("\"{}\" is not one of the values this field can have", text.inner()),
-                    hint,
-                );
-            }
-        }
-        if !comparable(&a, &b) {
-            self.report(id, format!("a {a} is never equal to a {b}"), "compare values of one type");
-        }
-        let mut view = View::of(Type::Bool);
-        for (ty, path) in [(&b, Path::of(left)), (&a, Path::of(right))] {
-            if *ty == Type::Null
-                && let Some(path) = path
-            {
-                let facts = Facts::one(path, Fact::NotNull);
-                if negated { view.if_true = facts } else { view.if_false = facts }
-            }
-        }
-        view
-    }
-
-    fn arithmetic(&mut self, id: u64, name: &str, left: &IdedExpr, right: &IdedExpr, scope: &Scope) -> Type {
-        let (a, b) = (self.expr(left, scope).ty, self.expr(right, scope).ty);
-        if a == Type::Any || b == Type::Any {
-            return Type::Any;
-        }
-        if is_number(&a) && is_number(&b) {
-            if a != b {
-                self.report(id, format!("{a} and {b} do not mix"), "convert one with int() or double()");
-            }
-            return a;
-        }
-        let joins =
-            name == op::ADD && ((is_text(&a) && is_text(&b)) || (a.items().is_some() && b.items().is_some()));
-        if !joins {
-            self.report(id, format!("cannot calculate with {a} and {b}"), "calculate with numbers");
-        }
-        match (a.items(), b.items()) {
-            (Some(x), Some(y)) => Type::List(Type::union(vec![x.clone(), y.clone()]).into()),
-            _ => a,
-        }
-    }
-
-    fn comprehension(&mut self, comprehension: &ComprehensionExpr, scope: &Scope) -> View {
-        let range = self.expr(&comprehension.iter_range, scope).ty;
-        let item = match range.items() {
-            Some(items) => items.clone(),
-            None if range.object().is_some() || matches!(range, Type::Map(_)) => Type::text(),
+        match Path::of(expr) {
+            Some(path) => self.report(
+                expr.id,
+                format!("'{path}' may be null here"),
+                format!("guard it: {path} != null && …"),
+            ),
             None => {
-                if range != Type::Any {
-                    self.report(
-                        comprehension.iter_range.id,
-                        format!("a {range} has no items"),
-                        "use it on a list",
-                    );
-                }
-                Type::Any
+                self.report(expr.id, "this value may be null here".into(), "give it a value in every case");
             }
-        };
-        let accumulator = self.expr(&comprehension.accu_init, scope).ty;
-        let mut inner = scope.with_local(&comprehension.iter_var, item);
-        if let Some(second) = &comprehension.iter_var2 {
-            inner = inner.with_local(second, Type::Any);
         }
-        let accumulator =
-            if accumulator.items().is_some() { Type::List(Type::Any.into()) } else { accumulator };
-        inner = inner.with_local(&comprehension.accu_var, accumulator);
-        self.expr(&comprehension.loop_cond, &inner);
-        let step = self.expr(&comprehension.loop_step, &inner).ty;
-        let last = inner.with_local(&comprehension.accu_var, step);
-        View::of(self.expr(&comprehension.result, &last).ty)
+        ty.non_null()
+    }
+
+    /// The operand of an operation that needs a value.
+    pub(super) fn operand(&mut self, expr: &IdedExpr, scope: &Scope) -> Type {
+        let ty = self.expr(expr, scope).ty;
+        let ty = self.solid(expr, ty);
+        shown(expr, ty)
+    }
+
+    pub(super) fn boolean(&mut self, expr: &IdedExpr, scope: &Scope) -> View {
+        let mut view = self.expr(expr, scope);
+        view.ty = self.solid(expr, view.ty);
+        if !every(&view.ty, |ty| *ty == Type::Bool) {
+            let ty = shown(expr, view.ty.clone());
+            self.report(expr.id, format!("a {ty} is not a condition"), "compare it with something");
+        }
+        view
     }
 }
 
-fn parent(path: &Path) -> Path {
-    let mut path = path.clone();
-    path.steps.pop();
-    path
+/// The type of a place, given what is known of it.
+pub(super) fn narrowed(ty: &Type, path: Option<&Path>, scope: &Scope) -> Type {
+    if path.is_some_and(|path| scope.known.is_not_null(path)) { ty.non_null() } else { ty.clone() }
 }
 
-fn literal_type(literal: &LiteralValue) -> Type {
-    match literal {
-        LiteralValue::Boolean(_) => Type::Bool,
-        LiteralValue::Int(_) | LiteralValue::UInt(_) => Type::Int,
-        LiteralValue::Double(_) => Type::Double,
-        LiteralValue::String(_) => Type::text(),
-        LiteralValue::Null => Type::Null,
-        LiteralValue::Bytes(_) => Type::Any,
+/// The type as messages name it: a literal is a string, not the one value it is.
+pub(super) fn shown(expr: &IdedExpr, ty: Type) -> Type {
+    match &expr.expr {
+        Ast::Literal(LiteralValue::String(_)) => Type::text(),
+        _ => ty,
     }
 }
 
-fn is_number(ty: &Type) -> bool {
-    ty.alternatives().iter().all(|ty| matches!(ty, Type::Int | Type::Double))
+/// Whether every alternative is as wanted; where nothing is known, anything may be.
+pub(super) fn every(ty: &Type, wanted: impl Fn(&Type) -> bool) -> bool {
+    ty.alternatives().iter().all(|ty| *ty == Type::Any || wanted(ty))
 }
 
-fn is_text(ty: &Type) -> bool {
-    ty.alternatives().iter().all(|ty| matches!(ty, Type::String(_)))
-}
-
-fn has_size(ty: &Type) -> bool {
-    ty.alternatives()
-        .iter()
-        .any(|ty| matches!(ty, Type::Any | Type::String(_) | Type::List(_) | Type::Map(_) | Type::Object(_)))
-}
-
-/// Whether values of the two types can be equal.
-fn comparable(a: &Type, b: &Type) -> bool {
-    a.alternatives().iter().any(|a| {
-        b.alternatives().iter().any(|b| match (a, b) {
-            (Type::Any, _) | (_, Type::Any) => true,
-            (Type::String(_), Type::String(_))
-            | (Type::List(_), Type::List(_))
-            | (Type::Object(_) | Type::Map(_), Type::Object(_) | Type::Map(_))
-            | (Type::Int | Type::Double, Type::Int | Type::Double) => true,
-            (a, b) => a == b,
-        })
-    })
+/// The union of types of values: a string of any content takes in the others, and no types give a type of no value.
+pub(super) fn joined(mut types: Vec<Type>) -> Type {
+    if types.iter().all(|ty| ty.alternatives().is_empty()) {
+        return Type::nothing();
+    }
+    types.sort_by_key(|ty| !ty.alternatives().contains(&Type::text()));
+    Type::union(types)
 }

@@ -83,12 +83,17 @@ fn in_words(error: &ExecutionError) -> String {
 const ORDERINGS: [&str; 4] = [op::LESS, op::LESS_EQUALS, op::GREATER, op::GREATER_EQUALS];
 
 fn is_mixed(left: &CelValue, right: &CelValue) -> bool {
-    matches!(
-        (left, right),
-        (CelValue::Int(_), CelValue::Float(_))
-            | (CelValue::Float(_), CelValue::Int(_))
-            | (CelValue::Float(_), CelValue::Float(_))
-    )
+    let is_number = |value: &CelValue| matches!(value, CelValue::Int(_) | CelValue::Float(_));
+    let is_float = |value: &CelValue| matches!(value, CelValue::Float(_));
+    is_number(left) && is_number(right) && (is_float(left) || is_float(right))
+}
+
+/// Whether a text is a regular expression; if not, why.
+pub(super) fn is_pattern(pattern: &str) -> Result<(), String> {
+    static MATCHES: LazyLock<Option<Program>> = LazyLock::new(|| ENV.compile("''.matches(pattern)").ok());
+    let Some(program) = MATCHES.as_ref() else { return Ok(()) };
+    let pattern = CelValue::String(Arc::new(pattern.to_owned()));
+    run(program, [("pattern", pattern)]).map(|_| ())
 }
 
 /// A value of CEL as JSON. Objects come with their keys sorted: CEL keeps no order.

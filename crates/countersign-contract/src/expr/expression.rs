@@ -91,7 +91,6 @@ impl Expression {
         }
     }
 
-    #[allow(dead_code)]
     pub(super) fn ast(&self) -> &IdedExpr {
         self.program.expression()
     }

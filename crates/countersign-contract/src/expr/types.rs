@@ -110,6 +110,22 @@ impl Type {
         Self::String(None)
     }
 
+    /// The type that no value has: that of the items of a list which is always empty.
+    pub(super) fn nothing() -> Self {
+        Self::Union(Arc::default())
+    }
+
+    /// An object with these fields, all of them present.
+    pub(super) fn object_of(fields: Vec<(String, Type)>) -> Self {
+        let field = |(position, (name, ty)): (usize, (String, Type))| {
+            let field =
+                Field { ty, required: true, default: None, placeholder: None, description: None, position };
+            (name, field)
+        };
+        let fields = fields.into_iter().enumerate().map(field).collect();
+        Self::Object(Arc::new(ObjectType { fields, open: false }))
+    }
+
     /// The alternatives: of a union its members, otherwise the type itself.
     pub fn alternatives(&self) -> &[Type] {
         match self {
@@ -212,6 +228,7 @@ impl fmt::Display for Type {
             Self::List(items) => write!(f, "list of {items}"),
             Self::Object(_) => f.write_str("object"),
             Self::Map(values) => write!(f, "object of {values}"),
+            Self::Union(types) if types.is_empty() => f.write_str("nothing"),
             Self::Union(types) => {
                 for (index, ty) in types.iter().enumerate() {
                     if index > 0 {

@@ -1,0 +1,358 @@
+//! The checks on operators and functions: every alternative of an operand's type must support the operation.
+
+use super::check::{Access, Checker, View, every, joined, narrowed, shown};
+use super::eval::is_pattern;
+use super::path::{Path, Step};
+use super::scope::{Fact, Facts, Scope};
+use super::types::Type;
+use crate::suggest::did_you_mean;
+use cel::common::ast::{CallExpr, Expr as Ast, IdedExpr, LiteralValue, operators as op};
+
+/// The functions there are, and how each is written.
+const FUNCTIONS: [(&str, &str); 15] = [
+    ("size", "size(value)"),
+    ("contains", "text.contains(part)"),
+    ("startsWith", "text.startsWith(part)"),
+    ("endsWith", "text.endsWith(part)"),
+    ("matches", "text.matches(pattern)"),
+    ("int", "int(value)"),
+    ("double", "double(value)"),
+    ("string", "string(value)"),
+    ("bool", "bool(value)"),
+    ("has", "has(object.field)"),
+    ("all", "list.all(x, condition)"),
+    ("exists", "list.exists(x, condition)"),
+    ("exists_one", "list.exists_one(x, condition)"),
+    ("map", "list.map(x, value)"),
+    ("filter", "list.filter(x, condition)"),
+];
+
+impl Checker<'_> {
+    pub(super) fn call(&mut self, id: u64, call: &CallExpr, scope: &Scope) -> View {
+        if call.target.is_some() {
+            return self.function(id, call, scope);
+        }
+        match (call.func_name.as_str(), call.args.as_slice()) {
+            (op::LOGICAL_AND, [left, right]) => {
+                let left = self.boolean(left, scope);
+                let right = self.boolean(right, &scope.and(&left.if_true));
+                View {
+                    ty: Type::Bool,
+                    if_true: left.if_true.and(&right.if_true),
+                    if_false: left.if_false.common(&right.if_false),
+                }
+            }
+            (op::LOGICAL_OR, [left, right]) => {
+                let left = self.boolean(left, scope);
+                let right = self.boolean(right, &scope.and(&left.if_false));
+                View {
+                    ty: Type::Bool,
+                    if_true: left.if_true.common(&right.if_true),
+                    if_false: left.if_false.and(&right.if_false),
+                }
+            }
+            (op::LOGICAL_NOT, [inner]) => {
+                let view = self.boolean(inner, scope);
+                View { ty: Type::Bool, if_true: view.if_false, if_false: view.if_true }
+            }
+            (op::CONDITIONAL, [condition, yes, no]) => {
+                let condition = self.boolean(condition, scope);
+                let yes = self.expr(yes, &scope.and(&condition.if_true)).ty;
+                let no = self.expr(no, &scope.and(&condition.if_false)).ty;
+                View::of(joined(vec![yes, no]))
+            }
+            (op::EQUALS, [left, right]) => self.equality(id, left, right, scope),
+            (op::NOT_EQUALS, [left, right]) => {
+                let view = self.equality(id, left, right, scope);
+                View { ty: view.ty, if_true: view.if_false, if_false: view.if_true }
+            }
+            (op::LESS | op::LESS_EQUALS | op::GREATER | op::GREATER_EQUALS, [left, right]) => {
+                let (a, b) = (self.operand(left, scope), self.operand(right, scope));
+                let together = |wanted: fn(&Type) -> bool| every(&a, wanted) && every(&b, wanted);
+                if !together(is_number) && !together(is_text) {
+                    self.report(id, format!("cannot order {a} and {b}"), "order numbers with numbers");
+                }
+                View::of(Type::Bool)
+            }
+            (op::ADD | op::SUBSTRACT | op::MULTIPLY | op::DIVIDE | op::MODULO, [left, right]) => {
+                View::of(self.arithmetic(id, &call.func_name, left, right, scope))
+            }
+            (op::NEGATE, [inner]) => {
+                let ty = self.operand(inner, scope);
+                if !every(&ty, is_number) {
+                    self.report(id, format!("cannot negate {ty}"), "calculate with numbers");
+                }
+                View::of(ty)
+            }
+            (op::IN, [item, container]) => self.membership(id, item, container, scope),
+            (op::INDEX, [target, index]) => match &index.expr {
+                Ast::Literal(LiteralValue::String(key)) => {
+                    self.member(id, target, key.inner(), Access::Read, scope)
+                }
+                _ => self.item(id, target, index, scope),
+            },
+            _ => self.function(id, call, scope),
+        }
+    }
+
+    fn equality(&mut self, id: u64, left: &IdedExpr, right: &IdedExpr, scope: &Scope) -> View {
+        let (a, b) = (self.expr(left, scope).ty, self.expr(right, scope).ty);
+        self.literal_among(left, &b, right);
+        self.literal_among(right, &a, left);
+        if !comparable(&a, &b) {
+            let (a, b) = (shown(left, a.clone()), shown(right, b.clone()));
+            self.report(id, format!("a {a} is never equal to a {b}"), "compare values of one type");
+        }
+        let mut view = View::of(Type::Bool);
+        for (place, other, ty) in [(left, right, &b), (right, left, &a)] {
+            if let Some(path) = Path::of(place).filter(|_| cannot_fail(other)) {
+                let fact = Facts::one(path, Fact::NotNull);
+                if *ty == Type::Null {
+                    view.if_false = view.if_false.and(&fact);
+                } else if !ty.is_nullable() {
+                    view.if_true = view.if_true.and(&fact);
+                }
+            }
+        }
+        view
+    }
+
+    /// A literal that is compared with an enum must be one of its values.
+    fn literal_among(&mut self, literal: &IdedExpr, ty: &Type, other: &IdedExpr) {
+        if let (Ast::Literal(LiteralValue::String(text)), Type::String(Some(values))) =
+            (&literal.expr, &ty.non_null())
+            && !matches!(other.expr, Ast::Literal(_))
+            && !values.iter().any(|value| value == text.inner())
+        {
+            let hint = did_you_mean(text.inner(), values.iter().map(String::as_str))
+                .unwrap_or_else(|| format!("allowed: {}", values.join(", ")));
+            self.report(
+                literal.id,
+                format!("\"{}\" is not one of the values this field can have", text.inner()),
+                hint,
+            );
+        }
+    }
+
+    fn arithmetic(&mut self, id: u64, name: &str, left: &IdedExpr, right: &IdedExpr, scope: &Scope) -> Type {
+        let (a, b) = (self.operand(left, scope), self.operand(right, scope));
+        let mut types = Vec::new();
+        for (x, y) in a.alternatives().iter().flat_map(|x| b.alternatives().iter().map(move |y| (x, y))) {
+            types.push(match (x, y) {
+                (Type::Any, _) | (_, Type::Any) => Type::Any,
+                (Type::Int, Type::Int) => Type::Int,
+                (Type::Double, Type::Double) if name != op::MODULO => Type::Double,
+                (Type::Double, Type::Double) => {
+                    self.report(id, "numbers have no remainder".into(), "convert both with int()");
+                    return Type::Double;
+                }
+                (Type::Int, Type::Double) | (Type::Double, Type::Int) => {
+                    self.report(id, format!("{a} and {b} do not mix"), "convert one with int() or double()");
+                    return a;
+                }
+                (Type::String(_), Type::String(_)) if name == op::ADD => Type::text(),
+                (Type::List(x), Type::List(y)) if name == op::ADD => {
+                    Type::List(joined(vec![x.as_ref().clone(), y.as_ref().clone()]).into())
+                }
+                _ => {
+                    self.report(id, format!("cannot calculate with {a} and {b}"), "calculate with numbers");
+                    return Type::Any;
+                }
+            });
+        }
+        joined(types)
+    }
+
+    fn membership(&mut self, id: u64, item: &IdedExpr, container: &IdedExpr, scope: &Scope) -> View {
+        let mut ty = self.expr(item, scope).ty;
+        let between = self.paths.len();
+        let place = self.expr(container, scope).ty;
+        let place = self.solid(container, place);
+        let mut view = View::of(Type::Bool);
+        if let Ast::List(list) = &container.expr {
+            for element in &list.elements {
+                self.literal_among(element, &ty, item);
+            }
+        }
+        let is_keyed = |ty: &Type| matches!(ty, Type::Object(_) | Type::Map(_));
+        if place.alternatives().iter().any(is_keyed) {
+            ty = self.solid(item, ty);
+            if !every(&ty, is_text) {
+                self.report(id, format!("a {ty} is never a key of an object"), "look for a string");
+            } else if let Ast::Literal(LiteralValue::String(key)) = &item.expr
+                && place.alternatives().iter().all(is_keyed)
+                && let Some(path) = Path::of(container)
+            {
+                let member = self.member_of(id, &place, container, key.inner(), Access::Test, scope);
+                let path = path.then(Step::Field(key.inner().to_owned()));
+                self.paths.truncate(between);
+                self.reads(&path, scope);
+                view.if_true = Facts::one(path, member.proves);
+            }
+            return view;
+        }
+        for alternative in place.alternatives() {
+            match alternative {
+                Type::Any => {}
+                Type::List(items) if comparable(&ty, items) => {}
+                Type::List(_) => {
+                    let ty = shown(item, ty.clone());
+                    self.report(id, format!("a {ty} is never in a {place}"), "compare values of one type");
+                }
+                other => self.report(id, format!("a {other} has no items"), "use in on a list or an object"),
+            }
+        }
+        if let (Some(path), Ast::List(list)) = (Path::of(item), &container.expr)
+            && place.items().is_some_and(|items| !items.is_nullable())
+            && list.elements.iter().all(cannot_fail)
+        {
+            view.if_true = Facts::one(path, Fact::NotNull);
+        }
+        view
+    }
+
+    fn item(&mut self, id: u64, target: &IdedExpr, index: &IdedExpr, scope: &Scope) -> View {
+        let place = self.operand(target, scope);
+        let by = self.operand(index, scope);
+        let mut types = Vec::new();
+        for alternative in place.alternatives() {
+            match alternative {
+                Type::Any => types.push(Type::Any),
+                Type::List(items) if every(&by, |ty| *ty == Type::Int) => types.push(items.as_ref().clone()),
+                Type::List(_) => {
+                    self.report(index.id, format!("a list has no item at a {by}"), "index it by an integer");
+                    types.push(Type::Any);
+                }
+                Type::Object(_) | Type::Map(_) => {
+                    self.report(
+                        index.id,
+                        "the key of an object must be a string literal here".into(),
+                        "to look something up, use a list and exists()",
+                    );
+                    types.push(Type::Any);
+                }
+                other => {
+                    self.report(id, format!("a {other} has no items"), "index a list");
+                    types.push(Type::Any);
+                }
+            }
+        }
+        let path = match &index.expr {
+            Ast::Literal(LiteralValue::Int(at)) => {
+                Path::of(target).map(|path| path.then(Step::Item(*at.inner())))
+            }
+            _ => None,
+        };
+        View::of(narrowed(&joined(types), path.as_ref(), scope))
+    }
+
+    fn function(&mut self, id: u64, call: &CallExpr, scope: &Scope) -> View {
+        let name = call.func_name.as_str();
+        let is_method = call.target.is_some();
+        let args: Vec<&IdedExpr> = call.target.as_deref().into_iter().chain(call.args.iter()).collect();
+        let fits = match name {
+            "size" => args.len() == 1,
+            "matches" => args.len() == 2,
+            "contains" | "startsWith" | "endsWith" => is_method && args.len() == 2,
+            "int" | "double" | "string" | "bool" => !is_method && args.len() == 1,
+            _ => false,
+        };
+        if !fits {
+            match FUNCTIONS.iter().find(|(known, _)| *known == name) {
+                Some((_, form)) => {
+                    self.report(id, format!("'{name}' is written another way"), format!("write {form}"));
+                }
+                None => {
+                    let known = FUNCTIONS.iter().map(|(name, _)| *name);
+                    let hint = did_you_mean(name, known.clone())
+                        .unwrap_or_else(|| format!("known: {}", known.collect::<Vec<_>>().join(", ")));
+                    self.report(id, format!("unknown function '{name}'"), hint);
+                }
+            }
+            return View::of(Type::Any);
+        }
+        let types: Vec<Type> = args.iter().map(|arg| self.operand(arg, scope)).collect();
+        match name {
+            "size" => {
+                if let Some(bad) = types.iter().find(|ty| !every(ty, has_size)) {
+                    self.report(id, format!("a {bad} has no size"), "size() takes a string, list or object");
+                }
+                View::of(Type::Int)
+            }
+            "contains" | "startsWith" | "endsWith" | "matches" => {
+                if let Some(bad) = types.iter().find(|ty| !every(ty, is_text)) {
+                    self.report(
+                        id,
+                        format!("'{name}' works on strings, not on {bad}"),
+                        "convert with string()",
+                    );
+                }
+                if let ("matches", Some(Ast::Literal(LiteralValue::String(pattern)))) =
+                    (name, args.last().map(|arg| &arg.expr))
+                    && let Err(why) = is_pattern(pattern.inner())
+                {
+                    self.report(id, why, "write a regular expression");
+                }
+                View::of(Type::Bool)
+            }
+            _ => {
+                for ty in &types {
+                    if !every(ty, |ty| converts(ty, name)) {
+                        self.report(
+                            id,
+                            format!("{name}() cannot convert {ty}"),
+                            "convert strings and numbers",
+                        );
+                    }
+                }
+                View::of(match name {
+                    "int" => Type::Int,
+                    "double" => Type::Double,
+                    "bool" => Type::Bool,
+                    _ => Type::text(),
+                })
+            }
+        }
+    }
+}
+
+/// Whether evaluating an expression always gives a value, once it is checked.
+fn cannot_fail(expr: &IdedExpr) -> bool {
+    matches!(expr.expr, Ast::Literal(_))
+        || Path::of(expr).is_some_and(|path| path.fields().count() == path.steps.len())
+}
+
+fn converts(ty: &Type, function: &str) -> bool {
+    match ty {
+        Type::String(_) => true,
+        Type::Int | Type::Double => function != "bool",
+        Type::Bool => matches!(function, "bool" | "string"),
+        _ => false,
+    }
+}
+
+fn is_number(ty: &Type) -> bool {
+    matches!(ty, Type::Int | Type::Double)
+}
+
+fn is_text(ty: &Type) -> bool {
+    matches!(ty, Type::String(_))
+}
+
+fn has_size(ty: &Type) -> bool {
+    matches!(ty, Type::String(_) | Type::List(_) | Type::Map(_) | Type::Object(_))
+}
+
+/// Whether values of the two types can be equal.
+fn comparable(a: &Type, b: &Type) -> bool {
+    a.alternatives().iter().any(|a| {
+        b.alternatives().iter().any(|b| match (a, b) {
+            (Type::Any, _) | (_, Type::Any) => true,
+            (Type::String(_), Type::String(_))
+            | (Type::List(_), Type::List(_))
+            | (Type::Object(_) | Type::Map(_), Type::Object(_) | Type::Map(_))
+            | (Type::Int | Type::Double, Type::Int | Type::Double) => true,
+            (a, b) => a == b,
+        })
+    })
+}

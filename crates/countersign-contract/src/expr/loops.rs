@@ -1,0 +1,100 @@
+//! The checks on `all`, `exists`, `exists_one`, `map` and `filter`, which the parser expands to loops of known shapes.
+
+use super::check::{Checker, View, joined};
+use super::scope::Scope;
+use super::types::Type;
+use cel::common::ast::{ComprehensionExpr, Expr as Ast, IdedExpr, LiteralValue, operators as op};
+
+/// What a loop does with each item.
+pub(super) enum Loop<'e> {
+    /// `all`, `exists` or `exists_one`: a condition.
+    Test { name: &'static str, condition: &'e IdedExpr },
+    /// `map` or `filter`: a value, for the items that meet a condition.
+    Collect { condition: Option<&'e IdedExpr>, value: &'e IdedExpr },
+}
+
+impl<'e> Loop<'e> {
+    pub(super) fn of(comprehension: &'e ComprehensionExpr) -> Option<Self> {
+        let Ast::Call(step) = &comprehension.loop_step.expr else { return None };
+        match (&comprehension.accu_init.expr, step.func_name.as_str(), step.args.as_slice()) {
+            (Ast::Literal(LiteralValue::Boolean(_)), op::LOGICAL_AND, [_, condition]) => {
+                Some(Self::Test { name: "all", condition })
+            }
+            (Ast::Literal(LiteralValue::Boolean(_)), op::LOGICAL_OR, [_, condition]) => {
+                Some(Self::Test { name: "exists", condition })
+            }
+            (Ast::Literal(LiteralValue::Int(_)), op::CONDITIONAL, [condition, _, _]) => {
+                Some(Self::Test { name: "exists_one", condition })
+            }
+            (Ast::List(_), op::CONDITIONAL, [condition, step, _]) => {
+                Some(Self::Collect { condition: Some(condition), value: appended(step)? })
+            }
+            (Ast::List(_), op::ADD, _) => {
+                Some(Self::Collect { condition: None, value: appended(&comprehension.loop_step)? })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The value of `@result + [value]`.
+fn appended(step: &IdedExpr) -> Option<&IdedExpr> {
+    let Ast::Call(call) = &step.expr else { return None };
+    let Ast::List(list) = &call.args.get(1)?.expr else { return None };
+    list.elements.first()
+}
+
+impl Checker<'_> {
+    pub(super) fn comprehension(
+        &mut self,
+        id: u64,
+        comprehension: &ComprehensionExpr,
+        scope: &Scope,
+    ) -> View {
+        let range = self.operand(&comprehension.iter_range, scope);
+        let mut items = Vec::new();
+        let mut is_keyed = false;
+        for alternative in range.alternatives() {
+            items.push(match alternative {
+                Type::Any => Type::Any,
+                Type::List(items) => items.as_ref().clone(),
+                Type::Object(_) | Type::Map(_) => {
+                    is_keyed = true;
+                    Type::text()
+                }
+                other => {
+                    self.report(
+                        comprehension.iter_range.id,
+                        format!("a {other} has no items"),
+                        "use it on a list",
+                    );
+                    Type::Any
+                }
+            });
+        }
+        let inner = scope.with_local(&comprehension.iter_var, joined(items));
+        match Loop::of(comprehension) {
+            Some(Loop::Test { condition, .. }) => {
+                self.boolean(condition, &inner);
+                View::of(Type::Bool)
+            }
+            Some(Loop::Collect { condition, value }) => {
+                if is_keyed {
+                    self.report(
+                        id,
+                        "the keys of an object have no order".into(),
+                        "use exists() or all() on it, or hold the entries in a list",
+                    );
+                }
+                let facts = condition.map(|condition| self.boolean(condition, &inner).if_true);
+                let inner = facts.map_or_else(|| inner.clone(), |facts| inner.and(&facts));
+                let value = self.expr(value, &inner).ty;
+                View::of(Type::List(value.into()))
+            }
+            None => {
+                self.report(id, "this form has no meaning here".into(), "use all, exists, map or filter");
+                View::of(Type::Any)
+            }
+        }
+    }
+}
