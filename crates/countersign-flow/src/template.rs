@@ -112,10 +112,12 @@ fn in_words(error: &Error) -> String {
         (ErrorKind::OutOfFuel, _) => {
             format!("the template takes more than {FUEL} steps{line}: loop over fewer items")
         }
-        (ErrorKind::WriteFailure, None) => {
+        (ErrorKind::WriteFailure, Some(detail)) if detail.ends_with(" MiB") => {
+            format!("{detail}{line}: pass less into the template")
+        }
+        (ErrorKind::WriteFailure, _) => {
             format!("the template writes more than {} MiB: pass less into it", values::LONGEST >> 20)
         }
-        (ErrorKind::WriteFailure, Some(detail)) => format!("{detail}{line}: pass less into the template"),
         (ErrorKind::UndefinedError, _) => {
             format!(
                 "the template reads a value that is not there{line}: guard it with {{% if … %}} or default(…)"

@@ -10,8 +10,8 @@ use super::shape::Shape;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Fact {
     path: String,
-    /// The test that holds, as `mapping`; none if the value is just there.
-    is: Option<&'static str>,
+    /// The test that holds or does not, as `mapping`; none if the value is just there.
+    is: Option<(&'static str, bool)>,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl Scope {
             for fact in frame.facts.iter().filter(|fact| fact.path == path) {
                 shape = match fact.is {
                     None => shape.present(),
-                    Some(test) => shape.narrowed(test),
+                    Some((test, holds)) => shape.narrowed(test, holds),
                 };
             }
             if frame.names.contains_key(root(path)) {
@@ -133,14 +133,15 @@ fn tested(test: &Test<'_>, holds: bool) -> Vec<Fact> {
     let mut known = Vec::new();
     match (test.name, holds) {
         ("defined", true) | ("none" | "undefined", false) => known.extend(there(&test.expr)),
-        ("mapping" | "string" | "number" | "boolean" | "sequence", true) => {
-            let is = ["mapping", "string", "number", "boolean", "sequence"]
-                .into_iter()
-                .find(|name| *name == test.name);
-            // What is missing passes as a sequence.
-            if test.name != "sequence" {
+        ("mapping" | "string" | "number" | "boolean" | "sequence", _) => {
+            // What is missing passes as a sequence, and as nothing else.
+            if holds && test.name != "sequence" {
                 known.extend(there(&test.expr));
             }
+            let is = ["mapping", "string", "number", "boolean", "sequence"]
+                .into_iter()
+                .find(|name| *name == test.name)
+                .map(|name| (name, holds));
             known.extend(path(&test.expr).map(|path| Fact { path, is }));
         }
         ("true" | "integer" | "int" | "float", true) => known.extend(there(&test.expr)),

@@ -221,26 +221,21 @@ impl Shape {
         }
     }
 
-    /// What is left of it when a test like `is mapping` holds.
-    pub(super) fn narrowed(self, test: &str) -> Self {
+    /// What is left of it where a test like `is mapping` holds, or where it does not.
+    pub(super) fn narrowed(self, test: &str, holds: bool) -> Self {
         let Kind::Data(ty) = &self.kind else { return self };
-        let left: Vec<Type> = ty
-            .alternatives()
-            .iter()
-            .filter(|ty| {
-                matches!(
-                    (test, ty),
-                    ("mapping", Type::Object(_) | Type::Map(_))
-                        | ("string", Type::String(_))
-                        | ("number", Type::Int | Type::Double | Type::Bool)
-                        | ("boolean", Type::Bool)
-                        | ("sequence", Type::List(_))
-                        | (_, Type::Any)
-                )
-            })
-            .cloned()
-            .collect();
-        let kind = Kind::Data(Type::union(left));
+        let passes = |ty: &Type| {
+            matches!(
+                (test, ty),
+                ("mapping", Type::Object(_) | Type::Map(_))
+                    | ("string", Type::String(_))
+                    | ("number", Type::Int | Type::Double | Type::Bool)
+                    | ("boolean", Type::Bool)
+                    | ("sequence", Type::List(_))
+            )
+        };
+        let left = ty.alternatives().iter().filter(|ty| **ty == Type::Any || passes(ty) == holds);
+        let kind = Kind::Data(Type::union(left.cloned().collect()));
         Self { kind, ..self }
     }
 }
