@@ -5,10 +5,16 @@
 //! optional and missing and what is null are one thing to a template: absent. `{% if x %}`, `x is defined`,
 //! `x is not none` and `x | default(…)` all guard against both.
 
+mod calls;
 mod check;
+mod expressions;
+mod filters;
+mod scope;
+mod shape;
 mod syntax;
 mod tree;
 mod values;
+mod vocabulary;
 
 use countersign_contract::Type;
 use minijinja::{Environment, Error, ErrorKind};
@@ -58,15 +64,16 @@ impl Template {
         let tree = syntax::read(source)?;
         let mut environment = values::environment();
         environment.set_fuel(Some(tree::fuel(&tree, FUEL)));
+        let runs = tree::softened(source, &tree);
         drop(tree);
         let refused = |error: Error| {
             let message = error.detail().unwrap_or("the template does not compile").to_owned();
             vec![TemplateProblem::new(message, "", 0, source.len())]
         };
-        environment.add_template_owned(NAME, source.to_owned()).map_err(refused)?;
+        environment.add_template_owned(NAME, runs).map_err(refused)?;
         let unknown = environment.get_template(NAME).map_err(refused)?.undeclared_variables(false);
         let mut reads: Vec<String> =
-            unknown.into_iter().filter(|name| !check::is_function(name) && name != "loop").collect();
+            unknown.into_iter().filter(|name| !vocabulary::is_function(name) && name != "loop").collect();
         reads.sort_unstable();
         Ok(Self { inner: Arc::new(Compiled { source: source.to_owned(), environment, reads }) })
     }
@@ -105,10 +112,12 @@ fn in_words(error: &Error) -> String {
         (ErrorKind::OutOfFuel, _) => {
             format!("the template takes more than {FUEL} steps{line}: loop over fewer items")
         }
-        (ErrorKind::WriteFailure, None) => {
+        (ErrorKind::WriteFailure, Some(detail)) if detail.ends_with(" MiB") => {
+            format!("{detail}{line}: pass less into the template")
+        }
+        (ErrorKind::WriteFailure, _) => {
             format!("the template writes more than {} MiB: pass less into it", values::LONGEST >> 20)
         }
-        (ErrorKind::WriteFailure, Some(detail)) => format!("{detail}{line}: pass less into the template"),
         (ErrorKind::UndefinedError, _) => {
             format!(
                 "the template reads a value that is not there{line}: guard it with {{% if … %}} or default(…)"

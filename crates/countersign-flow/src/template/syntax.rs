@@ -57,6 +57,9 @@ pub(super) fn read(source: &str) -> Result<ast::Stmt<'_>, Vec<TemplateProblem>> 
     })?;
     let mut problems = Vec::new();
     super::tree::too_deep(&tree, &mut problems);
+    if problems.is_empty() {
+        super::tree::unsafe_to_run(&tree, &mut problems);
+    }
     if problems.is_empty() { Ok(tree) } else { Err(problems) }
 }
 

@@ -1,6 +1,6 @@
 //! Ways through a syntax tree that do not care for types: its depth, its names, where its expressions stand.
 
-use minijinja::machinery::ast::{CallArg, Expr, Stmt};
+use minijinja::machinery::ast::{Call, CallArg, Expr, Stmt};
 
 use super::TemplateProblem;
 use super::syntax::DEEPEST;
@@ -141,4 +141,95 @@ pub(super) fn fuel(tree: &Stmt<'_>, most: u64) -> u64 {
         open.extend(contents(stmt).1.into_iter().flatten().map(|stmt| (stmt, captured, repeated)));
     }
     most.min(MEMORY / largest)
+}
+
+/// Refuses what the engine does not survive: slices that step backwards or by a number that is not known, and
+/// `loop.cycle` without anything to go through.
+pub(super) fn unsafe_to_run(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>) {
+    let mut statements = vec![tree];
+    while let Some(stmt) = statements.pop() {
+        let (mut expressions, bodies) = contents(stmt);
+        statements.extend(bodies.into_iter().flatten());
+        while let Some(expr) = expressions.pop() {
+            let (start, end) = place(expr);
+            match expr {
+                Expr::Slice(slice) if slice.step.as_ref().is_some_and(|step| !is_forward(step)) => {
+                    let hint = "write the step as a number from 1 up; to turn a list around, use | reverse";
+                    problems.push(TemplateProblem::new("a slice only steps forward", hint, start, end));
+                }
+                Expr::Call(call) if is_empty_cycle(call) => {
+                    let hint = "pass them one by one: loop.cycle('a', 'b')";
+                    problems.push(TemplateProblem::new(
+                        "'cycle' needs values to go through",
+                        hint,
+                        start,
+                        end,
+                    ));
+                }
+                _ => {}
+            }
+            expressions.extend(parts(expr));
+        }
+    }
+}
+
+fn is_forward(step: &Expr<'_>) -> bool {
+    matches!(step, Expr::Const(step) if step.value.as_i64().is_some_and(|step| step > 0))
+}
+
+fn is_empty_cycle(call: &Call<'_>) -> bool {
+    matches!(&call.expr, Expr::GetAttr(attr) if attr.name == "cycle")
+        && !call.args.iter().any(|arg| matches!(arg, CallArg::Pos(_)))
+}
+
+/// Whether a filter is there to deal with what is absent.
+pub(super) fn is_soft_filter(name: &str) -> bool {
+    matches!(name, "default" | "d")
+}
+
+/// Whether a test is there to deal with what is absent.
+pub(super) fn is_soft_test(name: &str) -> bool {
+    matches!(name, "defined" | "undefined" | "none")
+}
+
+/// The source in the form the engine runs. The engine gives up at the first absent value in a chain, also where the end
+/// of the chain has a default, so there each part but the last gets an empty object for one: `a.b.c | default(1)` runs
+/// as `((a|default({})).b|default({})).c | default(1)`.
+pub(super) fn softened(source: &str, tree: &Stmt<'_>) -> String {
+    let mut insertions: Vec<(usize, &str)> = Vec::new();
+    let mut statements = vec![tree];
+    while let Some(stmt) = statements.pop() {
+        let (mut expressions, bodies) = contents(stmt);
+        statements.extend(bodies.into_iter().flatten());
+        while let Some(expr) = expressions.pop() {
+            let mut chain = match expr {
+                Expr::Filter(filter) if is_soft_filter(filter.name) => filter.expr.as_ref(),
+                Expr::Test(test) if is_soft_test(test.name) => Some(&test.expr),
+                _ => None,
+            };
+            while let Some(part) = chain {
+                chain = match part {
+                    Expr::GetAttr(attr) => Some(&attr.expr),
+                    Expr::GetItem(item) if matches!(item.subscript_expr, Expr::Const(_)) => Some(&item.expr),
+                    _ => None,
+                };
+                if let Some(base @ (Expr::Var(_) | Expr::GetAttr(_) | Expr::GetItem(_))) = chain {
+                    let (start, end) = place(base);
+                    insertions.push((start, "("));
+                    insertions.push((end, "|default({}))"));
+                }
+            }
+            expressions.extend(parts(expr));
+        }
+    }
+    insertions.sort_by_key(|(at, _)| *at);
+    let mut text = String::with_capacity(source.len() + insertions.len() * 8);
+    let mut from = 0;
+    for (at, insertion) in insertions {
+        text.push_str(source.get(from..at).unwrap_or_default());
+        text.push_str(insertion);
+        from = at.max(from);
+    }
+    text.push_str(source.get(from..).unwrap_or_default());
+    text
 }

@@ -39,6 +39,8 @@ pub(super) fn environment() -> Environment<'static> {
     environment.add_filter("batch", batch);
     environment.add_filter("slice", slice);
     environment.add_filter("format", format);
+    environment.add_test("divisibleby", is_divisible);
+    environment.add_function("range", range);
     // `namespace` would let a loop double a text over and over, `debug` shows what no template should say.
     environment.remove_global("namespace");
     environment.remove_global("debug");
@@ -169,6 +171,7 @@ fn or_default(value: &Data, other: Option<Data>, empty_too: Option<bool>) -> Dat
 }
 
 /// JSON as it is, without the escapes that HTML needs; `indent` takes a number of spaces, or true for two.
+#[allow(clippy::needless_pass_by_value)] // A filter takes its arguments by these types.
 fn to_json(value: &Data, indent: Option<Data>, named: Kwargs) -> Result<String, Error> {
     let indent = match indent {
         Some(indent) => Some(indent),
@@ -189,7 +192,7 @@ fn to_json(value: &Data, indent: Option<Data>, named: Kwargs) -> Result<String, 
     json(value, width)
 }
 
-#[allow(clippy::needless_pass_by_value)] // The types that a filter takes its arguments by.
+#[allow(clippy::needless_pass_by_value)] // As above.
 fn replace(value: String, from: String, to: String) -> Result<String, Error> {
     let places = value.matches(from.as_str()).count();
     within(value.len().saturating_add(places.saturating_mul(to.len())), "the replaced text", || {
@@ -197,6 +200,7 @@ fn replace(value: String, from: String, to: String) -> Result<String, Error> {
     })
 }
 
+#[allow(clippy::needless_pass_by_value)] // As above.
 fn join(value: &Data, between: Option<String>, named: Kwargs) -> Result<String, Error> {
     let between = match between {
         Some(between) => between,
@@ -225,6 +229,7 @@ fn join(value: &Data, between: Option<String>, named: Kwargs) -> Result<String, 
     Ok(text)
 }
 
+#[allow(clippy::needless_pass_by_value)] // As above.
 fn indent(
     value: &Data,
     width: Option<usize>,
@@ -287,6 +292,20 @@ fn bounded(count: usize) -> Result<usize, Error> {
         let message = format!("a list is cut into 1 to {WIDEST} parts, not {count}");
         Err(Error::new(ErrorKind::InvalidOperation, message))
     }
+}
+
+/// Whether a number is a multiple of another; nothing is a multiple of zero.
+fn is_divisible(value: &Data, by: &Data) -> bool {
+    match (value.as_i64(), by.as_i64()) {
+        (Some(value), Some(by)) => value.checked_rem(by) == Some(0),
+        _ => false,
+    }
+}
+
+/// Numbers from one to another, near enough to zero that no step can go wrong.
+fn range(lower: i32, upper: Option<i32>, step: Option<i32>) -> Result<Data, Error> {
+    let wide = |number: i32| number as isize;
+    minijinja::functions::range(wide(lower), upper.map(wide), step.map(wide))
 }
 
 /// The methods of objects that templates know from Python.
