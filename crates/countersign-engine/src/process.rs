@@ -10,6 +10,8 @@ mod group;
 #[cfg(target_os = "linux")]
 mod kin;
 mod launch;
+#[cfg(target_os = "linux")]
+mod orphans;
 mod pipes;
 mod run;
 #[cfg(target_os = "linux")]
@@ -171,8 +173,8 @@ pub async fn supervise(
     stop: watch::Receiver<Stop>,
 ) -> Result<Ended, SpawnError> {
     tree::adopt_orphans();
-    let (child, program) = launch::launch(&spawn)?;
-    run::Run::new(child, program, spawn).finish(watch, stop).await
+    let (child, program, tree) = tree::start(&spawn.marker, || launch::launch(&spawn))?;
+    run::Run::new(child, program, tree, spawn).finish(watch, stop).await
 }
 
 /// Kills every process of this user whose environment carries exactly this marker, with all its descendants.

@@ -382,7 +382,7 @@ async fn who_ignores_sigterm_gets_sigkill_after_the_grace() {
 
 #[tokio::test]
 async fn stopped_gently_a_child_writes_its_last_words() {
-    let spawn = shell("trap 'echo bye; exit 3' TERM; echo ready; sleep 60 & wait");
+    let spawn = shell("trap 'echo bye; exit 3' TERM; sh -c 'echo ready; exec sleep 60' & wait");
     let (ended, ear) = run_and_stop(spawn, Stop::Gently).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Code(3)));
     assert_eq!(ear.text(), "ready\nbye\n");
@@ -400,7 +400,7 @@ async fn stopped_gently_a_descendant_has_its_grace_too() {
 
 #[tokio::test]
 async fn stopped_at_once_there_are_no_last_words() {
-    let spawn = shell("trap 'echo bye; exit 3' TERM; echo ready; sleep 60 & wait");
+    let spawn = shell("trap 'echo bye; exit 3' TERM; sh -c 'echo ready; exec sleep 60' & wait");
     let (ended, ear) = run_and_stop(spawn, Stop::AtOnce).await;
     assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Stopped, Exit::Signal(9), 1));
     assert_eq!(ear.text(), "ready\n");
@@ -417,9 +417,9 @@ async fn a_stop_at_once_cuts_the_grace_short() {
         }
     });
     let mut spawn = python(
-        "import signal, sys, time\n\
-         signal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))\n\
-         print('ready', flush=True)\n\
+        "import os, signal, time\n\
+         signal.signal(signal.SIGTERM, lambda *_: os.write(1, b'no\\n'))\n\
+         os.write(1, b'ready\\n')\n\
          while True: time.sleep(1)",
     );
     spawn.clocks.grace = FOREVER;
@@ -454,7 +454,8 @@ async fn nobody_left_to_stop_it_is_no_stop() {
 #[tokio::test]
 async fn the_watcher_can_end_it_and_hears_no_more() {
     let mut ear = Ear::when_ready(|| ControlFlow::Break(()));
-    let ended = run(shell("trap 'echo bye; exit 3' TERM; echo ready; sleep 60 & wait"), &mut ear).await;
+    let ended =
+        run(shell("trap 'echo bye; exit 3' TERM; sh -c 'echo ready; exec sleep 60' & wait"), &mut ear).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Watcher, Exit::Code(3)));
     assert_eq!(ear.text(), "ready\n");
 }
@@ -594,6 +595,27 @@ async fn orphans_that_end_by_themselves_are_reaped() {
     let ended = run(shell("(sh -c 'echo $$; exec sleep 0.1' &); sleep 0.3"), &mut ear).await;
     assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 0));
     all_gone(&ear.pids(), 1);
+}
+
+#[tokio::test]
+async fn an_orphan_in_its_own_session_that_nobody_saw_alive_is_reaped() {
+    let mut ear = Ear::new();
+    let ended = run(shell("(setsid sh -c 'echo $$' &); sleep 0.2"), &mut ear).await;
+    assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 0));
+    all_gone(&ear.pids(), 1);
+}
+
+#[tokio::test]
+async fn the_end_of_a_child_started_by_others_is_left_to_them() {
+    // Both are dead and not waited for while runs begin and end.
+    let mut plain = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+    let mut leader = Command::new("setsid").args(["sh", "-c", "exit 4"]).spawn().unwrap();
+    for _ in 0..5 {
+        run(shell("setsid sleep 60 >/dev/null 2>&1 &"), &mut Ear::new()).await;
+    }
+    assert!(dead(plain.id().cast_signed()) && dead(leader.id().cast_signed()));
+    assert_eq!(plain.wait().unwrap().code(), Some(3));
+    assert_eq!(leader.wait().unwrap().code(), Some(4));
 }
 
 #[tokio::test]

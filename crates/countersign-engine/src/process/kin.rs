@@ -1,9 +1,10 @@
 //! Which processes belong to a child, on Linux: those that descend from it, those in a session that it or a descendant
 //! opened, those that carry its marker, and those that were seen to belong before.
 
-use super::table::{Carries, Id, Process, Sent, Table, variable};
+use super::orphans;
+use super::table::{Carries, Id, Process, Sent, State, Table, variable};
 use super::tree::Pass;
-use rustix::process::{Pid, Signal, WaitOptions, getpid, getsid, getuid, kill_process_group, waitpid};
+use rustix::process::{Pid, Signal, getpid, getsid, getuid, kill_process_group};
 use std::collections::{HashMap, HashSet};
 
 /// The kin of a child, or of a marker.
@@ -18,6 +19,8 @@ pub(super) struct Kin {
     known: HashMap<Id, Met>,
     /// Sessions opened by members; a session keeps its number from being given away while anyone is in it.
     sessions: HashSet<i32>,
+    /// Those that got a SIGTERM.
+    asked: HashSet<Id>,
     killed: HashSet<Id>,
     denied: HashSet<Id>,
     buffer: Vec<u8>,
@@ -81,6 +84,7 @@ impl Kin {
             us: Us::look(),
             known: HashMap::new(),
             sessions: HashSet::new(),
+            asked: HashSet::new(),
             killed: HashSet::new(),
             denied: HashSet::new(),
             buffer: Vec::new(),
@@ -99,6 +103,9 @@ impl Kin {
 
     /// Looks once for everyone, signals them if asked to, and reaps the dead that we adopted.
     pub(super) fn pass(&mut self, signal: Option<Signal>) -> Pass {
+        if signal == Some(Signal::KILL) {
+            self.kill_orphans();
+        }
         let table = match Table::read() {
             Ok(table) => table,
             Err(error) => {
@@ -114,11 +121,16 @@ impl Kin {
         let mut alive = 0;
         for process in members {
             let strange = self.of == Of::Marker && process.user() != Some(self.us.user);
-            if process.dead || strange || self.denied.contains(&process.id) {
+            if process.state == State::Dead || strange || self.denied.contains(&process.id) {
                 continue;
             }
             alive += 1;
             let Some(signal) = signal else { continue };
+            // Who is on its way out was not left behind, and some programs take a second request for impatience.
+            let asked = signal == Signal::TERM && !self.asked.insert(process.id);
+            if process.state == State::Exiting || asked {
+                continue;
+            }
             match process.signal(signal) {
                 Sent::Yes if signal == Signal::KILL && self.of != Of::Child(process.id.pid) => {
                     self.killed.insert(process.id);
@@ -164,11 +176,16 @@ impl Kin {
         for process in &table.processes {
             let pid = process.id.pid;
             let old = process.id.start < self.since;
-            if old || process.dead || process.kernel || spared.contains(&pid) || members.contains(&pid) {
+            if old
+                || process.state == State::Dead
+                || process.kernel
+                || spared.contains(&pid)
+                || members.contains(&pid)
+            {
                 continue;
             }
-            match process.carries(&self.variable, &mut self.buffer) {
-                Carries::Yes if process.user() == Some(self.us.user) => {
+            match self.is_marked(process) {
+                Carries::Yes => {
                     members.insert(pid);
                 }
                 // An orphan in the middle of becoming another program would be missed.
@@ -195,27 +212,50 @@ impl Kin {
 
     /// Reaps the dead that are ours by adoption; whether a member was among them.
     fn reap(&self, table: &Table) -> bool {
+        let of_first_thread = orphans::of_first_thread();
         let mut found = false;
-        for process in table.processes.iter().filter(|process| process.dead && process.parent == self.us.pid)
+        for process in table
+            .processes
+            .iter()
+            .filter(|process| process.state == State::Dead && process.parent == self.us.pid)
         {
-            let member = match (self.known.get(&process.id), self.of) {
-                _ if self.of == Of::Child(process.id.pid) => continue,
-                (Some(_), Of::Child(_) | Of::Gone) | (Some(Met::Elsewhere), Of::Marker) => true,
-                _ => self.sessions.contains(&process.session) && process.session != process.id.pid,
-            };
-            // Who we started is in our session or leads its own. Anyone else was adopted, and nobody waits for it.
-            let adopted = ![self.us.session, process.id.pid, 0].contains(&process.session);
-            if !member && !adopted {
+            if self.of == Of::Child(process.id.pid) {
                 continue;
             }
-            found |= member;
-            if let Some(pid) = Pid::from_raw(process.id.pid)
-                && let Err(error) = waitpid(Some(pid), WaitOptions::NOHANG)
-            {
-                tracing::debug!(%error, pid = process.id.pid, "an adopted orphan is already reaped");
+            let member = match self.known.get(&process.id) {
+                Some(Met::Elsewhere) => true,
+                Some(Met::AsChild) => self.of != Of::Marker,
+                None => false,
+            };
+            if member || orphans::is_adopted(process, self.us.session, &of_first_thread) {
+                found |= member || process.id.start >= self.since;
+                orphans::reap(process.id.pid);
             }
         }
         found
+    }
+
+    /// Kills the orphans that carry the marker, at once: one that forks and ends all the time would be gone before the
+    /// whole table is read.
+    fn kill_orphans(&mut self) {
+        for pid in orphans::of_first_thread() {
+            let Some(process) = Process::read(pid) else { continue };
+            let other =
+                self.of == Of::Child(pid) || process.state != State::Alive || process.id.start < self.since;
+            if !other && self.is_marked(&process) == Carries::Yes && process.signal(Signal::KILL) == Sent::Yes
+            {
+                self.known.entry(process.id).or_insert(Met::AsChild);
+                self.killed.insert(process.id);
+            }
+        }
+    }
+
+    /// Whether a process carries the marker and is our user's.
+    fn is_marked(&mut self, process: &Process) -> Carries {
+        match process.carries(&self.variable, &mut self.buffer) {
+            Carries::Yes if process.user() != Some(self.us.user) => Carries::No,
+            carries => carries,
+        }
     }
 }
 
@@ -273,7 +313,7 @@ mod tests {
             id: Id { pid, start },
             parent,
             session,
-            dead: false,
+            state: State::Alive,
             kernel: false,
         };
         Table { processes: lines.iter().map(process).collect(), moved: false }

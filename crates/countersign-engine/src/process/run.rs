@@ -73,13 +73,12 @@ enum Event {
 }
 
 impl Run {
-    pub(super) fn new(mut child: Box<dyn ChildWrapper>, program: String, spawn: Spawn) -> Self {
+    pub(super) fn new(mut child: Box<dyn ChildWrapper>, program: String, tree: Tree, spawn: Spawn) -> Self {
         let now = Instant::now();
         let pipes = Pipes::new(child.stdout().take(), child.stderr().take());
         let feeding = child.stdin().take().map(|stdin| Box::pin(feed(stdin, spawn.stdin)) as _);
         Self {
-            // A child has its number until it is waited for, which nobody did yet.
-            tree: Tree::of_child(child.id().unwrap_or_default(), &spawn.marker),
+            tree,
             child,
             program,
             pipes,
@@ -220,8 +219,9 @@ impl Run {
     }
 
     fn look(&mut self) {
-        let alive = self.tree.look();
+        // Who was started after the child was asked may have been started to end well, until the child is gone.
         let ending = matches!(self.phase, Phase::Ending(_)) && self.status.is_some();
+        let alive = if ending { self.tree.ask_to_end() } else { self.tree.look() };
         if ending && alive == 0 {
             self.phase = Phase::Over;
         }

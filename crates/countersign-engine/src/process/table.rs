@@ -6,9 +6,13 @@ use std::fs::{File, read_dir};
 use std::io::{self, Read};
 
 /// The kernel lets no environment be longer than 6 MiB.
-const LONGEST_ENVIRONMENT: u64 = 8 << 20;
+const LONGEST_ENVIRONMENT: usize = 8 << 20;
 /// `PF_KTHREAD`: a thread of the kernel, which has no environment.
 const KERNEL_THREAD: u64 = 0x0020_0000;
+/// `PF_EXITING`: on its way out.
+const EXITING: u64 = 0x0000_0004;
+/// Room for most environments.
+const ENVIRONMENT: usize = 64 << 10;
 
 /// A process for good: its number may be given to another, its number and its start together may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,9 +28,18 @@ pub(super) struct Process {
     pub(super) id: Id,
     pub(super) parent: i32,
     pub(super) session: i32,
-    /// It has ended and waits for its parent to notice.
-    pub(super) dead: bool,
+    pub(super) state: State,
+    /// It is a thread of the kernel.
     pub(super) kernel: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Alive,
+    /// It is on its way out by itself and runs none of its own code any more.
+    Exiting,
+    /// It has ended and waits for its parent to notice.
+    Dead,
 }
 
 /// Whether a process carries a marker.
@@ -95,25 +108,25 @@ impl Process {
         let field = |number: usize| fields.get(number - 3).copied();
         let flags: u64 = field(9)?.parse().ok()?;
         let threads: u64 = field(20)?.parse().ok()?;
+        // Both are said of the first thread; the process lives on while it has others.
+        let state = match field(3)? {
+            _ if threads > 1 => State::Alive,
+            "Z" | "X" | "x" => State::Dead,
+            _ if flags & EXITING != 0 => State::Exiting,
+            _ => State::Alive,
+        };
         Some(Self {
             id: Id { pid, start: field(22)?.parse().ok()? },
             parent: field(4)?.parse().ok()?,
             session: field(6)?.parse().ok()?,
-            // The state is that of the first thread; the process lives on while it has others.
-            dead: matches!(field(3)?, "Z" | "X" | "x") && threads <= 1,
+            state,
             kernel: flags & KERNEL_THREAD != 0,
         })
     }
 
     /// Whether its environment holds `wanted`, a whole `NAME=value`.
     pub(super) fn carries(&self, wanted: &[u8], buffer: &mut Vec<u8>) -> Carries {
-        buffer.clear();
-        let file = File::open(format!("/proc/{}/environ", self.id.pid));
-        match file.and_then(|file| file.take(LONGEST_ENVIRONMENT).read_to_end(buffer)) {
-            Ok(0) => Carries::Unclear,
-            Ok(_) if buffer.split(|byte| *byte == 0).any(|variable| variable == wanted) => Carries::Yes,
-            _ => Carries::No,
-        }
+        carries(self.id.pid, wanted, buffer)
     }
 
     /// The user it runs for.
@@ -147,6 +160,48 @@ impl Process {
     }
 }
 
+fn carries(pid: i32, wanted: &[u8], buffer: &mut Vec<u8>) -> Carries {
+    match read_environment(pid, buffer) {
+        Ok([]) => Carries::Unclear,
+        Ok(all) if all.split(|byte| *byte == 0).any(|variable| variable == wanted) => Carries::Yes,
+        _ => Carries::No,
+    }
+}
+
+fn read_environment(pid: i32, buffer: &mut Vec<u8>) -> io::Result<&[u8]> {
+    let mut file = File::open(format!("/proc/{pid}/environ"))?;
+    let mut filled = 0;
+    while filled < LONGEST_ENVIRONMENT {
+        if buffer.len() == filled {
+            buffer.resize(filled + ENVIRONMENT, 0);
+        }
+        let room = buffer.get_mut(filled..).unwrap_or_default();
+        let read = file.read(room)?;
+        filled += read;
+        // The kernel fills the room while there is anything to fill it with.
+        if read < room.len() {
+            break;
+        }
+    }
+    Ok(buffer.get(..filled).unwrap_or_default())
+}
+
+/// Whether anyone at all may carry a marker: cheaper than the whole table, which is not needed if nobody does.
+pub(super) fn anyone_carries(marker: &str) -> bool {
+    let wanted = variable(marker);
+    let mut buffer = Vec::new();
+    let Ok(entries) = read_dir("/proc") else { return true };
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).any(|pid| {
+        match carries(pid, &wanted, &mut buffer) {
+            Carries::Yes => true,
+            Carries::No => false,
+            Carries::Unclear => {
+                Process::read(pid).is_some_and(|process| !process.kernel && process.state == State::Alive)
+            }
+        }
+    })
+}
+
 /// The variable a process carries, as its environment shows it.
 pub(super) fn variable(marker: &str) -> Vec<u8> {
     format!("{MARKER}={marker}").into_bytes()
@@ -161,14 +216,22 @@ mod tests {
         let line = b"42 (a) Z (b) S 7 42 40 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
         let process = Process::parse(42, line).unwrap();
         assert_eq!(process.id, Id { pid: 42, start: 12345 });
-        assert_eq!((process.parent, process.session, process.dead, process.kernel), (7, 40, false, false));
+        assert_eq!(
+            (process.parent, process.session, process.state, process.kernel),
+            (7, 40, State::Alive, false)
+        );
     }
 
     #[test]
-    fn a_dead_first_thread_is_no_dead_process() {
-        let line = |threads| format!("42 (x) Z 7 42 40 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 12345 0 0");
-        assert!(Process::parse(42, line(1).as_bytes()).unwrap().dead);
-        assert!(!Process::parse(42, line(2).as_bytes()).unwrap().dead);
+    fn a_process_lives_while_it_has_another_thread() {
+        let state = |letter: &str, flags: u64, threads: u64| {
+            let line =
+                format!("42 (x) {letter} 7 42 40 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 {threads} 0 12345 0 0");
+            Process::parse(42, line.as_bytes()).unwrap().state
+        };
+        assert_eq!((state("Z", EXITING, 1), state("Z", EXITING, 2)), (State::Dead, State::Alive));
+        assert_eq!((state("R", EXITING, 1), state("R", EXITING, 2)), (State::Exiting, State::Alive));
+        assert_eq!(state("S", 0, 1), State::Alive);
     }
 
     #[test]

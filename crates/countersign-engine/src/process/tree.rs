@@ -4,7 +4,11 @@
 use super::group::Kin;
 #[cfg(target_os = "linux")]
 use super::kin::Kin;
+use super::launch::SpawnError;
+use process_wrap::tokio::ChildWrapper;
 use rustix::process::Signal;
+use std::collections::HashSet;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// With the longest wait between two rounds, some three seconds.
@@ -26,18 +30,15 @@ pub(super) struct Pass {
 #[derive(Debug)]
 pub(super) struct Tree {
     kin: Kin,
+    child: i32,
     cleared: bool,
 }
 
 impl Tree {
-    /// The tree of a child of ours that leads a session and is not reaped yet.
-    pub(super) fn of_child(pid: u32, marker: &str) -> Self {
-        Self { kin: Kin::of_child(pid.cast_signed(), marker), cleared: false }
-    }
-
     /// The child is reaped; from here on its number may be another's.
     pub(super) fn child_is_gone(&mut self) {
         self.kin.child_is_gone();
+        started().remove(&self.child);
     }
 
     /// How many descendants were killed.
@@ -45,9 +46,9 @@ impl Tree {
         self.kin.killed()
     }
 
-    /// Asks everyone to end, each once: some programs take a second request for impatience.
-    pub(super) fn ask_to_end(&mut self) {
-        self.kin.pass(Some(Signal::TERM));
+    /// Asks everyone to end who was not asked yet. How many are alive.
+    pub(super) fn ask_to_end(&mut self) -> usize {
+        self.kin.pass(Some(Signal::TERM)).alive
     }
 
     /// Looks who is there, so that they are known later, and reaps the dead. How many are alive.
@@ -59,7 +60,11 @@ impl Tree {
     pub(super) async fn clear(&mut self) {
         let mut rounds = Rounds::default();
         while let Some(wait) = rounds.after(self.kin.pass(Some(Signal::KILL))) {
-            tokio::time::sleep(wait).await;
+            if wait.is_zero() {
+                tokio::task::yield_now().await;
+            } else {
+                tokio::time::sleep(wait).await;
+            }
         }
         self.cleared = true;
     }
@@ -70,26 +75,52 @@ impl Drop for Tree {
         if !self.cleared {
             clear_now(&mut self.kin);
         }
+        started().remove(&self.child);
     }
+}
+
+/// The children started here that are not reaped yet.
+fn started() -> MutexGuard<'static, HashSet<i32>> {
+    static STARTED: LazyLock<Mutex<HashSet<i32>>> = LazyLock::new(Mutex::default);
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether this is a child started here that is not reaped yet.
+#[cfg(target_os = "linux")]
+pub(super) fn is_started_here(pid: i32) -> bool {
+    started().contains(&pid)
+}
+
+/// Starts a child, and knows it as ours from its first moment, so that nobody takes it for an orphan.
+pub(super) fn start(
+    marker: &str,
+    launch: impl FnOnce() -> Result<(Box<dyn ChildWrapper>, String), SpawnError>,
+) -> Result<(Box<dyn ChildWrapper>, String, Tree), SpawnError> {
+    // Held over the start: whoever sees the child meanwhile waits here to learn whose it is.
+    let mut started = started();
+    let (child, program) = launch()?;
+    // A child has its number until it is waited for, which nobody did yet.
+    let pid = child.id().unwrap_or_default().cast_signed();
+    started.insert(pid);
+    drop(started);
+    let tree = Tree { kin: Kin::of_child(pid, marker), child: pid, cleared: false };
+    Ok((child, program, tree))
 }
 
 /// Makes us the parent of descendants whose own parent ends, so that they stay in sight and can be reaped.
 pub(super) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
-    {
-        static ONCE: std::sync::Once = std::sync::Once::new();
-        ONCE.call_once(|| {
-            if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
-                tracing::warn!(%error, "orphans cannot be adopted; they are found by their marker only");
-            }
-        });
-    }
+    super::orphans::adopt();
 }
 
 /// Kills everyone who carries a marker; how many.
 pub(super) fn sweep(marker: &str) -> usize {
     // No child was ever started with such a marker.
     if marker.is_empty() || marker.contains('\0') {
+        return 0;
+    }
+    #[cfg(target_os = "linux")]
+    if !super::table::anyone_carries(marker) {
         return 0;
     }
     let mut kin = Kin::of_marker(marker);
@@ -126,7 +157,9 @@ impl Rounds {
             );
             return None;
         }
-        Some(Duration::from_millis(u64::from(self.round)).min(LONGEST_WAIT))
+        // In doubt there is nothing to wait for but another look.
+        let wait = if pass.alive == 0 { 0 } else { u64::from(self.round) };
+        Some(Duration::from_millis(wait).min(LONGEST_WAIT))
     }
 }
 
