@@ -1,0 +1,257 @@
+//! The table of processes as Linux shows it under `/proc`, and the one safe way to signal an entry of it.
+
+use super::MARKER;
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::fs::{File, read_dir};
+use std::io::{self, Read};
+
+/// The kernel lets no environment be longer than 6 MiB.
+const LONGEST_ENVIRONMENT: usize = 8 << 20;
+/// `PF_KTHREAD`: a thread of the kernel, which has no environment.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+/// `PF_EXITING`: on its way out.
+const EXITING: u64 = 0x0000_0004;
+/// Room for most environments.
+const ENVIRONMENT: usize = 64 << 10;
+
+/// A process for good: its number may be given to another, its number and its start together may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Id {
+    pub(super) pid: i32,
+    /// In ticks since the machine started.
+    pub(super) start: u64,
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) id: Id,
+    pub(super) parent: i32,
+    pub(super) session: i32,
+    pub(super) state: State,
+    /// It is a thread of the kernel.
+    pub(super) kernel: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Alive,
+    /// It is on its way out by itself and runs none of its own code any more.
+    Exiting,
+    /// It has ended and waits for its parent to notice.
+    Dead,
+}
+
+/// Whether a process carries a marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Carries {
+    Yes,
+    No,
+    /// Its environment is empty, as it is for a moment while a process becomes another program.
+    Unclear,
+}
+
+/// What came of a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    Yes,
+    /// There is no such process any more.
+    Gone,
+    /// We may not.
+    Denied,
+}
+
+/// All processes at about one moment.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// By number, rising.
+    pub(super) processes: Vec<Process>,
+    /// Whether a process went away while the table was read; then what it started may be missing.
+    pub(super) moved: bool,
+}
+
+impl Table {
+    pub(super) fn read() -> io::Result<Self> {
+        let mut table = Self::default();
+        for entry in read_dir("/proc")? {
+            let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            match Process::read(pid) {
+                Some(process) => table.processes.push(process),
+                None => table.moved = true,
+            }
+        }
+        table.processes.sort_unstable_by_key(|process| process.id.pid);
+        Ok(table)
+    }
+
+    pub(super) fn find(&self, pid: i32) -> Option<&Process> {
+        let found = self.processes.binary_search_by_key(&pid, |process| process.id.pid);
+        found.ok().and_then(|index| self.processes.get(index))
+    }
+}
+
+impl Process {
+    pub(super) fn read(pid: i32) -> Option<Self> {
+        // The line has some fifty numbers and a name of at most 64 bytes; it comes in one read.
+        let mut line = [0; 2048];
+        let length =
+            File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut line)).ok()?;
+        Self::parse(pid, line.get(..length)?)
+    }
+
+    fn parse(pid: i32, line: &[u8]) -> Option<Self> {
+        // The name is in brackets and may hold anything, brackets too; the numbers begin behind the last one.
+        let name_end = line.iter().rposition(|byte| *byte == b')')?;
+        let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().take(20).collect();
+        // Counted as in proc(5), where the state is field 3.
+        let field = |number: usize| fields.get(number - 3).copied();
+        let flags: u64 = field(9)?.parse().ok()?;
+        let threads: u64 = field(20)?.parse().ok()?;
+        // Both are said of the first thread; the process lives on while it has others.
+        let state = match field(3)? {
+            _ if threads > 1 => State::Alive,
+            "Z" | "X" | "x" => State::Dead,
+            _ if flags & EXITING != 0 => State::Exiting,
+            _ => State::Alive,
+        };
+        Some(Self {
+            id: Id { pid, start: field(22)?.parse().ok()? },
+            parent: field(4)?.parse().ok()?,
+            session: field(6)?.parse().ok()?,
+            state,
+            kernel: flags & KERNEL_THREAD != 0,
+        })
+    }
+
+    /// Whether its environment holds `wanted`, a whole `NAME=value`.
+    pub(super) fn carries(&self, wanted: &[u8], buffer: &mut Vec<u8>) -> Carries {
+        carries(self.id.pid, wanted, buffer)
+    }
+
+    /// The user it runs for.
+    pub(super) fn user(&self) -> Option<u32> {
+        let status = std::fs::read(format!("/proc/{}/status", self.id.pid)).ok()?;
+        let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
+        std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse().ok()
+    }
+
+    /// Signals this very process: the handle holds on to whoever has the number, and its start must be the one seen.
+    pub(super) fn signal(&self, signal: Signal) -> Sent {
+        let Some(pid) = rustix::process::Pid::from_raw(self.id.pid) else { return Sent::Gone };
+        let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => Some(handle),
+            Err(rustix::io::Errno::SRCH) => return Sent::Gone,
+            // A kernel before 5.3, or no file left to open: the check below must do.
+            Err(_) => None,
+        };
+        if Self::read(self.id.pid).is_none_or(|now| now.id != self.id) {
+            return Sent::Gone;
+        }
+        let sent = match &handle {
+            Some(handle) => pidfd_send_signal(handle, signal),
+            None => rustix::process::kill_process(pid, signal),
+        };
+        match sent {
+            Ok(()) => Sent::Yes,
+            Err(rustix::io::Errno::PERM) => Sent::Denied,
+            Err(_) => Sent::Gone,
+        }
+    }
+}
+
+fn carries(pid: i32, wanted: &[u8], buffer: &mut Vec<u8>) -> Carries {
+    match read_environment(pid, buffer) {
+        Ok([]) => Carries::Unclear,
+        Ok(all) if all.split(|byte| *byte == 0).any(|variable| variable == wanted) => Carries::Yes,
+        _ => Carries::No,
+    }
+}
+
+fn read_environment(pid: i32, buffer: &mut Vec<u8>) -> io::Result<&[u8]> {
+    let mut file = File::open(format!("/proc/{pid}/environ"))?;
+    let mut filled = 0;
+    while filled < LONGEST_ENVIRONMENT {
+        if buffer.len() == filled {
+            buffer.resize(filled + ENVIRONMENT, 0);
+        }
+        let room = buffer.get_mut(filled..).unwrap_or_default();
+        let read = file.read(room)?;
+        filled += read;
+        // The kernel fills the room while there is anything to fill it with.
+        if read < room.len() {
+            break;
+        }
+    }
+    Ok(buffer.get(..filled).unwrap_or_default())
+}
+
+/// Whether anyone at all may carry a marker: cheaper than the whole table, which is not needed if nobody does.
+pub(super) fn anyone_carries(marker: &str) -> bool {
+    let wanted = variable(marker);
+    let mut buffer = Vec::new();
+    let Ok(entries) = read_dir("/proc") else { return true };
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).any(|pid| {
+        match carries(pid, &wanted, &mut buffer) {
+            Carries::Yes => true,
+            Carries::No => false,
+            Carries::Unclear => {
+                Process::read(pid).is_some_and(|process| !process.kernel && process.state == State::Alive)
+            }
+        }
+    })
+}
+
+/// The variable a process carries, as its environment shows it.
+pub(super) fn variable(marker: &str) -> Vec<u8> {
+    format!("{MARKER}={marker}").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_brackets_and_spaces() {
+        let line = b"42 (a) Z (b) S 7 42 40 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
+        let process = Process::parse(42, line).unwrap();
+        assert_eq!(process.id, Id { pid: 42, start: 12345 });
+        assert_eq!(
+            (process.parent, process.session, process.state, process.kernel),
+            (7, 40, State::Alive, false)
+        );
+    }
+
+    #[test]
+    fn a_process_lives_while_it_has_another_thread() {
+        let state = |letter: &str, flags: u64, threads: u64| {
+            let line =
+                format!("42 (x) {letter} 7 42 40 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 {threads} 0 12345 0 0");
+            Process::parse(42, line.as_bytes()).unwrap().state
+        };
+        assert_eq!((state("Z", EXITING, 1), state("Z", EXITING, 2)), (State::Dead, State::Alive));
+        assert_eq!((state("R", EXITING, 1), state("R", EXITING, 2)), (State::Exiting, State::Alive));
+        assert_eq!(state("S", 0, 1), State::Alive);
+    }
+
+    #[test]
+    fn half_a_line_is_no_process() {
+        for line in [
+            "",
+            "42",
+            "42 (x",
+            "42 (x)",
+            "42 (x) S 7 42 40",
+            "42 (x) S a b c d e f g h i j k l m n o p q r s t",
+        ] {
+            assert_eq!(Process::parse(42, line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn another_start_is_another_process() {
+        let me = Process::read(rustix::process::getpid().as_raw_nonzero().get()).unwrap();
+        let other = Process { id: Id { start: me.id.start + 1, ..me.id }, ..me };
+        assert_eq!(other.signal(Signal::KILL), Sent::Gone);
+    }
+}
