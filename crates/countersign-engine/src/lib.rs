@@ -1,1 +1,3 @@
 //! Runs workflows: the journal, the agents, the loop between them.
+
+pub mod journal;
