@@ -315,12 +315,31 @@ mod leases {
     }
 
     #[test]
+    fn a_lease_that_cannot_be_given_back_is_given_back_later() {
+        let folder = TempDir::new().unwrap();
+        let settings = Settings { heartbeat: Duration::from_millis(10), ..quick() };
+        let journal = Journal::open_with(folder.path(), settings).unwrap();
+        let (_kept, released, dropped) =
+            (start(&journal, "kept"), start(&journal, "released"), start(&journal, "dropped"));
+        let blocker = raw(folder.path());
+        blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
+        drop(dropped);
+        assert!(matches!(released.release(), Err(Error::Busy { .. })));
+        blocker.execute_batch("COMMIT").unwrap();
+        for run in ["released", "dropped"] {
+            wait_until(run, || journal.run(run).unwrap().driver.is_none());
+        }
+        assert!(journal.run("kept").unwrap().driver.unwrap().live);
+    }
+
+    #[test]
     fn without_leases_nothing_is_written_by_the_clock() {
         let folder = TempDir::new().unwrap();
         let settings = Settings { heartbeat: Duration::from_millis(1), ..Settings::default() };
         let journal = Journal::open_with(folder.path(), settings).unwrap();
         start(&journal, "run-1").release().unwrap();
-        // One more tick finds that there is nothing left to keep fresh.
+        // One more tick finds that there is nothing left to keep fresh. Nothing tells that nothing happens: time must
+        // pass.
         let after_release = journal.commits();
         std::thread::sleep(Duration::from_millis(60));
         assert!(journal.commits() <= after_release + 1);
@@ -347,8 +366,8 @@ mod leases {
         two.take("run-1").unwrap();
     }
 
-    /// Not a test of its own: the process that the next test kills.
     #[test]
+    #[ignore = "not a test: the process that the next one kills"]
     fn holding_process() {
         let Ok(folder) = std::env::var(HOLD) else { return };
         let journal = Journal::open(Path::new(&folder)).unwrap();
@@ -362,7 +381,7 @@ mod leases {
 
     fn holding_child(folder: &Path) -> Child {
         let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "leases::holding_process", "--nocapture"])
+            .args(["--exact", "leases::holding_process", "--ignored", "--nocapture"])
             .env(HOLD, folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -697,7 +716,7 @@ mod faults {
         };
         read_only(copy, |state| match Journal::open_to_read(state) {
             Ok(journal) => assert_eq!(bodies(&journal.events("run-1", 1).unwrap()), ["first"]),
-            Err(error) => assert!(matches!(error, Error::ReadOnly { .. } | Error::Store { .. }), "{error}"),
+            Err(error) => assert_eq!(error, Error::Log { path: state.join("journal.db") }),
         });
     }
 
@@ -800,6 +819,10 @@ mod faults {
             ("UPDATE runs SET next_seq = 9 WHERE number = 1", 4),
             ("UPDATE runs SET digest = zeroblob(16) WHERE number = 1", 3),
             ("UPDATE runs SET digest = zeroblob(3) WHERE number = 1", 1),
+            (
+                "INSERT INTO events SELECT run, 4, at, kind, body, digest FROM events WHERE run = 1 AND seq = 3",
+                4,
+            ),
             // Events of a run that is the same in all but its name.
             ("DELETE FROM events WHERE run = 1; UPDATE events SET run = 1 WHERE run = 2", 1),
             (
@@ -864,8 +887,10 @@ mod faults {
         refused("does not begin like a SQLite file");
 
         fs::remove_file(&path).unwrap();
-        raw(folder.path()).execute_batch("CREATE TABLE mine (x)").unwrap();
+        raw(folder.path()).execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE mine (x)").unwrap();
+        fs::write(folder.path().join(".gitignore"), "").unwrap();
         refused("another program");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no file was left beside it");
         raw(folder.path()).execute_batch("PRAGMA application_id = 7").unwrap();
         refused("another program");
 
@@ -950,11 +975,24 @@ mod faults {
 /// Figures, not judgements: `cargo test --test journal -- --ignored --nocapture figures`.
 mod figures {
     use super::*;
+    use std::io::Write;
 
     fn batch() -> Batch {
         let summary = Summary { state: "working".into(), iterations: 3, ..Summary::default() };
         let body = "x".repeat(150);
         Batch { summary: Some(summary), ..rows(&[&body, &body, &body]) }
+    }
+
+    fn took(work: impl FnOnce()) -> Duration {
+        let begin = Instant::now();
+        work();
+        begin.elapsed()
+    }
+
+    fn spread(mut times: Vec<Duration>) -> String {
+        times.sort();
+        let at = |percent: usize| times[times.len() * percent / 100];
+        format!("p10 {:?}, p50 {:?}, p90 {:?}, p99 {:?}", at(10), at(50), at(90), at(99))
     }
 
     #[test]
@@ -964,15 +1002,19 @@ mod figures {
             TempDir::new_in(std::env::var("JOURNAL_FIGURES_IN").unwrap_or("/var/tmp".into())).unwrap();
         let journal = Journal::open(folder.path()).unwrap();
         let lease = start(&journal, "one");
-        let mut times: Vec<Duration> = (0..3000)
-            .map(|_| {
-                let begin = Instant::now();
-                lease.append_blocking(batch()).unwrap();
-                begin.elapsed()
-            })
-            .collect();
-        times.sort();
-        println!("one append of 3 events: p50 {:?}, p99 {:?}", times[1500], times[2970]);
+        // Turn by turn, because what a disk takes differs from one second to the next on a machine that is shared.
+        let mut probe = fs::File::create(folder.path().join("probe")).unwrap();
+        let (mut appends, mut syncs) = (Vec::new(), Vec::new());
+        for _ in 0..30 {
+            for _ in 0..100 {
+                appends.push(took(|| assert!(lease.append_blocking(batch()).is_ok())));
+            }
+            for _ in 0..100 {
+                syncs.push(took(|| probe.write_all(&[7; 12_288]).and_then(|()| probe.sync_all()).unwrap()));
+            }
+        }
+        println!("one append of 3 events: {}", spread(appends));
+        println!("12 KiB and a bare fsync: {}", spread(syncs));
 
         let leases: Vec<Lease> = (0..16).map(|n| start(&journal, &format!("run-{n}"))).collect();
         let (before, begin) = (journal.commits(), Instant::now());

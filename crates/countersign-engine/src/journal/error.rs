@@ -23,6 +23,12 @@ pub enum Error {
         /// The journal's file.
         path: PathBuf,
     },
+    /// The log beside the file holds what was written last, and cannot be read where it is.
+    #[error("the newest part of the journal {} is in its log, which cannot be read in a folder that cannot be written; copy the folder and read the copy", path.display())]
+    Log {
+        /// The journal's file.
+        path: PathBuf,
+    },
     /// There is no journal to read.
     #[error("there is no journal at {}; name the state folder of a run", path.display())]
     Missing {
@@ -179,6 +185,9 @@ impl Error {
         match error.sqlite_error_code() {
             Some(Code::DatabaseCorrupt) => Self::Damaged { path: path_buf(), why },
             Some(Code::NotADatabase) => Self::Damaged { path: path_buf(), why },
+            // What is written is checked before: a conflict is with rows that should not be there.
+            Some(Code::ConstraintViolation) => Self::Damaged { path: path_buf(), why },
+            None if is_foreign(error) => Self::Damaged { path: path_buf(), why },
             _ if !path.exists() => Self::Gone { path: path_buf() },
             Some(Code::DiskFull) => Self::Full { path: path_buf() },
             // The shared index beside the log cannot grow: SQLite calls that an I/O failure.
@@ -189,6 +198,18 @@ impl Error {
             _ => Self::Store { path: path_buf(), why },
         }
     }
+}
+
+/// Whether a value is not of the kind that the journal writes.
+fn is_foreign(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error as Sql;
+    matches!(
+        error,
+        Sql::InvalidColumnType(..)
+            | Sql::FromSqlConversionFailure(..)
+            | Sql::IntegralValueOutOfRange(..)
+            | Sql::Utf8Error(..)
+    )
 }
 
 /// Whether the file system that holds a path has nothing left to give.

@@ -42,7 +42,8 @@ impl Lease {
         self.journal.read(|connection| posted(connection, self.granted.number, &mut quiet))
     }
 
-    /// Gives the run back, so that anybody may take it.
+    /// Gives the run back, so that anybody may take it. Where that cannot be written now, it is tried again with every
+    /// heartbeat until the journal is closed.
     pub fn release(mut self) -> Result<()> {
         self.released = true;
         self.journal.writer()?.ask_blocking(self.giving_back())

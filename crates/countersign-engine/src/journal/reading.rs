@@ -57,12 +57,16 @@ impl Journal {
         }
         if walk.digest != walk.last {
             // Each link fits the one before, so what does not fit is the end that the run's row knows.
-            let seq = walk.end.saturating_sub(1);
+            let seq = walk.end.saturating_sub(1).max(1);
             return Err(Error::Broken {
                 run: run.to_owned(),
                 seq,
                 why: "is not the one the run ended with".to_owned(),
             });
+        }
+        if walk.beyond {
+            let why = "is not one the run knows of".to_owned();
+            return Err(Error::Broken { run: run.to_owned(), seq: walk.end, why });
         }
         Ok(shown)
     }
@@ -229,6 +233,8 @@ struct Walk {
     digest: Digest,
     /// The digest of the event before `end`, as the run's row has it.
     last: Digest,
+    /// There were events behind `end` when the way began.
+    beyond: bool,
 }
 
 struct Page {
@@ -245,13 +251,17 @@ impl Walk {
             if is_damage(error) { broken(seq, why) } else { Error::store(path, error) }
         };
         let begin = || -> rusqlite::Result<Option<(Self, String)>> {
-            let query = "SELECT number, bundle, next_seq, digest FROM runs WHERE id = ?1";
+            let query = "SELECT number, bundle, next_seq, digest, \
+                         EXISTS (SELECT 1 FROM events WHERE run = number AND seq >= next_seq) FROM runs WHERE id = ?1";
             connection
                 .prepare_cached(query)?
                 .query_row([run], |row| {
                     let end = unsigned(row.get(2)?).max(1);
                     let last = row.get(3)?;
-                    Ok((Self { number: row.get(0)?, next: 1, end, digest: last, last }, row.get(1)?))
+                    Ok((
+                        Self { number: row.get(0)?, next: 1, end, digest: last, last, beyond: row.get(4)? },
+                        row.get(1)?,
+                    ))
                 })
                 .optional()
         };

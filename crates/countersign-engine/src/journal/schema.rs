@@ -119,9 +119,11 @@ pub(super) fn open_to_read(path: &Path, settings: &Settings) -> Result<Connectio
     };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match open(flags, path) {
-        Err(error) if unusable_log(&error) && log_is_empty(path) => {
-            let name = immutable_name(path);
-            open(flags | OpenFlags::SQLITE_OPEN_URI, &name)
+        Err(error) if unusable_log(&error) && path.exists() => {
+            if !log_is_empty(path) {
+                return Err(Error::Log { path: path.to_owned() });
+            }
+            open(flags | OpenFlags::SQLITE_OPEN_URI, &immutable_name(path))
         }
         other => other,
     };
@@ -174,7 +176,13 @@ fn inspect(path: &Path, known: usize) -> Result<()> {
     // log still.
     let store = |error: rusqlite::Error| unopened(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(store)?;
+    let connection = if log_is_empty(path) {
+        // So that not even a file beside it is made.
+        Connection::open_with_flags(immutable_name(path), flags | OpenFlags::SQLITE_OPEN_URI)
+    } else {
+        Connection::open_with_flags(path, flags)
+    };
+    let connection = connection.map_err(store)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(store)?;
     connection.busy_timeout(Duration::from_secs(10)).map_err(store)?;
     let application: i64 =

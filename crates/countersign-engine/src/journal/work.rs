@@ -154,6 +154,10 @@ impl Work for Release {
         }
         Ok(())
     }
+
+    fn owed(self) -> Option<Release> {
+        Some(self)
+    }
 }
 
 impl Work for Post {

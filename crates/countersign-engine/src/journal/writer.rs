@@ -3,6 +3,7 @@
 
 use super::error::{Error, Result};
 use super::holder::Process;
+use super::work::Release;
 use super::{Settings, identity, now};
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,13 @@ pub(super) trait Work: Send + 'static {
     /// Does it. What the caller got wrong is found before the first change, because the others in the transaction are
     /// committed all the same.
     fn perform(&self, desk: &Desk<'_>) -> Result<Self::Answer>;
+    /// A lease that was to be given back by this and could not be: it must not be kept fresh for ever.
+    fn owed(self) -> Option<Release>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// What work is done with.
@@ -45,8 +53,16 @@ impl Desk<'_> {
 trait Task: Send {
     /// Does the work; an error means that the transaction cannot be committed.
     fn attempt(&mut self, desk: &Desk<'_>) -> Result<()>;
-    /// Tells the caller, and says whether a lease may have been given.
-    fn answer(self: Box<Self>, transaction: Result<()>) -> bool;
+    /// Tells the caller, and says what it means for the leases of this journal.
+    fn answer(self: Box<Self>, transaction: Result<()>) -> Aftermath;
+}
+
+#[derive(Default)]
+struct Aftermath {
+    /// A lease was given.
+    leased: bool,
+    /// A lease still has to be given back.
+    owed: Option<Release>,
 }
 
 struct Asked<W: Work> {
@@ -74,12 +90,13 @@ impl<W: Work> Task for Asked<W> {
         }
     }
 
-    fn answer(self: Box<Self>, transaction: Result<()>) -> bool {
+    fn answer(self: Box<Self>, transaction: Result<()>) -> Aftermath {
+        let failed = transaction.is_err();
         let answer = match (transaction, self.outcome) {
             (Err(error), _) => Err(error),
             (Ok(()), Some(outcome)) => outcome,
             // Not reached: what was committed was attempted. The caller then sees a reply that never comes.
-            (Ok(()), None) => return false,
+            (Ok(()), None) => return Aftermath::default(),
         };
         let leased = W::LEASES && answer.is_ok();
         // A caller who no longer waits does not want to know.
@@ -88,7 +105,7 @@ impl<W: Work> Task for Asked<W> {
             Reply::Thread(reply) => drop(reply.send(answer)),
             Reply::Nobody => {}
         }
-        leased
+        Aftermath { leased, owed: if failed { self.work.owed() } else { None } }
     }
 }
 
@@ -120,6 +137,7 @@ impl Writer {
             settings,
             commits: Arc::clone(&commits),
             beat_at: None,
+            owed: Vec::new(),
         };
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
@@ -184,6 +202,8 @@ struct Thread {
     commits: Arc<AtomicU64>,
     /// When leases are to be kept fresh next; none while there are none.
     beat_at: Option<Instant>,
+    /// Leases to be given back with the next heartbeat, because it could not be done when it was asked for.
+    owed: Vec<Release>,
 }
 
 impl Thread {
@@ -197,18 +217,21 @@ impl Thread {
             let mut group = match first {
                 Ok(first) => vec![first],
                 Err(RecvTimeoutError::Timeout) => Vec::new(),
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => break,
             };
             if !group.is_empty() {
                 group.extend(requests.try_iter().take(LARGEST_GROUP - 1));
             }
             self.serve(group);
         }
+        if !self.owed.is_empty() {
+            self.beat_at = Some(Instant::now());
+            self.serve(Vec::new());
+        }
     }
 
     fn serve(&mut self, mut group: Vec<Box<dyn Task>>) {
         let whole = self.write(&mut group);
-        let mut leased = false;
         match whole {
             // Each on its own: one that cannot be written (too big for what room is left) is not to fail the others.
             Err(ref error)
@@ -216,7 +239,7 @@ impl Thread {
             {
                 for mut task in group {
                     let alone = self.write(std::slice::from_mut(&mut task));
-                    leased |= task.answer(alone);
+                    self.settle(task.answer(alone));
                 }
             }
             whole => {
@@ -226,11 +249,15 @@ impl Thread {
                     tracing::warn!(%error, "the leases of this journal could not be kept fresh");
                 }
                 for task in group {
-                    leased |= task.answer(whole.clone());
+                    self.settle(task.answer(whole.clone()));
                 }
             }
         }
-        if leased && self.beat_at.is_none() {
+    }
+
+    fn settle(&mut self, after: Aftermath) {
+        self.owed.extend(after.owed);
+        if after.leased && self.beat_at.is_none() {
             self.beat_at = Some(Instant::now() + self.settings.heartbeat);
         }
     }
@@ -249,14 +276,6 @@ impl Thread {
         let store = |error: rusqlite::Error| Error::store(&self.path, &error);
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store)?;
-        let mut held = 0;
-        if beat_due {
-            // Only rows that still name this holder: a lease that was taken over names another.
-            held = transaction
-                .prepare_cached("UPDATE runs SET heartbeat = ?1 WHERE holder = ?2")
-                .and_then(|mut update| update.execute((now(), &self.holder)))
-                .map_err(store)?;
-        }
         let desk = Desk {
             connection: &transaction,
             path: &self.path,
@@ -264,13 +283,30 @@ impl Thread {
             process: &self.process,
             stale_after: i64::try_from(self.settings.stale_after.as_millis()).unwrap_or(i64::MAX),
         };
+        let mut held = 0;
+        if beat_due {
+            for release in &self.owed {
+                // One that was taken over meanwhile is given back already.
+                release
+                    .perform(&desk)
+                    .or_else(|error| if error.spoils_group() { Err(error) } else { Ok(()) })?;
+            }
+            // Only rows that still name this holder: a lease that was taken over names another.
+            held = transaction
+                .prepare_cached("UPDATE runs SET heartbeat = ?1 WHERE holder = ?2")
+                .and_then(|mut update| update.execute((now(), &self.holder)))
+                .map_err(store)?;
+        }
         for task in group {
             task.attempt(&desk)?;
         }
         transaction.commit().map_err(store)?;
         self.commits.fetch_add(1, Ordering::Relaxed);
-        if beat_due && held == 0 {
-            self.beat_at = None;
+        if beat_due {
+            self.owed.clear();
+            if held == 0 {
+                self.beat_at = None;
+            }
         }
         Ok(())
     }
