@@ -251,19 +251,25 @@ impl Walk {
             if is_damage(error) { broken(seq, why) } else { Error::store(path, error) }
         };
         let begin = || -> rusqlite::Result<Option<(Self, String)>> {
-            let query = "SELECT number, bundle, next_seq, digest, \
-                         EXISTS (SELECT 1 FROM events WHERE run = number AND seq >= next_seq) FROM runs WHERE id = ?1";
-            connection
-                .prepare_cached(query)?
-                .query_row([run], |row| {
-                    let end = unsigned(row.get(2)?).max(1);
-                    let last = row.get(3)?;
-                    Ok((
-                        Self { number: row.get(0)?, next: 1, end, digest: last, last, beyond: row.get(4)? },
-                        row.get(1)?,
-                    ))
-                })
-                .optional()
+            // Both looks see one state: an append between them would be taken for a stray event.
+            let _one_state = connection.unchecked_transaction()?;
+            let query = "SELECT number, bundle, next_seq, digest FROM runs WHERE id = ?1";
+            let found = connection.prepare_cached(query)?.query_row([run], |row| {
+                let end = unsigned(row.get(2)?).max(1);
+                let last = row.get(3)?;
+                Ok((
+                    Self { number: row.get(0)?, next: 1, end, digest: last, last, beyond: false },
+                    row.get(1)?,
+                ))
+            });
+            let Some((mut walk, bundle)) = found.optional()? else {
+                return Ok(None);
+            };
+            let query = "SELECT 1 FROM events WHERE run = ?1 AND seq >= ?2";
+            // Where this hits upon damage, the way ends there: what comes before can still be shown.
+            walk.beyond =
+                connection.prepare_cached(query)?.exists((walk.number, signed(walk.end))).unwrap_or(false);
+            Ok(Some((walk, bundle)))
         };
         let Some((mut walk, bundle)) = begin().map_err(|error| unread(1, &error))? else {
             return Err(Error::NoRun { run: run.to_owned() });
