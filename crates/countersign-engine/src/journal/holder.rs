@@ -1,0 +1,146 @@
+//! Who holds a lease, and whether that process still lives.
+//!
+//! A process is known by its id and its start time, within one boot of the machine and one process namespace. Where that
+//! is not enough to tell (another namespace, no `/proc`), the age of the heartbeat decides. A journal is never shared by
+//! machines: `SQLite`'s log needs shared memory, so another boot id means that this machine has been restarted.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+use std::fs;
+
+/// A process, as far as another one can tell it from its successors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: u32,
+    /// Clock ticks between boot and start; 0 where the system does not say.
+    pub(super) started: i64,
+    /// Empty where the system does not say.
+    pub(super) boot: String,
+    /// Empty where the system does not say.
+    pub(super) namespace: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Alive,
+    Dead,
+    Unknown,
+}
+
+/// A lease as it stands in the journal.
+#[derive(Clone, Debug)]
+pub(super) struct Claim {
+    pub(super) process: Process,
+    pub(super) since: i64,
+    pub(super) heartbeat: i64,
+}
+
+impl Process {
+    pub(super) fn this() -> Self {
+        let pid = std::process::id();
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        Self {
+            pid,
+            started: stat(pid).map_or(0, |(_, started)| started),
+            boot: boot.trim().to_owned(),
+            namespace: namespace.to_string_lossy().into_owned(),
+        }
+    }
+
+    fn life(&self, here: &Self) -> Life {
+        if self.boot.is_empty() || here.boot.is_empty() {
+            return Life::Unknown;
+        }
+        if self.boot != here.boot {
+            return Life::Dead;
+        }
+        if self.namespace.is_empty() || self.namespace != here.namespace {
+            return Life::Unknown;
+        }
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
+            return Life::Dead;
+        };
+        // Asked first, because a `/proc` that hides the processes of others looks as if they did not exist.
+        if test_kill_process(pid) == Err(Errno::SRCH) {
+            return Life::Dead;
+        }
+        match stat(self.pid) {
+            Some((b'Z' | b'X', _)) => Life::Dead,
+            Some((_, started)) if self.started != 0 && started != self.started => Life::Dead,
+            Some(_) if self.started != 0 => Life::Alive,
+            _ => Life::Unknown,
+        }
+    }
+}
+
+impl Claim {
+    /// Whether the lease is still to be respected.
+    ///
+    /// A heartbeat from the future (the clock was set back) counts if its process is seen to be alive. If that cannot be
+    /// told, it counts as long as it is no further ahead than `stale_after`: beyond that the lease could stay for ever.
+    pub(super) fn stands(&self, here: &Process, now: i64, stale_after: i64) -> bool {
+        let age = now.saturating_sub(self.heartbeat);
+        match self.process.life(here) {
+            Life::Dead => false,
+            Life::Alive => age <= stale_after,
+            Life::Unknown => age <= stale_after && age >= stale_after.saturating_neg(),
+        }
+    }
+}
+
+/// The state and the start time of a process. The name, in parentheses, may hold anything: the fields begin behind the
+/// last one.
+fn stat(pid: u32) -> Option<(u8, i64)> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    // The state is field 3 and the start time is field 22.
+    Some((state, fields.nth(18)?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STALE: i64 = 30_000;
+
+    fn claim(change: impl FnOnce(&mut Process), heartbeat: i64) -> Claim {
+        let mut process = Process::this();
+        change(&mut process);
+        Claim { process, since: 0, heartbeat }
+    }
+
+    fn stands(claim: &Claim, now: i64) -> bool {
+        claim.stands(&Process::this(), now, STALE)
+    }
+
+    #[test]
+    fn a_live_process_holds_until_its_heartbeat_is_stale() {
+        let claim = claim(|_| {}, 100_000);
+        assert!(stands(&claim, 100_000 + STALE));
+        assert!(!stands(&claim, 100_000 + STALE + 1));
+        assert!(stands(&claim, -1_000_000_000), "a clock set back does not free a live holder");
+    }
+
+    #[test]
+    fn a_process_that_is_gone_or_another_holds_nothing() {
+        assert!(!stands(&claim(|process| process.started += 1, 0), 0), "the id was given to another process");
+        assert!(
+            !stands(&claim(|process| process.boot = "another".to_owned(), 0), 0),
+            "the machine was restarted"
+        );
+        assert!(!stands(&claim(|process| process.pid = 0, 0), 0));
+        assert!(!stands(&claim(|process| process.pid = u32::MAX, 0), 0));
+    }
+
+    #[test]
+    fn where_life_cannot_be_told_the_heartbeat_decides_in_both_directions() {
+        let claim = claim(|process| process.namespace = "pid:[1]".to_owned(), 100_000);
+        assert!(stands(&claim, 100_000 + STALE));
+        assert!(!stands(&claim, 100_000 + STALE + 1));
+        assert!(stands(&claim, 100_000 - STALE));
+        assert!(!stands(&claim, 100_000 - STALE - 1));
+    }
+}

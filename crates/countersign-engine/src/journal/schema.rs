@@ -1,0 +1,341 @@
+//! The journal's file: how it is told from others, made, brought up to date and opened.
+
+use super::Settings;
+use super::error::{Error, Result};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Marks the file as a journal: `CsJn`.
+pub(super) const APPLICATION_ID: i64 = 0x4373_4a6e;
+
+/// The steps that lead from an empty file to the present form. A step that was released is never changed: the file's
+/// version is the number of steps it has been through.
+const STEPS: &[&str] = &["
+CREATE TABLE bundles (
+    hash TEXT PRIMARY KEY,
+    body BLOB NOT NULL
+) STRICT;
+CREATE TABLE runs (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    workflow TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    bundle TEXT NOT NULL REFERENCES bundles (hash),
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    outcome TEXT,
+    cause TEXT,
+    state TEXT NOT NULL DEFAULT '',
+    reason TEXT NOT NULL DEFAULT '',
+    iterations INTEGER NOT NULL DEFAULT 0,
+    input_tokens INTEGER NOT NULL DEFAULT 0,
+    output_tokens INTEGER NOT NULL DEFAULT 0,
+    cost_usd REAL DEFAULT 0,
+    wall_ms INTEGER NOT NULL DEFAULT 0,
+    questions INTEGER NOT NULL DEFAULT 0,
+    next_seq INTEGER NOT NULL DEFAULT 1,
+    digest BLOB NOT NULL,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    holder TEXT,
+    pid INTEGER,
+    started INTEGER,
+    boot TEXT,
+    namespace TEXT,
+    since INTEGER,
+    heartbeat INTEGER
+) STRICT;
+CREATE INDEX runs_newest ON runs (created_at DESC, id DESC);
+CREATE INDEX runs_held ON runs (holder) WHERE holder IS NOT NULL;
+CREATE TABLE events (
+    run INTEGER NOT NULL REFERENCES runs (number),
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    body BLOB NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (run, seq)
+) STRICT, WITHOUT ROWID;
+-- Apart from the runs, whose rows are rewritten with every append and stay small this way.
+CREATE TABLE snapshots (
+    run INTEGER PRIMARY KEY REFERENCES runs (number),
+    seq INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    digest BLOB NOT NULL
+) STRICT;
+CREATE TABLE inbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run INTEGER NOT NULL REFERENCES runs (number),
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    body BLOB NOT NULL
+) STRICT;
+CREATE INDEX inbox_of_run ON inbox (run, id);
+"];
+
+/// The log is cut back to this size when it has been carried over into the file.
+const LARGEST_IDLE_LOG: i64 = 64 << 20;
+
+/// Opens the journal to write, making or upgrading it where needed.
+pub(super) fn open_to_write(path: &Path, settings: &Settings) -> Result<Connection> {
+    let steps = STEPS;
+    inspect(path, steps.len())?;
+    let store = |error: rusqlite::Error| Error::store(path, &error);
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(|error| unopened(path, &error))?;
+    connection.busy_timeout(settings.busy_timeout).map_err(store)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    if connection.is_readonly("main").map_err(store)? {
+        return Err(Error::ReadOnly { path: path.to_owned() });
+    }
+    migrate(&mut connection, path, steps)?;
+    use_log(&connection, path, settings.busy_timeout)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(store)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(store)?;
+    connection.pragma_update(None, "journal_size_limit", LARGEST_IDLE_LOG).map_err(store)?;
+    if let Some(pages) = settings.page_limit {
+        connection.pragma_update(None, "max_page_count", pages).map_err(store)?;
+    }
+    Ok(connection)
+}
+
+/// Opens the journal to read. Where the folder cannot be written and the log is empty, the file is read as one that
+/// nobody changes, which is then true.
+pub(super) fn open_to_read(path: &Path, settings: &Settings) -> Result<Connection> {
+    let known = STEPS.len();
+    inspect(path, known)?;
+    let open = |flags: OpenFlags, name: &Path| -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(name, flags)?;
+        connection.busy_timeout(settings.busy_timeout)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        // Nothing is read before it has to be: this is where a log that cannot be used shows.
+        version(&connection)?;
+        Ok(connection)
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match open(flags, path) {
+        Err(error) if unusable_log(&error) && path.exists() => {
+            if !log_is_empty(path) {
+                return Err(Error::Log { path: path.to_owned() });
+            }
+            open(flags | OpenFlags::SQLITE_OPEN_URI, &immutable_name(path))
+        }
+        other => other,
+    };
+    let connection = connection.map_err(|error| unopened(path, &error))?;
+    let found = version(&connection).map_err(|error| Error::store(path, &error))?;
+    if found < known_version(known) {
+        return Err(Error::NotAJournal {
+            path: path.to_owned(),
+            why: format!(
+                "it has version {found} where {known} is needed (opening it once to write brings it up to date)"
+            ),
+        });
+    }
+    Ok(connection)
+}
+
+/// Refuses what is not a journal or is a newer one, without changing a byte of it.
+fn inspect(path: &Path, known: usize) -> Result<()> {
+    let refuse = |why: &str| Err(Error::NotAJournal { path: path.to_owned(), why: why.to_owned() });
+    let mut header = Vec::new();
+    match fs::File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unreadable(path, &error)),
+        Ok(file) => {
+            if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+                return refuse("it is not a plain file");
+            }
+            file.take(100).read_to_end(&mut header).map_err(|error| unreadable(path, &error))?;
+        }
+    }
+    if header.is_empty() {
+        return Ok(());
+    }
+    if !header.starts_with(b"SQLite format 3\0") {
+        return refuse("it does not begin like a SQLite file");
+    }
+    let (Some(version), Some(application)) = (number_at(&header, 60), number_at(&header, 68)) else {
+        return Err(Error::Damaged {
+            path: path.to_owned(),
+            why: format!("only {} bytes of it are left", header.len()),
+        });
+    };
+    if application == APPLICATION_ID {
+        return refuse_newer(path, version, known);
+    }
+    if application != 0 {
+        return refuse("it is a SQLite file of another program");
+    }
+    // Nothing in the header: an empty database, one of somebody who does not mark them, or ours with all of it in the
+    // log still.
+    let store = |error: rusqlite::Error| unopened(path, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = if log_is_empty(path) {
+        // So that not even a file beside it is made.
+        Connection::open_with_flags(immutable_name(path), flags | OpenFlags::SQLITE_OPEN_URI)
+    } else {
+        Connection::open_with_flags(path, flags)
+    };
+    let connection = connection.map_err(store)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(store)?;
+    connection.busy_timeout(Duration::from_secs(10)).map_err(store)?;
+    let application: i64 =
+        connection.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(store)?;
+    if application == APPLICATION_ID {
+        return refuse_newer(path, version_of(&connection, path)?, known);
+    }
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(store)?;
+    if application != 0 || tables != 0 { refuse("it is a SQLite file of another program") } else { Ok(()) }
+}
+
+/// Runs the steps that the file has not been through, all of them or none.
+fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<()> {
+    let store = |error: rusqlite::Error| Error::store(path, &error);
+    let known = known_version(steps.len());
+    let found = version_of(connection, path)?;
+    if found == known {
+        return Ok(());
+    }
+    refuse_newer(path, found, steps.len())?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store)?;
+    // Somebody else may have done it between the look and the lock.
+    let found = version_of(&transaction, path)?;
+    refuse_newer(path, found, steps.len())?;
+    for step in steps.iter().skip(usize::try_from(found).unwrap_or(0)) {
+        transaction.execute_batch(step).map_err(store)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(store)?;
+    transaction.pragma_update(None, "user_version", known).map_err(store)?;
+    transaction.commit().map_err(store)
+}
+
+/// Switches to a write-ahead log. `SQLite` does not wait for others here, so this does.
+fn use_log(connection: &Connection, path: &Path, wait: Duration) -> Result<()> {
+    let until = Instant::now() + wait;
+    loop {
+        let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+        match mode.map_err(|error| Error::store(path, &error)) {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => {
+                let why = format!("a write-ahead log cannot be kept there (it keeps to '{mode}')");
+                return Err(Error::Store { path: path.to_owned(), why });
+            }
+            Err(Error::Busy { .. }) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn refuse_newer(path: &Path, found: i64, known: usize) -> Result<()> {
+    let known = known_version(known);
+    if found > known { Err(Error::Newer { path: path.to_owned(), found, known }) } else { Ok(()) }
+}
+
+fn known_version(steps: usize) -> i64 {
+    i64::try_from(steps).unwrap_or(i64::MAX)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+fn version_of(connection: &Connection, path: &Path) -> Result<i64> {
+    version(connection).map_err(|error| Error::store(path, &error))
+}
+
+fn number_at(header: &[u8], at: usize) -> Option<i64> {
+    let bytes: [u8; 4] = header.get(at..at + 4)?.try_into().ok()?;
+    // A file has a whole header or is broken, wherever the number stands in it.
+    (header.len() == 100).then_some(i64::from(u32::from_be_bytes(bytes)))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Error {
+    Error::Folder { path: path.to_owned(), why: error.to_string() }
+}
+
+/// A file that does not open and is not there was never there, rather than taken away.
+fn unopened(path: &Path, error: &rusqlite::Error) -> Error {
+    match Error::store(path, error) {
+        Error::Gone { path } => Error::Missing { path },
+        other => other,
+    }
+}
+
+fn unusable_log(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode as Code;
+    matches!(
+        error.sqlite_error_code(),
+        Some(Code::CannotOpen | Code::ReadOnly | Code::SystemIoFailure | Code::PermissionDenied)
+    )
+}
+
+fn log_is_empty(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    match fs::metadata(PathBuf::from(log)) {
+        Ok(metadata) => metadata.len() == 0,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// The file's name as `SQLite` takes it with options: every byte that could mean something else is escaped.
+fn immutable_name(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut name = String::from("file://");
+    for byte in absolute.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                name.push(char::from(*byte));
+            }
+            other => name.push_str(&format!("%{other:02X}")),
+        }
+    }
+    name.push_str("?immutable=1");
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: &str = "CREATE TABLE notes (text TEXT NOT NULL) STRICT;";
+    const SECOND: &str = "ALTER TABLE notes ADD COLUMN author TEXT NOT NULL DEFAULT 'nobody';";
+
+    #[test]
+    fn an_older_file_goes_only_through_the_steps_it_lacks() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        let mut connection = Connection::open(&path).unwrap();
+        migrate(&mut connection, &path, &[FIRST]).unwrap();
+        connection.execute("INSERT INTO notes VALUES ('kept')", []).unwrap();
+        assert_eq!(version(&connection).unwrap(), 1);
+
+        migrate(&mut connection, &path, &[FIRST, SECOND]).unwrap();
+        let row =
+            connection.query_row("SELECT text, author FROM notes", [], |row| Ok((row.get(0)?, row.get(1)?)));
+        assert_eq!(row.unwrap(), ("kept".to_owned(), "nobody".to_owned()));
+        assert_eq!(version(&connection).unwrap(), 2);
+        migrate(&mut connection, &path, &[FIRST, SECOND]).unwrap();
+
+        let error = migrate(&mut connection, &path, &[FIRST]).unwrap_err();
+        assert_eq!(error, Error::Newer { path, found: 2, known: 1 });
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_file_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        let mut connection = Connection::open(&path).unwrap();
+        migrate(&mut connection, &path, &[FIRST]).unwrap();
+        migrate(&mut connection, &path, &[FIRST, SECOND, "CREATE TABLE notes (again TEXT);"]).unwrap_err();
+        assert_eq!(version(&connection).unwrap(), 1);
+        connection.execute("INSERT INTO notes VALUES ('one column still')", []).unwrap();
+    }
+}

@@ -1,0 +1,157 @@
+//! Transcripts: what agents said, in files beside the journal, written while it streams and known by their hash.
+
+use super::error::{Error, Result};
+use super::{Journal, chain, check_id};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Component, Path, PathBuf};
+
+/// The folder of all transcripts, within the state folder.
+const FOLDER: &str = "transcripts";
+/// The longest name of a transcript.
+const LONGEST_NAME: usize = 100;
+/// How many transcripts of one name a run may have.
+const MOST_OF_A_NAME: u32 = 10_000;
+
+/// A transcript that is being written.
+#[derive(Debug)]
+pub struct Transcript {
+    file: File,
+    path: PathBuf,
+    relative: String,
+    hash: Sha256,
+    cap: u64,
+    written: u64,
+    seen: u64,
+}
+
+/// A finished transcript: where it is and what is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The file, relative to the state folder.
+    pub path: String,
+    /// SHA-256 of the file, in hex.
+    pub sha256: String,
+    /// How many bytes streamed by.
+    pub bytes: u64,
+    /// How many of them the file has, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated_at: Option<u64>,
+}
+
+impl Transcript {
+    /// Begins a transcript of a run that keeps at most `cap` bytes. Characters that do not belong in a file's name are
+    /// replaced; a name that is taken gets a number, so nothing is ever written over.
+    pub fn create(journal: &Journal, run: &str, name: &str, cap: u64) -> Result<Self> {
+        check_id(run)?;
+        journal.writer()?;
+        let folder = journal.folder().join(FOLDER).join(run);
+        fs::create_dir_all(&folder).map_err(|error| failed(&folder, "cannot be made", &error))?;
+        let name = plain_name(name);
+        for number in 1..=MOST_OF_A_NAME {
+            let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
+            let path = folder.join(&name);
+            match OpenOptions::new().append(true).create_new(true).open(&path) {
+                Ok(file) => {
+                    let relative = format!("{FOLDER}/{run}/{name}");
+                    return Ok(Self { file, path, relative, hash: Sha256::new(), cap, written: 0, seen: 0 });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(&path, "cannot be made", &error)),
+            }
+        }
+        Err(Error::Transcript {
+            path: folder.join(name),
+            why: format!("exists {MOST_OF_A_NAME} times; give another name"),
+        })
+    }
+
+    /// Adds what has streamed in. It is with the system when this returns, on the disk when the transcript is finished.
+    /// After an error the transcript holds what could be written and can be written on.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let room = usize::try_from(self.cap - self.written).unwrap_or(usize::MAX);
+        // What was left out once must not be followed by what came later.
+        let whole = self.seen == self.written;
+        let mut left = if whole { &bytes[..bytes.len().min(room)] } else { &[] };
+        let beyond = bytes.len() - left.len();
+        while !left.is_empty() {
+            match self.file.write(left) {
+                Ok(0) => {
+                    return Err(failed(&self.path, "cannot be written", &io::ErrorKind::WriteZero.into()));
+                }
+                Ok(count) => {
+                    let (done, rest) = left.split_at(count.min(left.len()));
+                    self.hash.update(done);
+                    self.written += done.len() as u64;
+                    self.seen += done.len() as u64;
+                    left = rest;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(&self.path, "cannot be written", &error)),
+            }
+        }
+        self.seen += beyond as u64;
+        Ok(())
+    }
+
+    /// Waits until all of it is on the disk.
+    pub fn finish(self) -> Result<Stored> {
+        let synced = self.file.sync_all().and_then(|()| {
+            let folder = self.path.parent().unwrap_or(Path::new("."));
+            File::open(folder)?.sync_all()
+        });
+        synced.map_err(|error| failed(&self.path, "cannot be brought to the disk", &error))?;
+        Ok(Stored {
+            path: self.relative,
+            sha256: chain::hex(&self.hash.finalize()),
+            bytes: self.seen,
+            truncated_at: (self.written < self.seen).then_some(self.written),
+        })
+    }
+}
+
+impl Journal {
+    /// Reads a transcript and checks that it is what was written.
+    pub fn read_transcript(&self, stored: &Stored) -> Result<Vec<u8>> {
+        let relative = Path::new(&stored.path);
+        let path = self.folder().join(relative);
+        let inside = relative.starts_with(FOLDER)
+            && relative.components().all(|component| matches!(component, Component::Normal(_)));
+        let wrong = |why: &str| Error::Transcript { path: path.clone(), why: why.to_owned() };
+        if !inside {
+            return Err(wrong("is not among the transcripts of this journal; name one that is"));
+        }
+        let size = stored.truncated_at.unwrap_or(stored.bytes);
+        let mut bytes = Vec::new();
+        File::open(&path)
+            // One byte more than there should be is enough to see that the file has grown.
+            .and_then(|file| file.take(size.saturating_add(1)).read_to_end(&mut bytes))
+            .map_err(|error| failed(&path, "cannot be read", &error))?;
+        if bytes.len() as u64 != size || chain::sha256_hex(&bytes) != stored.sha256 {
+            return Err(wrong("is not what was written; restore it from a copy"));
+        }
+        Ok(bytes)
+    }
+}
+
+fn failed(path: &Path, what: &str, error: &io::Error) -> Error {
+    if error.kind() == io::ErrorKind::StorageFull {
+        return Error::Full { path: path.to_owned() };
+    }
+    Error::Transcript { path: path.to_owned(), why: format!("{what}: {error}") }
+}
+
+/// A name without separators, without a dot in front and not too long.
+fn plain_name(name: &str) -> String {
+    let mut plain: String = name
+        .chars()
+        .take(LONGEST_NAME)
+        .map(|char| if char.is_ascii_alphanumeric() || "._-".contains(char) { char } else { '_' })
+        .collect();
+    if plain.is_empty() || plain.starts_with('.') {
+        plain.insert(0, '_');
+    }
+    plain
+}
