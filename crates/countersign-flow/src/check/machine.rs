@@ -455,6 +455,9 @@ impl<'n> Checker<'n> {
     /// A value written down (anything but a text) or computed (a text), of a type.
     pub(super) fn term(&mut self, node: &'n Node, scope: &Scope, ty: &Type) -> Option<Term> {
         let Some(text) = node.text() else { return self.literal(node, ty).map(Term::Literal) };
+        if let Some(read) = soft_read(text, scope, ty) {
+            return Some(Term::Computed(read));
+        }
         let expression = self.expression(Name { text, node }, scope)?;
         // A type that says nothing takes everything.
         if *ty != Type::Any
@@ -471,6 +474,21 @@ impl<'n> Checker<'n> {
         }
         Some(Term::Computed(expression))
     }
+}
+
+/// A field that may be missing, read as null where null will do: `fix_info: result.fix_info` needs no guard if the
+/// variable is optional.
+fn soft_read(text: &str, scope: &Scope, ty: &Type) -> Option<Expression> {
+    let is_path = text.contains('.')
+        && text.split('.').all(|part| {
+            part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        });
+    if !is_path || !ty.is_nullable() || Expression::compile(text, scope).is_ok() {
+        return None;
+    }
+    let read = Expression::compile(&format!("has({text}) ? {text} : null"), scope).ok()?;
+    (*ty == Type::Any || assignable(read.ty(), ty).is_ok()).then_some(read)
 }
 
 /// What can go wrong in a state of this kind.
