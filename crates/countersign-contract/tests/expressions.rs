@@ -252,6 +252,11 @@ fn what_could_go_wrong_is_a_problem() {
         ("{result.name: 1}", "the keys of an object must be string literals", "write {\"key\": value}"),
         ("{'a': 1, 'a': 2}", "the key 'a' stands twice", "leave one out"),
         ("result.?note", "unknown function '_?._'", "known: "),
+        (
+            "[{'a': fix_info}, {'b': 'x'}].exists(x, has(x.a) && size(x.a) > 0)",
+            "'x.a' may be null here",
+            "guard it: x.a != null && …",
+        ),
         ("type(result.n) == 1", "unknown function 'type'", "known: "),
         (
             "has(result.note) && result.checks.exists(result, result.note == 'a')",

@@ -62,8 +62,7 @@ fn fits(from: &Type, to: &Type) -> Result<(), String> {
         }
         (Type::Object(from), Type::Map(to)) => {
             for (name, field) in &from.fields {
-                let ty = if field.required { field.ty.clone() } else { field.ty.non_null() };
-                assignable(&ty, to).map_err(|reason| format!("field '{name}': {reason}"))?;
+                assignable(&field.ty, to).map_err(|reason| format!("field '{name}': {reason}"))?;
             }
             if from.open && **to != Type::Any {
                 return Err("it may have fields that no contract names".into());
@@ -92,6 +91,9 @@ fn object(from: &ObjectType, to: &ObjectType) -> Result<(), String> {
                 }
                 let ty = if field.required { field.ty.clone() } else { field.ty.non_null() };
                 // Null is absence where a field is optional.
+                if !wanted.required && ty == Type::Null {
+                    continue;
+                }
                 let ty = if wanted.required { ty } else { ty.non_null() };
                 assignable(&ty, &wanted.ty).map_err(|reason| format!("field '{name}': {reason}"))?;
             }

@@ -287,6 +287,7 @@ impl Checker<'_> {
         let operand = self.solid(target, operand.clone());
         let path = Path::of(target).map(|path| path.then(Step::Field(name.to_owned())));
         let shown = path.as_ref().map_or_else(|| name.to_owned(), Path::to_string);
+        let is_built = path.as_ref().is_none_or(|path| scope.built.contains(&path.root));
         let needed = access == Access::Read && !path.is_some_and(|path| scope.known.is_present(&path));
         let guard = format!("guard it: has({shown}) && …");
         let mut types = Vec::new();
@@ -306,7 +307,12 @@ impl Checker<'_> {
                     }
                     Some(field) => {
                         // Where an optional field is present it is not null: null is absence there.
-                        types.push(field.ty.non_null());
+                        if is_built {
+                            types.push(field.ty.clone());
+                            proves = Fact::Present;
+                        } else {
+                            types.push(field.ty.non_null());
+                        }
                         if field.is_present() || !needed {
                             continue;
                         }

@@ -1,6 +1,7 @@
 //! The checks on `all`, `exists`, `exists_one`, `map` and `filter`, which the parser expands to loops of known shapes.
 
 use super::check::{Checker, View, joined};
+use super::path::Path;
 use super::scope::Scope;
 use super::types::Type;
 use cel::common::ast::{ComprehensionExpr, Expr as Ast, IdedExpr, LiteralValue, operators as op};
@@ -72,7 +73,11 @@ impl Checker<'_> {
                 }
             });
         }
-        let inner = scope.with_local(&comprehension.iter_var, joined(items));
+        let inner = scope.with_local(
+            &comprehension.iter_var,
+            joined(items),
+            Path::of(&comprehension.iter_range).as_ref(),
+        );
         match Loop::of(comprehension) {
             Some(Loop::Test { condition, .. }) => {
                 self.boolean(condition, &inner);

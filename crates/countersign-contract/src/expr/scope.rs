@@ -11,6 +11,8 @@ pub struct Scope {
     pub(super) known: Facts,
     /// Variables that the expression itself introduces.
     pub(super) local: BTreeSet<String>,
+    /// Those among them that may hold objects which the expression builds: null is no absence in these.
+    pub(super) built: BTreeSet<String>,
 }
 
 /// What is known of places: that they are there, that they are not null.
@@ -66,6 +68,7 @@ impl Scope {
     pub fn with(mut self, name: &str, ty: Type) -> Self {
         self.known.0.retain(|(path, _)| path.root != name);
         self.local.remove(name);
+        self.built.remove(name);
         self.variables.insert(name.to_owned(), ty);
         self
     }
@@ -84,10 +87,14 @@ impl Scope {
         self
     }
 
-    /// The scope inside a comprehension over items of a type.
-    pub(super) fn with_local(&self, name: &str, ty: Type) -> Self {
+    /// The scope inside a comprehension over items of a type, at a place if they are not computed.
+    pub(super) fn with_local(&self, name: &str, ty: Type, range: Option<&Path>) -> Self {
+        let is_built = range.is_none_or(|range| self.built.contains(&range.root));
         let mut scope = self.clone().with(name, ty);
         scope.local.insert(name.to_owned());
+        if is_built {
+            scope.built.insert(name.to_owned());
+        }
         scope
     }
 

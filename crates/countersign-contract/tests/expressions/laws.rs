@@ -404,7 +404,20 @@ impl Writer<'_> {
 
     fn over_list(&mut self, name: &str, want: Want, depth: usize) -> String {
         let place = self.place(|shape| matches!(shape, Shape::List(_) | Shape::Map(_) | Shape::Object(_)));
+        let built = Shape::Object(
+            ["a", "b"]
+                .map(|name| Member {
+                    name,
+                    shape: Shape::Nullable(Box::new(Shape::Text)),
+                    presence: Presence::Optional,
+                })
+                .into(),
+        );
         let (range, item) = match place.map(|place| (place.path, place.shape.solid())) {
+            // Objects that the expression builds itself.
+            _ if self.choices.one_in(4) => {
+                (format!("[{{'a': {}}}, {{'b': {}}}]", self.some(depth), self.some(depth)), built)
+            }
             Some((path, Shape::List(items))) => (path, *items),
             Some((path, _)) => (path, Shape::Text),
             None => (self.write(Want::List, depth), Shape::Int),
@@ -478,7 +491,7 @@ proptest! {
         let world = world(&mut choices);
         for _ in 0..4 {
             let mut writer = Writer { choices: &mut choices, places: world.places.clone() };
-            let source = writer.some(3);
+            let source = writer.some(4);
             let Ok(expression) = Expression::compile(&source, &world.scope) else { continue };
             for _ in 0..3 {
                 let values: Vec<Value> =
