@@ -162,7 +162,11 @@ pub struct Swept {
 
 /// Runs one child to its end, hands its output to the watcher, and leaves nothing of it behind.
 ///
-/// Makes this process the reaper of orphaned descendants (on Linux, once). Dropping the future kills the tree.
+/// Dropping the future kills the tree, and blocks until that is done.
+///
+/// On Linux this process becomes the parent of orphaned descendants, and reaps them. Other children of this process are
+/// left to whoever started them, with one exception that cannot be told from an orphan: a child that the first thread
+/// started and that leads a session of its own. Start such a one here.
 ///
 /// # Errors
 ///

@@ -30,7 +30,8 @@ pub(super) struct Pass {
 #[derive(Debug)]
 pub(super) struct Tree {
     kin: Kin,
-    child: i32,
+    /// Until it is reaped.
+    child: Option<i32>,
     cleared: bool,
 }
 
@@ -38,7 +39,13 @@ impl Tree {
     /// The child is reaped; from here on its number may be another's.
     pub(super) fn child_is_gone(&mut self) {
         self.kin.child_is_gone();
-        started().remove(&self.child);
+        self.forget_child();
+    }
+
+    fn forget_child(&mut self) {
+        if let Some(pid) = self.child.take() {
+            started().remove(&pid);
+        }
     }
 
     /// How many descendants were killed.
@@ -75,7 +82,7 @@ impl Drop for Tree {
         if !self.cleared {
             clear_now(&mut self.kin);
         }
-        started().remove(&self.child);
+        self.forget_child();
     }
 }
 
@@ -103,7 +110,7 @@ pub(super) fn start(
     let pid = child.id().unwrap_or_default().cast_signed();
     started.insert(pid);
     drop(started);
-    let tree = Tree { kin: Kin::of_child(pid, marker), child: pid, cleared: false };
+    let tree = Tree { kin: Kin::of_child(pid, marker), child: Some(pid), cleared: false };
     Ok((child, program, tree))
 }
 
