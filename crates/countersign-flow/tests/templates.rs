@@ -297,6 +297,11 @@ fn everything_wrong_is_said_at_once_in_the_order_of_the_text() {
     assert!(found[0].starts_with("Grüße an {{ titel }}:\n            ^^^^^\n"), "{}", found[0]);
 }
 
+#[test]
+fn of_very_much_the_first_hundred_are_said() {
+    assert_eq!(refusals(&"{{ nope }}".repeat(1_000)).len(), 100);
+}
+
 /// What passes the check, and what it writes for [`example`].
 const WRITTEN: &[(&str, &str)] = &[
     ("{{ title }} {{ count }} {{ done }} {{ tags }}", r#"Fix <it> 3 true ["a","b"]"#),
@@ -449,9 +454,13 @@ fn work_without_end_and_text_without_end_are_errors_in_words() {
 }
 
 #[test]
-fn doubling_a_text_is_refused_before_it_runs() {
-    let source = "{% set x = title %}".to_owned() + &"{% set x = x ~ x %}".repeat(40) + "{{ x | length }}";
-    assert!(refusals(&source)[0].contains("more than 64 values are strung together here"));
+fn doubling_a_value_again_and_again_is_refused_before_it_runs() {
+    for step in ["x ~ x", "x + x", "[x, x]", "{'a': x, 'b': x}", "[x] | chain([x]) | list", "{'a': [x, x]}.a"]
+    {
+        let steps = format!("{{% set x = {step} %}}").repeat(40);
+        let found = refusals(&format!("{{% set x = title %}}{steps}{{{{ x | tojson }}}}"));
+        assert!(found[0].contains("more than 64 values are strung together here"), "{step}: {found:?}");
+    }
 }
 
 #[test]

@@ -141,6 +141,9 @@ impl Checker {
             let hint = "it is known inside of {% for … %}, not around it";
             return self.refuse(expr, "unknown variable 'loop'", hint);
         }
+        if self.is_hopeless() {
+            return Shape::any();
+        }
         let names = self.scope.names();
         let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| {
             let names: Vec<&str> = names.iter().copied().take(12).collect();
