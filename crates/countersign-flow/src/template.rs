@@ -78,7 +78,8 @@ impl Template {
         Ok(Self { inner: Arc::new(Compiled { source: source.to_owned(), environment, reads }) })
     }
 
-    /// Everything wrong with the names and fields it reads, given the types of the variables.
+    /// Everything wrong with the names and fields it reads, given the types of the variables; of very much, the first
+    /// hundred.
     pub fn check(&self, variables: &BTreeMap<String, Type>) -> Vec<TemplateProblem> {
         // It parsed when it was compiled.
         syntax::tree(&self.inner.source).map_or_else(Vec::new, |tree| check::check(&tree, variables))
@@ -88,10 +89,12 @@ impl Template {
     pub fn render(&self, variables: &BTreeMap<String, Value>) -> Result<String, String> {
         let values: BTreeMap<&str, minijinja::Value> =
             variables.iter().map(|(name, value)| (name.as_str(), values::data(value))).collect();
-        let template = self.inner.environment.get_template(NAME).map_err(|error| in_words(&error))?;
+        let environment = &self.inner.environment;
+        let in_words = |error: Error| in_words(&error, environment.fuel().unwrap_or(FUEL));
+        let template = environment.get_template(NAME).map_err(in_words)?;
         let mut page = values::Page::default();
         let context = minijinja::Value::from(values);
-        template.render_captured_to(context, &mut page).map_err(|error| in_words(&error))?;
+        template.render_captured_to(context, &mut page).map_err(in_words)?;
         String::from_utf8(page.text).map_err(|error| error.to_string())
     }
 
@@ -106,11 +109,11 @@ impl Template {
     }
 }
 
-fn in_words(error: &Error) -> String {
+fn in_words(error: &Error, fuel: u64) -> String {
     let line = error.line().map_or_else(String::new, |line| format!(" (line {line})"));
     match (error.kind(), error.detail()) {
         (ErrorKind::OutOfFuel, _) => {
-            format!("the template takes more than {FUEL} steps{line}: loop over fewer items")
+            format!("the template takes more than {fuel} steps{line}: loop over fewer items")
         }
         (ErrorKind::WriteFailure, Some(detail)) if detail.ends_with(" MiB") => {
             format!("{detail}{line}: pass less into the template")

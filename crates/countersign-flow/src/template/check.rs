@@ -9,7 +9,10 @@ use super::scope::{Scope, facts, path};
 use super::shape::{Kind, Shape};
 use super::tree::place;
 
-/// Everything wrong with a template, in the order of the text.
+/// The most problems noted; looking for the nearest of many names takes its time.
+const MOST_PROBLEMS: usize = 100;
+
+/// Everything wrong with a template, in the order of the text; of very much, the first hundred.
 pub(super) fn check(tree: &Stmt<'_>, variables: &BTreeMap<String, Type>) -> Vec<TemplateProblem> {
     let mut checker = Checker { scope: Scope::default(), problems: Vec::new() };
     checker.scope.enter(Vec::new());
@@ -49,8 +52,15 @@ impl Checker {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Shape {
-        self.problems.push(TemplateProblem::new(message, hint, start, end));
+        if !self.is_hopeless() {
+            self.problems.push(TemplateProblem::new(message, hint, start, end));
+        }
         Shape::any()
+    }
+
+    /// Whether so much is wrong that more of it helps nobody.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.problems.len() >= MOST_PROBLEMS
     }
 
     fn body(&mut self, statements: &[Stmt<'_>]) {

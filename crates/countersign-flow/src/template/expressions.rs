@@ -60,12 +60,16 @@ impl Checker {
             Expr::Call(call) => self.call(expr, call),
             Expr::List(list) => {
                 let items: Vec<Shape> = list.items.iter().map(|item| self.there(item)).collect();
-                Shape::list(items.into_iter().reduce(Shape::or).unwrap_or_else(Shape::any))
+                let weight = items.iter().map(|item| item.weight).sum();
+                let list = Shape::list(items.into_iter().fold(Shape::never(), Shape::or));
+                self.weighed(expr, list, weight)
             }
             Expr::Tuple(tuple) => {
-                Shape::kind(Kind::Tuple(tuple.items.iter().map(|item| self.there(item)).collect()))
+                let items: Vec<Shape> = tuple.items.iter().map(|item| self.there(item)).collect();
+                let weight = items.iter().map(|item| item.weight).sum();
+                self.weighed(expr, Shape::kind(Kind::Tuple(items)), weight)
             }
-            Expr::Map(map) => self.map(map),
+            Expr::Map(map) => self.map(expr, map),
         };
         match path(expr) {
             Some(path) => self.scope.refine(&path, shape),
@@ -137,6 +141,9 @@ impl Checker {
             let hint = "it is known inside of {% for … %}, not around it";
             return self.refuse(expr, "unknown variable 'loop'", hint);
         }
+        if self.is_hopeless() {
+            return Shape::any();
+        }
         let names = self.scope.names();
         let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| {
             let names: Vec<&str> = names.iter().copied().take(12).collect();
@@ -162,13 +169,13 @@ impl Checker {
                     return self.refuse_at(at.0, at.1, message, hint.unwrap_or_default());
                 }
             },
-            Kind::Tuple(_) | Kind::List(_) | Kind::Group(..) => {
+            Kind::Tuple(_) | Kind::List(_) | Kind::Group(..) | Kind::Mixed => {
                 let message = format!("{what} is {}: it has no field '{name}'", shape.name());
                 return self.refuse_at(at.0, at.1, message, "loop over it, or take one: … | first");
             }
         };
         let ty_is_mixed = shape.all(|ty| !matches!(ty, Type::List(_))) && ty.object().is_some();
-        let mut found: Option<Shape> = None;
+        let mut found = Shape::never();
         for ty in ty.alternatives() {
             let one = match ty {
                 Type::Any => Shape::any(),
@@ -199,12 +206,9 @@ impl Checker {
                     return self.refuse_at(at.0, at.1, message, hint);
                 }
             };
-            found = Some(match found {
-                Some(found) => found.or(one),
-                None => one,
-            });
+            found = found.or(one);
         }
-        found.unwrap_or_else(Shape::any)
+        Shape { weight: shape.weight, ..found }
     }
 
     fn item(&mut self, item: &GetItem<'_>) -> Shape {
@@ -312,9 +316,8 @@ impl Checker {
                 } else if left.is_text() && right.is_text() {
                     Shape::text()
                 } else if left.is_list() && right.is_list() {
-                    let items = (left.items(), right.items());
-                    let items = items.0.into_iter().chain(items.1).reduce(Shape::or);
-                    Shape::list(items.unwrap_or_else(Shape::any))
+                    let items = left.items().into_iter().chain(right.items());
+                    Shape::list(items.fold(Shape::never(), Shape::or))
                 } else {
                     let message = format!("'+' does not add {} and {}", left.name(), right.name());
                     return self.refuse(expr, message, "add numbers or lists; join texts with ~");
@@ -336,7 +339,7 @@ impl Checker {
         }
     }
 
-    fn weighed(&mut self, expr: &Expr<'_>, shape: Shape, weight: usize) -> Shape {
+    pub(super) fn weighed(&mut self, expr: &Expr<'_>, shape: Shape, weight: usize) -> Shape {
         if weight > HEAVIEST {
             let message = format!("more than {HEAVIEST} values are strung together here");
             return self.refuse(expr, message, "write them out where they are needed, or join a list");
@@ -344,12 +347,13 @@ impl Checker {
         Shape { weight, ..shape }
     }
 
-    fn map(&mut self, map: &Map<'_>) -> Shape {
-        let mut fields = Vec::new();
+    fn map(&mut self, expr: &Expr<'_>, map: &Map<'_>) -> Shape {
+        let (mut fields, mut weight) = (Vec::new(), 0);
         let mut all_named = true;
         for (key, value) in map.keys.iter().zip(&map.values) {
             self.present(key);
             let value = self.there(value);
+            weight += value.weight;
             match key {
                 Expr::Const(key) if key.value.as_str().is_some() => {
                     fields.push((key.value.as_str().unwrap_or_default().to_owned(), value));
@@ -357,7 +361,8 @@ impl Checker {
                 _ => all_named = false,
             }
         }
-        if all_named { Shape::object(fields) } else { Shape::of(&Type::Map(Arc::new(Type::Any))) }
+        let map = if all_named { Shape::object(fields) } else { Shape::of(&Type::Map(Arc::new(Type::Any))) };
+        self.weighed(expr, map, weight)
     }
 }
 
@@ -378,12 +383,13 @@ fn sign(op: BinOpKind) -> &'static str {
 }
 
 fn literal(value: &Data) -> Shape {
-    match value.kind() {
+    let shape = match value.kind() {
         ValueKind::None => Shape::of(&Type::Null),
         ValueKind::Bool => Shape::of(&Type::Bool),
         ValueKind::Number if value.is_integer() => Shape::of(&Type::Int),
         ValueKind::Number => Shape::of(&Type::Double),
         ValueKind::String => Shape::text(),
         _ => Shape::any(),
-    }
+    };
+    Shape { weight: 0, ..shape }
 }

@@ -24,7 +24,15 @@ impl Checker {
             return self.refuse_at(start, start + filter.name.len(), message, hint);
         }
         let args: Vec<Shape> = filter.args.iter().map(|arg| self.there(argument(arg))).collect();
-        self.filtered(filter.expr.as_ref().unwrap_or(expr), input, filter.name, &filter.args, &args)
+        let weight = input.weight + args.iter().map(|arg| arg.weight).sum::<usize>();
+        let of = filter.expr.as_ref().unwrap_or(expr);
+        let shape = self.filtered(of, input, filter.name, &filter.args, &args);
+        // The text that a filter makes is bounded when it runs.
+        if shape.is_text() && !is_soft_filter(filter.name) {
+            shape
+        } else {
+            self.weighed(expr, shape, weight)
+        }
     }
 
     /// What a filter makes of a value.
@@ -134,7 +142,7 @@ impl Checker {
                 if name == "zip" {
                     Shape::list(Shape::kind(Kind::Tuple(lists)))
                 } else {
-                    Shape::list(lists.into_iter().reduce(Shape::or).unwrap_or_else(Shape::any))
+                    Shape::list(lists.into_iter().fold(Shape::never(), Shape::or))
                 }
             }
             "attr" => {

@@ -29,12 +29,15 @@ pub(super) enum Kind {
     List(Box<Shape>),
     /// The state of a loop.
     Loop,
+    /// Things that have nothing in common but that they can be written.
+    Mixed,
 }
 
 impl Shape {
     pub(super) fn of(ty: &Type) -> Self {
         let null = ty.alternatives().contains(&Type::Null);
-        let ty = if null { ty.non_null() } else { ty.clone() };
+        let rest = ty.alternatives().iter().filter(|ty| **ty != Type::Null);
+        let ty = if null { one_of(rest.cloned().collect()) } else { ty.clone() };
         Self { null, ..Self::kind(Kind::Data(ty)) }
     }
 
@@ -46,6 +49,11 @@ impl Shape {
         Self::of(&Type::Any)
     }
 
+    /// A value that there is none of: what is in an empty list, what a text is where it is a number.
+    pub(super) fn never() -> Self {
+        Self::of(&one_of(Vec::new()))
+    }
+
     pub(super) fn text() -> Self {
         Self::of(&Type::text())
     }
@@ -53,11 +61,10 @@ impl Shape {
     /// A list of such items.
     pub(super) fn list(item: Shape) -> Self {
         match item {
-            Shape { kind: Kind::Data(ty), missing: false, null, .. } => {
-                let ty = if null { Type::union(vec![ty, Type::Null]) } else { ty };
-                Self::of(&Type::List(Arc::new(ty)))
+            item @ Shape { kind: Kind::Data(_), missing: false, weight, .. } => {
+                Self { weight, ..Self::of(&Type::List(Arc::new(item.ty()))) }
             }
-            item => Self::kind(Kind::List(Box::new(item))),
+            item => Self { weight: item.weight, ..Self::kind(Kind::List(Box::new(item))) },
         }
     }
 
@@ -86,9 +93,13 @@ impl Shape {
         let ty = match &self.kind {
             Kind::Data(ty) => ty.clone(),
             Kind::List(item) => Type::List(Arc::new(item.ty())),
-            Kind::Tuple(_) | Kind::Group(..) | Kind::Loop => Type::Any,
+            Kind::Tuple(_) => {
+                Type::List(Arc::new(self.items().map_or_else(|| one_of(Vec::new()), |item| item.ty())))
+            }
+            // No type says that nothing can be done with a value; this one comes near.
+            Kind::Group(..) | Kind::Loop | Kind::Mixed => one_of(vec![Type::Bool, Type::Int]),
         };
-        if self.null { Type::union(vec![ty, Type::Null]) } else { ty }
+        if self.null { one_of(vec![ty, Type::Null]) } else { ty }
     }
 
     /// The value when it is known to be there.
@@ -106,18 +117,17 @@ impl Shape {
 
     /// One value or the other.
     pub(super) fn or(self, other: Self) -> Self {
-        // A bare null says nothing of the type.
         let kind = match (self.kind, other.kind) {
-            (kind, Kind::Data(Type::Any)) if other.null => kind,
-            (Kind::Data(Type::Any), kind) if self.null => kind,
-            (Kind::Data(one), Kind::Data(two)) => Kind::Data(Type::union(vec![one, two])),
+            (kind, Kind::Data(never)) | (Kind::Data(never), kind) if never.alternatives().is_empty() => kind,
+            (Kind::Data(one), Kind::Data(two)) => Kind::Data(one_of(vec![one, two])),
             (Kind::Tuple(one), Kind::Tuple(two)) if one.len() == two.len() => {
                 Kind::Tuple(one.into_iter().zip(two).map(|(one, two)| one.or(two)).collect())
             }
             (Kind::List(one), Kind::List(two)) => Kind::List(Box::new(one.or(*two))),
             (Kind::List(one), Kind::Data(Type::List(two)))
             | (Kind::Data(Type::List(two)), Kind::List(one)) => Kind::List(Box::new(one.or(Shape::of(&two)))),
-            _ => Kind::Data(Type::Any),
+            (Kind::Data(Type::Any), _) | (_, Kind::Data(Type::Any)) => Kind::Data(Type::Any),
+            _ => Kind::Mixed,
         };
         Self {
             kind,
@@ -129,21 +139,24 @@ impl Shape {
 
     /// What a loop over it yields; `None` if there is nothing to loop over.
     pub(super) fn items(&self) -> Option<Shape> {
-        match &self.kind {
-            Kind::List(item) => Some(item.as_ref().clone()),
-            Kind::Tuple(parts) => parts.iter().cloned().reduce(Shape::or).or(Some(Shape::any())),
-            Kind::Group(..) | Kind::Loop => None,
-            Kind::Data(ty) => ty
-                .alternatives()
-                .iter()
-                .map(|ty| match ty {
-                    Type::Any => Some(Shape::any()),
-                    Type::List(items) => Some(Shape::of(items)),
-                    Type::Object(_) | Type::Map(_) => Some(Shape::text()),
-                    _ => None,
-                })
-                .reduce(|one, two| Some(one?.or(two?)))?,
-        }
+        let item = match &self.kind {
+            Kind::List(item) => item.as_ref().clone(),
+            Kind::Tuple(parts) => parts.iter().cloned().fold(Shape::never(), Shape::or),
+            Kind::Group(..) | Kind::Loop | Kind::Mixed => return None,
+            Kind::Data(ty) => {
+                let mut item = Shape::never();
+                for ty in ty.alternatives() {
+                    item = item.or(match ty {
+                        Type::Any => Shape::any(),
+                        Type::List(items) => Shape::of(items),
+                        Type::Object(_) | Type::Map(_) => Shape::text(),
+                        _ => return None,
+                    });
+                }
+                item
+            }
+        };
+        Some(Shape { weight: self.weight, ..item })
     }
 
     /// Whether it is a list and nothing else, as far as is known.
@@ -151,7 +164,7 @@ impl Shape {
         match &self.kind {
             Kind::List(_) | Kind::Tuple(_) => true,
             Kind::Data(ty) => ty.alternatives().iter().all(|ty| matches!(ty, Type::Any | Type::List(_))),
-            Kind::Group(..) | Kind::Loop => false,
+            Kind::Group(..) | Kind::Loop | Kind::Mixed => false,
         }
     }
 
@@ -193,7 +206,7 @@ impl Shape {
                 _ => return Shape::any(),
             }
         }
-        Shape::of(&Type::union(types))
+        Shape { weight: self.weight, ..Shape::of(&one_of(types)) }
     }
 
     /// What it is, for people: `a string`, `a list`.
@@ -212,12 +225,13 @@ impl Shape {
             Kind::Data(ty) => {
                 let mut names: Vec<&str> = ty.alternatives().iter().map(one).collect();
                 names.dedup();
-                names.join(" or ")
+                if names.is_empty() { "null".to_owned() } else { names.join(" or ") }
             }
             Kind::Tuple(parts) => format!("a tuple of {}", parts.len()),
             Kind::Group(..) => "a group".to_owned(),
             Kind::List(_) => "a list".to_owned(),
             Kind::Loop => "the state of the loop".to_owned(),
+            Kind::Mixed => "one thing or another".to_owned(),
         }
     }
 
@@ -235,7 +249,16 @@ impl Shape {
             )
         };
         let left = ty.alternatives().iter().filter(|ty| **ty == Type::Any || passes(ty) == holds);
-        let kind = Kind::Data(Type::union(left.cloned().collect()));
+        let kind = Kind::Data(one_of(left.cloned().collect()));
         Self { kind, ..self }
+    }
+}
+
+/// The union of types; of none, the type that has no values.
+fn one_of(types: Vec<Type>) -> Type {
+    if types.iter().all(|ty| ty.alternatives().is_empty()) {
+        Type::Union(Arc::new(Vec::new()))
+    } else {
+        Type::union(types)
     }
 }

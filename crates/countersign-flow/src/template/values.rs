@@ -39,6 +39,8 @@ pub(super) fn environment() -> Environment<'static> {
     environment.add_filter("batch", batch);
     environment.add_filter("slice", slice);
     environment.add_filter("format", format);
+    environment.add_filter("chain", chain);
+    environment.add_filter("pprint", |value: &Data| json(value, Some(2)));
     environment.add_test("divisibleby", is_divisible);
     environment.add_function("range", range);
     // `namespace` would let a loop double a text over and over, `debug` shows what no template should say.
@@ -275,6 +277,16 @@ fn format(state: &mut State, pattern: &Data, values: Rest<ValueOrKwargs>) -> Res
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
     minijinja::filters::format(state, pattern, values)
+}
+
+/// One list after the other, as a list that knows its length.
+#[allow(clippy::needless_pass_by_value)] // As above.
+fn chain(value: &Data, others: Rest<Data>) -> Result<Data, Error> {
+    let mut items = Vec::new();
+    for list in std::iter::once(value).chain(others.iter()) {
+        items.extend(list.try_iter()?);
+    }
+    Ok(Data::from(items))
 }
 
 fn batch(state: &State, value: Data, count: usize, fill: Option<Data>) -> Result<Data, Error> {
