@@ -5,7 +5,7 @@ use minijinja::machinery::ast::{Expr, ForLoop, IfCond, Stmt};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::TemplateProblem;
-use super::scope::{Scope, facts, path};
+use super::scope::{Scope, When, facts, path};
 use super::shape::{Kind, Shape};
 use super::tree::place;
 
@@ -112,11 +112,11 @@ impl Checker {
             return;
         };
         self.value(&choice.test_expr);
-        self.scope.enter(facts(&choice.test_expr, true));
+        self.scope.enter(facts(&choice.test_expr, When::Holds));
         self.print(&choice.true_expr);
         self.scope.leave();
         if let Some(other) = &choice.false_expr {
-            self.scope.enter(facts(&choice.test_expr, false));
+            self.scope.enter(facts(&choice.test_expr, When::Fails));
             self.print(other);
             self.scope.leave();
         }
@@ -138,7 +138,7 @@ impl Checker {
         self.assign(&each.target, item, &each.iter);
         let known = each.filter_expr.as_ref().map_or_else(Vec::new, |filter| {
             self.value(filter);
-            facts(filter, true)
+            facts(filter, When::Holds)
         });
         self.scope.bind("loop", Shape::kind(Kind::Loop));
         self.scope.enter(known);
@@ -155,16 +155,16 @@ impl Checker {
         self.value(&choice.expr);
         let mut branches = Vec::new();
         let mut names = BTreeSet::new();
-        for (holds, body) in [(true, &choice.true_body), (false, &choice.false_body)] {
-            self.scope.enter(facts(&choice.expr, holds));
+        for (when, body) in [(When::Holds, &choice.true_body), (When::Fails, &choice.false_body)] {
+            self.scope.enter(facts(&choice.expr, when));
             self.body(body);
             let bound = self.scope.leave();
             names.extend(bound.keys().cloned());
-            branches.push((holds, bound));
+            branches.push((when, bound));
         }
         // A name that only one branch sets keeps what it was in the other, as the condition leaves it.
-        for (holds, bound) in &mut branches {
-            self.scope.enter(facts(&choice.expr, *holds));
+        for (when, bound) in &mut branches {
+            self.scope.enter(facts(&choice.expr, *when));
             for name in &names {
                 if !bound.contains_key(name)
                     && let Some(shape) = self.scope.get(name)

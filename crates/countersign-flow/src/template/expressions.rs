@@ -7,7 +7,7 @@ use minijinja::value::ValueKind;
 use std::sync::Arc;
 
 use super::check::{Checker, described};
-use super::scope::{facts, path};
+use super::scope::{When, facts, path};
 use super::shape::{Kind, Shape};
 use super::tree::place;
 use super::vocabulary::{LOOP_FIELDS, constant, is_filter, is_function};
@@ -49,9 +49,9 @@ impl Checker {
             }
             Expr::IfExpr(choice) => {
                 self.value(&choice.test_expr);
-                let one = self.value_where(&choice.true_expr, &choice.test_expr, true);
+                let one = self.value_where(&choice.true_expr, &choice.test_expr, When::Holds);
                 match &choice.false_expr {
-                    Some(other) => one.or(self.value_where(other, &choice.test_expr, false)),
+                    Some(other) => one.or(self.value_where(other, &choice.test_expr, When::Fails)),
                     None => one.missing(),
                 }
             }
@@ -102,8 +102,8 @@ impl Checker {
     }
 
     /// A value under a condition.
-    fn value_where(&mut self, expr: &Expr<'_>, condition: &Expr<'_>, holds: bool) -> Shape {
-        self.scope.enter(facts(condition, holds));
+    fn value_where(&mut self, expr: &Expr<'_>, condition: &Expr<'_>, when: When) -> Shape {
+        self.scope.enter(facts(condition, when));
         let shape = self.value(expr);
         self.scope.leave();
         shape
@@ -267,11 +267,11 @@ impl Checker {
         match op.op {
             BinOpKind::ScAnd => {
                 let left = self.value(&op.left);
-                left.or(self.value_where(&op.right, &op.left, true))
+                left.or(self.value_where(&op.right, &op.left, When::Holds))
             }
             BinOpKind::ScOr => {
                 let left = self.value(&op.left);
-                left.present().or(self.value_where(&op.right, &op.left, false))
+                left.present().or(self.value_where(&op.right, &op.left, When::Fails))
             }
             BinOpKind::Eq
             | BinOpKind::Ne

@@ -6,12 +6,30 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::shape::Shape;
 
+/// On which side of a condition a place lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum When {
+    /// Where it holds.
+    Holds,
+    /// Where it does not.
+    Fails,
+}
+
+impl When {
+    fn opposite(self) -> Self {
+        match self {
+            Self::Holds => Self::Fails,
+            Self::Fails => Self::Holds,
+        }
+    }
+}
+
 /// What a condition says about the value at a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Fact {
     path: String,
     /// The test that holds or does not, as `mapping`; none if the value is just there.
-    is: Option<(&'static str, bool)>,
+    is: Option<(&'static str, When)>,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +77,7 @@ impl Scope {
             for fact in frame.facts.iter().filter(|fact| fact.path == path) {
                 shape = match fact.is {
                     None => shape.present(),
-                    Some((test, holds)) => shape.narrowed(test, holds),
+                    Some((test, when)) => shape.narrowed(test, when),
                 };
             }
             if frame.names.contains_key(root(path)) {
@@ -95,21 +113,21 @@ pub(super) fn path(expr: &Expr<'_>) -> Option<String> {
 }
 
 /// What is known where a condition holds, or where it does not.
-pub(super) fn facts(condition: &Expr<'_>, holds: bool) -> Vec<Fact> {
+pub(super) fn facts(condition: &Expr<'_>, when: When) -> Vec<Fact> {
     match condition {
-        Expr::UnaryOp(op) if matches!(op.op, UnaryOpKind::Not) => facts(&op.expr, !holds),
-        Expr::BinOp(op) => match (op.op, holds) {
-            (BinOpKind::ScAnd, true) | (BinOpKind::ScOr, false) => {
-                let mut all = facts(&op.left, holds);
-                all.extend(facts(&op.right, holds));
+        Expr::UnaryOp(op) if matches!(op.op, UnaryOpKind::Not) => facts(&op.expr, when.opposite()),
+        Expr::BinOp(op) => match (op.op, when) {
+            (BinOpKind::ScAnd, When::Holds) | (BinOpKind::ScOr, When::Fails) => {
+                let mut all = facts(&op.left, when);
+                all.extend(facts(&op.right, when));
                 all
             }
-            (BinOpKind::ScAnd, false) | (BinOpKind::ScOr, true) => {
-                let right = facts(&op.right, holds);
-                facts(&op.left, holds).into_iter().filter(|fact| right.contains(fact)).collect()
+            (BinOpKind::ScAnd, When::Fails) | (BinOpKind::ScOr, When::Holds) => {
+                let right = facts(&op.right, when);
+                facts(&op.left, when).into_iter().filter(|fact| right.contains(fact)).collect()
             }
             (BinOpKind::Eq | BinOpKind::Ne, _) => {
-                let equal = matches!(op.op, BinOpKind::Eq) == holds;
+                let equal = matches!(op.op, BinOpKind::Eq) == (when == When::Holds);
                 let sides = [(&op.left, &op.right), (&op.right, &op.left)];
                 sides
                     .into_iter()
@@ -119,8 +137,8 @@ pub(super) fn facts(condition: &Expr<'_>, holds: bool) -> Vec<Fact> {
             }
             _ => Vec::new(),
         },
-        Expr::Test(test) => tested(test, holds),
-        expr if holds => there(expr),
+        Expr::Test(test) => tested(test, when),
+        expr if when == When::Holds => there(expr),
         _ => Vec::new(),
     }
 }
@@ -129,22 +147,22 @@ fn is_constant(expr: &Expr<'_>, passes: impl Fn(ValueKind) -> bool) -> bool {
     matches!(expr, Expr::Const(constant) if passes(constant.value.kind()))
 }
 
-fn tested(test: &Test<'_>, holds: bool) -> Vec<Fact> {
+fn tested(test: &Test<'_>, when: When) -> Vec<Fact> {
     let mut known = Vec::new();
-    match (test.name, holds) {
-        ("defined", true) | ("none" | "undefined", false) => known.extend(there(&test.expr)),
+    match (test.name, when) {
+        ("defined", When::Holds) | ("none" | "undefined", When::Fails) => known.extend(there(&test.expr)),
         ("mapping" | "string" | "number" | "boolean" | "sequence", _) => {
             // What is missing passes as a sequence, and as nothing else.
-            if holds && test.name != "sequence" {
+            if when == When::Holds && test.name != "sequence" {
                 known.extend(there(&test.expr));
             }
             let is = ["mapping", "string", "number", "boolean", "sequence"]
                 .into_iter()
                 .find(|name| *name == test.name)
-                .map(|name| (name, holds));
+                .map(|name| (name, when));
             known.extend(path(&test.expr).map(|path| Fact { path, is }));
         }
-        ("true" | "integer" | "int" | "float", true) => known.extend(there(&test.expr)),
+        ("true" | "integer" | "int" | "float", When::Holds) => known.extend(there(&test.expr)),
         _ => {}
     }
     known

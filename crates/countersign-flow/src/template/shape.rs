@@ -4,6 +4,8 @@ use countersign_contract::{Field, ObjectType, Type};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::scope::When;
+
 /// What is known of a value.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
@@ -236,7 +238,7 @@ impl Shape {
     }
 
     /// What is left of it where a test like `is mapping` holds, or where it does not.
-    pub(super) fn narrowed(self, test: &str, holds: bool) -> Self {
+    pub(super) fn narrowed(self, test: &str, when: When) -> Self {
         let Kind::Data(ty) = &self.kind else { return self };
         let passes = |ty: &Type| {
             matches!(
@@ -248,7 +250,8 @@ impl Shape {
                     | ("sequence", Type::List(_))
             )
         };
-        let left = ty.alternatives().iter().filter(|ty| **ty == Type::Any || passes(ty) == holds);
+        let left =
+            ty.alternatives().iter().filter(|ty| **ty == Type::Any || passes(ty) == (when == When::Holds));
         let kind = Kind::Data(one_of(left.cloned().collect()));
         Self { kind, ..self }
     }

@@ -109,7 +109,10 @@ fn scan(source: &str) -> Result<Tokens<'_>, Vec<TemplateProblem>> {
             Token::BlockEnd => {
                 tokens.open_tag = None;
                 if let Some((name, start, end)) = word {
-                    tokens.block(name, start, end, assigns);
+                    // `{% set x = 1 %}` opens nothing.
+                    if name != "set" || !assigns {
+                        tokens.block(name, start, end);
+                    }
                 }
             }
             Token::ParenOpen => parens += 1,
@@ -172,10 +175,9 @@ fn refused(name: &str) -> Option<(String, &'static str)> {
 
 impl<'s> Tokens<'s> {
     /// Keeps account of the blocks that are open.
-    fn block(&mut self, name: &'s str, start: usize, end: usize, assigns: bool) {
+    fn block(&mut self, name: &'s str, start: usize, end: usize) {
         match name {
-            "if" | "for" | "with" | "filter" => self.open_blocks.push((name, start, end)),
-            "set" if !assigns => self.open_blocks.push((name, start, end)),
+            "if" | "for" | "with" | "filter" | "set" => self.open_blocks.push((name, start, end)),
             _ => {
                 let closes = name.strip_prefix("end");
                 if closes.is_some() && closes == self.open_blocks.last().map(|(name, _, _)| *name) {
