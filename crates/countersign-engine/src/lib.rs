@@ -1,4 +1,26 @@
 //! Runs workflows: the journal, the agents, the loop between them.
+//!
+//! An [`Engine`] keeps its runs in a state folder. [`Engine::start`] drives a checked workflow until it ends, waits for
+//! somebody or is stopped; [`Engine::resume`] goes on after anything. What happens is decided by `countersign-flow`; here is the
+//! I/O: the [`journal`], [`process`] supervision, [`agent`]s, files.
 
+pub mod agent;
+mod attempt;
+mod cast;
+mod clock;
+mod drive;
+mod engine;
+mod folder;
 pub mod journal;
 pub mod process;
+mod publish;
+mod shell;
+mod story;
+mod worktree;
+
+pub use attempt::{Completed, Handle, Request, attempt};
+pub use cast::{Cast, CastError};
+pub use drive::{Unwatched, Watcher};
+pub use engine::{Cancelled, Engine, Error, Launch, Recast, Stopped};
+pub use folder::Folder;
+pub use story::{Attempt, Question, Report, Step};

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 /// otherwise must still decide the old way for it.
 pub const DECIDE: u32 = 1;
 
-/// One thing that happened.
+/// One thing that happened. Written as `{"kind": {…}}`: a tag among the fields would have to be read into a buffer first,
+/// and numbers that keep all their digits do not survive that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Event {
     /// The run began.
     RunStarted(Box<Started>),
@@ -365,6 +366,9 @@ pub struct Reply {
     /// The codes of what was wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<String>,
+    /// Which of its recorded replies this was, for an agent that plays them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub played: Option<u32>,
 }
 
 /// What was spent.

@@ -5,11 +5,18 @@ use countersign_contract::render::vendor::Target;
 use countersign_contract::{Framing, Policy, RepairPolicy};
 use std::path::PathBuf;
 
+mod runs;
+
+pub(crate) use runs::{
+    AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs, WorkflowArgs,
+    WorkflowCommand,
+};
+
 /// Hold the results of coding agents to their contracts.
 #[derive(Debug, Parser)]
 #[command(name = "countersign", version, propagate_version = true, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 accepted (or additive, or valid), 1 not, 2 usage.\nSet COUNTERSIGN_LOG=warn for structured events on stderr, NO_COLOR for no colour."
+    after_help = "Exit codes: 0 accepted (or additive, or valid, or done), 1 not, 2 usage; of a run also 3 claim, 4 waiting, 5 agent, 6 exhausted or out of budget, 7 blocked, 124 timeout, 130 cancelled.\nSet COUNTERSIGN_LOG=warn for structured events on stderr, NO_COLOR for no colour."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -22,6 +29,20 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// List, show, render, compare and lint contracts
     Contract(ContractArgs),
+    /// Check and draw workflows
+    Workflow(WorkflowArgs),
+    /// Run a workflow
+    Run(RunArgs),
+    /// Go on with a run: after a stop, a crash, an answer
+    Resume(ResumeArgs),
+    /// End a run for good
+    Cancel(OneRun),
+    /// List runs, the newest first
+    Runs(RunsArgs),
+    /// Tell the story of a run
+    Show(ShowArgs),
+    /// Answer a question of a run
+    Answer(AnswerArgs),
     /// Explain a code, with a bad and a good example
     Explain(ExplainArgs),
     /// See the contract engine at work on three texts

@@ -5,4 +5,7 @@ pub(crate) mod check;
 pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod explain;
+pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod shell;
+pub(crate) mod workflow;

@@ -1,7 +1,10 @@
 //! Reading what was named on the command line: bounded, and with errors that name the thing.
 
+use crate::cli::Place;
 use anyhow::{Context, Result, bail};
 use countersign_contract::{Contract, Registry, ResolveError};
+use countersign_engine::Folder;
+use countersign_flow::{Rejected, Workflow, check};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,4 +54,38 @@ pub(crate) fn contract(name: &str, folders: &[PathBuf]) -> Result<Arc<Contract>>
         ResolveError::NotFound(error) => anyhow::Error::new(error),
         ResolveError::Load(error) => anyhow::Error::new(error),
     })
+}
+
+/// Checks a workflow file; the outer error is a file that cannot be had.
+pub(crate) fn workflow(file: &Path, registry: &Registry) -> Result<Result<Workflow, Rejected>> {
+    if !file.exists() {
+        bail!("there is no workflow file {}", file.display());
+    }
+    if file.is_dir() {
+        bail!("{} is a folder; name the workflow file in it", file.display());
+    }
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let name = file.file_name().and_then(|name| name.to_str()).context("the file has no name")?;
+    Ok(check(name, &Folder::new(folder), registry))
+}
+
+/// Where the work is done: the folder that was named, or the repository around the current folder.
+pub(crate) fn repository(named: Option<&Path>) -> Result<PathBuf> {
+    if let Some(named) = named {
+        return named
+            .canonicalize()
+            .with_context(|| format!("cannot open the repository {}", named.display()));
+    }
+    let here = std::env::current_dir().context("the current folder cannot be read")?;
+    let around =
+        here.ancestors().find(|folder| folder.join(".git").exists() || folder.join(".countersign").is_dir());
+    Ok(around.unwrap_or(&here).to_owned())
+}
+
+/// The folder that keeps the runs.
+pub(crate) fn state(place: &Place) -> Result<PathBuf> {
+    match &place.state {
+        Some(state) => Ok(state.clone()),
+        None => Ok(repository(place.repo.as_deref())?.join(".countersign")),
+    }
 }

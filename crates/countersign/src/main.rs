@@ -5,6 +5,8 @@ mod command;
 mod exit;
 mod input;
 mod output;
+mod tell;
+mod watch;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -16,6 +18,13 @@ fn main() -> std::process::ExitCode {
     let outcome = match cli.command {
         Command::Check(args) => command::check::run(&args),
         Command::Contract(args) => command::contract::run(&args.command),
+        Command::Workflow(args) => command::workflow::run(&args.command),
+        Command::Run(args) => command::run::run(&args),
+        Command::Resume(args) => command::run::resume(&args),
+        Command::Cancel(args) => command::runs::cancel(&args),
+        Command::Runs(args) => command::runs::list(&args),
+        Command::Show(args) => command::runs::show(&args),
+        Command::Answer(args) => command::runs::answer(&args),
         Command::Explain(args) => command::explain::run(&args),
         Command::Demo => command::demo::run(),
         Command::Completions { shell } => command::shell::completions(shell),

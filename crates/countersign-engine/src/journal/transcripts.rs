@@ -103,12 +103,17 @@ impl Transcript {
             File::open(folder)?.sync_all()
         });
         synced.map_err(|error| failed(&self.path, "cannot be brought to the disk", &error))?;
-        Ok(Stored {
+        Ok(self.close())
+    }
+
+    /// Leaves it to the system to bring it to the disk: a crash of ours loses nothing of it, one of the machine may.
+    pub fn close(self) -> Stored {
+        Stored {
             path: self.relative,
             sha256: chain::hex(&self.hash.finalize()),
             bytes: self.seen,
             truncated_at: (self.written < self.seen).then_some(self.written),
-        })
+        }
     }
 }
 

@@ -5,18 +5,21 @@ use crate::exit::Exit;
 use crate::output;
 use anyhow::{Result, bail};
 use countersign_contract::Code;
+use countersign_flow::Code as WorkflowCode;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit> {
     let Some(code) = &args.code else {
-        let lines: Vec<String> = Code::ALL.iter().map(|code| format!("{code}  {}", code.title())).collect();
+        let contracts = Code::ALL.iter().map(|code| format!("{code}  {}", code.title()));
+        let workflows = WorkflowCode::ALL.iter().map(|code| format!("{code}  {}", code.title()));
+        let lines: Vec<String> = contracts.chain(workflows).collect();
         output::data(&(lines.join("\n") + "\n"))?;
         return Ok(Exit::Good);
     };
-    match code.parse::<Code>() {
-        Ok(code) => {
-            output::data(code.page())?;
-            Ok(Exit::Good)
-        }
-        Err(error) => bail!("{error}; `countersign explain` lists all codes"),
-    }
+    let page = match (code.parse::<Code>(), code.parse::<WorkflowCode>()) {
+        (Ok(code), _) => code.page(),
+        (_, Ok(code)) => code.page(),
+        (Err(error), Err(_)) => bail!("{error}; `countersign explain` lists all codes"),
+    };
+    output::data(page)?;
+    Ok(Exit::Good)
 }

@@ -37,6 +37,48 @@ pub(crate) fn render(report: &Report, name: &str) -> String {
     out
 }
 
+/// A run as a test suite: its attempts, and the run itself.
+pub(crate) fn of_run(run: &countersign_engine::Report) -> String {
+    let mut cases = String::new();
+    let mut failures = 0;
+    let mut case = |name: &str, seconds: f64, failure: Option<(&str, &str)>| {
+        let _ = write!(
+            cases,
+            "    <testcase classname=\"{}\" name=\"{}\" time=\"{seconds:.3}\"",
+            escape(&run.workflow),
+            escape(name)
+        );
+        match failure {
+            None => cases.push_str("/>\n"),
+            Some((kind, message)) => {
+                failures += 1;
+                let _ = writeln!(
+                    cases,
+                    ">\n      <failure message=\"{}\" type=\"{}\"/>\n    </testcase>",
+                    escape(message),
+                    escape(kind)
+                );
+            }
+        }
+    };
+    #[allow(clippy::cast_precision_loss)] // Milliseconds of a run are far below 2^52.
+    let seconds = |ms: u64| ms as f64 / 1000.0;
+    for attempt in run.attempts.iter().chain(&run.commands) {
+        let name = format!("{} #{}", attempt.path.join("/"), attempt.n);
+        let outcome = attempt.outcome.as_deref().unwrap_or("running");
+        let failure = (outcome != "accepted").then_some((outcome, attempt.reason.as_str()));
+        case(&name, seconds(attempt.usage.wall_ms), failure);
+    }
+    let failure = (run.outcome != "done").then_some((run.outcome.as_str(), run.reason.as_str()));
+    case("run", seconds(run.usage.wall_ms), failure);
+    let tests = run.attempts.len() + run.commands.len() + 1;
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">\n  \
+         <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"0\">\n{cases}  </testsuite>\n</testsuites>\n",
+        escape(&run.workflow)
+    )
+}
+
 /// Text inside XML 1.0, which has no control characters.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,0 +1,182 @@
+//! Agents: whoever can be sent a prompt and sends back a text. What the text must hold is not their business.
+
+mod command;
+mod script;
+
+pub use command::CommandAgent;
+pub use script::{ScriptAgent, ScriptError};
+
+use crate::journal::{Stored, Transcript};
+use crate::process::Stop;
+use countersign_contract::Contract;
+use countersign_flow::{Access, AttemptOutcome, Usage};
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Something that is ready later.
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One who can be asked.
+pub trait Agent: Send + Sync {
+    /// Opens a session: one conversation, in which a result can be asked for again.
+    fn open(&self, task: Task) -> Box<dyn Session>;
+
+    /// Whether a retry should wait before it starts again.
+    fn backs_off(&self) -> bool {
+        true
+    }
+
+    /// Whether its work can be seen in the work tree.
+    fn changes_files(&self) -> bool {
+        true
+    }
+
+    /// The answer it has ready for a question, if it plays a person too.
+    fn answer(&self, question: &str) -> Option<String> {
+        let _ = question;
+        None
+    }
+}
+
+/// What a session is for.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// The agent's name in the workflow.
+    pub agent: String,
+    /// Names the attempt among all: the processes of a session carry it.
+    pub marker: String,
+    /// Where the work is done.
+    pub cwd: PathBuf,
+    /// What it may do there.
+    pub access: Access,
+    /// What it must hand back, for agents that can be told in other ways than by the prompt.
+    pub contract: Arc<Contract>,
+    /// How long it may be silent.
+    pub idle: Option<Duration>,
+}
+
+/// A conversation.
+pub trait Session: Send {
+    /// Sends a prompt and waits for the reply.
+    fn ask<'a>(&'a mut self, prompt: &'a str, reach: &'a mut Reach) -> Later<'a, Answer>;
+}
+
+/// What a session has at hand while it works on a prompt.
+pub struct Reach {
+    /// Tells it to stop.
+    pub stop: watch::Receiver<Stop>,
+    /// How long this reply may take.
+    pub total: Duration,
+    /// Where everything that is received goes, as it streams.
+    pub transcript: Transcript,
+    /// Takes the last line of activity, for whoever watches.
+    pub activity: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl Reach {
+    /// Whether it was told to stop.
+    pub fn stopped(&self) -> bool {
+        *self.stop.borrow() != Stop::No
+    }
+}
+
+/// What came of a prompt.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What it said, as it came.
+    pub text: Vec<u8>,
+    /// What it cost.
+    pub usage: Usage,
+    /// How the reply ended.
+    pub how: How,
+    /// Which of its recorded replies it was, for an agent that plays them.
+    pub played: Option<u32>,
+    /// Whether what it said is in the transcript already.
+    pub recorded: bool,
+}
+
+/// How a reply ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It is whole.
+    Whole,
+    /// It is not, for this reason.
+    Failed {
+        /// What kind of failure.
+        outcome: AttemptOutcome,
+        /// In words.
+        reason: String,
+        /// When a limit is lifted, in milliseconds since 1970.
+        reset_at: Option<i64>,
+    },
+}
+
+impl How {
+    /// A failure without a time.
+    pub fn failed(outcome: AttemptOutcome, reason: impl Into<String>) -> Self {
+        Self::Failed { outcome, reason: reason.into(), reset_at: None }
+    }
+}
+
+/// A transcript that is finished, as an event refers to it.
+pub(crate) fn reference(stored: &Stored, status: &str, played: Option<u32>) -> countersign_flow::Reply {
+    countersign_flow::Reply {
+        transcript: stored.path.clone(),
+        sha256: stored.sha256.clone(),
+        status: status.to_owned(),
+        codes: Vec::new(),
+        played,
+    }
+}
+
+/// How an agent was named on a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spec {
+    /// `command:CMDLINE`
+    Command(Vec<String>),
+    /// `script:FILE`
+    Script(PathBuf),
+}
+
+/// A spec that names no agent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{spec}' is not an agent: {why}; write command:CMDLINE or script:FILE")]
+pub struct SpecError {
+    /// What was given.
+    pub spec: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Spec {
+    /// Reads a spec.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let wrong = |why: &str| SpecError { spec: text.to_owned(), why: why.to_owned() };
+        match text.split_once(':') {
+            Some(("command", line)) => match shlex::split(line) {
+                None => Err(wrong("a quote is not closed")),
+                Some(argv) if argv.is_empty() => Err(wrong("there is no program")),
+                Some(argv) => Ok(Self::Command(argv)),
+            },
+            Some(("script", "")) => Err(wrong("there is no file")),
+            Some(("script", file)) => Ok(Self::Script(PathBuf::from(file))),
+            _ => {
+                let kind = text.split(':').next().unwrap_or_default();
+                let near = countersign_contract::did_you_mean(kind, ["command", "script"]);
+                Err(wrong(&near.unwrap_or_else(|| format!("nothing is known of '{kind}'"))))
+            }
+        }
+    }
+
+    /// The agent it names. `played` are the recorded replies that a run has used already.
+    pub fn agent(&self, folder: &Path, played: &[u32]) -> Result<Arc<dyn Agent>, ScriptError> {
+        Ok(match self {
+            Self::Command(argv) => Arc::new(CommandAgent::new(argv.clone())),
+            Self::Script(file) => Arc::new(ScriptAgent::load(&folder.join(file), played)?),
+        })
+    }
+}

@@ -1,0 +1,256 @@
+//! One attempt: ask, read, hold to the contract, ask again for just the result. It knows neither the journal's rows nor the
+//! workflow; what it needs comes with the request, and what comes of it goes through the handle.
+
+use crate::agent::{Agent, Answer, How, Reach, Task, reference};
+use crate::journal::{self, Transcript};
+use crate::process::Stop;
+use countersign_contract::render::prompt;
+use countersign_contract::{Contract, Report, Status};
+use countersign_flow::{AgentWork, AttemptOutcome, Budget, Ended, Event, Reply, Usage};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// What to do.
+pub struct Request {
+    /// The attempt's id.
+    pub attempt: String,
+    /// Names it among the attempts of all runs.
+    pub marker: String,
+    /// The work.
+    pub work: AgentWork,
+    /// Where it is done.
+    pub cwd: PathBuf,
+    /// What is left of the run's budget.
+    pub left: Budget,
+}
+
+/// What an attempt reaches of the world outside of it.
+pub trait Handle: Send + Sync {
+    /// Whoever watches sees that it lives, and what it does.
+    fn heartbeat(&self, activity: &str);
+    /// Says when to stop.
+    fn stop(&self) -> watch::Receiver<Stop>;
+    /// A file for what is received.
+    fn transcript(&self, name: &str) -> journal::Result<Transcript>;
+    /// Something that happened on the way.
+    fn progress(&self, event: Event);
+}
+
+/// How an attempt ended, and the budget it used up, if it did.
+pub struct Completed {
+    /// How it ended.
+    pub ended: Ended,
+    /// The budget that is used up.
+    pub used_up: Option<String>,
+}
+
+/// A session that does not come back this long after its time was up or it was told to stop is left alone.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs one attempt to its end.
+pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Handle>) -> Completed {
+    let work = &request.work;
+    let deadline = Instant::now() + Duration::from_millis(work.bounds.timeout_ms);
+    let mut session = agent.open(Task {
+        agent: work.agent.clone(),
+        marker: request.marker.clone(),
+        cwd: request.cwd.clone(),
+        access: work.access,
+        contract: work.contract.clone(),
+        idle: work.bounds.idle_ms.map(Duration::from_millis),
+    });
+    let mut spent = Usage::default();
+    let mut asked = work.prompt.clone();
+    let mut repairs = 0;
+    loop {
+        let name = format!("{}.{}", request.attempt, repairs + 1);
+        let transcript = match handle.transcript(&name) {
+            Ok(transcript) => transcript,
+            Err(error) => return failed(&request, error.to_string()),
+        };
+        // What was asked stands beside what was said, for whoever reads the run.
+        if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), &asked) {
+            return failed(&request, error.to_string());
+        }
+        let beat = handle.clone();
+        let mut reach = Reach {
+            stop: handle.stop(),
+            total: deadline.saturating_duration_since(Instant::now()),
+            transcript,
+            activity: Arc::new(move |line: &str| beat.heartbeat(line)),
+        };
+        let answer = one_reply(&mut *session, &asked, &mut reach).await;
+        let stored = match keep(reach.transcript, &answer) {
+            Ok(stored) => stored,
+            Err(error) => return failed(&request, error.to_string()),
+        };
+        spent += answer.usage;
+        let mut reply = reference(&stored, "", answer.played);
+        if let How::Failed { outcome, reason, reset_at } = answer.how {
+            outcome.name().clone_into(&mut reply.status);
+            let ended = Ended { reason, reset_at, ..ended(&request, outcome, reply, answer.usage) };
+            return Completed { ended, used_up: None };
+        }
+        let report = work.contract.check_bytes(&answer.text);
+        status(report.status).clone_into(&mut reply.status);
+        reply.codes = report.codes().iter().map(ToString::to_string).collect();
+        let used_up =
+            over(&work.bounds.budget, &spent, "this step").or_else(|| over(&request.left, &spent, "the run"));
+        match judge(&work.contract, report, repairs, work.bounds.repairs) {
+            Judged::Accepted(value) => {
+                let ended = Ended {
+                    value: Some(value),
+                    ..ended(&request, AttemptOutcome::Accepted, reply, answer.usage)
+                };
+                return Completed { ended, used_up };
+            }
+            Judged::GiveUp(report) => {
+                let ended = refused(&request, *report, reply, answer.usage, repairs);
+                return Completed { ended, used_up };
+            }
+            Judged::Repair(text) => {
+                if let Some(what) = used_up {
+                    let reason = format!("the result was not accepted, and {what}");
+                    let ended =
+                        Ended { reason, ..ended(&request, AttemptOutcome::Cancelled, reply, answer.usage) };
+                    return Completed { ended, used_up: Some(what) };
+                }
+                repairs += 1;
+                asked = text;
+                handle.progress(Event::RepairAsked {
+                    attempt: request.attempt.clone(),
+                    reply,
+                    usage: answer.usage,
+                });
+            }
+        }
+    }
+}
+
+/// A reply, however the session behaves: one that neither answers nor stops is given up.
+async fn one_reply(session: &mut dyn crate::agent::Session, prompt: &str, reach: &mut Reach) -> Answer {
+    let mut stop = reach.stop.clone();
+    let total = reach.total;
+    let late = async {
+        tokio::select! {
+            () = tokio::time::sleep(total) => {
+                tokio::time::sleep(PATIENCE).await;
+                (AttemptOutcome::Timeout, "it took too long and did not stop")
+            }
+            () = async { drop(stop.wait_for(|stop| *stop != Stop::No).await) } => {
+                tokio::time::sleep(PATIENCE).await;
+                (AttemptOutcome::Cancelled, "it was told to stop and did not")
+            }
+        }
+    };
+    tokio::select! {
+        answer = session.ask(prompt, reach) => answer,
+        (outcome, reason) = late => Answer {
+            text: Vec::new(),
+            usage: Usage::default(),
+            how: How::failed(outcome, reason),
+            played: None,
+            recorded: true,
+        },
+    }
+}
+
+fn keep_prompt(handle: &dyn Handle, name: &str, prompt: &str) -> journal::Result<()> {
+    let mut file = handle.transcript(name)?;
+    file.write(prompt.as_bytes())?;
+    file.close();
+    Ok(())
+}
+
+/// What was received, kept in a file. What streamed from a process is brought to the disk; a short reply stands in the
+/// journal as well.
+fn keep(mut transcript: Transcript, answer: &Answer) -> journal::Result<journal::Stored> {
+    if answer.recorded {
+        return transcript.finish();
+    }
+    transcript.write(&answer.text)?;
+    Ok(transcript.close())
+}
+
+/// What to do with a reply.
+enum Judged {
+    Accepted(Value),
+    Repair(String),
+    GiveUp(Box<Report>),
+}
+
+fn judge(contract: &Contract, report: Report, repairs: u32, most: u32) -> Judged {
+    match report.value {
+        Some(value) => Judged::Accepted(value),
+        None if repairs < most => Judged::Repair(prompt::repair(contract, &report)),
+        None => Judged::GiveUp(Box::new(report)),
+    }
+}
+
+fn over(budget: &Budget, spent: &Usage, whose: &str) -> Option<String> {
+    let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
+    if let Some(most) = budget.tokens.filter(|most| tokens > *most) {
+        return Some(format!("{tokens} tokens are more than the {most} of {whose}"));
+    }
+    if let Some(most) = budget.cost_usd.filter(|most| spent.cost_usd > *most) {
+        return Some(format!("{:.4} USD are more than the {most:.4} of {whose}", spent.cost_usd));
+    }
+    let most = budget.time_ms.filter(|most| spent.wall_ms > *most)?;
+    Some(format!("{} ms are more than the {most} of {whose}", spent.wall_ms))
+}
+
+fn status(status: Status) -> &'static str {
+    match status {
+        Status::Accepted => "accepted",
+        Status::Rejected => "rejected",
+        Status::Absent => "absent",
+    }
+}
+
+fn ended(request: &Request, outcome: AttemptOutcome, reply: Reply, usage: Usage) -> Ended {
+    Ended {
+        attempt: request.attempt.clone(),
+        outcome,
+        value: None,
+        partial: None,
+        reason: String::new(),
+        violations: Vec::new(),
+        claims: Vec::new(),
+        reply: Some(reply),
+        usage,
+        reset_at: None,
+        tree: None,
+    }
+}
+
+fn refused(request: &Request, report: Report, reply: Reply, usage: Usage, repairs: u32) -> Ended {
+    let what = match report.status {
+        Status::Absent => "no result was found in the reply",
+        _ => "the result does not satisfy the contract",
+    };
+    let first =
+        report.violations.first().map(|violation| format!(": {}", violation.message)).unwrap_or_default();
+    let again = match repairs {
+        0 => String::new(),
+        1 => " (after 1 repair)".to_owned(),
+        more => format!(" (after {more} repairs)"),
+    };
+    let violations =
+        report.violations.iter().filter_map(|violation| serde_json::to_value(violation).ok()).collect();
+    Ended {
+        reason: format!("{what}{first}{again}"),
+        partial: report.partial,
+        violations,
+        ..ended(request, AttemptOutcome::Contract, reply, usage)
+    }
+}
+
+fn failed(request: &Request, reason: String) -> Completed {
+    let reply = Reply::default();
+    let ended =
+        Ended { reason, reply: None, ..ended(request, AttemptOutcome::Agent, reply, Usage::default()) };
+    Completed { ended, used_up: None }
+}

@@ -1,0 +1,405 @@
+//! Driving one run: facts in, a turn, the events to the journal in one transaction, and only then the work. It decides
+//! nothing; `turn` does.
+
+use crate::agent::Agent;
+use crate::attempt::{Completed, Handle, Request, attempt};
+use crate::cast::Cast;
+use crate::clock::Clock;
+use crate::engine::Error;
+use crate::journal::{self, Batch, Journal, Lease, Row, Summary, Transcript};
+use crate::process::Stop;
+use crate::{publish, shell, worktree};
+use countersign_flow::{Budget, Event, Fold, Start, Turn, Work, Workflow, artifacts, turn};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+/// Sees a run as it goes: the live tree, plain lines, nothing.
+pub trait Watcher: Send + Sync {
+    /// An event was recorded.
+    fn event(&self, event: &Event, at: i64, fold: &Fold);
+    /// An attempt did something.
+    fn activity(&self, attempt: &str, line: &str);
+}
+
+/// A watcher that looks away.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn event(&self, _: &Event, _: i64, _: &Fold) {}
+    fn activity(&self, _: &str, _: &str) {}
+}
+
+/// How many events pass between two snapshots of the fold.
+const SNAPSHOT_EVERY: u64 = 64;
+/// How often the inbox is looked into while nothing else happens.
+const INBOX: Duration = Duration::from_millis(250);
+/// The longest wait without looking at the clock.
+const NAP: Duration = Duration::from_secs(60);
+/// Attempts that were told to stop are waited for this long.
+const LAST_WAIT: Duration = Duration::from_secs(40);
+/// Pauses before a write is tried again that met a full disk or a locked journal.
+const WRITE_AGAIN: [u64; 6] = [100, 300, 1000, 2000, 4000, 8000];
+/// The largest transcript kept.
+const TRANSCRIPT_CAP: u64 = 2 << 30;
+
+/// A run that is being driven.
+pub(crate) struct Drive {
+    pub(crate) journal: Journal,
+    pub(crate) lease: Lease,
+    pub(crate) workflow: Arc<Workflow>,
+    pub(crate) fold: Fold,
+    pub(crate) cast: Cast,
+    pub(crate) repo: PathBuf,
+    pub(crate) watcher: Arc<dyn Watcher>,
+    pub(crate) stop: watch::Receiver<Stop>,
+}
+
+/// What an attempt tells its driver.
+enum News {
+    Progress(Event),
+    Done(Box<Completed>),
+}
+
+struct Running {
+    stops: BTreeMap<String, watch::Sender<Stop>>,
+    tasks: JoinSet<()>,
+    sender: mpsc::UnboundedSender<News>,
+    /// The files we write ourselves: they do not count as changes of the work tree.
+    published: Arc<Mutex<BTreeSet<PathBuf>>>,
+}
+
+/// Something posted by another process.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum Letter {
+    Answer { question: String, answer: String, by: String },
+    Cancel { by: String },
+}
+
+impl From<Letter> for Event {
+    fn from(letter: Letter) -> Self {
+        match letter {
+            Letter::Answer { question, answer, by } => Self::Answered { question, answer, by },
+            Letter::Cancel { by } => Self::CancelRequested { by },
+        }
+    }
+}
+
+impl Drive {
+    /// Drives the run until it ends, waits for somebody, or is stopped.
+    pub(crate) async fn run(mut self, first: Vec<Event>) -> Result<Fold, Error> {
+        let (sender, mut news) = mpsc::unbounded_channel();
+        let mut running =
+            Running { stops: BTreeMap::new(), tasks: JoinSet::new(), sender, published: Arc::default() };
+        let driven = self.turns(first, &mut running, &mut news).await;
+        // However it ended, nothing of it is left running.
+        for stop in running.stops.values() {
+            let _ = stop.send(Stop::AtOnce);
+        }
+        let _ = tokio::time::timeout(LAST_WAIT, async { while running.tasks.join_next().await.is_some() {} })
+            .await;
+        running.tasks.abort_all();
+        driven?;
+        let Self { lease, fold, .. } = self;
+        lease.release()?;
+        Ok(fold)
+    }
+
+    async fn turns(
+        &mut self,
+        first: Vec<Event>,
+        running: &mut Running,
+        news: &mut mpsc::UnboundedReceiver<News>,
+    ) -> Result<(), Error> {
+        let mut clock = Clock::from(self.fold.last_at);
+        let mut facts = first;
+        let mut snapshot = self.fold.seq;
+        let mut told = Stop::No;
+        let mut fresh = true;
+        loop {
+            let mut consumed = Vec::new();
+            if fresh || facts.is_empty() {
+                fresh = false;
+                consumed = self.letters(&mut facts)?;
+            }
+            let turned = turn(&self.workflow, &mut self.fold, std::mem::take(&mut facts), clock.now());
+            self.record(&turned, consumed, &mut snapshot).await?;
+            for (event, at) in &turned.events {
+                self.watcher.event(event, *at, &self.fold);
+                if let Event::AttemptEnded(ended) = event {
+                    running.stops.remove(&ended.attempt);
+                }
+            }
+            if turned.moved() {
+                facts.extend(self.publish(running));
+            }
+            facts.extend(turned.looks.iter().map(|(frame, paths)| self.look(frame, paths)));
+            facts.extend(self.ready_answers(&turned));
+            for start in turned.starts {
+                self.start(start, running);
+            }
+            for attempt in &turned.stops {
+                let stop = if told == Stop::AtOnce { Stop::AtOnce } else { Stop::Gently };
+                if let Some(sender) = running.stops.get(attempt) {
+                    sender.send_if_modified(|now| std::mem::replace(now, stop) != stop);
+                }
+            }
+            if !facts.is_empty() {
+                continue;
+            }
+            if self.fold.attempts.is_empty() && (self.fold.stopped.is_some() || turned.wake_at.is_none()) {
+                return Ok(());
+            }
+            facts = self.wait(turned.wake_at, &mut clock, &mut told, news).await;
+        }
+    }
+
+    /// Waits for something to happen.
+    async fn wait(
+        &mut self,
+        wake_at: Option<i64>,
+        clock: &mut Clock,
+        told: &mut Stop,
+        news: &mut mpsc::UnboundedReceiver<News>,
+    ) -> Vec<Event> {
+        let now = clock.now();
+        let until = |time: i64| Duration::from_millis(u64::try_from(time.saturating_sub(now)).unwrap_or(0));
+        let nap = wake_at.map_or(NAP, until).min(NAP);
+        let left = self.time_left(now);
+        let mut facts = Vec::new();
+        let mut stop = self.stop.clone();
+        let before = *told;
+        tokio::select! {
+            biased;
+            some = news.recv() => {
+                facts.extend(some.into_iter().flat_map(heard));
+                // What else has come in the meantime is part of the same turn.
+                while let Ok(more) = news.try_recv() {
+                    facts.extend(heard(more));
+                }
+            }
+            stop = async { stop.wait_for(|stop| *stop != before).await.map_or(before, |stop| *stop) }, if stop.has_changed().is_ok() => {
+                *told = stop;
+                if self.fold.stopped.is_none() && stop != Stop::No {
+                    let reason = format!("stopped; `countersign resume {}` goes on", self.fold.run);
+                    facts.push(Event::RunStopped { reason });
+                }
+            }
+            () = tokio::time::sleep(left.unwrap_or(NAP)), if left.is_some() => {
+                let most = self.fold.budget.time_ms.unwrap_or_default();
+                facts.push(Event::BudgetReached { what: format!("the {most} ms it may take are used up") });
+            }
+            () = tokio::time::sleep(nap.min(INBOX)) => {}
+        }
+        facts
+    }
+
+    /// What is left of the time that the run may take.
+    fn time_left(&self, now: i64) -> Option<Duration> {
+        let most = self.fold.budget.time_ms.filter(|_| self.fold.stopping.is_none())?;
+        let used = self.fold.usage.wall_ms + u64::try_from(now - self.fold.last_at).unwrap_or(0);
+        Some(Duration::from_millis(most.saturating_sub(used)))
+    }
+
+    /// What others posted, as facts.
+    fn letters(&self, facts: &mut Vec<Event>) -> Result<Vec<i64>, Error> {
+        let mut consumed = Vec::new();
+        for posted in self.lease.posted()? {
+            consumed.push(posted.id);
+            if let Ok(letter) = serde_json::from_slice::<Letter>(&posted.body) {
+                facts.push(letter.into());
+            }
+        }
+        Ok(consumed)
+    }
+
+    async fn record(&mut self, turned: &Turn, consumed: Vec<i64>, snapshot: &mut u64) -> Result<(), Error> {
+        if turned.events.is_empty() && consumed.is_empty() {
+            return Ok(());
+        }
+        let mut batch = batch(&turned.events, &self.fold)?;
+        batch.consumed = consumed;
+        let rests = self.fold.ended.is_some() || self.fold.is_resting();
+        if rests || self.fold.seq >= *snapshot + SNAPSHOT_EVERY {
+            batch.snapshot = Some(serde_json::to_vec(&self.fold)?);
+            *snapshot = self.fold.seq;
+        }
+        for pause in WRITE_AGAIN {
+            match self.lease.append(batch.clone()).await {
+                Err(journal::Error::Full { .. } | journal::Error::Busy { .. }) => {
+                    tokio::time::sleep(Duration::from_millis(pause)).await;
+                }
+                done => return Ok(done.map(|_| ())?),
+            }
+        }
+        Ok(self.lease.append(batch).await.map(|_| ())?)
+    }
+
+    fn publish(&self, running: &Running) -> Option<Event> {
+        let failed = |(path, reason): (String, String)| Event::ArtifactFailed { path, reason };
+        let rendered = match artifacts(&self.workflow, &self.fold) {
+            Ok(rendered) if rendered.is_empty() => return None,
+            Ok(rendered) => rendered,
+            Err(problem) => return Some(failed(problem)),
+        };
+        let paths = rendered.iter().filter_map(|one| publish::inside(&self.repo, &one.path).ok());
+        running.published.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
+        publish::publish(&self.repo, &rendered).err().map(failed)
+    }
+
+    fn look(&self, frame: &str, paths: &[String]) -> Event {
+        let missing = paths.iter().filter(|path| !self.repo.join(path).exists()).cloned().collect();
+        Event::ContextChecked { frame: frame.to_owned(), missing }
+    }
+
+    /// Answers that a script has ready.
+    fn ready_answers(&self, turned: &Turn) -> Vec<Event> {
+        let asked = turned.events.iter().filter_map(|(event, _)| match event {
+            Event::Asked { questions, .. } => Some(questions),
+            _ => None,
+        });
+        let mut answers = Vec::new();
+        for question in asked.flatten() {
+            if let Some(answer) = self.cast.answer(&question.id) {
+                match self.fold.check_answer(&question.id, &answer) {
+                    Ok(()) => answers.push(Event::Answered {
+                        question: question.id.clone(),
+                        answer,
+                        by: "script".to_owned(),
+                    }),
+                    Err(why) => self
+                        .watcher
+                        .activity(&question.id, &format!("the script's answer was refused: {why}")),
+                }
+            }
+        }
+        answers
+    }
+
+    fn start(&self, start: Start, running: &mut Running) {
+        let (stop, stopped) = watch::channel(Stop::No);
+        running.stops.insert(start.attempt.clone(), stop);
+        let marker = format!("{}/{}", self.fold.run, start.attempt);
+        let handle: Arc<dyn Handle> = Arc::new(Reaching {
+            journal: self.journal.clone(),
+            run: self.fold.run.clone(),
+            attempt: start.attempt.clone(),
+            stop: stopped,
+            sender: running.sender.clone(),
+            watcher: self.watcher.clone(),
+        });
+        let sender = running.sender.clone();
+        let repo = self.repo.clone();
+        match start.work {
+            Work::Command(work) => {
+                running.tasks.spawn(async move {
+                    let done = shell::run(start.attempt, marker, *work, repo, handle).await;
+                    let _ = sender.send(News::Done(Box::new(done)));
+                });
+            }
+            Work::Agent(work) => {
+                let agent: Option<Arc<dyn Agent>> = self.cast.get(&work.agent);
+                let left = self.budget_left();
+                // Only a machine that can go round asks whether anything moved.
+                let loops = self.workflow.main.limits.len()
+                    + self.workflow.machines.values().map(|m| m.limits.len()).sum::<usize>();
+                let watches_tree = loops > 0 && agent.as_ref().is_some_and(|agent| agent.changes_files());
+                let published = running.published.clone();
+                running.tasks.spawn(async move {
+                    let Some(agent) = agent else { return };
+                    let request =
+                        Request { attempt: start.attempt, marker, work: *work, cwd: repo.clone(), left };
+                    let mut done = attempt(request, agent, handle).await;
+                    if watches_tree {
+                        let tree = tokio::task::spawn_blocking(move || {
+                            let without = published.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                            worktree::fingerprint(&repo, &without)
+                        });
+                        done.ended.tree = tree.await.ok().flatten();
+                    }
+                    let _ = sender.send(News::Done(Box::new(done)));
+                });
+            }
+        }
+    }
+
+    fn budget_left(&self) -> Budget {
+        let (budget, usage) = (&self.fold.budget, &self.fold.usage);
+        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+        Budget {
+            tokens: budget.tokens.map(|most| most.saturating_sub(tokens)),
+            cost_usd: budget.cost_usd.map(|most| (most - usage.cost_usd).max(0.0)),
+            ..Budget::default()
+        }
+    }
+}
+
+/// What an attempt said, as facts.
+fn heard(news: News) -> Vec<Event> {
+    match news {
+        News::Progress(event) => vec![event],
+        News::Done(done) => {
+            let used_up = done.used_up.map(|what| Event::BudgetReached { what });
+            [Event::AttemptEnded(Box::new(done.ended))].into_iter().chain(used_up).collect()
+        }
+    }
+}
+
+/// Events as rows, with the summary that lists show.
+pub(crate) fn batch(events: &[(Event, i64)], fold: &Fold) -> Result<Batch, Error> {
+    let rows = events
+        .iter()
+        .map(|(event, at)| Ok(Row { at: *at, kind: event.kind().into(), body: serde_json::to_vec(event)? }));
+    let rows = rows.collect::<Result<_, serde_json::Error>>()?;
+    Ok(Batch { rows, snapshot: None, summary: Some(summary(fold)), consumed: Vec::new() })
+}
+
+fn summary(fold: &Fold) -> Summary {
+    let standing = crate::story::standing(fold);
+    Summary {
+        outcome: standing.outcome.map(str::to_owned),
+        cause: standing.cause.map(|cause| cause.name().to_owned()),
+        state: standing.state,
+        reason: standing.reason,
+        iterations: fold.iterations,
+        input_tokens: fold.usage.input_tokens,
+        output_tokens: fold.usage.output_tokens,
+        cost_usd: fold.usage.cost_usd,
+        wall_ms: fold.usage.wall_ms,
+        questions: fold.open_questions().count() as u64,
+    }
+}
+
+/// An attempt's reach into the embedded engine.
+struct Reaching {
+    journal: Journal,
+    run: String,
+    attempt: String,
+    stop: watch::Receiver<Stop>,
+    sender: mpsc::UnboundedSender<News>,
+    watcher: Arc<dyn Watcher>,
+}
+
+impl Handle for Reaching {
+    fn heartbeat(&self, activity: &str) {
+        self.watcher.activity(&self.attempt, activity);
+    }
+
+    fn stop(&self) -> watch::Receiver<Stop> {
+        self.stop.clone()
+    }
+
+    fn transcript(&self, name: &str) -> journal::Result<Transcript> {
+        Transcript::create(&self.journal, &self.run, name, TRANSCRIPT_CAP)
+    }
+
+    fn progress(&self, event: Event) {
+        let _ = self.sender.send(News::Progress(event));
+    }
+}

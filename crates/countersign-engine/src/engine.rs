@@ -1,0 +1,442 @@
+//! The embedded engine: runs in a state folder, started, resumed, answered, cancelled.
+
+use crate::agent::{ScriptError, SpecError};
+use crate::cast::{Cast, CastError};
+use crate::clock::wall;
+use crate::drive::{Drive, Letter, Watcher, batch};
+use crate::journal::{self, Journal, Lease, NewRun};
+use crate::process::{self, Stop};
+use crate::story::{self, Report};
+use countersign_flow::{
+    Budget, Bundle, DECIDE, Event, Fold, Refused, Rejected, Started, Workflow, reload, turn, value,
+};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Why a run cannot be started, driven or read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    /// The workflow of a run does not pass any more.
+    #[error("the workflow of this run does not pass the checker of this version:\n{0}")]
+    Rejected(#[from] Box<Rejected>),
+    /// Who plays the agents.
+    #[error(transparent)]
+    Cast(#[from] CastError),
+    /// An input.
+    #[error("{0}")]
+    Input(String),
+    /// An answer.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// A run that ended.
+    #[error("run {run} ended as {outcome}; start a new one")]
+    Ended {
+        /// Which.
+        run: String,
+        /// How.
+        outcome: String,
+    },
+    /// An event that this version cannot read.
+    #[error("event {seq} of run {run} cannot be read: {why}; use the version that wrote it, or a newer one")]
+    Unreadable {
+        /// Which run.
+        run: String,
+        /// Which event.
+        seq: u64,
+        /// Why.
+        why: String,
+    },
+    /// A run that began under a version of deciding which this program does not know.
+    #[error(
+        "run {run} began under decision rules {found}, and this program knows up to {DECIDE}: upgrade it"
+    )]
+    Newer {
+        /// Which.
+        run: String,
+        /// The version.
+        found: u32,
+    },
+    /// Something that could not be written down.
+    #[error("an event could not be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl From<SpecError> for Error {
+    fn from(error: SpecError) -> Self {
+        Self::Cast(error.into())
+    }
+}
+
+impl From<ScriptError> for Error {
+    fn from(error: ScriptError) -> Self {
+        Self::Cast(error.into())
+    }
+}
+
+/// A run to start.
+pub struct Launch {
+    /// What to run.
+    pub workflow: Workflow,
+    /// What it is given.
+    pub inputs: Map<String, Value>,
+    /// What it may cost, over what the workflow says.
+    pub budget: Budget,
+    /// Who plays its agents.
+    pub cast: Cast,
+    /// Where the work is done.
+    pub repo: PathBuf,
+}
+
+/// Who plays the agents of a run that is resumed, where it is not as it was.
+#[derive(Clone, Debug, Default)]
+pub struct Recast {
+    /// By agent.
+    pub named: BTreeMap<String, String>,
+    /// All others.
+    pub rest: Option<String>,
+    /// Where the files that specs name are.
+    pub folder: PathBuf,
+}
+
+/// Runs in a state folder.
+#[derive(Clone)]
+pub struct Engine {
+    journal: Journal,
+}
+
+/// How a driven run stands: it ended, waits, or was stopped.
+pub type Stopped = watch::Receiver<Stop>;
+
+impl Engine {
+    /// Opens a state folder, and makes it if it is not there.
+    pub fn open(state: &Path) -> Result<Self, Error> {
+        Ok(Self { journal: Journal::open(state)? })
+    }
+
+    /// Opens a state folder that is only looked at.
+    pub fn open_to_read(state: &Path) -> Result<Self, Error> {
+        Ok(Self { journal: Journal::open_to_read(state)? })
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Starts a run and drives it until it ends, waits for somebody, or is stopped.
+    pub async fn start(
+        &self,
+        launch: Launch,
+        watcher: Arc<dyn Watcher>,
+        stop: Stopped,
+    ) -> Result<Report, Error> {
+        let Launch { workflow, inputs, budget, cast, repo } = launch;
+        let inputs = given(&workflow, inputs)?;
+        let bundle = workflow.bundle.to_bytes()?;
+        let run = uuid::Uuid::now_v7().to_string();
+        let started = Event::RunStarted(Box::new(Started {
+            run: run.clone(),
+            workflow: workflow.name.clone(),
+            version: workflow.version,
+            bundle: Bundle::hash(&bundle),
+            decide: DECIDE,
+            inputs,
+            agents: cast.players(),
+            budget: merged(&workflow.budget, budget),
+            repo: repo.display().to_string(),
+        }));
+        let at = wall();
+        let mut fold = Fold::default();
+        fold.apply(&started, at);
+        let new =
+            NewRun { id: &run, workflow: &workflow.name, version: workflow.version, bundle: &bundle, at };
+        let lease = self.journal.create(new, batch(&[(started.clone(), at)], &fold)?)?;
+        watcher.event(&started, at, &fold);
+        let drive = Drive {
+            journal: self.journal.clone(),
+            lease,
+            workflow: Arc::new(workflow),
+            fold,
+            cast,
+            repo,
+            watcher,
+            stop,
+        };
+        let fold = drive.run(Vec::new()).await?;
+        self.report_of(&fold)
+    }
+
+    /// Takes a run up again and drives it on. Completed steps never run again; attempts that were in flight are fenced, what
+    /// is left of their processes is killed, and they start anew.
+    pub async fn resume(
+        &self,
+        run: &str,
+        recast: &Recast,
+        watcher: Arc<dyn Watcher>,
+        stop: Stopped,
+    ) -> Result<Report, Error> {
+        let run = self.journal.resolve(run)?;
+        let (lease, fold) = self.take(&run)?;
+        let workflow = self.workflow(&fold)?;
+        let cast = self.recast(&workflow, &fold, recast)?;
+        let repo = PathBuf::from(&fold.repo);
+        let facts = self.taken_up(&fold);
+        let drive = Drive {
+            journal: self.journal.clone(),
+            lease,
+            workflow: Arc::new(workflow),
+            fold,
+            cast,
+            repo,
+            watcher,
+            stop,
+        };
+        let fold = drive.run(facts).await?;
+        self.report_of(&fold)
+    }
+
+    /// Records an answer; `resume` goes on. If the run is being driven, its driver takes the answer up.
+    pub fn answer(&self, run: &str, question: &str, answer: &str, by: &str) -> Result<(), Error> {
+        let run = self.journal.resolve(run)?;
+        match self.take(&run) {
+            Ok((lease, mut fold)) => {
+                let question = full_id(&fold, question);
+                fold.check_answer(&question, answer)?;
+                let fact = Event::Answered { question, answer: answer.to_owned(), by: by.to_owned() };
+                let at = wall().max(fold.last_at);
+                fold.apply(&fact, at);
+                let mut batch = batch(&[(fact, at)], &fold)?;
+                batch.snapshot = Some(serde_json::to_vec(&fold)?);
+                lease.append_blocking(batch)?;
+                Ok(lease.release()?)
+            }
+            Err(Error::Journal(journal::Error::Held { .. })) => {
+                let fold = self.fold(&run)?;
+                let question = full_id(&fold, question);
+                fold.check_answer(&question, answer)?;
+                let letter = Letter::Answer { question, answer: answer.to_owned(), by: by.to_owned() };
+                self.journal.post(&run, "answer", &serde_json::to_vec(&letter)?, wall())?;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends a run for good. If it is being driven, its driver ends it; otherwise what is left of its processes is killed here.
+    pub fn cancel(&self, run: &str, by: &str) -> Result<Cancelled, Error> {
+        let run = self.journal.resolve(run)?;
+        match self.take(&run) {
+            Ok((lease, mut fold)) => {
+                let workflow = self.workflow(&fold)?;
+                let mut facts = self.taken_up(&fold);
+                facts.push(Event::CancelRequested { by: by.to_owned() });
+                let turned = turn(&workflow, &mut fold, facts, wall());
+                let mut batch = batch(&turned.events, &fold)?;
+                batch.snapshot = Some(serde_json::to_vec(&fold)?);
+                lease.append_blocking(batch)?;
+                lease.release()?;
+                Ok(Cancelled::Now)
+            }
+            Err(Error::Journal(journal::Error::Held { .. })) => {
+                let letter = Letter::Cancel { by: by.to_owned() };
+                self.journal.post(&run, "cancel", &serde_json::to_vec(&letter)?, wall())?;
+                Ok(Cancelled::Asked)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How a run stands, with all its attempts.
+    pub fn report(&self, run: &str) -> Result<Report, Error> {
+        let run = self.journal.resolve(run)?;
+        let fold = self.fold(&run)?;
+        self.report_of(&fold)
+    }
+
+    /// What is known of a run.
+    pub fn fold(&self, run: &str) -> Result<Fold, Error> {
+        let mut fold = Fold::default();
+        self.each_event(run, 1, |event, at| fold.apply(&event, at))?;
+        Ok(fold)
+    }
+
+    /// Every event of a run, in order.
+    pub fn each_event(&self, run: &str, from: u64, mut look: impl FnMut(Event, i64)) -> Result<(), Error> {
+        let mut failed = None;
+        self.journal.visit(run, from, |row| match serde_json::from_slice::<Event>(&row.body) {
+            Ok(event) => {
+                look(event, row.at);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failed =
+                    Some(Error::Unreadable { run: run.to_owned(), seq: row.seq, why: error.to_string() });
+                ControlFlow::Break(())
+            }
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// The workflow that a run began with.
+    pub fn workflow(&self, fold: &Fold) -> Result<Workflow, Error> {
+        let bytes = self.journal.bundle(&fold.bundle)?;
+        let bundle = Bundle::from_bytes(&bytes)?;
+        Ok(reload(&bundle).map_err(Box::new)?)
+    }
+
+    fn report_of(&self, fold: &Fold) -> Result<Report, Error> {
+        let mut story = story::Teller::default();
+        self.each_event(&fold.run, 1, |event, at| story.hear(&event, at))?;
+        let live = self.journal.run(&fold.run)?.driver.is_some_and(|driver| driver.live);
+        Ok(story.report(fold, live))
+    }
+
+    /// Takes the lease of a run and loads what is known of it: the latest snapshot and the events behind it.
+    fn take(&self, run: &str) -> Result<(Lease, Fold), Error> {
+        let (lease, standing) = self.journal.take(run)?;
+        let loaded = self.load(run, standing);
+        match loaded {
+            Ok(fold) => Ok((lease, fold)),
+            Err(error) => {
+                lease.release()?;
+                Err(error)
+            }
+        }
+    }
+
+    fn load(&self, run: &str, standing: journal::Standing) -> Result<Fold, Error> {
+        let mut from = 1;
+        let mut fold = Fold::default();
+        // A snapshot that this version cannot read is no loss: the events say the same.
+        if let Some(snapshot) = standing.snapshot
+            && let Ok(read) = serde_json::from_slice::<Fold>(&snapshot.body)
+        {
+            (fold, from) = (read, snapshot.seq + 1);
+        }
+        let mut newer = None;
+        self.each_event(run, from, |event, at| {
+            if let Event::RunStarted(started) = &event
+                && started.decide > DECIDE
+            {
+                newer = Some(started.decide);
+            }
+            fold.apply(&event, at);
+        })?;
+        if let Some(found) = newer {
+            return Err(Error::Newer { run: run.to_owned(), found });
+        }
+        match &fold.ended {
+            Some(ended) => {
+                Err(Error::Ended { run: run.to_owned(), outcome: ended.outcome.name().to_owned() })
+            }
+            None => Ok(fold),
+        }
+    }
+
+    /// The facts of taking a run up again: what was in flight is lost, and its processes are killed.
+    fn taken_up(&self, fold: &Fold) -> Vec<Event> {
+        let mut facts = vec![Event::RunResumed { by: format!("process {}", std::process::id()) }];
+        for attempt in fold.attempts.keys() {
+            process::sweep(&format!("{}/{attempt}", fold.run));
+            facts.push(Event::AttemptLost { attempt: attempt.clone() });
+        }
+        facts
+    }
+
+    fn recast(&self, workflow: &Workflow, fold: &Fold, recast: &Recast) -> Result<Cast, Error> {
+        let mut named: BTreeMap<String, String> =
+            fold.agents.iter().map(|(name, player)| (name.clone(), player.spec.clone())).collect();
+        for (name, spec) in &mut named {
+            if let Some(new) = recast.named.get(name).or(recast.rest.as_ref()) {
+                spec.clone_from(new);
+            }
+        }
+        let scripted = named.values().any(|spec| spec.starts_with("script:"));
+        let (mut played, mut answered) = (Vec::new(), Vec::new());
+        if scripted {
+            self.each_event(&fold.run, 1, |event, _| match event {
+                Event::RepairAsked { reply, .. } => played.extend(reply.played),
+                Event::AttemptEnded(ended) => played.extend(ended.reply.and_then(|reply| reply.played)),
+                Event::Answered { question, by, .. } if by == "script" => answered.push(question),
+                _ => {}
+            })?;
+        }
+        let cast = Cast::from_specs(workflow, &named, None, &recast.folder, &played)?;
+        for question in answered {
+            cast.answer(&question);
+        }
+        Ok(cast)
+    }
+}
+
+/// What came of a wish to cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancelled {
+    /// The run is cancelled.
+    Now,
+    /// The process that drives it was asked to.
+    Asked,
+}
+
+/// A question by its id, or by the start of it where that is enough.
+fn full_id(fold: &Fold, question: &str) -> String {
+    let mut fits = fold.open_questions().map(|(id, _)| id).filter(|id| {
+        id.as_str() == question
+            || id.split('#').next() == Some(question)
+            || id.ends_with(&format!("/{question}"))
+    });
+    match (fits.next(), fits.next()) {
+        (Some(only), None) => only.clone(),
+        _ => question.to_owned(),
+    }
+}
+
+/// The inputs of a run, held to their types.
+fn given(workflow: &Workflow, mut inputs: Map<String, Value>) -> Result<Map<String, Value>, Error> {
+    let known = &workflow.main.inputs;
+    for (name, given) in &inputs {
+        let Some(input) = known.get(name) else {
+            let names = known.keys().map(String::as_str);
+            let hint = countersign_contract::did_you_mean(name, names.clone())
+                .unwrap_or_else(|| format!("its inputs: {}", names.collect::<Vec<_>>().join(", ")));
+            return Err(Error::Input(format!("the workflow has no input '{name}'; {hint}")));
+        };
+        value::fits(given, &input.ty).map_err(|why| Error::Input(format!("input '{name}': {why}")))?;
+    }
+    for (name, input) in known {
+        if inputs.contains_key(name) {
+            continue;
+        }
+        match &input.default {
+            Some(default) => {
+                inputs.insert(name.clone(), default.clone());
+            }
+            None => {
+                let how =
+                    if name == "task" { "--task TEXT".to_owned() } else { format!("--input {name}=VALUE") };
+                return Err(Error::Input(format!(
+                    "the workflow needs the input '{name}'; give it with {how}"
+                )));
+            }
+        }
+    }
+    Ok(inputs)
+}
+
+/// What a run may cost: what whoever starts it says, and else what its workflow says.
+fn merged(workflow: &Budget, given: Budget) -> Budget {
+    Budget {
+        tokens: given.tokens.or(workflow.tokens),
+        cost_usd: given.cost_usd.or(workflow.cost_usd),
+        time_ms: given.time_ms.or(workflow.time_ms),
+        iterations: given.iterations.or(workflow.iterations),
+        attempts: given.attempts.or(workflow.attempts),
+    }
+}

@@ -1,0 +1,186 @@
+//! `countersign run` and `countersign resume`
+
+use crate::cli::{ResumeArgs, RunArgs, RunFormat};
+use crate::exit::Exit;
+use crate::watch::{self, Lines};
+use crate::{input, output, tell};
+use anyhow::{Context, Result, bail};
+use countersign_engine::process::Stop;
+use countersign_engine::{Cast, Engine, Launch, Recast, Report, Watcher};
+use countersign_flow::{Budget, Workflow, value};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::watch as channel;
+
+/// The largest task read from a file.
+const LARGEST_TASK: usize = 4 << 20;
+
+pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
+    let repo = input::repository(args.place.repo.as_deref())?;
+    let state = match &args.place.state {
+        Some(state) => state.clone(),
+        None => repo.join(".countersign"),
+    };
+    let workflow = super::workflow::load(&args.workflow, &args.contracts)?;
+    if args.resume_last
+        && let Some(run) = unfinished(&state, &workflow.name)?
+    {
+        return drive_on(&state, &run, &args.agents, args.format);
+    }
+    let inputs = inputs(args, &workflow)?;
+    let (named, rest) = specs(&args.agents)?;
+    let cast = Cast::from_specs(&workflow, &named, rest.as_deref(), Path::new(""), &[])?;
+    let budget = Budget {
+        tokens: args.max_tokens,
+        cost_usd: args.max_cost,
+        time_ms: args.max_time,
+        ..Budget::default()
+    };
+    let engine = Engine::open(&state)?;
+    let launch = Launch { workflow, inputs, budget, cast, repo };
+    driven(args.format, |watcher, stop| async move { engine.start(launch, watcher, stop).await })
+}
+
+pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
+    drive_on(&input::state(&args.place)?, &args.run, &args.agents, args.format)
+}
+
+/// Goes on with a run.
+pub(crate) fn drive_on(state: &Path, run: &str, agents: &[String], format: RunFormat) -> Result<Exit> {
+    let (named, rest) = specs(agents)?;
+    let engine = Engine::open(state)?;
+    let recast = Recast { named, rest, folder: PathBuf::new() };
+    let run = run.to_owned();
+    driven(format, |watcher, stop| async move { engine.resume(&run, &recast, watcher, stop).await })
+}
+
+/// The last run of a workflow, if it has not ended.
+fn unfinished(state: &Path, workflow: &str) -> Result<Option<String>> {
+    if !state.exists() {
+        return Ok(None);
+    }
+    let engine = Engine::open(state)?;
+    let last = engine.journal().runs(None)?.into_iter().find(|run| run.workflow == workflow);
+    let Some(last) = last else { return Ok(None) };
+    let fold = engine.fold(&last.id)?;
+    Ok(fold.ended.is_none().then_some(last.id))
+}
+
+fn inputs(args: &RunArgs, workflow: &Workflow) -> Result<Map<String, Value>> {
+    let mut inputs = Map::new();
+    if let Some(task) = &args.task {
+        let text = match task.strip_prefix('@') {
+            Some(file) => {
+                let (name, bytes) = input::read(Path::new(file), LARGEST_TASK)?;
+                if bytes.len() > LARGEST_TASK {
+                    bail!("{name} has more than {LARGEST_TASK} bytes; a task is a text that an agent reads");
+                }
+                String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?
+            }
+            None => task.clone(),
+        };
+        inputs.insert("task".to_owned(), Value::String(text));
+    }
+    for (name, word) in &args.inputs {
+        let value = match workflow.main.inputs.get(name) {
+            Some(input) => {
+                value::from_word(word, &input.ty).map_err(|why| anyhow::anyhow!("input '{name}': {why}"))?
+            }
+            // The engine says which inputs there are.
+            None => Value::String(word.clone()),
+        };
+        inputs.insert(name.clone(), value);
+    }
+    Ok(inputs)
+}
+
+/// `NAME=SPEC` for one agent, `SPEC` for the rest.
+fn specs(agents: &[String]) -> Result<(BTreeMap<String, String>, Option<String>)> {
+    let mut named = BTreeMap::new();
+    let mut rest = None;
+    for agent in agents {
+        let one = agent.split_once('=').filter(|(name, _)| {
+            !name.is_empty()
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/'))
+        });
+        match one {
+            Some((name, spec)) => {
+                if named.insert(name.to_owned(), absolute(spec)).is_some() {
+                    bail!("two agents play '{name}'; keep one --agent {name}=…");
+                }
+            }
+            None => {
+                if rest.replace(absolute(agent)).is_some() {
+                    bail!("two agents play the rest; name the agents: --agent NAME=SPEC");
+                }
+            }
+        }
+    }
+    Ok((named, rest))
+}
+
+/// A script is found again from another folder when the run is resumed.
+fn absolute(spec: &str) -> String {
+    match spec.strip_prefix("script:") {
+        Some(file) => match std::path::absolute(file) {
+            Ok(path) if !file.is_empty() => format!("script:{}", path.display()),
+            _ => spec.to_owned(),
+        },
+        None => spec.to_owned(),
+    }
+}
+
+/// Drives a run while somebody may watch and signals may come, then reports.
+fn driven<F, R>(format: RunFormat, work: F) -> Result<Exit>
+where
+    F: FnOnce(Arc<dyn Watcher>, channel::Receiver<Stop>) -> R,
+    R: Future<Output = Result<Report, countersign_engine::Error>>,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let lines: Arc<dyn Lines> =
+        if format == RunFormat::Human { watch::on_stderr() } else { watch::nowhere() };
+    let (sender, stop) = channel::channel(Stop::No);
+    let report = runtime.block_on(async {
+        let told = lines.clone();
+        let signals = tokio::spawn(async move {
+            if let Err(error) = listen(&sender, &*told).await {
+                told.line(&format!("signals cannot be heard: {error}"));
+                // Without a sender the receiver would never see another stop; keep it.
+                std::future::pending::<()>().await;
+            }
+        });
+        let report = work(lines.watcher(), stop).await;
+        signals.abort();
+        report
+    });
+    // A file that somebody else holds open must not keep us.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    lines.close();
+    let report = report?;
+    match format {
+        RunFormat::Human => output::words(&tell::ending(&report)),
+        RunFormat::Json => output::data(&(serde_json::to_string_pretty(&report)? + "\n"))?,
+        RunFormat::Junit => output::data(&output::junit::of_run(&report))?,
+    }
+    Ok(Exit::of(&report))
+}
+
+/// The first signal stops gracefully, the second at once.
+async fn listen(sender: &channel::Sender<Stop>, told: &dyn Lines) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    for stop in [Stop::Gently, Stop::AtOnce] {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        told.line(match stop {
+            Stop::Gently => "stopping: agents are asked to end; once more ends them at once",
+            _ => "stopping at once",
+        });
+        let _ = sender.send(stop);
+    }
+    std::future::pending().await
+}

@@ -1,0 +1,111 @@
+//! `countersign runs`, `show`, `answer` and `cancel`
+
+use crate::cli::{AnswerArgs, ListFormat, OneRun, Place, RunsArgs, ShowArgs};
+use crate::exit::Exit;
+use crate::{input, output, tell};
+use anyhow::{Result, bail};
+use countersign_engine::{Cancelled, Engine};
+use serde_json::{Value, json};
+
+/// A state folder to look at.
+fn looked_at(place: &Place) -> Result<Engine> {
+    let state = input::state(place)?;
+    if !state.join("journal.db").exists() {
+        bail!("there are no runs in {}; start one with `countersign run`", state.display());
+    }
+    Ok(Engine::open_to_read(&state)?)
+}
+
+pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
+    let engine = looked_at(&args.place)?;
+    let runs = engine.journal().runs(Some(args.limit))?;
+    match args.format {
+        ListFormat::Human => output::data(&tell::runs(&runs))?,
+        ListFormat::Json => {
+            let runs: Vec<Value> = runs
+                .iter()
+                .map(|run| {
+                    json!({
+                        "run": run.id,
+                        "workflow": run.workflow,
+                        "version": run.version,
+                        "outcome": tell::outcome(run),
+                        "cause": run.summary.cause,
+                        "state": run.summary.state,
+                        "reason": run.summary.reason,
+                        "iterations": run.summary.iterations,
+                        "questions": run.summary.questions,
+                        "started_at": run.created_at,
+                        "updated_at": run.updated_at,
+                        "usage": {
+                            "input_tokens": run.summary.input_tokens,
+                            "output_tokens": run.summary.output_tokens,
+                            "cost_usd": run.summary.cost_usd,
+                            "wall_ms": run.summary.wall_ms,
+                        },
+                    })
+                })
+                .collect();
+            output::data(&(serde_json::to_string_pretty(&runs)? + "\n"))?;
+        }
+    }
+    Ok(Exit::Good)
+}
+
+pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
+    let engine = looked_at(&args.place)?;
+    let run = engine.journal().resolve(&args.run)?;
+    if args.events {
+        let mut lines = String::new();
+        engine.journal().visit(&run, 1, |event| {
+            let mut line = json!({"seq": event.seq, "at": event.at, "kind": event.kind});
+            // The body is named by its kind; a line is flat.
+            let body: Option<Value> = serde_json::from_slice(&event.body).ok();
+            let fields = body.as_ref().and_then(|body| body.get(&event.kind)).and_then(Value::as_object);
+            if let (Some(line), Some(fields)) = (line.as_object_mut(), fields) {
+                line.extend(fields.clone());
+            }
+            lines.push_str(&line.to_string());
+            lines.push('\n');
+            std::ops::ControlFlow::Continue(())
+        })?;
+        output::data(&lines)?;
+        return Ok(Exit::Good);
+    }
+    let report = engine.report(&run)?;
+    match args.format {
+        ListFormat::Json => output::data(&(serde_json::to_string_pretty(&report)? + "\n"))?,
+        ListFormat::Human => {
+            let workflow = engine.fold(&run).and_then(|fold| engine.workflow(&fold)).ok();
+            output::data(&tell::story(&report, workflow.as_ref()))?;
+        }
+    }
+    Ok(Exit::Good)
+}
+
+pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
+    let state = input::state(&args.place)?;
+    looked_at(&args.place)?;
+    let who = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
+    {
+        let engine = Engine::open(&state)?;
+        engine.answer(&args.run, &args.question, &args.answer, &who)?;
+    }
+    if args.resume {
+        return super::run::drive_on(&state, &args.run, &[], args.format);
+    }
+    output::words(&format!("recorded; `countersign resume {}` goes on\n", args.run));
+    Ok(Exit::Good)
+}
+
+pub(crate) fn cancel(args: &OneRun) -> Result<Exit> {
+    let state = input::state(&args.place)?;
+    looked_at(&args.place)?;
+    let engine = Engine::open(&state)?;
+    let who = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
+    output::words(match engine.cancel(&args.run, &who)? {
+        Cancelled::Now => "cancelled\n",
+        Cancelled::Asked => "the process that drives it was asked to end it\n",
+    });
+    Ok(Exit::Good)
+}

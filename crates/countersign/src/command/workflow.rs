@@ -1,0 +1,86 @@
+//! `countersign workflow`
+
+use crate::cli::{GraphFormat, ListFormat, WorkflowCommand};
+use crate::exit::Exit;
+use crate::{input, output};
+use anyhow::{Result, bail};
+use countersign_flow::{Finding, Rejected, Workflow, render};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+pub(crate) fn run(command: &WorkflowCommand) -> Result<Exit> {
+    match command {
+        WorkflowCommand::Check { files, contracts, format } => check(files, contracts, *format),
+        WorkflowCommand::Graph { workflow, contracts, format } => {
+            let workflow = load(workflow, contracts)?;
+            output::data(&match format {
+                GraphFormat::Mermaid | GraphFormat::Dot | GraphFormat::Svg => workflow.name,
+            })?;
+            Ok(Exit::Good)
+        }
+    }
+}
+
+fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result<Exit> {
+    let registry = input::registry(contracts)?;
+    let mut good = true;
+    let mut reports = Vec::new();
+    for file in files {
+        let found = input::workflow(file, &registry)?;
+        good &= found.is_ok();
+        match format {
+            ListFormat::Json => {
+                let findings: &[Finding] = found.as_ref().err().map_or(&[], |rejected| &rejected.findings);
+                reports.push(
+                    json!({"file": file.display().to_string(), "ok": found.is_ok(), "findings": findings}),
+                );
+            }
+            ListFormat::Human => output::words(&in_words(file, &found)),
+        }
+    }
+    if format == ListFormat::Json {
+        output::data(&(serde_json::to_string_pretty(&json!({"ok": good, "workflows": reports}))? + "\n"))?;
+    }
+    Ok(good.into())
+}
+
+fn in_words(file: &Path, found: &Result<Workflow, Rejected>) -> String {
+    match found {
+        Ok(workflow) => {
+            let count =
+                |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+            let states = workflow.main.states.len()
+                + workflow.machines.values().map(|machine| machine.states.len()).sum::<usize>();
+            format!(
+                "{}: {} v{} holds together: {}, {}\n",
+                file.display(),
+                workflow.name,
+                workflow.version,
+                count(states, "state"),
+                count(workflow.agents.len(), "agent")
+            )
+        }
+        Err(rejected) => {
+            let number = rejected.findings.len();
+            let first = rejected.findings.first().map(|finding| finding.code.as_str()).unwrap_or_default();
+            format!(
+                "{}{}: {number} finding{}\nmore: countersign explain {first}\n",
+                render(&rejected.findings, &rejected.files, output::style()),
+                file.display(),
+                if number == 1 { "" } else { "s" },
+            )
+        }
+    }
+}
+
+/// A workflow that passes; one that does not is shown, and ends the command.
+pub(crate) fn load(file: &Path, contracts: &[PathBuf]) -> Result<Workflow> {
+    let registry = input::registry(contracts)?;
+    match input::workflow(file, &registry)? {
+        Ok(workflow) => Ok(workflow),
+        Err(rejected) => {
+            output::words(&render(&rejected.findings, &rejected.files, output::style()));
+            bail!("{} does not pass the checker", file.display())
+        }
+    }
+}
