@@ -170,7 +170,7 @@ fn winding_down(fold: &Fold, stopping: &Stopping) -> Vec<Command> {
 }
 
 /// The budget that is used up, in words.
-fn used_up(fold: &Fold) -> Option<String> {
+pub(crate) fn used_up(fold: &Fold) -> Option<String> {
     let (budget, usage) = (&fold.budget, &fold.usage);
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
     if let Some(most) = budget.tokens.filter(|most| tokens >= *most) {

@@ -1,7 +1,7 @@
 //! One turn of a run: facts in, events to record and work to do out. Every engine turns a run by this function, live, in a
 //! replay and in a simulation; what differs is who keeps the events and who does the work.
 
-use crate::decide::{Command, Start, decide};
+use crate::decide::{Command, Start, decide, used_up};
 use crate::event::Event;
 use crate::fold::{Fold, Phase};
 use crate::workflow::Workflow;
@@ -62,9 +62,14 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
                 Command::Start(start) => match start.not_before.filter(|time| *time > now) {
                     Some(time) => turn.wake_at = Some(turn.wake_at.map_or(time, |known| known.min(time))),
                     None => {
+                        quiet = false;
+                        // Deciding saw the budget before any of these starts; each of them spends from it.
+                        if let Some(what) = used_up(fold) {
+                            turn.record(fold, Event::BudgetReached { what }, now);
+                            break;
+                        }
                         turn.record(fold, start.event(), now);
                         turn.starts.push(*start);
-                        quiet = false;
                     }
                 },
                 Command::Look { frame, paths } => turn.looks.push((frame, paths)),
