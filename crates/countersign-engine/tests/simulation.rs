@@ -11,6 +11,8 @@ mod dice;
 mod driver;
 #[path = "simulation/fans.rs"]
 mod fans;
+#[path = "simulation/found.rs"]
+mod found;
 #[path = "simulation/journal.rs"]
 mod journal;
 #[path = "simulation/limits.rs"]

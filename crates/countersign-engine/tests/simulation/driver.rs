@@ -3,7 +3,7 @@
 
 use crate::dice::Dice;
 use crate::journal::{Batch, Journal};
-use crate::world::{Delivery, World, cancelled, course};
+use crate::world::{Delivery, Weather, World, cancelled, course};
 use countersign_flow::{Event, Fold, Turn, Workflow, turn};
 use std::collections::BTreeSet;
 
@@ -64,6 +64,7 @@ pub(crate) struct Driver {
     pub(crate) hung: BTreeSet<String>,
     /// How far its clock is off.
     pub(crate) skew: i64,
+    weather: Weather,
     stopping: BTreeSet<String>,
     looking: BTreeSet<String>,
     wake_at: Option<i64>,
@@ -71,7 +72,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// A process that begins a run or takes one up: whatever was in flight is lost.
-    pub(crate) fn begin(epoch: u64, fold: Fold, started: &Event, skew: i64) -> Self {
+    pub(crate) fn begin(epoch: u64, fold: Fold, started: &Event, skew: i64, weather: Weather) -> Self {
         let mut facts = vec![if fold.seq == 0 {
             started.clone()
         } else {
@@ -86,6 +87,7 @@ impl Driver {
             running: BTreeSet::new(),
             hung: BTreeSet::new(),
             skew,
+            weather,
             stopping: BTreeSet::new(),
             looking: BTreeSet::new(),
             wake_at: None,
@@ -136,7 +138,7 @@ impl Driver {
                     Some(start) => {
                         world.start(&start.attempt)?;
                         self.running.insert(start.attempt.clone());
-                        let course = course(dice, start, time);
+                        let course = course(dice, self.weather, start, time);
                         if course.deliveries.is_empty() {
                             self.hung.insert(start.attempt.clone());
                         }

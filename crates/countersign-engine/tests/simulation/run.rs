@@ -5,7 +5,7 @@ use crate::dice::Dice;
 use crate::driver::{Driver, Pace, Stage, Step};
 use crate::journal::Journal;
 use crate::shapes::Made;
-use crate::world::{Delivery, World};
+use crate::world::{Delivery, Weather, World};
 use countersign_flow::{DECIDE, Event, Form, Player, Started, artifacts};
 use std::collections::BTreeMap;
 
@@ -86,6 +86,7 @@ pub(crate) struct Run<'m> {
     skew: i64,
     /// What will fall, the next one last.
     blows: Vec<(u64, Blow)>,
+    weather: Weather,
     person: Person,
     person_at: Option<i64>,
     tally: Tally,
@@ -111,6 +112,7 @@ impl<'m> Run<'m> {
             budget: made.workflow.budget.clone(),
             repo: ".".to_owned(),
         }));
+        let weather = if dice.percent(50) { Weather::Calm } else { Weather::Rough };
         let person = if dice.percent(85) { Person::Answers } else { Person::NeverAnswers };
         Self {
             made,
@@ -125,6 +127,7 @@ impl<'m> Run<'m> {
             time: BEGIN,
             skew: 0,
             blows,
+            weather,
             person,
             person_at: None,
             tally: Tally::default(),
@@ -191,7 +194,7 @@ impl<'m> Run<'m> {
     fn take_up(&mut self) -> Result<(), String> {
         self.audit.reread(&self.journal)?;
         let epoch = self.journal.take();
-        let mut driver = Driver::begin(epoch, self.journal.load(), &self.started, self.skew);
+        let mut driver = Driver::begin(epoch, self.journal.load(), &self.started, self.skew, self.weather);
         driver.queue = std::mem::take(&mut self.late);
         self.driver = Some(driver);
         self.time += i64::try_from(self.dice.below(60_000)).unwrap_or(0);

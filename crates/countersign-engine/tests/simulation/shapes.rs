@@ -133,10 +133,10 @@ pub(crate) fn random(dice: &mut Dice, registry: &Registry) -> Result<Made, Strin
 }
 
 fn budget(dice: &mut Dice) -> Value {
-    match dice.below(5) {
+    match dice.below(6) {
         0 => json!({"tokens": dice.between(100, 4000)}),
-        1 => json!({"cost_usd": 0.25}),
-        2 => json!({"attempts": dice.between(1, 12)}),
+        5 => json!({"cost_usd": 0.25}),
+        1 | 2 => json!({"attempts": dice.between(1, 12)}),
         3 => json!({"iterations": dice.between(1, 3)}),
         _ => json!({"time": format!("{}m", dice.between(1, 90))}),
     }
