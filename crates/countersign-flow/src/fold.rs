@@ -254,18 +254,19 @@ impl Fold {
                 self.close(frame, *outcome, *cause, reason, value.as_ref());
             }
             Event::FannedIn { frame } => {
-                let joined = match self.frames.get(frame).map(|frame| &frame.phase) {
-                    Some(Phase::Fanned(fan)) => Some(fan.joined()),
-                    _ => None,
+                let fan = match self.frames.get(frame).map(|frame| &frame.phase) {
+                    Some(Phase::Fanned(fan)) => fan,
+                    _ => return,
                 };
-                match joined {
-                    Some(Ok(result)) => self.phase(frame, Phase::Resulted(result)),
-                    Some(Err(problem)) => self.phase(frame, Phase::Troubled(problem)),
-                    None => {}
-                }
+                let phase = match (&fan.broken, fan.joined()) {
+                    (Some(reason), _) => Phase::Broken(reason.clone()),
+                    (None, Ok(result)) => Phase::Resulted(result),
+                    (None, Err(problem)) => Phase::Troubled(problem),
+                };
+                self.phase(frame, phase);
             }
             Event::Moved(moved) => self.moved(moved),
-            Event::StepFailed { frame, reason } => self.phase(frame, Phase::Broken(reason.clone())),
+            Event::StepFailed { frame, reason } => self.step_failed(frame, reason),
             Event::BudgetReached { what } => {
                 self.stopping.get_or_insert(Stopping::Budget(what.clone()));
             }
@@ -344,6 +345,18 @@ impl Fold {
             at.phase = phase;
             self.ready.insert(frame.to_owned());
         }
+    }
+
+    fn step_failed(&mut self, frame: &str, reason: &str) {
+        // Items at work are not left behind: the state fails when the last of them has ended.
+        if let Some(Frame { phase: Phase::Fanned(fan), .. }) = self.frames.get_mut(frame)
+            && fan.is_working()
+        {
+            fan.broken = Some(reason.to_owned());
+            self.ready.remove(frame);
+            return;
+        }
+        self.phase(frame, Phase::Broken(reason.to_owned()));
     }
 
     fn spend(&mut self, usage: Usage) {
@@ -605,7 +618,9 @@ pub(crate) fn split(path: &str) -> Vec<String> {
     path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
 }
 
-/// The name under which the visits of a question are counted.
+/// The name under which the visits of a question are counted. The key of an item may hold a `#` of its own, and a state or a name
+/// stands behind it.
 pub(crate) fn visit(id: &str) -> String {
-    format!("?{}", id.rsplit_once('#').map_or(id, |(name, _)| name))
+    let number = |tail: &str| !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_digit());
+    format!("?{}", id.rsplit_once('#').filter(|(_, tail)| number(tail)).map_or(id, |(name, _)| name))
 }

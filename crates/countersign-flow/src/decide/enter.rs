@@ -60,7 +60,7 @@ pub(super) fn item(
     item: &Item,
 ) -> Result<Event, String> {
     let Step::Each(each) = &state.kind else { return Err("a fan-out outside of one".to_owned()) };
-    let path = [path_of(id, frame, state), vec![item.key.clone()]].concat();
+    let path = [path_of(fold, id, frame, state), vec![item.key.clone()]].concat();
     match &each.body {
         Body::Agent(_) => Ok(Event::FrameOpened {
             frame: join(&path),
@@ -110,7 +110,7 @@ impl At<'_> {
                 let given = given(&seen, with)?;
                 let callee =
                     self.workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
-                let frame = join(&path_of(self.id, self.frame, state));
+                let frame = join(&path_of(self.fold, self.id, self.frame, state));
                 Ok(Command::Record(opened(&frame, Some(self.id), None, callee, &given, None)))
             }
             Step::Route => {
@@ -140,7 +140,7 @@ impl At<'_> {
     }
 
     fn start(&self, state: &State, work: Work) -> Command {
-        let path = path_of(self.id, self.frame, state);
+        let path = path_of(self.fold, self.id, self.frame, state);
         let name = join(&path);
         let n = self.fold.visits.get(&name).copied().unwrap_or(0) + 1;
         Command::Start(Box::new(Start {
@@ -181,7 +181,7 @@ impl At<'_> {
 
     fn ask(&self, state: &State, questions: &[Question]) -> Result<Command, String> {
         let seen = seen(self.workflow, self.fold, self.frame, state)?;
-        let base = join(&path_of(self.id, self.frame, state));
+        let base = join(&path_of(self.fold, self.id, self.frame, state));
         let none = BTreeMap::new();
         let asked = questions.iter().map(|question| {
             let name = match questions {

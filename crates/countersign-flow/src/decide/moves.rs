@@ -161,6 +161,8 @@ impl Leaving<'_> {
                 moved.to.clone_from(&limit.then);
                 moved.exhausted = Some((*name).clone());
                 moved.request = None;
+                // The checker counts on it: this way sets nothing back, or a cycle through it would have no bound.
+                moved.resets.clear();
                 return Ok(());
             }
             counts.insert(counter, next);
