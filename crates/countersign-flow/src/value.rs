@@ -60,10 +60,11 @@ fn fits_one(value: &Value, ty: &Type) -> Result<(), String> {
     }
 }
 
-fn with_article(ty: &Type) -> String {
+pub(crate) fn with_article(ty: &Type) -> String {
     match ty {
         Type::Int | Type::Object(_) => format!("an {ty}"),
-        Type::Null => ty.to_string(),
+        Type::Any => "anything".to_owned(),
+        Type::Null | Type::String(Some(_)) | Type::Union(_) => ty.to_string(),
         _ => format!("a {ty}"),
     }
 }
