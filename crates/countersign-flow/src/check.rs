@@ -41,6 +41,24 @@ fn summarise(findings: &[Finding]) -> String {
 
 /// Checks a workflow file against the contracts of a registry and those it brings along.
 pub fn check(file: &str, files: &dyn Files, registry: &Registry) -> Result<Workflow, Rejected> {
+    check_with(file, files, registry, OwnContracts::InFiles)
+}
+
+/// Where the contracts are that a workflow brings along.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OwnContracts {
+    /// In the files it names.
+    InFiles,
+    /// In the registry, from what a run kept.
+    InRegistry,
+}
+
+fn check_with(
+    file: &str,
+    files: &dyn Files,
+    registry: &Registry,
+    own: OwnContracts,
+) -> Result<Workflow, Rejected> {
     let text = files.read(file).map_err(|why| Rejected {
         findings: vec![Finding::new(
             Code::MissingFile,
@@ -81,6 +99,9 @@ pub fn check(file: &str, files: &dyn Files, registry: &Registry) -> Result<Workf
         machines_used: BTreeSet::new(),
         signatures: BTreeMap::new(),
     };
+    if own == OwnContracts::InFiles {
+        checker.own_contracts(&draft.contracts);
+    }
     let workflow = checker.workflow(&draft, &root);
     let Checker { reader, read, .. } = checker;
     let mut findings = reader.findings;
@@ -111,7 +132,7 @@ pub fn reload(bundle: &Bundle) -> Result<Workflow, Rejected> {
             files: bundle.files.clone(),
         })?;
     }
-    check(&bundle.workflow, &bundle.files, &registry)
+    check_with(&bundle.workflow, &bundle.files, &registry, OwnContracts::InRegistry)
 }
 
 fn one_file(name: &str, text: &str) -> BTreeMap<String, String> {
@@ -153,7 +174,6 @@ impl<'n> Checker<'n> {
         if let Some(name) = draft.name {
             self.plain_name(name, "a workflow");
         }
-        self.own_contracts(&draft.contracts);
         let agents = self.agents(draft);
         for (name, machine) in &draft.machines {
             self.plain_name(*name, "a sub-workflow");
