@@ -8,6 +8,8 @@ mod machine;
 mod step;
 mod types;
 
+pub(crate) use machine::problem_type;
+
 use crate::bundle::{Bundle, Files};
 use crate::draft::{AgentDraft, Draft, KindDraft, MachineDraft, Name, Reader, Settings};
 use crate::finding::{Code, Finding};

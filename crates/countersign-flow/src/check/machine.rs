@@ -273,7 +273,7 @@ impl<'n> Checker<'n> {
         let mut on = BTreeMap::new();
         let mut whole = true;
         for (trouble, transition) in &draft.on {
-            let scope = frame.scope.clone().with("problem", problem(result));
+            let scope = frame.scope.clone().with("problem", problem_type(result));
             let checked = self.transition(transition, frame, &scope);
             if transition.when.is_some() {
                 let message = "a transition on trouble has no guard";
@@ -527,7 +527,7 @@ fn troubles(step: &Step) -> Vec<Trouble> {
 }
 
 /// What `problem` is in a transition on trouble.
-fn problem(result: &Type) -> Type {
+pub(crate) fn problem_type(result: &Type) -> Type {
     let names = Trouble::ALL.iter().filter(|trouble| **trouble != Trouble::Any);
     let outcome = Type::String(Some(Arc::new(names.map(|trouble| trouble.name().to_owned()).collect())));
     let Type::Object(plain) = object([("outcome", outcome), ("reason", Type::text())]) else {
