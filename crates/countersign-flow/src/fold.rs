@@ -113,6 +113,32 @@ pub struct Frame {
     pub phase: Phase,
 }
 
+impl Frame {
+    /// A machine that comes into its first state.
+    pub(crate) fn opened(
+        machine: &str,
+        state: &str,
+        inputs: &Map<String, Value>,
+        variables: &Map<String, Value>,
+    ) -> Self {
+        Self {
+            parent: None,
+            machine: machine.to_owned(),
+            item: None,
+            state: state.to_owned(),
+            from: String::new(),
+            inputs: inputs.clone(),
+            variables: variables.clone(),
+            counters: BTreeMap::new(),
+            tries: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            tree: None,
+            reason: String::new(),
+            phase: Phase::Entered { not_before: None, context: false },
+        }
+    }
+}
+
 /// The same thing in a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Streak {
@@ -469,21 +495,8 @@ impl Fold {
             }
         }
         self.iterations = iteration.unwrap_or(self.iterations);
-        let opened = Frame {
-            parent: parent.clone(),
-            machine: machine.clone(),
-            item: item.clone(),
-            state: state.clone(),
-            from: String::new(),
-            inputs: inputs.clone(),
-            variables: variables.clone(),
-            counters: counts.clone(),
-            tries: BTreeMap::new(),
-            requests: BTreeMap::new(),
-            tree: None,
-            reason: String::new(),
-            phase: Phase::Entered { not_before: None, context: false },
-        };
+        let mut opened = Frame::opened(machine, state, inputs, variables);
+        (opened.parent, opened.item, opened.counters) = (parent.clone(), item.clone(), counts.clone());
         self.frames.insert(frame.clone(), opened);
         self.ready.insert(frame.clone());
     }
