@@ -3,6 +3,8 @@
 //!
 //! `SIM_SEEDS=50000` runs more, `SIM_SEED=42` runs one again.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
 #[path = "simulation/audit.rs"]
 mod audit;
 #[path = "simulation/dice.rs"]
@@ -131,7 +133,10 @@ fn try_seed(seed: u64, registry: &Registry, examples: &[Made], sum: &mut Sum) ->
         };
         &random
     };
-    let failed = |(why, journal): (String, Journal)| format!("{why}\n{}\n{}", story(&journal), made.text);
+    let failed = |what: Box<(String, Journal)>| {
+        let (why, journal) = *what;
+        format!("{why}\n{}\n{}", story(&journal), made.text)
+    };
     let peace = Run::new(made, seed, Vec::new()).go().map_err(failed)?;
     let points = peace.points;
     sum.add(peace);

@@ -280,9 +280,8 @@ impl Fold {
                 self.close(frame, *outcome, *cause, reason, value.as_ref());
             }
             Event::FannedIn { frame } => {
-                let fan = match self.frames.get(frame).map(|frame| &frame.phase) {
-                    Some(Phase::Fanned(fan)) => fan,
-                    _ => return,
+                let Some(Phase::Fanned(fan)) = self.frames.get(frame).map(|frame| &frame.phase) else {
+                    return;
                 };
                 let phase = match (&fan.broken, fan.joined()) {
                     (Some(reason), _) => Phase::Broken(reason.clone()),

@@ -168,9 +168,8 @@ impl<'w> Audit<'w> {
                 visit.not_before = None;
             }
             Event::AttemptLost { attempt } => {
-                if self.open.remove(attempt).is_none() {
-                    return Err(format!("{attempt} is not in flight and was lost"));
-                }
+                let known = self.open.remove(attempt);
+                known.ok_or_else(|| format!("{attempt} is not in flight and was lost"))?;
             }
             Event::RetryPlanned { frame, trouble, retry, not_before, .. } => {
                 let most = self.retries(frame, *trouble);
@@ -190,7 +189,8 @@ impl<'w> Audit<'w> {
                 }
             }
             Event::Answered { question, .. } => {
-                if !self.asked.contains(question) || !self.answered.insert(question.clone()) {
+                let first = self.answered.insert(question.clone());
+                if !first || !self.asked.contains(question) {
                     return Err(format!("question {question} was answered and is not open"));
                 }
             }

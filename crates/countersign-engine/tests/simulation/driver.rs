@@ -197,7 +197,8 @@ impl Driver {
         match fact {
             Event::AttemptEnded(ended) => {
                 // What comes a second time, or from another process, is no further work.
-                if self.running.remove(&ended.attempt) && ended.value.is_some() {
+                let mine = self.running.remove(&ended.attempt);
+                if mine && ended.value.is_some() {
                     world.complete(&ended.attempt)?;
                 }
             }

@@ -51,8 +51,8 @@ impl Limits {
             let limit = machine.limits.get(name).filter(|_| limits.contains(name));
             let limit = limit.ok_or_else(|| format!("'{name}' is not what this transition counts"))?;
             let full = next(kept(counters, transition, name), name, limit, frame)?;
-            if full.count <= most(limit, frame)? && full.total <= limit.total {
-                return Err(format!("the limit '{name}' was called used up at {}", full.count));
+            if full.times <= most(limit, frame)? && full.total <= limit.total {
+                return Err(format!("the limit '{name}' was called used up at {}", full.times));
             }
             if moved.to != limit.then || !moved.counts.is_empty() || !moved.resets.is_empty() {
                 return Err(format!(
@@ -68,13 +68,13 @@ impl Limits {
         for name in limits {
             let limit = machine.limits.get(name).ok_or("a limit that is not declared")?;
             let now = next(kept(counters, transition, name), name, limit, frame)?;
-            if moved.counts.get(&now.counter) != Some(&now.count) {
-                return Err(format!("{} must be {}, not {:?}", now.counter, now.count, moved.counts));
+            if moved.counts.get(&now.counter) != Some(&now.times) {
+                return Err(format!("{} must be {}, not {:?}", now.counter, now.times, moved.counts));
             }
-            if now.count > most(limit, frame)? || now.total > limit.total {
-                return Err(format!("the limit '{name}' is exceeded: {} times", now.count));
+            if now.times > most(limit, frame)? || now.total > limit.total {
+                return Err(format!("the limit '{name}' is exceeded: {} times", now.times));
             }
-            counted.insert(now.counter, now.count);
+            counted.insert(now.counter, now.times);
         }
         for reset in &transition.resets {
             counters.retain(|counter, _| !belongs(counter, reset));
@@ -87,7 +87,7 @@ impl Limits {
 /// A counter as it would be after counting once more.
 struct Count {
     counter: String,
-    count: u64,
+    times: u64,
     /// Over all keys; 0 where there are none.
     total: u64,
 }
@@ -112,8 +112,8 @@ fn next(counters: &BTreeMap<String, u64>, name: &str, limit: &Limit, frame: &Fra
     };
     let all = counters.iter().filter(|(counter, _)| belongs(counter, name)).map(|(_, count)| count);
     let total = all.sum::<u64>() + 1;
-    let count = counters.get(&counter).copied().unwrap_or(0) + 1;
-    Ok(Count { counter, count, total: if limit.per.is_some() { total } else { 0 } })
+    let times = counters.get(&counter).copied().unwrap_or(0) + 1;
+    Ok(Count { counter, times, total: if limit.per.is_some() { total } else { 0 } })
 }
 
 fn belongs(counter: &str, limit: &str) -> bool {

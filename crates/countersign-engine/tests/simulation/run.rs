@@ -135,8 +135,8 @@ impl<'m> Run<'m> {
     }
 
     /// Runs until the run is over or only waits; the error is what must never be.
-    pub(crate) fn go(mut self) -> Result<Tally, (String, Journal)> {
-        match self.to_the_end() {
+    pub(crate) fn go(mut self) -> Result<Tally, Box<(String, Journal)>> {
+        match self.until_over() {
             Ok(outcome) => {
                 self.tally.outcome = outcome;
                 self.tally.events = self.journal.rows.len() as u64;
@@ -144,11 +144,11 @@ impl<'m> Run<'m> {
                 self.tally.kinds = self.audit.kinds;
                 Ok(self.tally)
             }
-            Err(why) => Err((why, self.journal)),
+            Err(why) => Err(Box::new((why, self.journal))),
         }
     }
 
-    fn to_the_end(&mut self) -> Result<&'static str, String> {
+    fn until_over(&mut self) -> Result<&'static str, String> {
         for _ in 0..MOST_STEPS {
             if self.dice.percent(20) {
                 self.step_zombie()?;
