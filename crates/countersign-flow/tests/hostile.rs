@@ -1,8 +1,8 @@
 //! Files that nobody meant as a workflow: each gets a clear finding, in bounded time, and nothing panics.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-use countersign_contract::Registry;
-use countersign_flow::{Code, Finding, Rejected, Workflow, check};
+use countersign_contract::{Definition, Registry};
+use countersign_flow::{Bundle, Code, Finding, Rejected, Workflow, check, reload};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -136,6 +136,40 @@ fn a_file_that_is_too_large_is_not_read() {
     let (code, message) = first(&text);
     assert_eq!(code, Code::Syntax);
     assert!(message.starts_with("the file has 94372"), "{message}");
+}
+
+#[test]
+fn a_workflow_that_is_not_there_is_missing() {
+    let Err(rejected) = check("deliver.yaml", &BTreeMap::new(), &Registry::new()) else {
+        panic!("it passes")
+    };
+    assert_eq!(
+        rejected.to_string(),
+        "deliver.yaml: F0107: cannot read the workflow: no such file (name a workflow file)"
+    );
+}
+
+#[test]
+fn a_contract_that_does_not_load_is_said_where_it_is_used() {
+    let text = "workflow: a\nagents: { qa: { contract: acme/qa, prompt: Check it. } }\nstart: a\nstates:\n  \
+                a: { agent: qa, go: b }\n  b: { end: done }\n";
+    let broken =
+        Definition::from_yaml("contract: acme/qa\nversion: 1\nfields: { passed: bolean }\n", "qa.yaml")
+            .unwrap();
+    let mut registry = Registry::new();
+    registry.add(broken.clone()).unwrap();
+    let files = BTreeMap::from([("workflow.yaml".to_owned(), text.to_owned())]);
+    let Err(rejected) = check("workflow.yaml", &files, &registry) else { panic!("it passes") };
+    let finding = &rejected.findings[0];
+    assert_eq!((finding.code, finding.span.map(|span| span.line)), (Code::UnknownContract, Some(2)));
+    assert!(finding.message.starts_with("contract 'acme/qa' does not load"), "{}", finding.message);
+    // The same from what a run kept: whoever wrote it knew more than this program.
+    let kept =
+        BTreeMap::from([("acme/qa@1".to_owned(), broken.clone()), ("acme/qa@1 again".to_owned(), broken)]);
+    let bundle = Bundle { workflow: "workflow.yaml".to_owned(), files, contracts: kept };
+    let Err(rejected) = reload(&bundle) else { panic!("it passes") };
+    assert_eq!(rejected.findings[0].code, Code::UnknownContract);
+    assert!(rejected.findings[0].hint.contains("use that version"), "{}", rejected.findings[0].hint);
 }
 
 #[test]
