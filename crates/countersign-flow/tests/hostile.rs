@@ -1,6 +1,7 @@
 //! Files that nobody meant as a workflow: each gets a clear finding, in bounded time, and nothing panics.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+use countersign_contract::diagnostic::Style;
 use countersign_contract::{Definition, Registry};
 use countersign_flow::{Bundle, Code, Finding, Rejected, Workflow, check, reload};
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ fn refused(text: &str) -> Vec<Finding> {
         }
     }
     // Rendering must bear it too.
-    let shown = countersign_flow::render(&rejected.findings, &rejected.files, Default::default());
+    let shown = countersign_flow::render(&rejected.findings, &rejected.files, Style::default());
     assert!(shown.contains(rejected.findings[0].code.as_str()));
     rejected.findings
 }

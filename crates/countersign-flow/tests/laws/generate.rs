@@ -72,7 +72,7 @@ struct Maker<'d> {
 pub(crate) fn workflow(dice: &mut Dice) -> Generated {
     let contracts: Vec<Agreed> = (0..2 + dice.below(2)).map(|at| Agreed::any(dice, at)).collect();
     let agents: Vec<(String, Agreed)> =
-        (0..1 + dice.below(2)).map(|at| (format!("agent{at}"), dice.pick(&contracts).clone())).collect();
+        (0..=dice.below(2)).map(|at| (format!("agent{at}"), dice.pick(&contracts).clone())).collect();
     let parts: Vec<Part> = (0..dice.below(3))
         .map(|at| Part {
             name: format!("part{at}"),
@@ -132,7 +132,7 @@ impl Maker<'_> {
     ) -> Map<String, Value> {
         let count = 2 + self.dice.below(5);
         let names: Vec<String> = (0..count).map(|at| format!("s{at}")).chain(["done".to_owned()]).collect();
-        let limits: Vec<String> = (0..1 + self.dice.below(2)).map(|at| format!("l{at}")).collect();
+        let limits: Vec<String> = (0..=self.dice.below(2)).map(|at| format!("l{at}")).collect();
         let mut variables: Vec<(String, Kind, There)> = (0..self.dice.below(4))
             .map(|at| {
                 let there = if self.dice.chance(40) { There::OrNull } else { There::Always };
@@ -152,9 +152,8 @@ impl Maker<'_> {
         }
         let place = Place { names: &names, limits: &limits, variables: &variables, seen: &seen, inner };
         let mut states = Map::new();
-        for at in 0..count {
-            let state = self.state(at, &place);
-            states.insert(names[at].clone(), state);
+        for (at, name) in names.iter().take(count).enumerate() {
+            states.insert(name.clone(), self.state(at, &place));
         }
         let mut done = json!({"end": "done"});
         if let Some(kind) = result {

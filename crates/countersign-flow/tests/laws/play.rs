@@ -112,7 +112,10 @@ fn holds_after(workflow: &Workflow, fold: &Fold, done: &Turn) -> Result<(), Stri
                 .ok_or_else(|| format!("'{counter}' is the counter of no limit"))?;
             let max = match &limit.max {
                 Term::Literal(value) => value.as_u64(),
-                Term::Computed(_) => frame.inputs.get("most").and_then(Value::as_u64),
+                // Here a limit that is computed is an input; one below zero allows nothing.
+                Term::Computed(input) => {
+                    frame.inputs.get(input.source()).map(|max| max.as_u64().unwrap_or(0))
+                }
             };
             if max.is_none_or(|max| *count > max) {
                 return Err(format!("'{counter}' was counted {count} times of {max:?}"));
@@ -147,7 +150,8 @@ fn answer(form: &Form, dice: &mut Dice) -> String {
     match form {
         _ if dice.chance(5) => " ".to_owned(),
         Form::Choices(choices) => dice.pick(choices).clone(),
-        Form::Pattern(_) => "abc".to_owned(),
+        // One of them fits each pattern here; the other is dropped.
+        Form::Pattern(_) => ["abc", "1.2.3"][dice.below(2)].to_owned(),
         Form::Text => "because".to_owned(),
     }
 }

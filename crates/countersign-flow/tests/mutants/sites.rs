@@ -70,7 +70,7 @@ fn walk<'v>(value: &'v Value, path: &mut Vec<String>, sites: &mut Vec<Site<'v>>)
 }
 
 fn pointer(path: &[String]) -> String {
-    path.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
+    path.iter().fold(String::new(), |pointer, key| pointer + "/" + &key.replace('~', "~0").replace('/', "~1"))
 }
 
 /// The last key of a path, and the one before it.
