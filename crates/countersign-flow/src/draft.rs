@@ -175,7 +175,7 @@ pub(crate) struct Reader<'n> {
 }
 
 /// A file with more wrong in it than this is not read on.
-const MOST_FINDINGS: usize = 200;
+const MOST_FINDINGS: usize = 100;
 
 type Entries<'n> = Vec<(Name<'n>, &'n Node)>;
 

@@ -294,7 +294,7 @@ impl Checker<'_> {
                 if let Some(bad) = types.iter().find(|ty| !every(ty, has_size)) {
                     self.report(
                         id,
-                        format!("{} has no size", with_article(&bad)),
+                        format!("{} has no size", with_article(bad)),
                         "size() takes a string, list or object",
                     );
                 }
