@@ -168,6 +168,7 @@ impl Engine {
             repo,
             watcher,
             stop,
+            unkept: None,
         };
         let fold = drive.run(Vec::new()).await?;
         self.report_of(&fold)
@@ -197,6 +198,7 @@ impl Engine {
             repo,
             watcher,
             stop,
+            unkept: None,
         };
         let fold = drive.run(facts).await?;
         self.report_of(&fold)
