@@ -9,7 +9,7 @@ use crate::engine::Error;
 use crate::journal::{self, Batch, Journal, Lease, Row, Summary, Transcript};
 use crate::process::Stop;
 use crate::{publish, shell, worktree};
-use countersign_flow::{Budget, Event, Fold, Start, Turn, Work, Workflow, artifacts, turn};
+use countersign_flow::{Budget, Event, Fold, Rendered, Start, Turn, Work, Workflow, artifacts, turn};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -58,6 +58,8 @@ pub(crate) struct Drive {
     pub(crate) repo: PathBuf,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) stop: watch::Receiver<Stop>,
+    /// What the run recorded before it was taken up.
+    pub(crate) trail: publish::Trail,
     /// Why what an attempt said could not be kept: the run stops there, and goes on when it is resumed.
     pub(crate) unkept: Option<journal::Error>,
 }
@@ -95,10 +97,11 @@ impl From<Letter> for Event {
 
 impl Drive {
     /// Drives the run until it ends, waits for somebody, or is stopped.
-    pub(crate) async fn run(mut self, first: Vec<Event>) -> Result<Fold, Error> {
+    pub(crate) async fn run(mut self, mut first: Vec<Event>) -> Result<Fold, Error> {
         let (sender, mut news) = mpsc::unbounded_channel();
         let mut running =
             Running { stops: BTreeMap::new(), tasks: JoinSet::new(), sender, published: Arc::default() };
+        first.extend(self.catch_up(&running));
         let driven = self.turns(first, &mut running, &mut news).await;
         // However it ended, nothing of it is left running.
         for stop in running.stops.values() {
@@ -247,15 +250,26 @@ impl Drive {
     }
 
     fn publish(&self, running: &Running) -> Option<Event> {
-        let failed = |(path, reason): (String, String)| Event::ArtifactFailed { path, reason };
-        let rendered = match artifacts(&self.workflow, &self.fold) {
-            Ok(rendered) if rendered.is_empty() => return None,
-            Ok(rendered) => rendered,
-            Err(problem) => return Some(failed(problem)),
-        };
+        let published = self.rendered(running).and_then(|rendered| publish::publish(&self.repo, &rendered));
+        published.err().map(|(path, reason)| Event::ArtifactFailed { path, reason })
+    }
+
+    /// The artifacts as they stand; their paths are known as ours from here on.
+    fn rendered(&self, running: &Running) -> Result<Vec<Rendered>, (String, String)> {
+        let rendered = artifacts(&self.workflow, &self.fold)?;
         let paths = rendered.iter().filter_map(|one| publish::inside(&self.repo, &one.path).ok());
         running.published.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
-        publish::publish(&self.repo, &rendered).err().map(failed)
+        Ok(rendered)
+    }
+
+    /// Taken up again: the files that are ours are known again, and what a kill kept from being written is written.
+    fn catch_up(&self, running: &Running) -> Option<Event> {
+        if self.trail.is_in_doubt() {
+            return self.publish(running);
+        }
+        // One that cannot be rendered was reported when it should have been.
+        let _ = self.rendered(running);
+        None
     }
 
     fn look(&self, frame: &str, paths: &[String]) -> Event {

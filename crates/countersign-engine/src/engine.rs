@@ -4,11 +4,13 @@ use crate::agent::{ScriptError, SpecError};
 use crate::cast::{Cast, CastError};
 use crate::clock::wall;
 use crate::drive::{Drive, Letter, Watcher, batch};
+use crate::given::{given, merged};
 use crate::journal::{self, Journal, Lease, NewRun};
 use crate::process::{self, Stop};
+use crate::publish::{self, Trail};
 use crate::story::{self, Report};
 use countersign_flow::{
-    Budget, Bundle, DECIDE, Event, Fold, Refused, Rejected, Started, Workflow, reload, turn, value,
+    Budget, Bundle, DECIDE, Event, Fold, Refused, Rejected, Started, Workflow, reload, turn,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -157,7 +159,7 @@ impl Engine {
             decide: DECIDE,
             inputs,
             agents: cast.players(),
-            budget: merged(&workflow.budget, budget),
+            budget: merged(&workflow.budget, &budget),
             repo: repo.display().to_string(),
         }));
         let at = wall();
@@ -176,6 +178,7 @@ impl Engine {
             repo,
             watcher,
             stop,
+            trail: Trail::default(),
             unkept: None,
         };
         let fold = drive.run(Vec::new()).await?;
@@ -192,7 +195,16 @@ impl Engine {
         stop: Stopped,
     ) -> Result<Report, Error> {
         let run = self.journal.resolve(run)?;
-        let (lease, fold) = self.take(&run)?;
+        let (lease, fold) = match self.take(&run) {
+            Err(error @ Error::Ended { .. }) => {
+                self.show_end_again(&run)?;
+                return Err(error);
+            }
+            taken => taken?,
+        };
+        let mut trail = Trail::default();
+        let from = fold.seq.saturating_sub(Trail::LENGTH);
+        self.each_event(&run, from, |event, at| trail.hear(&event, at))?;
         let repo = PathBuf::from(&fold.repo);
         // Every step would fail there, and the run with them; it waits instead.
         if !repo.is_dir() {
@@ -210,6 +222,7 @@ impl Engine {
             repo,
             watcher,
             stop,
+            trail,
             unkept: None,
         };
         let fold = drive.run(facts).await?;
@@ -256,6 +269,7 @@ impl Engine {
                 batch.snapshot = Some(serde_json::to_vec(&fold)?);
                 lease.append_blocking(batch)?;
                 lease.release()?;
+                publish::show_end(&workflow, &fold);
                 Ok(Cancelled::Now)
             }
             Err(Error::Journal(journal::Error::Held { .. })) => {
@@ -310,6 +324,15 @@ impl Engine {
         self.each_event(&fold.run, 1, |event, at| story.hear(&event, at))?;
         let live = self.journal.run(&fold.run)?.driver.is_some_and(|driver| driver.live);
         Ok(story.report(fold, live))
+    }
+
+    /// A run that ended shows its end, even if we were killed before that was written; unless a newer run shows itself.
+    fn show_end_again(&self, run: &str) -> Result<(), Error> {
+        if self.journal.resolve("last")? == run {
+            let fold = self.fold(run)?;
+            publish::show_end(&self.workflow(&fold)?, &fold);
+        }
+        Ok(())
     }
 
     /// Takes the lease of a run and loads what is known of it: the latest snapshot and the events behind it.
@@ -409,48 +432,5 @@ fn full_id(fold: &Fold, question: &str) -> String {
     match (fits.next(), fits.next()) {
         (Some(only), None) => only.clone(),
         _ => question.to_owned(),
-    }
-}
-
-/// The inputs of a run, held to their types.
-fn given(workflow: &Workflow, mut inputs: Map<String, Value>) -> Result<Map<String, Value>, Error> {
-    let known = &workflow.main.inputs;
-    for (name, given) in &inputs {
-        let Some(input) = known.get(name) else {
-            let names = known.keys().map(String::as_str);
-            let hint = countersign_contract::did_you_mean(name, names.clone())
-                .unwrap_or_else(|| format!("its inputs: {}", names.collect::<Vec<_>>().join(", ")));
-            return Err(Error::Input(format!("the workflow has no input '{name}'; {hint}")));
-        };
-        value::fits(given, &input.ty).map_err(|why| Error::Input(format!("input '{name}': {why}")))?;
-    }
-    for (name, input) in known {
-        if inputs.contains_key(name) {
-            continue;
-        }
-        match &input.default {
-            Some(default) => {
-                inputs.insert(name.clone(), default.clone());
-            }
-            None => {
-                let how =
-                    if name == "task" { "--task TEXT".to_owned() } else { format!("--input {name}=VALUE") };
-                return Err(Error::Input(format!(
-                    "the workflow needs the input '{name}'; give it with {how}"
-                )));
-            }
-        }
-    }
-    Ok(inputs)
-}
-
-/// What a run may cost: what whoever starts it says, and else what its workflow says.
-fn merged(workflow: &Budget, given: Budget) -> Budget {
-    Budget {
-        tokens: given.tokens.or(workflow.tokens),
-        cost_usd: given.cost_usd.or(workflow.cost_usd),
-        time_ms: given.time_ms.or(workflow.time_ms),
-        iterations: given.iterations.or(workflow.iterations),
-        attempts: given.attempts.or(workflow.attempts),
     }
 }

@@ -11,6 +11,7 @@ mod clock;
 mod drive;
 mod engine;
 mod folder;
+mod given;
 pub mod journal;
 pub mod process;
 mod publish;

@@ -1,6 +1,6 @@
 //! Writing artifacts: whole or not at all.
 
-use countersign_flow::Rendered;
+use countersign_flow::{Event, Fold, Rendered, Workflow, artifacts};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
 
@@ -8,6 +8,52 @@ use std::path::{Component, Path, PathBuf};
 const TRIES: usize = 3;
 /// Of a file that is added to, so much of its end is looked at: what stands there was added before a crash.
 const LOOKED_AT: u64 = 16 << 10;
+
+/// Whether what a run recorded last is a transition. Artifacts are written behind the journal, so if we were killed there,
+/// what shows it may not be written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Trail {
+    at: i64,
+    moved: bool,
+}
+
+impl Trail {
+    /// So many events before the last are enough to hear.
+    pub(crate) const LENGTH: u64 = 256;
+
+    /// Hears the events of a run, in order; those of one turn have one time.
+    pub(crate) fn hear(&mut self, event: &Event, at: i64) {
+        if at != self.at {
+            *self = Self { at, moved: false };
+        }
+        self.moved |= matches!(
+            event,
+            Event::Moved(_)
+                | Event::FrameOpened { .. }
+                | Event::FrameEnded { .. }
+                | Event::Asked { .. }
+                | Event::RunEnded { .. }
+        );
+    }
+
+    /// Whether the artifacts may be behind the journal.
+    pub(crate) fn is_in_doubt(self) -> bool {
+        self.moved
+    }
+}
+
+/// Shows how a run ended that nobody drives any more. What it is told here it is told too late to act on.
+pub(crate) fn show_end(workflow: &Workflow, fold: &Fold) {
+    let repo = Path::new(&fold.repo);
+    let failed = match artifacts(workflow, fold) {
+        Ok(rendered) if repo.is_dir() => publish(repo, &rendered).err(),
+        Ok(_) => None,
+        Err(failed) => Some(failed),
+    };
+    if let Some((path, why)) = failed {
+        tracing::warn!(run = fold.run, path, why, "the end of the run could not be shown");
+    }
+}
 
 /// Writes the artifacts; the error names the first that cannot be written.
 pub(crate) fn publish(repo: &Path, rendered: &[Rendered]) -> Result<(), (String, String)> {

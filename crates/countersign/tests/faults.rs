@@ -7,6 +7,8 @@ mod house;
 
 #[path = "faults/agents.rs"]
 mod agents;
+#[path = "faults/artifacts.rs"]
+mod artifacts;
 #[path = "faults/budgets.rs"]
 mod budgets;
 #[path = "faults/files.rs"]

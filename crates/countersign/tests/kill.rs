@@ -44,7 +44,8 @@ impl Dice {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        most.mul_f64((self.0 >> 11) as f64 / (1_u64 << 53) as f64)
+        let part = u32::try_from(self.0 >> 32).unwrap();
+        most.mul_f64(f64::from(part) / f64::from(u32::MAX))
     }
 }
 

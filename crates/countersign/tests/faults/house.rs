@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Nothing here takes longer, however busy the machine is.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 /// How often something is looked at that nobody tells us about.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -234,8 +234,8 @@ pub(crate) fn carrying(marker: &str) -> Vec<String> {
         if environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(wanted.as_bytes())) {
             let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             found.push(format!(
-                "{:?} {}",
-                entry.file_name(),
+                "{} {}",
+                entry.file_name().display(),
                 String::from_utf8_lossy(&line).replace('\0', " ")
             ));
         }

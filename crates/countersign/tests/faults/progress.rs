@@ -1,6 +1,6 @@
 //! Loops in which nothing moves are told apart from loops that get on.
 
-use crate::house::{AGENT, House, work};
+use crate::house::{AGENT, House, LONG, starting, until, work};
 use serde_json::Value;
 
 /// An agent is asked to fix the same thing until it is content, at most six times.
@@ -69,18 +69,19 @@ fn a_result_that_is_wrong_in_the_same_way_three_times_is_no_progress() {
 }
 
 #[test]
-fn a_streak_is_not_forgotten_when_we_are_killed() {
-    let house = fixing(
-        "[ -e slow ] && { touch up; sleep 300; }\ntouch slow\necho '{\"ok\": false, \"note\": \"same\"}'\n",
-    );
-    let live = house.start(&crate::house::starting("flow.yaml", AGENT));
-    crate::house::until(crate::house::LONG, "the second round", || {
-        house.repo().join("up").exists().then_some(())
-    });
+fn a_streak_is_not_forgotten_when_we_are_killed_and_files_of_ours_do_not_break_it() {
+    let house = fixing("");
+    house.file("flow.yaml", house.read("flow.yaml") + crate::artifacts::ARTIFACTS);
+    // Nothing of the agent is in the tree. It hangs in the second round, once.
+    let agent = "[ -e ../once ] && [ ! -e ../up ] && { touch ../up; sleep 300; }\ntouch ../once\n\
+                 echo '{\"ok\": false, \"note\": \"the button is missing\"}'\n";
+    std::fs::write(house.folder().join("agent.sh"), agent).unwrap();
+    let live = house.start(&starting("flow.yaml", "command:sh ../agent.sh"));
+    until(LONG, "the second round", || house.folder().join("up").exists().then_some(()));
     assert!(live.kill());
-    // From here on nothing changes any more: two more of the same make three, or four with the tree it began with.
-    house.file("agent.sh", "echo '{\"ok\": false, \"note\": \"same\"}'\n");
     let said = house.run(&["resume", "last", "--format", "json"]);
     said.expect(6, &["no-progress"]);
+    // One that was lost, and three of the same.
+    assert_eq!(attempts(&said.report()), 4);
     house.is_whole();
 }
