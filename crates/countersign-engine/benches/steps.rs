@@ -224,7 +224,10 @@ fn listing(folder: &Path) {
     drop(journal);
     let began = Instant::now();
     let count = Journal::open_to_read(folder).unwrap().runs(None).unwrap().len();
-    println!("{}", json!({"name": "list-10000-runs", "runs": count, "ms": began.elapsed().as_secs_f64() * 1000.0}));
+    println!(
+        "{}",
+        json!({"name": "list-10000-runs", "runs": count, "ms": began.elapsed().as_secs_f64() * 1000.0})
+    );
 }
 
 /// A run of 100,000 events that was interrupted near its end.
@@ -244,7 +247,9 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
     let report = runtime.block_on(engine.start(launch, watcher, stop)).unwrap();
     let events = engine.journal().run(&report.run).unwrap().last_seq;
     let times = last.lock().unwrap();
-    let mean = |part: &[Duration]| part.iter().sum::<Duration>().as_secs_f64() * 1000.0 / f64::from(u32::try_from(part.len()).unwrap());
+    let mean = |part: &[Duration]| {
+        part.iter().sum::<Duration>().as_secs_f64() * 1000.0 / f64::from(u32::try_from(part.len()).unwrap())
+    };
     let (first, end) = (mean(&times[..3000]), mean(&times[times.len() - 3000..]));
     println!(
         "{}",
@@ -254,7 +259,10 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
     let began = Instant::now();
     let engine = Engine::open(folder).unwrap();
     // The agent is gone, so the run ends with its first attempt: what is measured is taking it up.
-    let recast = Recast { named: BTreeMap::from([("one".to_owned(), "command:false".to_owned())]), ..Recast::default() };
+    let recast = Recast {
+        named: BTreeMap::from([("one".to_owned(), "command:false".to_owned())]),
+        ..Recast::default()
+    };
     let first = Arc::new(FirstStart { began, took: Mutex::new(None) });
     let (_keep, stop) = watch::channel(Stop::No);
     let resumed = runtime.block_on(engine.resume(&report.run, &recast, first.clone(), stop)).unwrap();
