@@ -39,7 +39,7 @@ const SNAPSHOT_EVERY: u64 = 64;
 /// How often the inbox is looked into while nothing else happens.
 const INBOX: Duration = Duration::from_millis(250);
 /// The longest wait without looking at the clock.
-const NAP: Duration = Duration::from_secs(60);
+const NAP: Duration = Duration::from_mins(1);
 /// Attempts that were told to stop are waited for this long.
 const LAST_WAIT: Duration = Duration::from_secs(40);
 /// Pauses before a write is tried again that met a full disk or a locked journal.
@@ -61,7 +61,7 @@ pub(crate) struct Drive {
 
 /// What an attempt tells its driver.
 enum News {
-    Progress(Event),
+    Progress(Box<Event>),
     Done(Box<Completed>),
 }
 
@@ -365,7 +365,7 @@ impl Drop for Word {
 /// What an attempt said, as facts.
 fn heard(news: News) -> Vec<Event> {
     match news {
-        News::Progress(event) => vec![event],
+        News::Progress(event) => vec![*event],
         News::Done(done) => {
             let used_up = done.used_up.map(|what| Event::BudgetReached { what });
             [Event::AttemptEnded(Box::new(done.ended))].into_iter().chain(used_up).collect()
@@ -422,6 +422,6 @@ impl Handle for Reaching {
     }
 
     fn progress(&self, event: Event) {
-        let _ = self.sender.send(News::Progress(event));
+        let _ = self.sender.send(News::Progress(Box::new(event)));
     }
 }

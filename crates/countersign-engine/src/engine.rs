@@ -149,7 +149,7 @@ impl Engine {
             decide: DECIDE,
             inputs,
             agents: cast.players(),
-            budget: merged(&workflow.budget, budget),
+            budget: merged(&workflow.budget, &budget),
             repo: repo.display().to_string(),
         }));
         let at = wall();
@@ -187,7 +187,7 @@ impl Engine {
         let workflow = self.workflow(&fold)?;
         let cast = self.recast(&workflow, &fold, recast)?;
         let repo = PathBuf::from(&fold.repo);
-        let facts = self.taken_up(&fold);
+        let facts = Self::taken_up(&fold);
         let drive = Drive {
             journal: self.journal.clone(),
             lease,
@@ -235,7 +235,7 @@ impl Engine {
         match self.take(&run) {
             Ok((lease, mut fold)) => {
                 let workflow = self.workflow(&fold)?;
-                let mut facts = self.taken_up(&fold);
+                let mut facts = Self::taken_up(&fold);
                 facts.push(Event::CancelRequested { by: by.to_owned() });
                 let turned = turn(&workflow, &mut fold, facts, wall());
                 let mut batch = batch(&turned.events, &fold)?;
@@ -341,7 +341,7 @@ impl Engine {
     }
 
     /// The facts of taking a run up again: what was in flight is lost, and its processes are killed.
-    fn taken_up(&self, fold: &Fold) -> Vec<Event> {
+    fn taken_up(fold: &Fold) -> Vec<Event> {
         let mut facts = vec![Event::RunResumed { by: format!("process {}", std::process::id()) }];
         for attempt in fold.attempts.keys() {
             process::sweep(&format!("{}/{attempt}", fold.run));
@@ -431,7 +431,7 @@ fn given(workflow: &Workflow, mut inputs: Map<String, Value>) -> Result<Map<Stri
 }
 
 /// What a run may cost: what whoever starts it says, and else what its workflow says.
-fn merged(workflow: &Budget, given: Budget) -> Budget {
+fn merged(workflow: &Budget, given: &Budget) -> Budget {
     Budget {
         tokens: given.tokens.or(workflow.tokens),
         cost_usd: given.cost_usd.or(workflow.cost_usd),
