@@ -69,11 +69,11 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
         let name = format!("{}.{}", request.attempt, repairs + 1);
         let transcript = match handle.transcript(&name) {
             Ok(transcript) => transcript,
-            Err(error) => return failed(&request, error.to_string()),
+            Err(error) => return Completed::failed(&request.attempt, error.to_string()),
         };
         // What was asked stands beside what was said, for whoever reads the run.
         if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), &session.told(&asked)) {
-            return failed(&request, error.to_string());
+            return Completed::failed(&request.attempt, error.to_string());
         }
         let beat = handle.clone();
         let mut reach = Reach {
@@ -85,7 +85,7 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
         let answer = one_reply(&mut *session, &asked, &mut reach).await;
         let stored = match keep(reach.transcript, &answer) {
             Ok(stored) => stored,
-            Err(error) => return failed(&request, error.to_string()),
+            Err(error) => return Completed::failed(&request.attempt, error.to_string()),
         };
         spent += answer.usage;
         let mut reply = reference(&stored, "", answer.played);
@@ -211,18 +211,30 @@ fn status(status: Status) -> &'static str {
 }
 
 fn ended(request: &Request, outcome: AttemptOutcome, reply: Reply, usage: Usage) -> Ended {
+    Ended { reply: Some(reply), usage, ..bare(&request.attempt, outcome) }
+}
+
+/// The end of an attempt of which nothing more is known.
+pub(crate) fn bare(attempt: &str, outcome: AttemptOutcome) -> Ended {
     Ended {
-        attempt: request.attempt.clone(),
+        attempt: attempt.to_owned(),
         outcome,
         value: None,
         partial: None,
         reason: String::new(),
         violations: Vec::new(),
         claims: Vec::new(),
-        reply: Some(reply),
-        usage,
+        reply: None,
+        usage: Usage::default(),
         reset_at: None,
         tree: None,
+    }
+}
+
+impl Completed {
+    /// An attempt that failed before it could say anything.
+    pub(crate) fn failed(attempt: &str, reason: String) -> Self {
+        Self { ended: Ended { reason, ..bare(attempt, AttemptOutcome::Agent) }, used_up: None }
     }
 }
 
@@ -246,11 +258,4 @@ fn refused(request: &Request, report: Report, reply: Reply, usage: Usage, repair
         violations,
         ..ended(request, AttemptOutcome::Contract, reply, usage)
     }
-}
-
-fn failed(request: &Request, reason: String) -> Completed {
-    let reply = Reply::default();
-    let ended =
-        Ended { reason, reply: None, ..ended(request, AttemptOutcome::Agent, reply, Usage::default()) };
-    Completed { ended, used_up: None }
 }

@@ -1,7 +1,6 @@
 //! Driving one run: facts in, a turn, the events to the journal in one transaction, and only then the work. It decides
 //! nothing; `turn` does.
 
-use crate::agent::Agent;
 use crate::attempt::{Completed, Handle, Request, attempt};
 use crate::cast::Cast;
 use crate::clock::Clock;
@@ -298,25 +297,24 @@ impl Drive {
             sender: running.sender.clone(),
             watcher: self.watcher.clone(),
         });
-        let sender = running.sender.clone();
+        let word = Word { attempt: start.attempt.clone(), sender: Some(running.sender.clone()) };
         let repo = self.repo.clone();
         match start.work {
             Work::Command(work) => {
                 running.tasks.spawn(async move {
-                    let done = shell::run(start.attempt, marker, *work, repo, handle).await;
-                    let _ = sender.send(News::Done(Box::new(done)));
+                    word.give(shell::run(start.attempt, marker, *work, repo, handle).await);
                 });
             }
             Work::Agent(work) => {
-                let agent: Option<Arc<dyn Agent>> = self.cast.get(&work.agent);
+                // Without its word the attempt counts as failed, so an agent that nobody plays does not hang the run.
+                let Some(agent) = self.cast.get(&work.agent) else { return };
                 let left = self.budget_left();
                 // Only a machine that can go round asks whether anything moved.
-                let loops = self.workflow.main.limits.len()
-                    + self.workflow.machines.values().map(|m| m.limits.len()).sum::<usize>();
-                let watches_tree = loops > 0 && agent.as_ref().is_some_and(|agent| agent.changes_files());
+                let machines = std::iter::once(&self.workflow.main).chain(self.workflow.machines.values());
+                let watches_tree =
+                    agent.changes_files() && machines.into_iter().any(|machine| !machine.limits.is_empty());
                 let published = running.published.clone();
                 running.tasks.spawn(async move {
-                    let Some(agent) = agent else { return };
                     let request =
                         Request { attempt: start.attempt, marker, work: *work, cwd: repo.clone(), left };
                     let mut done = attempt(request, agent, handle).await;
@@ -327,7 +325,7 @@ impl Drive {
                         });
                         done.ended.tree = tree.await.ok().flatten();
                     }
-                    let _ = sender.send(News::Done(Box::new(done)));
+                    word.give(done);
                 });
             }
         }
@@ -340,6 +338,30 @@ impl Drive {
             tokens: budget.tokens.map(|most| most.saturating_sub(tokens)),
             cost_usd: budget.cost_usd.map(|most| (most - usage.cost_usd).max(0.0)),
             ..Budget::default()
+        }
+    }
+}
+
+/// The word that an attempt owes its driver: one that ends without it, by a panic, has failed, and the run does not wait for
+/// it forever.
+struct Word {
+    attempt: String,
+    sender: Option<mpsc::UnboundedSender<News>>,
+}
+
+impl Word {
+    fn give(mut self, done: Completed) {
+        if let Some(sender) = self.sender.take() {
+            let _ = sender.send(News::Done(Box::new(done)));
+        }
+    }
+}
+
+impl Drop for Word {
+    fn drop(&mut self) {
+        if let Some(sender) = self.sender.take() {
+            let reason = "the attempt broke off: nobody plays the agent, or it panicked".to_owned();
+            let _ = sender.send(News::Done(Box::new(Completed::failed(&self.attempt, reason))));
         }
     }
 }

@@ -8,8 +8,10 @@ mod machine;
 mod step;
 mod types;
 
+pub(crate) use machine::problem_type;
+
 use crate::bundle::{Bundle, Files};
-use crate::draft::{AgentDraft, Draft, MachineDraft, Name, Reader, Settings};
+use crate::draft::{AgentDraft, Draft, KindDraft, MachineDraft, Name, Reader, Settings};
 use crate::finding::{Code, Finding};
 use crate::template::Template;
 use crate::tree::{self, Kind, Node};
@@ -41,6 +43,24 @@ fn summarise(findings: &[Finding]) -> String {
 
 /// Checks a workflow file against the contracts of a registry and those it brings along.
 pub fn check(file: &str, files: &dyn Files, registry: &Registry) -> Result<Workflow, Rejected> {
+    check_with(file, files, registry, OwnContracts::InFiles)
+}
+
+/// Where the contracts are that a workflow brings along.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OwnContracts {
+    /// In the files it names.
+    InFiles,
+    /// In the registry, from what a run kept.
+    InRegistry,
+}
+
+fn check_with(
+    file: &str,
+    files: &dyn Files,
+    registry: &Registry,
+    own: OwnContracts,
+) -> Result<Workflow, Rejected> {
     let text = files.read(file).map_err(|why| Rejected {
         findings: vec![Finding::new(
             Code::MissingFile,
@@ -52,6 +72,19 @@ pub fn check(file: &str, files: &dyn Files, registry: &Registry) -> Result<Workf
     })?;
     let root = tree::read(&text, file)
         .map_err(|finding| Rejected { findings: vec![finding], files: one_file(file, &text) })?;
+    if root.entries().is_none() {
+        let message = match root.kind {
+            Kind::Null => "the file is empty".to_owned(),
+            _ => format!("the file is {}, not a workflow", root.name()),
+        };
+        let finding = Finding::new(
+            Code::WrongForm,
+            file,
+            message,
+            "begin with `workflow: name`, `start:` and `states:`",
+        );
+        return Err(Rejected { findings: vec![finding], files: one_file(file, &text) });
+    }
     let source = Source::whole(&text);
     let mut reader = Reader { file, text: &text, source: &source, findings: Vec::new() };
     let draft = reader.draft(&root);
@@ -61,12 +94,16 @@ pub fn check(file: &str, files: &dyn Files, registry: &Registry) -> Result<Workf
         registry: registry.clone(),
         read: one_file(file, &text),
         contracts: BTreeMap::new(),
+        broken: BTreeSet::new(),
         templates: BTreeMap::new(),
         prompts: BTreeMap::new(),
         agents_used: BTreeSet::new(),
         machines_used: BTreeSet::new(),
         signatures: BTreeMap::new(),
     };
+    if own == OwnContracts::InFiles {
+        checker.own_contracts(&draft.contracts);
+    }
     let workflow = checker.workflow(&draft, &root);
     let Checker { reader, read, .. } = checker;
     let mut findings = reader.findings;
@@ -97,7 +134,7 @@ pub fn reload(bundle: &Bundle) -> Result<Workflow, Rejected> {
             files: bundle.files.clone(),
         })?;
     }
-    check(&bundle.workflow, &bundle.files, &registry)
+    check_with(&bundle.workflow, &bundle.files, &registry, OwnContracts::InRegistry)
 }
 
 fn one_file(name: &str, text: &str) -> BTreeMap<String, String> {
@@ -112,6 +149,8 @@ struct Checker<'n> {
     read: BTreeMap<String, String>,
     /// The contracts used so far.
     contracts: BTreeMap<String, Arc<Contract>>,
+    /// Contracts of its own that do not load, which was reported.
+    broken: BTreeSet<String>,
     /// The templates compiled so far; `None` for one that was reported.
     templates: BTreeMap<String, Option<Template>>,
     /// The prompt of each declared agent, also of those that do not hold together.
@@ -137,7 +176,6 @@ impl<'n> Checker<'n> {
         if let Some(name) = draft.name {
             self.plain_name(name, "a workflow");
         }
-        self.own_contracts(&draft.contracts);
         let agents = self.agents(draft);
         for (name, machine) in &draft.machines {
             self.plain_name(*name, "a sub-workflow");
@@ -153,17 +191,12 @@ impl<'n> Checker<'n> {
             }
         }
         self.recursion(draft);
-        for (name, _) in &draft.agents {
-            if !self.agents_used.contains(name.text) {
-                let message = format!("agent '{}' does nothing in this workflow", name.text);
-                self.report(Code::Unused, name.node, message, "use it in a state, or take it out");
-            }
-        }
-        for (name, _) in &draft.machines {
-            if !self.machines_used.contains(name.text) {
-                let message = format!("sub-workflow '{}' is never run", name.text);
-                self.report(Code::Unused, name.node, message, "run it from a state, or take it out");
-            }
+        // A state that is two things may be what uses them.
+        let clear = |machine: &MachineDraft<'_>| {
+            !machine.states.iter().any(|(_, state)| matches!(state.kind, KindDraft::Unclear))
+        };
+        if clear(&draft.main) && draft.machines.iter().all(|(_, machine)| clear(machine)) {
+            self.unused(draft);
         }
         let artifacts = match &main {
             Some(main) => self.artifacts(draft, &main.types.clone()),
@@ -188,6 +221,21 @@ impl<'n> Checker<'n> {
         })
     }
 
+    fn unused(&mut self, draft: &Draft<'n>) {
+        for (name, _) in &draft.agents {
+            if !self.agents_used.contains(name.text) {
+                let message = format!("agent '{}' does nothing in this workflow", name.text);
+                self.report(Code::Unused, name.node, message, "use it in a state, or take it out");
+            }
+        }
+        for (name, _) in &draft.machines {
+            if !self.machines_used.contains(name.text) {
+                let message = format!("sub-workflow '{}' is never run", name.text);
+                self.report(Code::Unused, name.node, message, "run it from a state, or take it out");
+            }
+        }
+    }
+
     /// Names of states, agents, limits: letters, digits, `-` and `_`.
     fn plain_name(&mut self, name: Name<'_>, what: &str) {
         let good = name.text.len() <= 80
@@ -205,6 +253,7 @@ impl<'n> Checker<'n> {
     }
 
     fn own_contracts(&mut self, paths: &[Name<'n>]) {
+        let mut added_from = Vec::new();
         for path in paths {
             let files = match self.files.list(path.text) {
                 Ok(files) => files,
@@ -223,12 +272,25 @@ impl<'n> Checker<'n> {
                 let added = self.files.read(&file).and_then(|text| {
                     let definition = countersign_contract::Definition::from_yaml(&text, &file);
                     let definition = definition.map_err(|error| error.to_string())?;
-                    self.registry.add(definition).map_err(|error| error.to_string())
+                    let id = definition.contract.clone();
+                    self.registry.add(definition).map_err(|error| error.to_string())?;
+                    Ok(id)
                 });
-                if let Err(why) = added {
-                    let hint = format!("`countersign contract lint {file}` says more");
-                    self.report(Code::MissingFile, path.node, format!("{file}: {why}"), hint);
+                match added {
+                    Ok(id) => added_from.push((id, file, path.node)),
+                    Err(why) => {
+                        let hint = format!("`countersign contract lint {file}` says more");
+                        self.report(Code::MissingFile, path.node, format!("{file}: {why}"), hint);
+                    }
                 }
+            }
+        }
+        // One that does not hold together is found here, used or not.
+        for (id, file, node) in added_from {
+            if let Err(countersign_contract::ResolveError::Load(error)) = self.registry.get(&id) {
+                let hint = format!("`countersign contract lint {file}` says more");
+                self.report(Code::MissingFile, node, format!("{file}: {error}"), hint);
+                self.broken.insert(id);
             }
         }
     }
@@ -245,6 +307,7 @@ impl<'n> Checker<'n> {
                 self.report(Code::UnknownContract, name.node, error.message, hint);
                 None
             }
+            Err(countersign_contract::ResolveError::Load(_)) if self.broken.contains(name.text) => None,
             Err(countersign_contract::ResolveError::Load(error)) => {
                 let message = format!("contract '{}' does not load: {error}", name.text);
                 self.report(
@@ -384,6 +447,10 @@ impl<'n> Checker<'n> {
     fn budget(&mut self, node: &'n Node) -> Budget {
         const KEYS: [&str; 5] = ["tokens", "cost_usd", "time", "iterations", "attempts"];
         let mut budget = Budget::default();
+        if !matches!(node.kind, Kind::Map(_) | Kind::Null) {
+            let message = format!("a budget is {}, not a mapping", node.name());
+            self.report(Code::WrongForm, node, message, "write { tokens: 100000, cost_usd: 2.5, time: 20m }");
+        }
         for (key, value) in node.entries().unwrap_or_default() {
             match key.text() {
                 Some("tokens") => budget.tokens = self.reader.whole(value, "`tokens`"),
@@ -487,7 +554,7 @@ impl<'n> Checker<'n> {
 }
 
 fn called<'n>(machine: &MachineDraft<'n>) -> Vec<&'n str> {
-    use crate::draft::{BodyDraft, KindDraft};
+    use crate::draft::BodyDraft;
     machine
         .states
         .iter()

@@ -170,7 +170,7 @@ fn winding_down(fold: &Fold, stopping: &Stopping) -> Vec<Command> {
 }
 
 /// The budget that is used up, in words.
-fn used_up(fold: &Fold) -> Option<String> {
+pub(crate) fn used_up(fold: &Fold) -> Option<String> {
     let (budget, usage) = (&fold.budget, &fold.usage);
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
     if let Some(most) = budget.tokens.filter(|most| tokens >= *most) {
@@ -199,7 +199,7 @@ fn one(workflow: &Workflow, fold: &Fold, id: &str, frame: &Frame) -> Result<Opti
     let Some(state) = machine.states.get(&frame.state) else {
         return Err(format!("the workflow has no state '{}'", frame.state));
     };
-    let item_agent = item_agent(frame, state);
+    let item_agent = item_agent(workflow, fold, frame);
     match &frame.phase {
         Phase::Entered { not_before, context } => {
             let at = enter::At { workflow, fold, id, frame, not_before: *not_before, context: *context };
@@ -230,10 +230,12 @@ fn one(workflow: &Workflow, fold: &Fold, id: &str, frame: &Frame) -> Result<Opti
     }
 }
 
-/// The agent that a frame runs, if it is an item that does nothing else.
-fn item_agent<'w>(frame: &Frame, state: &'w State) -> Option<&'w Dispatch> {
+/// The agent that a frame runs, if it is an item that does nothing else. Its parent says so: an item that runs a
+/// sub-workflow can be in a fan-out of its own.
+fn item_agent<'w>(workflow: &'w Workflow, fold: &Fold, frame: &Frame) -> Option<&'w Dispatch> {
     frame.item.as_ref()?;
-    match &state.kind {
+    let parent = fold.frames.get(frame.parent.as_ref()?)?;
+    match &workflow.machine(&parent.machine)?.states.get(&parent.state)?.kind {
         Step::Each(each) => match &each.body {
             Body::Agent(dispatch) => Some(dispatch),
             Body::Machine { .. } => None,
@@ -266,7 +268,8 @@ fn troubled(
     state: &State,
     problem: &Problem,
 ) -> Result<Command, String> {
-    let dispatch = item_agent(frame, state).or(match &state.kind {
+    let item_agent = item_agent(workflow, fold, frame);
+    let dispatch = item_agent.or(match &state.kind {
         Step::Agent(dispatch) => Some(dispatch),
         _ => None,
     });
@@ -280,7 +283,7 @@ fn troubled(
         let reason = format!("the result was wrong in the same way {} times in a row", streak.times);
         return Ok(end(id, frame, End::Exhausted, Some(Cause::NoProgress), reason, None));
     }
-    if item_agent(frame, state).is_none()
+    if item_agent.is_none()
         && let Some(transition) = state.on.get(&problem.trouble).or_else(|| state.on.get(&Trouble::Any))
     {
         return moves::on(workflow, fold, id, frame, state, transition, problem);
@@ -322,9 +325,9 @@ fn retry(fold: &Fold, id: &str, frame: &Frame, dispatch: &Dispatch, problem: &Pr
 }
 
 /// The path of a step: the frame's, and its state unless the frame is an item that runs an agent.
-fn path_of(id: &str, frame: &Frame, state: &State) -> Vec<String> {
+fn path_of(workflow: &Workflow, fold: &Fold, id: &str, frame: &Frame) -> Vec<String> {
     let mut path = split(id);
-    if item_agent(frame, state).is_none() {
+    if item_agent(workflow, fold, frame).is_none() {
         path.push(frame.state.clone());
     }
     path
@@ -338,7 +341,7 @@ fn seen<'a>(
     state: &'a State,
 ) -> Result<Seen<'a>, String> {
     let lost = || "a frame has lost its parent".to_owned();
-    if item_agent(frame, state).is_none() {
+    if item_agent(workflow, fold, frame).is_none() {
         return Seen::new(workflow, fold, frame).ok_or_else(lost);
     }
     let parent = frame.parent.as_ref().and_then(|parent| fold.frames.get(parent)).ok_or_else(lost)?;

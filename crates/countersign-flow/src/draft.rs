@@ -174,6 +174,9 @@ pub(crate) struct Reader<'n> {
     pub(crate) findings: Vec<Finding>,
 }
 
+/// A file with more wrong in it than this is not read on.
+const MOST_FINDINGS: usize = 100;
+
 type Entries<'n> = Vec<(Name<'n>, &'n Node)>;
 
 const STEP_KEYS: &[&str] =
@@ -189,9 +192,11 @@ impl<'n> Reader<'n> {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        let end = node.end.max(node.start);
+        if self.is_full() {
+            return;
+        }
         // Of a block only the first line is marked.
-        let block = self.text.get(node.start..end).unwrap_or_default();
+        let block = self.text.get(node.start..self.closed(node)).unwrap_or_default();
         let line = block.split('\n').next().unwrap_or_default().trim_end();
         let span = self.source.span(node.start, node.start + line.len().max(1));
         self.findings.push(Finding::new(code, self.file, message, hint).at(span));
@@ -206,8 +211,29 @@ impl<'n> Reader<'n> {
         message: &str,
         hint: &str,
     ) {
+        if self.is_full() {
+            return;
+        }
         let span = inside(self.source, self.text, node, part.0, part.1);
         self.findings.push(Finding::new(code, self.file, message, hint).at(span));
+    }
+
+    /// Whether more findings would help nobody; finding the place and the nearest name of each takes its time.
+    pub(crate) fn is_full(&self) -> bool {
+        self.findings.len() >= MOST_FINDINGS
+    }
+
+    /// The end of a node; of one in braces or brackets, behind the closing one.
+    fn closed(&self, node: &Node) -> usize {
+        let end = node.end.max(node.start);
+        let closing = match (&node.kind, self.text.as_bytes().get(node.start)) {
+            (Kind::Map(_), Some(b'{')) => '}',
+            (Kind::List(_), Some(b'[')) => ']',
+            _ => return end,
+        };
+        let rest = self.text.get(end..).unwrap_or_default();
+        let inner = rest.trim_start_matches([' ', ',']);
+        if inner.starts_with(closing) { end + (rest.len() - inner.len()) + 1 } else { end }
     }
 
     fn entries(&mut self, node: &'n Node, what: &str) -> Entries<'n> {
@@ -256,7 +282,11 @@ impl<'n> Reader<'n> {
             Some(text) => Some(Name { text, node }),
             None => {
                 let found = node.name();
-                self.report(Code::WrongForm, node, format!("{what} is {found}, not a text"), "write a text");
+                let hint = match node.kind {
+                    Kind::Bool(_) | Kind::Number(_) => "put it in quotes",
+                    _ => "write a text",
+                };
+                self.report(Code::WrongForm, node, format!("{what} is {found}, not a text"), hint);
                 None
             }
         }
@@ -307,7 +337,7 @@ impl<'n> Reader<'n> {
         }
         let version = match Self::pick(&entries, "version") {
             None => 1,
-            Some(node) => self.whole(node, "`version`").and_then(|n| u32::try_from(n).ok()).unwrap_or(1),
+            Some(node) => self.version(node),
         };
         let summary =
             self.pick_name(&entries, "summary").map(|name| name.text.to_owned()).unwrap_or_default();
@@ -326,8 +356,17 @@ impl<'n> Reader<'n> {
             }
         }
         let mut artifacts = Vec::new();
-        for node in Self::pick(&entries, "artifacts").and_then(Node::items).unwrap_or_default() {
-            artifacts.extend(self.artifact(node));
+        if let Some(node) = Self::pick(&entries, "artifacts") {
+            match &node.kind {
+                Kind::List(items) => artifacts.extend(items.iter().filter_map(|item| self.artifact(item))),
+                Kind::Null => {}
+                _ => self.report(
+                    Code::WrongForm,
+                    node,
+                    format!("`artifacts` is {}, not a list", node.name()),
+                    "write - { path: STATUS.md, template: templates/status.md }",
+                ),
+            }
         }
         let contracts =
             Self::pick(&entries, "contracts").map(|node| self.names(node, "`contracts`")).unwrap_or_default();
@@ -342,6 +381,14 @@ impl<'n> Reader<'n> {
             contracts,
             budget: Self::pick(&entries, "budget"),
         }
+    }
+
+    fn version(&mut self, node: &Node) -> u32 {
+        let Some(number) = self.whole(node, "`version`") else { return 1 };
+        u32::try_from(number).unwrap_or_else(|_| {
+            self.report(Code::WrongForm, node, format!("{number} is not a version"), "write a number from 1");
+            1
+        })
     }
 
     fn artifact(&mut self, node: &'n Node) -> Option<ArtifactDraft<'n>> {
@@ -378,12 +425,16 @@ impl<'n> Reader<'n> {
             contract: self.pick_name(&entries, "contract"),
             prompt: self.pick_name(&entries, "prompt"),
             access: self.pick_name(&entries, "access"),
-            settings: Self::settings(&entries),
+            settings: self.settings(&entries),
         }
     }
 
-    fn settings(entries: &Entries<'n>) -> Settings<'n> {
+    fn settings(&mut self, entries: &Entries<'n>) -> Settings<'n> {
         let pick = |key| Self::pick(entries, key);
+        if let Some(node) = pick("retries").filter(|node| node.entries().is_none()) {
+            let message = format!("`retries` is {}, not a mapping", node.name());
+            self.report(Code::WrongForm, node, message, "write { transport: 3, timeout: 1 }");
+        }
         Settings {
             timeout: pick("timeout"),
             idle: pick("idle"),
@@ -449,6 +500,7 @@ impl<'n> Reader<'n> {
         }
         let what = format!("state '{}'", name.text);
         let kind = match kinds.first().copied() {
+            _ if kinds.len() > 1 => KindDraft::Unclear,
             Some("agent") => {
                 let entries = self.known(node, &what, &[STEP_KEYS, FLOW_KEYS]);
                 self.step(&entries).map_or(KindDraft::Unclear, KindDraft::Agent)
@@ -525,6 +577,8 @@ impl<'n> Reader<'n> {
                     Some(items) => next.extend(items.iter().map(|item| self.transition(item))),
                     None => next.push(self.transition(node)),
                 }
+                // It is what was meant, so that this mistake is not said in three ways.
+                next.extend(also.map(|go| self.transition(go)));
             }
             (None, Some(go)) => next.push(self.transition(go)),
             (None, None) => {}
@@ -566,7 +620,7 @@ impl<'n> Reader<'n> {
         draft.resets =
             Self::pick(&entries, "resets").map(|node| self.names(node, "`resets`")).unwrap_or_default();
         match (draft.go, draft.goto) {
-            (None, None) if node.entries().is_some() => self.report(
+            (None, None) if matches!(node.kind, Kind::Map(_) | Kind::Null) => self.report(
                 Code::MissingKey,
                 node,
                 "the transition leads nowhere",
@@ -596,7 +650,7 @@ impl<'n> Reader<'n> {
             prompt: self.pick_name(entries, "prompt"),
             with: self.with(entries),
             needs: Self::pick(entries, "needs").map(|node| self.names(node, "`needs`")).unwrap_or_default(),
-            settings: Self::settings(entries),
+            settings: self.settings(entries),
         })
     }
 
@@ -627,7 +681,13 @@ impl<'n> Reader<'n> {
         if question.is_none() {
             self.report(Code::MissingKey, node, "the question has no text", "add `question: …`");
         }
-        let choices = Self::pick(&entries, "choices").map(|node| self.names(node, "a choice"));
+        let choices = Self::pick(&entries, "choices").map(|node| {
+            if node.items().is_some_and(<[Node]>::is_empty) {
+                let hint = "list the choices: [proceed, stop]";
+                self.report(Code::WrongForm, node, "there is nothing to choose from", hint);
+            }
+            self.names(node, "a choice")
+        });
         if let Some(names) = &choices {
             let mut seen = BTreeSet::new();
             for name in names {

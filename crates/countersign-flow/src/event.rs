@@ -379,6 +379,7 @@ pub struct Usage {
     /// Tokens out.
     pub output_tokens: u64,
     /// Money.
+    #[serde(deserialize_with = "crate::value::amount")]
     pub cost_usd: f64,
     /// Time, in milliseconds.
     pub wall_ms: u64,

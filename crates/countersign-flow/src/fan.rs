@@ -20,6 +20,9 @@ pub struct FanOut {
     parallel: u32,
     /// Whether one that is not done ends the state.
     strict: bool,
+    /// Why no further item can begin: those at work are waited for first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) broken: Option<String>,
 }
 
 /// An item.
@@ -82,7 +85,7 @@ impl FanOut {
             })
             .collect();
         let index = items.iter().enumerate().map(|(at, item)| (item.key.clone(), at)).collect();
-        Self { items, index, running: 0, parallel, strict }
+        Self { items, index, running: 0, parallel, strict, broken: None }
     }
 
     pub(crate) fn opened(&mut self, key: &str) {
@@ -106,9 +109,13 @@ impl FanOut {
         }
     }
 
+    pub(crate) fn is_working(&self) -> bool {
+        self.running > 0
+    }
+
     /// The item to start, if one may: those before it are done, and it comes first by rank and then by its place.
     pub(crate) fn next(&self) -> Next {
-        let stop = self.strict && self.items.iter().any(Item::is_lost);
+        let stop = self.broken.is_some() || (self.strict && self.items.iter().any(Item::is_lost));
         if !stop && self.running < self.parallel {
             let may = |item: &&Item| {
                 item.fate == Fate::Waiting

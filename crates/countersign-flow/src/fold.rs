@@ -113,6 +113,32 @@ pub struct Frame {
     pub phase: Phase,
 }
 
+impl Frame {
+    /// A machine that comes into its first state.
+    pub(crate) fn opened(
+        machine: &str,
+        state: &str,
+        inputs: &Map<String, Value>,
+        variables: &Map<String, Value>,
+    ) -> Self {
+        Self {
+            parent: None,
+            machine: machine.to_owned(),
+            item: None,
+            state: state.to_owned(),
+            from: String::new(),
+            inputs: inputs.clone(),
+            variables: variables.clone(),
+            counters: BTreeMap::new(),
+            tries: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            tree: None,
+            reason: String::new(),
+            phase: Phase::Entered { not_before: None, context: false },
+        }
+    }
+}
+
 /// The same thing in a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Streak {
@@ -254,18 +280,18 @@ impl Fold {
                 self.close(frame, *outcome, *cause, reason, value.as_ref());
             }
             Event::FannedIn { frame } => {
-                let joined = match self.frames.get(frame).map(|frame| &frame.phase) {
-                    Some(Phase::Fanned(fan)) => Some(fan.joined()),
-                    _ => None,
+                let Some(Phase::Fanned(fan)) = self.frames.get(frame).map(|frame| &frame.phase) else {
+                    return;
                 };
-                match joined {
-                    Some(Ok(result)) => self.phase(frame, Phase::Resulted(result)),
-                    Some(Err(problem)) => self.phase(frame, Phase::Troubled(problem)),
-                    None => {}
-                }
+                let phase = match (&fan.broken, fan.joined()) {
+                    (Some(reason), _) => Phase::Broken(reason.clone()),
+                    (None, Ok(result)) => Phase::Resulted(result),
+                    (None, Err(problem)) => Phase::Troubled(problem),
+                };
+                self.phase(frame, phase);
             }
             Event::Moved(moved) => self.moved(moved),
-            Event::StepFailed { frame, reason } => self.phase(frame, Phase::Broken(reason.clone())),
+            Event::StepFailed { frame, reason } => self.step_failed(frame, reason),
             Event::BudgetReached { what } => {
                 self.stopping.get_or_insert(Stopping::Budget(what.clone()));
             }
@@ -344,6 +370,18 @@ impl Fold {
             at.phase = phase;
             self.ready.insert(frame.to_owned());
         }
+    }
+
+    fn step_failed(&mut self, frame: &str, reason: &str) {
+        // Items at work are not left behind: the state fails when the last of them has ended.
+        if let Some(Frame { phase: Phase::Fanned(fan), .. }) = self.frames.get_mut(frame)
+            && fan.is_working()
+        {
+            fan.broken = Some(reason.to_owned());
+            self.ready.remove(frame);
+            return;
+        }
+        self.phase(frame, Phase::Broken(reason.to_owned()));
     }
 
     fn spend(&mut self, usage: Usage) {
@@ -456,21 +494,8 @@ impl Fold {
             }
         }
         self.iterations = iteration.unwrap_or(self.iterations);
-        let opened = Frame {
-            parent: parent.clone(),
-            machine: machine.clone(),
-            item: item.clone(),
-            state: state.clone(),
-            from: String::new(),
-            inputs: inputs.clone(),
-            variables: variables.clone(),
-            counters: counts.clone(),
-            tries: BTreeMap::new(),
-            requests: BTreeMap::new(),
-            tree: None,
-            reason: String::new(),
-            phase: Phase::Entered { not_before: None, context: false },
-        };
+        let mut opened = Frame::opened(machine, state, inputs, variables);
+        (opened.parent, opened.item, opened.counters) = (parent.clone(), item.clone(), counts.clone());
         self.frames.insert(frame.clone(), opened);
         self.ready.insert(frame.clone());
     }
@@ -605,7 +630,9 @@ pub(crate) fn split(path: &str) -> Vec<String> {
     path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
 }
 
-/// The name under which the visits of a question are counted.
+/// The name under which the visits of a question are counted. The key of an item may hold a `#` of its own, and a state or a name
+/// stands behind it.
 pub(crate) fn visit(id: &str) -> String {
-    format!("?{}", id.rsplit_once('#').map_or(id, |(name, _)| name))
+    let number = |tail: &str| !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_digit());
+    format!("?{}", id.rsplit_once('#').filter(|(_, tail)| number(tail)).map_or(id, |(name, _)| name))
 }

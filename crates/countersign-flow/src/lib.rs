@@ -13,6 +13,7 @@ mod event;
 mod fan;
 mod finding;
 mod fold;
+pub mod graph;
 mod scope;
 pub mod template;
 mod tree;

@@ -87,7 +87,14 @@ impl<'de> Deserialize<'de> for Node {
         let span = spanned.referenced.span();
         let number = |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok()).unwrap_or(0);
         let start = number(span.byte_offset());
-        Ok(Self { start, end: start + number(span.byte_len()), kind: spanned.value })
+        // Of a list or mapping the parser gives the first sign; it reaches to the end of what is in it.
+        let inner = match &spanned.value {
+            Kind::List(items) => items.last().map(|item| item.end),
+            Kind::Map(entries) => entries.last().map(|(_, value)| value.end),
+            _ => None,
+        };
+        let end = (start + number(span.byte_len())).max(inner.unwrap_or(0));
+        Ok(Self { start, end, kind: spanned.value })
     }
 }
 
@@ -171,24 +178,35 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Node, Finding> {
         duplicate_keys: DuplicateKeyPolicy::Error,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error: serde_saphyr::Error| {
-        let place = error.location().map(|location| {
-            let offset = location.span().byte_offset().and_then(|offset| usize::try_from(offset).ok());
-            let start = offset.unwrap_or(0).min(text.len());
-            (start, (start + 1).min(text.len()))
-        });
-        let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or(&message).trim_end_matches(',').to_owned();
-        let hint = if message.contains("duplicate") {
-            "a key stands once in a mapping: merge the two or rename one"
-        } else {
-            "see docs/workflows.md for the format; a text with a colon or a brace needs quotes"
+        let said = error.to_string();
+        let said = said.split(" at line ").next().unwrap_or(&said).trim_end_matches(',');
+        let twice = said.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(", set ").next());
+        let (message, hint) = match twice {
+            Some(key) => (
+                format!("the key '{key}' stands twice"),
+                "a key stands once in a mapping: merge the two or rename one",
+            ),
+            None => (
+                said.to_owned(),
+                "see docs/workflows.md for the format; a text with a colon or a brace needs quotes",
+            ),
         };
         let finding = Finding::new(Code::Syntax, file, message, hint);
-        match place {
-            Some((start, end)) => finding.at(Source::whole(text).span(start, end)),
-            None => finding,
-        }
+        let Some(location) = error.location() else { return finding };
+        let start = place(text, &location);
+        let long = twice.filter(|key| text[start..].starts_with(key)).map_or(1, str::len);
+        finding.at(Source::whole(text).span(start, (start + long).min(text.len())))
     })
+}
+
+/// The byte that a location of the parser stands for; some have only a line and a column.
+fn place(text: &str, location: &serde_saphyr::Location) -> usize {
+    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let line = number(location.line()).saturating_sub(1);
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let column = number(location.column()).saturating_sub(1);
+    let within = text[start..].split('\n').next().unwrap_or_default();
+    start + within.char_indices().nth(column).map_or(within.len(), |(at, _)| at)
 }
 
 /// The span of a part of a scalar (characters `from..to` of its value), or of the whole scalar where the text in the
@@ -202,6 +220,11 @@ pub(crate) fn inside(source: &Source<'_>, text: &str, node: &Node, from: usize, 
         _ => None,
     };
     let offset = |chars: usize| value.char_indices().nth(chars).map_or(value.len(), |(at, _)| at);
+    if let Some(start) = value.contains('\n').then(|| in_block(text, node, value, offset(from))).flatten() {
+        let line = text[start..].split('\n').next().unwrap_or_default();
+        let long = offset(to).saturating_sub(offset(from)).clamp(1, line.len().max(1));
+        return source.span(start, start + long);
+    }
     match lead {
         Some(lead) => {
             let start = node.start + lead + offset(from);
@@ -210,4 +233,26 @@ pub(crate) fn inside(source: &Source<'_>, text: &str, node: &Node, from: usize, 
         }
         None => source.span(node.start, node.end),
     }
+}
+
+/// Where a byte of the value of a literal block (`|`) stands in the file: each of its lines is the text's behind the
+/// indentation. None if the block is of another kind, whose lines are folded.
+fn in_block(text: &str, node: &Node, value: &str, byte: usize) -> Option<usize> {
+    let line = text.get(..node.start)?.rfind('\n').map_or(0, |at| at + 1);
+    let indent = node.start - line;
+    let (mut raw, mut seen) = (node.start, 0);
+    for part in value.split('\n') {
+        let rest = text.get(raw..)?;
+        if !rest.starts_with(part) {
+            return None;
+        }
+        if byte <= seen + part.len() {
+            return Some(raw + (byte - seen));
+        }
+        seen += part.len() + 1;
+        raw += rest.find('\n')? + 1;
+        let lead = text.get(raw..)?.bytes().take(indent).take_while(|byte| *byte == b' ').count();
+        raw += lead;
+    }
+    None
 }

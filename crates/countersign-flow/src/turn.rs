@@ -1,9 +1,9 @@
 //! One turn of a run: facts in, events to record and work to do out. Every engine turns a run by this function, live, in a
 //! replay and in a simulation; what differs is who keeps the events and who does the work.
 
-use crate::decide::{Command, Start, decide};
+use crate::decide::{Command, Start, decide, used_up};
 use crate::event::Event;
-use crate::fold::Fold;
+use crate::fold::{Fold, Phase};
 use crate::workflow::Workflow;
 
 /// A turn that needs more steps than this is a fault of ours: the checker bounds every cycle.
@@ -42,7 +42,7 @@ impl Turn {
 }
 
 /// Takes facts and decides until only waiting is left. Facts that no longer concern the run (an attempt that was fenced, a
-/// question that is not open) are dropped.
+/// question that is not open, files that nobody waits for) are dropped.
 pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -> Turn {
     let mut turn = Turn::default();
     for fact in facts {
@@ -62,9 +62,14 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
                 Command::Start(start) => match start.not_before.filter(|time| *time > now) {
                     Some(time) => turn.wake_at = Some(turn.wake_at.map_or(time, |known| known.min(time))),
                     None => {
+                        quiet = false;
+                        // Deciding saw the budget before any of these starts; each of them spends from it.
+                        if let Some(what) = used_up(fold) {
+                            turn.record(fold, Event::BudgetReached { what }, now);
+                            break;
+                        }
                         turn.record(fold, start.event(), now);
                         turn.starts.push(*start);
-                        quiet = false;
                     }
                 },
                 Command::Look { frame, paths } => turn.looks.push((frame, paths)),
@@ -98,7 +103,11 @@ fn concerns(fold: &Fold, fact: &Event) -> bool {
             fold.attempts.contains_key(attempt)
         }
         Event::Answered { question, answer, .. } => fold.check_answer(question, answer).is_ok(),
-        Event::ContextChecked { frame, .. } => fold.frames.contains_key(frame),
+        // One that comes late must not trouble a step that is at work.
+        Event::ContextChecked { frame, .. } => fold
+            .frames
+            .get(frame)
+            .is_some_and(|frame| matches!(frame.phase, Phase::Entered { context: false, .. })),
         Event::RunStarted(_) => fold.seq == 0,
         Event::RunStopped { .. } => fold.stopped.is_none(),
         _ => true,

@@ -1,7 +1,8 @@
 //! Values against types: what a literal, an input or an answer must be.
 
 use countersign_contract::Type;
-use serde_json::Value;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Number, Value};
 
 /// Whether a value is of a type; the error says where it is not.
 pub fn fits(value: &Value, ty: &Type) -> Result<(), String> {
@@ -60,10 +61,11 @@ fn fits_one(value: &Value, ty: &Type) -> Result<(), String> {
     }
 }
 
-fn with_article(ty: &Type) -> String {
+pub(crate) fn with_article(ty: &Type) -> String {
     match ty {
         Type::Int | Type::Object(_) => format!("an {ty}"),
-        Type::Null => ty.to_string(),
+        Type::Any => "anything".to_owned(),
+        Type::Null | Type::String(Some(_)) | Type::Union(_) => ty.to_string(),
         _ => format!("a {ty}"),
     }
 }
@@ -97,4 +99,15 @@ pub fn from_word(word: &str, ty: &Type) -> Result<Value, String> {
     let value: Value = serde_json::from_str(word)
         .map_err(|_| format!("'{word}' is not {}; write it as JSON", with_article(ty)))?;
     fits(&value, ty).map(|()| value)
+}
+
+/// Reads an amount inside of a tagged enum. Numbers keep all their digits here (`arbitrary_precision`), and serde hands on
+/// such a number as a mapping then, which only [`Number`] understands.
+pub(crate) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Number::deserialize(deserializer)?.as_f64().unwrap_or(f64::MAX))
+}
+
+/// The same for an amount that may be missing.
+pub(crate) fn optional_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    Ok(Option::<Number>::deserialize(deserializer)?.map(|number| number.as_f64().unwrap_or(f64::MAX)))
 }

@@ -136,7 +136,11 @@ pub struct Budget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Money.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::value::optional_amount"
+    )]
     pub cost_usd: Option<f64>,
     /// Time at work, in milliseconds; time spent waiting for a person does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]

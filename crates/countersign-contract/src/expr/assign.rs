@@ -115,7 +115,7 @@ fn same_kind(a: &Type, b: &Type) -> bool {
 }
 
 /// `a string`, `an integer`, `low | high`.
-fn with_article(ty: &Type) -> String {
+pub(super) fn with_article(ty: &Type) -> String {
     let name = ty.to_string();
     match ty {
         Type::Any => "anything".into(),

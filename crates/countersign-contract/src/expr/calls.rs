@@ -1,5 +1,6 @@
 //! The checks on operators and functions: every alternative of an operand's type must support the operation.
 
+use super::assign::with_article;
 use super::check::{Access, Checker, View, every, joined, narrowed, shown};
 use super::eval::is_pattern;
 use super::path::{Path, Step};
@@ -101,7 +102,11 @@ impl Checker<'_> {
         self.literal_among(right, &a, left);
         if !comparable(&a, &b) {
             let (a, b) = (shown(left, a.clone()), shown(right, b.clone()));
-            self.report(id, format!("a {a} is never equal to a {b}"), "compare values of one type");
+            self.report(
+                id,
+                format!("{} is never equal to {}", with_article(&a), with_article(&b)),
+                "compare values of one type",
+            );
         }
         let mut view = View::of(Type::Bool);
         for (place, other, ty) in [(left, right, &b), (right, left, &a)] {
@@ -178,7 +183,11 @@ impl Checker<'_> {
         if place.alternatives().iter().any(is_keyed) {
             ty = self.solid(item, ty);
             if !every(&ty, is_text) {
-                self.report(id, format!("a {ty} is never a key of an object"), "look for a string");
+                self.report(
+                    id,
+                    format!("{} is never a key of an object", with_article(&ty)),
+                    "look for a string",
+                );
             } else if let Ast::Literal(LiteralValue::String(key)) = &item.expr
                 && place.alternatives().iter().all(is_keyed)
                 && let Some(path) = Path::of(container)
@@ -197,9 +206,17 @@ impl Checker<'_> {
                 Type::List(items) if comparable(&ty, items) => {}
                 Type::List(_) => {
                     let ty = shown(item, ty.clone());
-                    self.report(id, format!("a {ty} is never in a {place}"), "compare values of one type");
+                    self.report(
+                        id,
+                        format!("{} is never in {}", with_article(&ty), with_article(&place)),
+                        "compare values of one type",
+                    );
                 }
-                other => self.report(id, format!("a {other} has no items"), "use in on a list or an object"),
+                other => self.report(
+                    id,
+                    format!("{} has no items", with_article(other)),
+                    "use in on a list or an object",
+                ),
             }
         }
         if let (Some(path), Ast::List(list)) = (Path::of(item), &container.expr)
@@ -232,7 +249,7 @@ impl Checker<'_> {
                     types.push(Type::Any);
                 }
                 other => {
-                    self.report(id, format!("a {other} has no items"), "index a list");
+                    self.report(id, format!("{} has no items", with_article(other)), "index a list");
                     types.push(Type::Any);
                 }
             }
@@ -275,7 +292,11 @@ impl Checker<'_> {
         match name {
             "size" => {
                 if let Some(bad) = types.iter().find(|ty| !every(ty, has_size)) {
-                    self.report(id, format!("a {bad} has no size"), "size() takes a string, list or object");
+                    self.report(
+                        id,
+                        format!("{} has no size", with_article(bad)),
+                        "size() takes a string, list or object",
+                    );
                 }
                 View::of(Type::Int)
             }

@@ -4,6 +4,7 @@
 //! What a guard proves must hold wherever the guard is not false, also where evaluating it fails: CEL goes on with the
 //! other side of `&&` and `||` then. So only tests that cannot fail prove anything.
 
+use super::assign::with_article;
 use super::depth::is_deeper_than;
 use super::eval::ENV;
 use super::path::{Path, Step};
@@ -67,20 +68,24 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
         return Err(vec![problem("the expression is too long", "keep it under 10,000 bytes", 0, end)]);
     }
     let program = ENV.compile(source).map_err(|errors| {
+        // What comes after the first is mostly because of the first.
         errors
             .errors
             .iter()
-            .map(|error| {
-                let column = usize::try_from(error.pos.1).unwrap_or(1).saturating_sub(1).min(end);
-                problem(&error.msg, "see the CEL language definition", column, (column + 1).min(end.max(1)))
-            })
+            .take(1)
+            .map(|error| syntax_problem(source, error.pos, &error.msg))
             .collect::<Vec<_>>()
     })?;
     if is_deeper_than(DEEPEST, program.expression()) {
         return Err(vec![problem("the expression is nested too deeply", "split it into several", 0, end)]);
     }
-    let mut checker =
-        Checker { program: &program, problems: Vec::new(), reads: Vec::new(), paths: Vec::new() };
+    let mut checker = Checker {
+        source: source.chars().collect(),
+        program: &program,
+        problems: Vec::new(),
+        reads: Vec::new(),
+        paths: Vec::new(),
+    };
     let view = checker.expr(program.expression(), scope);
     let Checker { problems, reads, paths, .. } = checker;
     if problems.is_empty() {
@@ -88,6 +93,30 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
     } else {
         Err(problems)
     }
+}
+
+/// What the parser said, in words, at its place: a line and a column from 1.
+fn syntax_problem(source: &str, (line, column): (isize, isize), said: &str) -> ExprProblem {
+    let (line, column) = (usize::try_from(line).unwrap_or(1), usize::try_from(column).unwrap_or(1));
+    let before: usize =
+        source.split('\n').take(line.saturating_sub(1)).map(|line| line.chars().count() + 1).sum();
+    let end = source.chars().count();
+    let start = (before + column.saturating_sub(1)).min(end);
+    let said = said.strip_prefix("Syntax error: ").unwrap_or(said);
+    let quoted =
+        said.split_once('\'').and_then(|(_, rest)| rest.split_once('\'')).map(|(word, _)| word.trim());
+    let (message, hint) = match quoted {
+        Some("<EOF>") => {
+            ("the expression ends too early".to_owned(), "something is missing behind the last sign")
+        }
+        Some("=") => ("'=' has no meaning here".to_owned(), "two values are compared by =="),
+        Some(word) if said.contains("input") || said.contains("recognition") => (
+            format!("'{word}' is not expected here"),
+            "an operator, a quote or a bracket may be missing before it",
+        ),
+        _ => (said.to_owned(), "see the CEL language definition"),
+    };
+    problem(&message, hint, start, (start + 1).min(end.max(1)))
 }
 
 fn problem(message: &str, hint: &str, start: usize, end: usize) -> ExprProblem {
@@ -123,6 +152,7 @@ pub(super) struct Member {
 }
 
 pub(super) struct Checker<'p> {
+    source: Vec<char>,
     pub(super) program: &'p Program,
     pub(super) problems: Vec<ExprProblem>,
     pub(super) reads: Vec<String>,
@@ -131,12 +161,35 @@ pub(super) struct Checker<'p> {
 
 impl Checker<'_> {
     pub(super) fn report(&mut self, at: u64, message: String, hint: impl Into<String>) {
-        let (start, end) = self
-            .program
-            .source_info()
-            .offset_for(at)
-            .map_or((0, 1), |(start, stop)| (start as usize, stop as usize + 1));
-        self.problems.push(ExprProblem { message, hint: hint.into(), start, end: end.max(start + 1) });
+        let (start, end) = self.program.source_info().offset_for(at).map_or((0, 1), |(start, stop)| {
+            (self.characters(start as usize), self.characters(stop as usize + 1))
+        });
+        let (start, end) = self.field_at(start).unwrap_or((start, end.max(start + 1)));
+        self.problems.push(ExprProblem { message, hint: hint.into(), start, end });
+    }
+
+    /// The parser counts bytes, and a place is given in characters.
+    fn characters(&self, bytes: usize) -> usize {
+        let mut left = bytes;
+        self.source
+            .iter()
+            .take_while(|c| left.checked_sub(c.len_utf8()).map(|rest| left = rest).is_some())
+            .count()
+    }
+
+    /// The name of a field where its dot stands, or the path inside `has(…)` where the bracket does: what the parser
+    /// gives as their place is only that sign.
+    fn field_at(&self, sign: usize) -> Option<(usize, usize)> {
+        let is_dot = match self.source.get(sign)? {
+            '.' => true,
+            '(' if self.source[..sign].ends_with(&['h', 'a', 's']) => false,
+            _ => return None,
+        };
+        let skipped = self.source[sign + 1..].iter().take_while(|c| c.is_whitespace()).count();
+        let start = sign + 1 + skipped;
+        let is_part = |c: &&char| c.is_alphanumeric() || **c == '_' || (!is_dot && **c == '.');
+        let long = self.source[start..].iter().take_while(is_part).count();
+        (long > 0).then_some((start, start + long))
     }
 
     pub(super) fn expr(&mut self, expr: &IdedExpr, scope: &Scope) -> View {
@@ -339,7 +392,10 @@ impl Checker<'_> {
                     }
                     (format!("'{shown}' may be missing here"), guard.clone())
                 }
-                _ => (format!("a {operand} has no field '{name}'"), "only objects have fields".to_owned()),
+                _ => (
+                    format!("{} has no field '{name}'", with_article(&operand)),
+                    "only objects have fields".to_owned(),
+                ),
             };
             types.push(Type::Any);
             if self.problems.len() == before {
@@ -379,7 +435,11 @@ impl Checker<'_> {
         view.ty = self.solid(expr, view.ty);
         if !every(&view.ty, |ty| *ty == Type::Bool) {
             let ty = shown(expr, view.ty.clone());
-            self.report(expr.id, format!("a {ty} is not a condition"), "compare it with something");
+            self.report(
+                expr.id,
+                format!("{} is not a condition", with_article(&ty)),
+                "compare it with something",
+            );
         }
         view
     }

@@ -1,5 +1,6 @@
 //! The checks on `all`, `exists`, `exists_one`, `map` and `filter`, which the parser expands to loops of known shapes.
 
+use super::assign::with_article;
 use super::check::{Checker, View, joined};
 use super::path::Path;
 use super::scope::Scope;
@@ -66,7 +67,7 @@ impl Checker<'_> {
                 other => {
                     self.report(
                         comprehension.iter_range.id,
-                        format!("a {other} has no items"),
+                        format!("{} has no items", with_article(other)),
                         "use it on a list",
                     );
                     Type::Any

@@ -13,6 +13,8 @@ struct Edge<'a> {
     /// The limits that taking it counts.
     counts: Vec<&'a str>,
     resets: &'a [String],
+    /// The limit that is used up when this way is taken instead of another.
+    used_up: Option<&'a str>,
     node: &'a Node,
 }
 
@@ -51,11 +53,20 @@ pub(super) fn check(
         let path = cycle_path(&cycle, &edges);
         let shown: Vec<&str> = path.iter().map(|at| names[edges[*at].from]).collect();
         let first = shown.first().copied().unwrap_or_default();
+        // A cycle that no end can be reached from was reported as that.
+        if path.iter().all(|at| !ending.contains(&edges[*at].from)) {
+            continue;
+        }
         // The edge that leads back to the state that stands first in the file closes the loop.
         let closing = path.iter().min_by_key(|at| edges[**at].to).map(|at| &edges[*at]);
         let Some(closing) = closing else { continue };
         let message = format!("nothing bounds the cycle {} → {first}", shown.join(" → "));
-        let hint = if limits.is_empty() {
+        let used_up = path.iter().find_map(|at| edges[*at].used_up);
+        let hint = if let Some(limit) = used_up {
+            format!(
+                "the limit '{limit}' leads into it once it is used up, and counts nothing then: let `then` lead out"
+            )
+        } else if limits.is_empty() {
             "declare a limit and count it here: limits: { rounds: { max: 5, then: … } } and `counts: rounds`"
                 .to_owned()
         } else {
@@ -87,13 +98,14 @@ fn edges<'a>(
                 let Some(&to) = index.get(target.as_str()) else { continue };
                 let entry = states.get(target).and_then(|state| state.counts.as_deref());
                 let counts: Vec<&str> = transition.counts.as_deref().into_iter().chain(entry).collect();
-                // A limit that is used up leads elsewhere, and that way counts nothing.
+                // A limit that is used up leads elsewhere, and that way counts nothing; what is set back is set back.
                 for limit in &counts {
                     if let Some(&to) = limits.get(*limit).and_then(|limit| index.get(limit.then.as_str())) {
-                        edges.push(Edge { from, to, counts: Vec::new(), resets: &[], node });
+                        let (resets, used_up) = (transition.resets.as_slice(), Some(*limit));
+                        edges.push(Edge { from, to, counts: Vec::new(), resets, used_up, node });
                     }
                 }
-                edges.push(Edge { from, to, counts, resets: &transition.resets, node });
+                edges.push(Edge { from, to, counts, resets: &transition.resets, used_up: None, node });
             }
         }
     }
@@ -117,8 +129,10 @@ fn spread(mut open: Vec<usize>, out: &[Vec<usize>]) -> BTreeSet<usize> {
 /// the same way.
 fn unbounded(edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize>> {
     let mut bad = Vec::new();
-    let mut open: Vec<Vec<usize>> = vec![(0..edges.len()).collect()];
-    while let Some(set) = open.pop() {
+    let mut set: Vec<usize> = (0..edges.len()).collect();
+    // Each round takes at least one limit out of every component, so there are no more rounds than limits.
+    while !set.is_empty() {
+        let mut left = Vec::new();
         for component in components(&set, edges, states) {
             let resets: BTreeSet<&str> =
                 component.iter().flat_map(|at| edges[*at].resets.iter().map(String::as_str)).collect();
@@ -129,10 +143,11 @@ fn unbounded(edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize>> {
                 .collect();
             if rest.len() == component.len() {
                 bad.push(component);
-            } else if !rest.is_empty() {
-                open.push(rest);
+            } else {
+                left.extend(rest);
             }
         }
+        set = left;
     }
     bad.sort();
     bad
@@ -200,6 +215,10 @@ fn components(set: &[usize], edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize
 fn cycle_path(set: &[usize], edges: &[Edge<'_>]) -> Vec<usize> {
     let Some(&first) = set.first() else { return Vec::new() };
     let (goal, begin) = (edges[first].from, edges[first].to);
+    let mut out: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for &at in set {
+        out.entry(edges[at].from).or_default().push(at);
+    }
     let mut came: BTreeMap<usize, usize> = BTreeMap::new();
     let mut open = std::collections::VecDeque::from([begin]);
     let mut seen = BTreeSet::from([begin]);
@@ -207,7 +226,7 @@ fn cycle_path(set: &[usize], edges: &[Edge<'_>]) -> Vec<usize> {
         if at == goal {
             break;
         }
-        for &edge in set.iter().filter(|edge| edges[**edge].from == at) {
+        for &edge in out.get(&at).into_iter().flatten() {
             if seen.insert(edges[edge].to) {
                 came.insert(edges[edge].to, edge);
                 open.push_back(edges[edge].to);

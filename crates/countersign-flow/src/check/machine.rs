@@ -5,8 +5,10 @@ use super::{Checker, graph};
 use crate::draft::{LimitDraft, MachineDraft, Name, StateDraft, TransitionDraft};
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
+use crate::value::with_article;
 use crate::workflow::{Limit, Machine, Role, State, Step, Target, Term, Transition, Trouble};
 use countersign_contract::{Expression, ObjectType, Scope, Type, assignable, branches, did_you_mean};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -68,7 +70,9 @@ impl<'n> Checker<'n> {
                 checked.insert(name.text.to_owned(), state);
             }
         }
-        let start = draft.start.and_then(|start| self.known_state(start, &states));
+        // Without any states, that is what is wrong.
+        let start = draft.start.filter(|_| !states.is_empty());
+        let start = start.and_then(|start| self.known_state(start, &states));
         if let Some(iterations) = draft.iterations {
             self.known_limit(iterations, draft);
         }
@@ -135,7 +139,7 @@ impl<'n> Checker<'n> {
                 .all(|ty| matches!(ty, Type::String(_) | Type::Int | Type::Bool))
             && let Some(name) = draft.per
         {
-            let message = format!("a counter cannot be kept by {}", per.ty());
+            let message = format!("a counter cannot be kept by {}", with_article(per.ty()));
             self.report(Code::WrongType, name.node, message, "use a text, a whole number or a boolean");
         }
         let total = draft.total.map(|node| self.reader.whole(node, "`total`"));
@@ -169,6 +173,9 @@ impl<'n> Checker<'n> {
     pub(super) fn known_state(&mut self, name: Name<'n>, states: &BTreeSet<&'n str>) -> Option<&'n str> {
         if let Some(known) = states.get(name.text) {
             return Some(known);
+        }
+        if self.reader.is_full() {
+            return None;
         }
         let hint = did_you_mean(name.text, states.iter().copied())
             .unwrap_or_else(|| format!("states here: {}", listed(states.iter().copied())));
@@ -228,8 +235,9 @@ impl<'n> Checker<'n> {
             transitions.push(checked);
         }
         let transitions: Vec<Transition> = transitions.into_iter().collect::<Option<_>>()?;
+        // One that leads nowhere was reported; there is no more to say of it.
         if transitions.is_empty() {
-            return Some(transitions);
+            return None;
         }
         let guards: Vec<Option<&Expression>> = transitions.iter().map(|one| one.when.as_ref()).collect();
         let found = branches(&guards, &whole);
@@ -265,7 +273,7 @@ impl<'n> Checker<'n> {
         let mut on = BTreeMap::new();
         let mut whole = true;
         for (trouble, transition) in &draft.on {
-            let scope = frame.scope.clone().with("problem", problem(result));
+            let scope = frame.scope.clone().with("problem", problem_type(result));
             let checked = self.transition(transition, frame, &scope);
             if transition.when.is_some() {
                 let message = "a transition on trouble has no guard";
@@ -283,12 +291,11 @@ impl<'n> Checker<'n> {
                     if allowed.is_some_and(|allowed| !allowed.contains(known)) {
                         let can = allowed.into_iter().flatten().map(|trouble| trouble.name());
                         let message = format!("state '{}' never ends as '{}'", name.text, trouble.text);
-                        self.report(
-                            Code::UnknownKey,
-                            trouble.node,
-                            message,
-                            format!("it can: {}", listed(can)),
-                        );
+                        let hint = match listed(can) {
+                            none if none.is_empty() => "nothing can go wrong in it: take `on` out".to_owned(),
+                            can => format!("it can: {can}"),
+                        };
+                        self.report(Code::UnknownKey, trouble.node, message, hint);
                     }
                     on.insert(*known, checked);
                 }
@@ -390,7 +397,8 @@ impl<'n> Checker<'n> {
     fn computed(&mut self, name: Name<'n>, frame: &Frame<'_, 'n>, scope: &Scope) -> Option<Target> {
         let expression = self.expression(name, scope)?;
         let Type::String(Some(values)) = expression.ty().clone() else {
-            let message = format!("the target is {}, not one of a set of states", expression.ty());
+            let message =
+                format!("the target is {}, not one of a set of states", with_article(expression.ty()));
             self.report(
                 Code::BadTarget,
                 name.node,
@@ -427,7 +435,7 @@ impl<'n> Checker<'n> {
         if *guard.ty() == Type::Bool {
             return Some(guard);
         }
-        let message = format!("a guard is true or false, and this is {}", guard.ty());
+        let message = format!("a guard is true or false, and this is {}", with_article(guard.ty()));
         self.report(Code::NotACondition, node, message, "compare it with something");
         None
     }
@@ -458,17 +466,22 @@ impl<'n> Checker<'n> {
         if let Some(read) = soft_read(text, scope, ty) {
             return Some(Term::Computed(read));
         }
+        let is_meant_as_words = text.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+            && *ty != Type::Any
+            && crate::value::fits(&Value::String(text.to_owned()), ty).is_ok();
+        let words = || format!("a text is an expression here; for the words themselves write \"'{text}'\"");
+        if is_meant_as_words && let Err(problems) = Expression::compile(text, scope) {
+            let message = problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
+            self.report(Code::BadExpression, node, message, words());
+            return None;
+        }
         let expression = self.expression(Name { text, node }, scope)?;
         // A type that says nothing takes everything.
         if *ty != Type::Any
             && let Err(why) = assignable(expression.ty(), ty)
         {
             let message = format!("expected {ty}: {why}");
-            let hint = if text.chars().all(|c| c.is_alphanumeric() || c == ' ') {
-                format!("a text is an expression here; for the words themselves write \"'{text}'\"")
-            } else {
-                "assign a value of that type".to_owned()
-            };
+            let hint = if is_meant_as_words { words() } else { "assign a value of that type".to_owned() };
             self.report(Code::WrongType, node, message, hint);
             return None;
         }
@@ -514,7 +527,7 @@ fn troubles(step: &Step) -> Vec<Trouble> {
 }
 
 /// What `problem` is in a transition on trouble.
-fn problem(result: &Type) -> Type {
+pub(crate) fn problem_type(result: &Type) -> Type {
     let names = Trouble::ALL.iter().filter(|trouble| **trouble != Trouble::Any);
     let outcome = Type::String(Some(Arc::new(names.map(|trouble| trouble.name().to_owned()).collect())));
     let Type::Object(plain) = object([("outcome", outcome), ("reason", Type::text())]) else {

@@ -8,6 +8,7 @@ use crate::draft::{
 };
 use crate::finding::Code;
 use crate::tree::Node;
+use crate::value::with_article;
 use crate::workflow::{Body, Dispatch, Each, End, Failures, Form, Question, ShellStep, Step, Term};
 use countersign_contract::{Expression, ObjectType, Type, assignable, did_you_mean};
 use std::collections::BTreeMap;
@@ -53,6 +54,8 @@ impl<'n> Checker<'n> {
             if seen.contains_key(name.text) {
                 let message = format!("'{}' is already the name of something", name.text);
                 self.report(Code::BadName, name.node, message, "choose another name");
+            } else {
+                self.variable_name(*name);
             }
             let (term, ty) = self.free_term(node, &scope);
             seen.insert(name.text.to_owned(), ty);
@@ -71,8 +74,12 @@ impl<'n> Checker<'n> {
             // One that is declared and does not hold together was reported there.
             if !self.prompts.contains_key(draft.agent.text) {
                 let names = self.prompts.keys().copied();
-                let hint = did_you_mean(draft.agent.text, names.clone())
-                    .unwrap_or_else(|| format!("agents here: {}", names.collect::<Vec<_>>().join(", ")));
+                let hint = did_you_mean(draft.agent.text, names.clone()).unwrap_or_else(|| {
+                    match names.clone().next() {
+                        Some(_) => format!("agents here: {}", names.collect::<Vec<_>>().join(", ")),
+                        None => "declare it under `agents:`".to_owned(),
+                    }
+                });
                 let message = format!("no agent is named '{}'", draft.agent.text);
                 self.report(Code::UnknownAgent, draft.agent.node, message, hint);
             }
@@ -204,22 +211,13 @@ impl<'n> Checker<'n> {
 
     fn form(&mut self, draft: &QuestionDraft<'n>) -> Form {
         match (&draft.choices, draft.pattern) {
-            (Some(choices), None) => {
-                if let (true, Some(text)) = (choices.is_empty(), draft.question) {
-                    self.report(
-                        Code::WrongForm,
-                        text.node,
-                        "there is nothing to choose from",
-                        "list the choices",
-                    );
-                }
-                Form::Choices(choices.iter().map(|name| name.text.to_owned()).collect())
-            }
+            (Some(choices), None) => Form::Choices(choices.iter().map(|name| name.text.to_owned()).collect()),
             (None, Some(pattern)) => {
                 let whole = format!("^(?:{})$", pattern.text);
                 if let Err(error) = regex::RegexBuilder::new(&whole).size_limit(1 << 20).build() {
-                    let message = format!("the pattern cannot be used: {error}");
-                    let message = message.lines().last().unwrap_or(&message).to_owned();
+                    let why = error.to_string();
+                    let why = why.lines().last().unwrap_or(&why).trim_start_matches("error: ");
+                    let message = format!("the pattern cannot be used: {why}");
                     self.report(Code::WrongForm, pattern.node, message, "see the syntax of the regex crate");
                 }
                 Form::Pattern(pattern.text.to_owned())
@@ -297,7 +295,7 @@ impl<'n> Checker<'n> {
             Some(list) => match list.ty() {
                 Type::List(item) => item.as_ref().clone(),
                 other => {
-                    let message = format!("`in` is {other}, not a list");
+                    let message = format!("`in` is {}, not a list", with_article(other));
                     self.report(Code::WrongType, draft.list.unwrap_or(draft.node), message, "give a list");
                     Type::Any
                 }
@@ -305,11 +303,13 @@ impl<'n> Checker<'n> {
             None => Type::Any,
         };
         let mut types = frame.types.clone();
-        if let Some(bind) = draft.bind
-            && types.insert(bind.text.to_owned(), item.clone()).is_some()
-        {
-            let message = format!("'{}' is already the name of something", bind.text);
-            self.report(Code::BadName, bind.node, message, "choose another name");
+        if let Some(bind) = draft.bind {
+            if types.insert(bind.text.to_owned(), item.clone()).is_some() {
+                let message = format!("'{}' is already the name of something", bind.text);
+                self.report(Code::BadName, bind.node, message, "choose another name");
+            } else {
+                self.variable_name(bind);
+            }
         }
         let scope = scope_of(&types);
         let mut typed = |name: Option<Name<'n>>, ty: &Type| -> Option<Option<Expression>> {

@@ -120,7 +120,7 @@ pub(crate) fn run_seen_by_artifacts() -> Type {
 
 impl<'n> Checker<'n> {
     /// The names an expression can read: lower case, so that they are words in every language here.
-    fn variable_name(&mut self, name: Name<'_>) {
+    pub(super) fn variable_name(&mut self, name: Name<'_>) {
         let good = name.text.len() <= 60
             && name.text.starts_with(|first: char| first.is_ascii_lowercase())
             && name.text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
@@ -158,9 +158,14 @@ impl<'n> Checker<'n> {
                 for (key, value) in settings {
                     beside.insert(key.text().unwrap_or_default(), value);
                 }
-                match beside.get("optional").map(|node| &node.kind) {
-                    Some(Kind::Bool(true)) => nullable(ty),
-                    _ => ty,
+                match beside.get("optional").map(|node| (node, &node.kind)) {
+                    Some((_, Kind::Bool(true))) => nullable(ty),
+                    Some((_, Kind::Bool(false))) | None => ty,
+                    Some((node, _)) => {
+                        let message = format!("`optional` is {}, not a boolean", node.name());
+                        self.report(Code::WrongForm, node, message, "write true or false");
+                        ty
+                    }
                 }
             }
             Kind::List(items) => match items.as_slice() {

@@ -21,32 +21,61 @@ pub(super) struct At<'a> {
 
 /// The run itself begins.
 pub(super) fn first(workflow: &Workflow, fold: &Fold) -> Event {
-    opened("", None, None, &workflow.main, &fold.inputs, Some(1))
+    Opening { workflow, fold, frame: "", parent: None, item: None }.of(&workflow.main, &fold.inputs, Some(1))
 }
 
-fn opened(
-    frame: &str,
-    parent: Option<&str>,
-    item: Option<&str>,
-    machine: &Machine,
-    given: &Map<String, Value>,
-    iteration: Option<u64>,
-) -> Event {
-    let (inputs, variables) = beginning(machine, given);
-    // The first entry counts like every other; a limit is at least one, so it cannot be used up here.
-    let counted = machine.states.get(&machine.start).and_then(|state| state.counts.clone());
-    let keyed = |limit: &String| machine.limits.get(limit).is_some_and(|limit| limit.per.is_some());
-    let counts = counted.filter(|limit| !keyed(limit)).map(|limit| (limit, 1)).into_iter().collect();
-    Event::FrameOpened {
-        frame: frame.to_owned(),
-        parent: parent.map(str::to_owned),
-        machine: machine.name.clone(),
-        item: item.map(str::to_owned),
-        state: machine.start.clone(),
-        inputs,
-        variables,
-        counts,
-        iteration,
+/// A frame that begins.
+struct Opening<'a> {
+    workflow: &'a Workflow,
+    fold: &'a Fold,
+    frame: &'a str,
+    parent: Option<&'a str>,
+    item: Option<&'a str>,
+}
+
+impl Opening<'_> {
+    fn of(&self, machine: &Machine, given: &Map<String, Value>, iteration: Option<u64>) -> Event {
+        let (inputs, variables) = beginning(machine, given);
+        let (state, counts) = self.first_entry(machine, &inputs, &variables);
+        Event::FrameOpened {
+            frame: self.frame.to_owned(),
+            parent: self.parent.map(str::to_owned),
+            machine: machine.name.clone(),
+            item: self.item.map(str::to_owned),
+            state,
+            inputs,
+            variables,
+            counts,
+            iteration,
+        }
+    }
+
+    /// The first entry counts like every other. A limit that an input sets to nothing is used up before it began.
+    fn first_entry(
+        &self,
+        machine: &Machine,
+        inputs: &Map<String, Value>,
+        variables: &Map<String, Value>,
+    ) -> (String, BTreeMap<String, u64>) {
+        let nothing = (machine.start.clone(), BTreeMap::new());
+        let counted = machine.states.get(&machine.start).and_then(|state| state.counts.as_ref());
+        let Some((name, limit)) = counted.and_then(|name| machine.limits.get_key_value(name)) else {
+            return nothing;
+        };
+        let frame = Frame::opened(&machine.name, &machine.start, inputs, variables);
+        let Some(seen) = Seen::new(self.workflow, self.fold, &frame) else { return nothing };
+        let max = seen.term(&limit.max).ok().and_then(|max| max.as_u64()).unwrap_or(0);
+        if max == 0 || (limit.per.is_some() && limit.total == 0) {
+            return (limit.then.clone(), BTreeMap::new());
+        }
+        let counter = match &limit.per {
+            None => Some(name.clone()),
+            // A key that cannot be computed here is a fault of the next step that needs it.
+            Some(per) => {
+                seen.evaluate(per).ok().map(|key| format!("{name}[{}]", crate::value::in_words(&key)))
+            }
+        };
+        (machine.start.clone(), counter.map(|counter| (counter, 1)).into_iter().collect())
     }
 }
 
@@ -60,7 +89,7 @@ pub(super) fn item(
     item: &Item,
 ) -> Result<Event, String> {
     let Step::Each(each) = &state.kind else { return Err("a fan-out outside of one".to_owned()) };
-    let path = [path_of(id, frame, state), vec![item.key.clone()]].concat();
+    let path = [path_of(workflow, fold, id, frame), vec![item.key.clone()]].concat();
     match &each.body {
         Body::Agent(_) => Ok(Event::FrameOpened {
             frame: join(&path),
@@ -77,7 +106,9 @@ pub(super) fn item(
             let seen = seen(workflow, fold, frame, state)?.with(&each.bind, &item.value, &each.item);
             let given = given(&seen, with)?;
             let machine = workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
-            Ok(opened(&join(&path), Some(id), Some(&item.key), machine, &given, None))
+            let frame = join(&path);
+            let opening = Opening { workflow, fold, frame: &frame, parent: Some(id), item: Some(&item.key) };
+            Ok(opening.of(machine, &given, None))
         }
     }
 }
@@ -101,7 +132,7 @@ impl At<'_> {
                     cwd: command.cwd.as_ref().map(&render).transpose()?,
                     timeout_ms: command.timeout_ms,
                 };
-                Ok(self.start(state, Work::Command(Box::new(work))))
+                Ok(self.start(Work::Command(Box::new(work))))
             }
             Step::Ask(questions) => self.ask(state, questions),
             Step::Each(each) => self.fan_out(state, each),
@@ -110,8 +141,10 @@ impl At<'_> {
                 let given = given(&seen, with)?;
                 let callee =
                     self.workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
-                let frame = join(&path_of(self.id, self.frame, state));
-                Ok(Command::Record(opened(&frame, Some(self.id), None, callee, &given, None)))
+                let frame = join(&path_of(self.workflow, self.fold, self.id, self.frame));
+                let (workflow, fold) = (self.workflow, self.fold);
+                let opening = Opening { workflow, fold, frame: &frame, parent: Some(self.id), item: None };
+                Ok(Command::Record(opening.of(callee, &given, None)))
             }
             Step::Route => {
                 let nothing = Value::Object(Map::new());
@@ -139,8 +172,8 @@ impl At<'_> {
         Ok(end(self.id, self.frame, outcome, None, reason, value))
     }
 
-    fn start(&self, state: &State, work: Work) -> Command {
-        let path = path_of(self.id, self.frame, state);
+    fn start(&self, work: Work) -> Command {
+        let path = path_of(self.workflow, self.fold, self.id, self.frame);
         let name = join(&path);
         let n = self.fold.visits.get(&name).copied().unwrap_or(0) + 1;
         Command::Start(Box::new(Start {
@@ -176,12 +209,12 @@ impl At<'_> {
             access: role.access,
             bounds: dispatch.bounds.clone(),
         };
-        Ok(self.start(state, Work::Agent(Box::new(work))))
+        Ok(self.start(Work::Agent(Box::new(work))))
     }
 
     fn ask(&self, state: &State, questions: &[Question]) -> Result<Command, String> {
         let seen = seen(self.workflow, self.fold, self.frame, state)?;
-        let base = join(&path_of(self.id, self.frame, state));
+        let base = join(&path_of(self.workflow, self.fold, self.id, self.frame));
         let none = BTreeMap::new();
         let asked = questions.iter().map(|question| {
             let name = match questions {

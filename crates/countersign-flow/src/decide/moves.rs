@@ -1,12 +1,13 @@
 //! Leaving a state: which transition is taken, what it assigns, what it counts, and whether anything moves at all.
 
 use super::{Command, end, seen};
+use crate::check::problem_type;
 use crate::event::{Cause, Event, Moved};
 use crate::fold::{Fold, Frame, Problem, SAME_AGAIN};
 use crate::scope::Seen;
 use crate::value::in_words;
 use crate::workflow::{End, Machine, State, Target, Transition, Workflow};
-use countersign_contract::{Expression, Type};
+use countersign_contract::Expression;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -59,7 +60,7 @@ pub(super) fn on(
             map.insert("cause".into(), cause.name().into());
         }
     }
-    let ty = Type::Any;
+    let ty = problem_type(&state.result);
     let seen = seen(workflow, fold, frame, state)?.with("problem", &shown, &ty);
     let leaving = Leaving { fold, id, frame, transition, seen: &seen, subject: &shown };
     // Why it came here is the trouble, unless the transition says otherwise.
@@ -161,6 +162,8 @@ impl Leaving<'_> {
                 moved.to.clone_from(&limit.then);
                 moved.exhausted = Some((*name).clone());
                 moved.request = None;
+                // The checker counts on it: this way sets nothing back, or a cycle through it would have no bound.
+                moved.resets.clear();
                 return Ok(());
             }
             counts.insert(counter, next);

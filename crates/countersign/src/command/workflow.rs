@@ -4,7 +4,7 @@ use crate::cli::{GraphFormat, ListFormat, WorkflowCommand};
 use crate::exit::Exit;
 use crate::{input, output};
 use anyhow::{Result, bail};
-use countersign_flow::{Finding, Rejected, Workflow, render};
+use countersign_flow::{Finding, Rejected, Workflow, graph, render};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,9 @@ pub(crate) fn run(command: &WorkflowCommand) -> Result<Exit> {
         WorkflowCommand::Graph { workflow, contracts, format } => {
             let workflow = load(workflow, contracts)?;
             output::data(&match format {
-                GraphFormat::Mermaid | GraphFormat::Dot | GraphFormat::Svg => workflow.name,
+                GraphFormat::Mermaid => graph::mermaid(&workflow),
+                GraphFormat::Dot => graph::dot(&workflow),
+                GraphFormat::Svg => graph::svg(&workflow),
             })?;
             Ok(Exit::Good)
         }

@@ -1,0 +1,115 @@
+//! Budgets: of a run, of one attempt, and what is in flight when they are used up.
+
+use crate::house::{AGENT, House, house_with, starting, work};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// A script that always answers the same, at this price.
+const PAID: &str = "replies:\n\
+    \x20 - { agent: worker, text: '{\"ok\": false}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }\n\
+    \x20 - { agent: worker, text: '{\"ok\": false}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }\n\
+    \x20 - { agent: worker, text: '{\"ok\": false}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }\n\
+    \x20 - { agent: worker, text: '{\"ok\": true}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }\n";
+
+/// A loop that goes round until the agent is content, at most ten times.
+fn rounds(more: &str) -> House {
+    let house = House::new();
+    let next = "work: { agent: worker, next: [{ when: result.ok, go: end }, { go: work, counts: rounds }] }";
+    house.file(
+        "flow.yaml",
+        work("").replace("work: { agent: worker, go: end }", next)
+            + "limits: { rounds: { max: 10, then: end } }\n"
+            + more,
+    );
+    house.file("script.yaml", PAID);
+    house
+}
+
+/// Runs the loop and holds that it ended out of budget, for this reason, after so many attempts.
+fn out_of_budget(house: &House, flags: &[&str], words: &str, attempts: usize) {
+    let mut arguments = starting("flow.yaml", "script:repo/script.yaml").to_vec();
+    arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
+    let said = house.run(&arguments);
+    said.expect(6, &[words]);
+    let report = said.report();
+    assert_eq!((&report["outcome"], &report["cause"]), (&Value::from("budget"), &Value::Null), "{said:?}");
+    assert!(report["reason"].as_str().unwrap().contains(words), "{}", report["reason"]);
+    assert_eq!(report["attempts"].as_array().unwrap().len(), attempts, "{said:?}");
+    house.is_whole();
+    house.run(&["resume", "last"]).expect(2, &["ended as budget"]);
+}
+
+#[test]
+fn without_a_budget_the_loop_ends_by_itself() {
+    let house = rounds("");
+    let said = house.work("flow.yaml", "script:repo/script.yaml");
+    said.expect(0, &[]);
+    assert_eq!(said.report()["usage"]["input_tokens"], 240);
+}
+
+#[test]
+fn tokens_are_counted_over_the_whole_run() {
+    out_of_budget(&rounds(""), &["--max-tokens", "200"], "200 of 200 tokens are used", 2);
+    out_of_budget(&rounds(""), &["--max-tokens", "250"], "of the run", 3);
+}
+
+#[test]
+fn cost_is_counted_over_the_whole_run() {
+    out_of_budget(&rounds(""), &["--max-cost", "1.50"], "1.5000 of 1.5000 USD are spent", 3);
+}
+
+#[test]
+fn the_workflow_sets_budgets_too_and_the_command_line_wins() {
+    out_of_budget(&rounds("budget: { tokens: 100 }\n"), &[], "100 of 100 tokens", 1);
+    out_of_budget(&rounds("budget: { tokens: 100 }\n"), &["--max-tokens", "200"], "200 of 200 tokens", 2);
+}
+
+#[test]
+fn attempts_and_iterations_are_budgets_as_well() {
+    // The command before is an attempt as well.
+    out_of_budget(&rounds("budget: { attempts: 3 }\n"), &[], "3 of 3 attempts were started", 2);
+    out_of_budget(
+        &rounds("iterations: rounds\nbudget: { iterations: 2 }\n"),
+        &[],
+        "iteration 3 would be more than 2",
+        2,
+    );
+}
+
+#[test]
+fn one_attempt_has_a_budget_of_its_own() {
+    let house = rounds("");
+    let flow = house.read("flow.yaml").replace("work: { agent: worker,", "work: { agent: worker, budget: { tokens: 50 },");
+    house.file("flow.yaml", flow);
+    out_of_budget(&house, &[], "100 tokens are more than the 50 of this step", 1);
+}
+
+#[test]
+fn time_runs_out_while_an_agent_is_at_work() {
+    let house = house_with("", "sleep 300\n");
+    let mut arguments = starting("flow.yaml", AGENT).to_vec();
+    arguments.extend(["--max-time".to_owned(), "1s".to_owned()]);
+    let began = Instant::now();
+    let said = house.run(&arguments);
+    let took = began.elapsed();
+    said.expect(6, &["1000 ms"]);
+    let report = said.report();
+    assert_eq!(report["outcome"], "budget");
+    assert_eq!(report["attempts"][0]["outcome"], "cancelled");
+    assert!(took > Duration::from_secs(1) && took < Duration::from_secs(10), "{took:?}");
+    house.is_whole();
+}
+
+#[test]
+fn time_is_counted_over_kills_and_resumes_but_not_while_nobody_works() {
+    let house = house_with("", "touch up; sleep 300\n");
+    let mut arguments = starting("flow.yaml", AGENT).to_vec();
+    arguments.extend(["--max-time".to_owned(), "2s".to_owned()]);
+    let live = house.start(&arguments);
+    crate::house::until(crate::house::LONG, "the agent is up", || house.repo().join("up").exists().then_some(()));
+    assert!(live.kill());
+    let said = house.run(&["resume", "last", "--format", "json"]);
+    said.expect(6, &["2000 ms"]);
+    assert_eq!(said.report()["attempts"].as_array().unwrap().len(), 2);
+    house.is_whole();
+}
