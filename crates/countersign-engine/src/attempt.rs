@@ -72,7 +72,7 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
             Err(error) => return Completed::failed(&request.attempt, error.to_string()),
         };
         // What was asked stands beside what was said, for whoever reads the run.
-        if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), &asked) {
+        if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), &session.told(&asked)) {
             return Completed::failed(&request.attempt, error.to_string());
         }
         let beat = handle.clone();

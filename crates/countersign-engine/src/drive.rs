@@ -23,6 +23,10 @@ pub trait Watcher: Send + Sync {
     fn event(&self, event: &Event, at: i64, fold: &Fold);
     /// An attempt did something.
     fn activity(&self, attempt: &str, line: &str);
+    /// Something that is no event of the run, but that somebody should know.
+    fn remark(&self, line: &str) {
+        let _ = line;
+    }
 }
 
 /// A watcher that looks away.
@@ -272,9 +276,9 @@ impl Drive {
                         answer,
                         by: "script".to_owned(),
                     }),
-                    Err(why) => self
-                        .watcher
-                        .activity(&question.id, &format!("the script's answer was refused: {why}")),
+                    Err(why) => {
+                        self.watcher.remark(&format!("the script's answer to '{}': {why}", question.id));
+                    }
                 }
             }
         }

@@ -387,10 +387,13 @@ pub enum Cancelled {
 
 /// A question by its id, or by the start of it where that is enough.
 fn full_id(fold: &Fold, question: &str) -> String {
+    if fold.questions.contains_key(question) {
+        return question.to_owned();
+    }
     let mut fits = fold.open_questions().map(|(id, _)| id).filter(|id| {
-        id.as_str() == question
-            || id.split('#').next() == Some(question)
-            || id.ends_with(&format!("/{question}"))
+        // The number of a question that came again can be left out, and so can the path before its name.
+        let name = id.rsplit_once('#').map_or(id.as_str(), |(name, _)| name);
+        name.strip_suffix(question).is_some_and(|path| path.is_empty() || path.ends_with(['/', '.']))
     });
     match (fits.next(), fits.next()) {
         (Some(only), None) => only.clone(),

@@ -38,18 +38,21 @@ const LONGEST_RETOLD: usize = 60_000;
 impl Session for CommandSession {
     fn ask<'a>(&'a mut self, prompt: &'a str, reach: &'a mut Reach) -> Later<'a, Answer> {
         Box::pin(async move {
-            let told = match &self.before {
-                None => prompt.to_owned(),
-                Some((first, answer)) => format!(
-                    "You were asked this:\n\n{first}\n\nYou answered this:\n\n{}\n\n{prompt}",
-                    tail(answer, LONGEST_RETOLD)
-                ),
-            };
-            let answer = self.run(told, reach).await;
+            let answer = self.run(self.told(prompt), reach).await;
             let first = self.before.take().map_or_else(|| prompt.to_owned(), |(first, _)| first);
             self.before = Some((first, String::from_utf8_lossy(&answer.text).into_owned()));
             answer
         })
+    }
+
+    fn told(&self, prompt: &str) -> String {
+        match &self.before {
+            None => prompt.to_owned(),
+            Some((first, answer)) => format!(
+                "You were asked this:\n\n{first}\n\nYou answered this:\n\n{}\n\n{prompt}",
+                tail(answer, LONGEST_RETOLD)
+            ),
+        }
     }
 }
 
