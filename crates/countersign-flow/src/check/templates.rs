@@ -12,7 +12,9 @@ impl<'n> Checker<'n> {
     pub(super) fn file_template(&mut self, name: Name<'n>) -> Option<Template> {
         let looks_like_file = !name.text.contains(['\n', '{', ' '])
             && name.text.rsplit_once('.').is_some_and(|(stem, extension)| {
-                !stem.is_empty() && extension.len() <= 5 && extension.chars().all(char::is_alphanumeric)
+                !stem.is_empty()
+                    && (1..=5).contains(&extension.len())
+                    && extension.chars().all(char::is_alphanumeric)
             });
         if !looks_like_file {
             return self.template(name);
