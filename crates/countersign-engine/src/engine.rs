@@ -43,6 +43,14 @@ pub enum Error {
         /// How.
         outcome: String,
     },
+    /// The folder a run works in is gone.
+    #[error("run {run} works in {}, which is not there any more; put it back, then `countersign resume {run}` goes on", repo.display())]
+    NoRepository {
+        /// Which.
+        run: String,
+        /// The folder.
+        repo: PathBuf,
+    },
     /// An event that this version cannot read.
     #[error("event {seq} of run {run} cannot be read: {why}; use the version that wrote it, or a newer one")]
     Unreadable {
@@ -168,6 +176,7 @@ impl Engine {
             repo,
             watcher,
             stop,
+            unkept: None,
         };
         let fold = drive.run(Vec::new()).await?;
         self.report_of(&fold)
@@ -184,9 +193,13 @@ impl Engine {
     ) -> Result<Report, Error> {
         let run = self.journal.resolve(run)?;
         let (lease, fold) = self.take(&run)?;
+        let repo = PathBuf::from(&fold.repo);
+        // Every step would fail there, and the run with them; it waits instead.
+        if !repo.is_dir() {
+            return Err(Error::NoRepository { run, repo });
+        }
         let workflow = self.workflow(&fold)?;
         let cast = self.recast(&workflow, &fold, recast)?;
-        let repo = PathBuf::from(&fold.repo);
         let facts = Self::taken_up(&fold);
         let drive = Drive {
             journal: self.journal.clone(),
@@ -197,6 +210,7 @@ impl Engine {
             repo,
             watcher,
             stop,
+            unkept: None,
         };
         let fold = drive.run(facts).await?;
         self.report_of(&fold)
