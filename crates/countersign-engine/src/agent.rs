@@ -63,6 +63,11 @@ pub struct Task {
 pub trait Session: Send {
     /// Sends a prompt and waits for the reply.
     fn ask<'a>(&'a mut self, prompt: &'a str, reach: &'a mut Reach) -> Later<'a, Answer>;
+
+    /// What reaches the agent for a prompt: more than the prompt where it must be told again what was said before.
+    fn told(&self, prompt: &str) -> String {
+        prompt.to_owned()
+    }
 }
 
 /// What a session has at hand while it works on a prompt.

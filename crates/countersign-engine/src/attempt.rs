@@ -74,7 +74,7 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
             Err(error) => return unkept(&request, error),
         };
         // What was asked stands beside what was said, for whoever reads the run.
-        if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), &asked) {
+        if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), &session.told(&asked)) {
             return unkept(&request, error);
         }
         let beat = handle.clone();
@@ -216,18 +216,30 @@ fn status(status: Status) -> &'static str {
 }
 
 fn ended(request: &Request, outcome: AttemptOutcome, reply: Reply, usage: Usage) -> Ended {
+    Ended { reply: Some(reply), usage, ..bare(&request.attempt, outcome) }
+}
+
+/// The end of an attempt of which nothing more is known.
+pub(crate) fn bare(attempt: &str, outcome: AttemptOutcome) -> Ended {
     Ended {
-        attempt: request.attempt.clone(),
+        attempt: attempt.to_owned(),
         outcome,
         value: None,
         partial: None,
         reason: String::new(),
         violations: Vec::new(),
         claims: Vec::new(),
-        reply: Some(reply),
-        usage,
+        reply: None,
+        usage: Usage::default(),
         reset_at: None,
         tree: None,
+    }
+}
+
+impl Completed {
+    /// An attempt that failed before it could say anything.
+    pub(crate) fn failed(attempt: &str, reason: String) -> Self {
+        Self { ended: Ended { reason, ..bare(attempt, AttemptOutcome::Agent) }, used_up: None, unkept: None }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Driving one run: facts in, a turn, the events to the journal in one transaction, and only then the work. It decides
 //! nothing; `turn` does.
 
-use crate::agent::Agent;
 use crate::attempt::{Completed, Handle, Request, attempt};
 use crate::cast::Cast;
 use crate::clock::Clock;
@@ -24,6 +23,10 @@ pub trait Watcher: Send + Sync {
     fn event(&self, event: &Event, at: i64, fold: &Fold);
     /// An attempt did something.
     fn activity(&self, attempt: &str, line: &str);
+    /// Something that is no event of the run, but that somebody should know.
+    fn remark(&self, line: &str) {
+        let _ = line;
+    }
 }
 
 /// A watcher that looks away.
@@ -40,7 +43,7 @@ const SNAPSHOT_EVERY: u64 = 64;
 /// How often the inbox is looked into while nothing else happens.
 const INBOX: Duration = Duration::from_millis(250);
 /// The longest wait without looking at the clock.
-const NAP: Duration = Duration::from_secs(60);
+const NAP: Duration = Duration::from_mins(1);
 /// Attempts that were told to stop are waited for this long.
 const LAST_WAIT: Duration = Duration::from_secs(40);
 /// Pauses before a write is tried again that met a full disk or a locked journal.
@@ -66,7 +69,7 @@ pub(crate) struct Drive {
 
 /// What an attempt tells its driver.
 enum News {
-    Progress(Event),
+    Progress(Box<Event>),
     Done(Box<Completed>),
 }
 
@@ -292,9 +295,9 @@ impl Drive {
                         answer,
                         by: "script".to_owned(),
                     }),
-                    Err(why) => self
-                        .watcher
-                        .activity(&question.id, &format!("the script's answer was refused: {why}")),
+                    Err(why) => {
+                        self.watcher.remark(&format!("the script's answer to '{}': {why}", question.id));
+                    }
                 }
             }
         }
@@ -313,25 +316,24 @@ impl Drive {
             sender: running.sender.clone(),
             watcher: self.watcher.clone(),
         });
-        let sender = running.sender.clone();
+        let word = Word { attempt: start.attempt.clone(), sender: Some(running.sender.clone()) };
         let repo = self.repo.clone();
         match start.work {
             Work::Command(work) => {
                 running.tasks.spawn(async move {
-                    let done = shell::run(start.attempt, marker, *work, repo, handle).await;
-                    let _ = sender.send(News::Done(Box::new(done)));
+                    word.give(shell::run(start.attempt, marker, *work, repo, handle).await);
                 });
             }
             Work::Agent(work) => {
-                let agent: Option<Arc<dyn Agent>> = self.cast.get(&work.agent);
+                // Without its word the attempt counts as failed, so an agent that nobody plays does not hang the run.
+                let Some(agent) = self.cast.get(&work.agent) else { return };
                 let left = self.budget_left();
                 // Only a machine that can go round asks whether anything moved.
-                let loops = self.workflow.main.limits.len()
-                    + self.workflow.machines.values().map(|m| m.limits.len()).sum::<usize>();
-                let watches_tree = loops > 0 && agent.as_ref().is_some_and(|agent| agent.changes_files());
+                let machines = std::iter::once(&self.workflow.main).chain(self.workflow.machines.values());
+                let watches_tree =
+                    agent.changes_files() && machines.into_iter().any(|machine| !machine.limits.is_empty());
                 let published = running.published.clone();
                 running.tasks.spawn(async move {
-                    let Some(agent) = agent else { return };
                     let request =
                         Request { attempt: start.attempt, marker, work: *work, cwd: repo.clone(), left };
                     let mut done = attempt(request, agent, handle).await;
@@ -342,7 +344,7 @@ impl Drive {
                         });
                         done.ended.tree = tree.await.ok().flatten();
                     }
-                    let _ = sender.send(News::Done(Box::new(done)));
+                    word.give(done);
                 });
             }
         }
@@ -351,7 +353,7 @@ impl Drive {
     /// What an attempt said, as facts.
     fn hear(&mut self, news: News) -> Vec<Event> {
         match news {
-            News::Progress(event) => vec![event],
+            News::Progress(event) => vec![*event],
             News::Done(done) => {
                 // It stays in flight: it is fenced and started anew when the run goes on.
                 if let Some(error) = done.unkept {
@@ -371,6 +373,30 @@ impl Drive {
             tokens: budget.tokens.map(|most| most.saturating_sub(tokens)),
             cost_usd: budget.cost_usd.map(|most| (most - usage.cost_usd).max(0.0)),
             ..Budget::default()
+        }
+    }
+}
+
+/// The word that an attempt owes its driver: one that ends without it, by a panic, has failed, and the run does not wait for
+/// it forever.
+struct Word {
+    attempt: String,
+    sender: Option<mpsc::UnboundedSender<News>>,
+}
+
+impl Word {
+    fn give(mut self, done: Completed) {
+        if let Some(sender) = self.sender.take() {
+            let _ = sender.send(News::Done(Box::new(done)));
+        }
+    }
+}
+
+impl Drop for Word {
+    fn drop(&mut self) {
+        if let Some(sender) = self.sender.take() {
+            let reason = "the attempt broke off: nobody plays the agent, or it panicked".to_owned();
+            let _ = sender.send(News::Done(Box::new(Completed::failed(&self.attempt, reason))));
         }
     }
 }
@@ -424,6 +450,6 @@ impl Handle for Reaching {
     }
 
     fn progress(&self, event: Event) {
-        let _ = self.sender.send(News::Progress(event));
+        let _ = self.sender.send(News::Progress(Box::new(event)));
     }
 }

@@ -212,7 +212,7 @@ impl Engine {
         }
         let workflow = self.workflow(&fold)?;
         let cast = self.recast(&workflow, &fold, recast)?;
-        let facts = self.taken_up(&fold);
+        let facts = Self::taken_up(&fold);
         let drive = Drive {
             journal: self.journal.clone(),
             lease,
@@ -262,7 +262,7 @@ impl Engine {
         match self.take(&run) {
             Ok((lease, mut fold)) => {
                 let workflow = self.workflow(&fold)?;
-                let mut facts = self.taken_up(&fold);
+                let mut facts = Self::taken_up(&fold);
                 facts.push(Event::CancelRequested { by: by.to_owned() });
                 let turned = turn(&workflow, &mut fold, facts, wall());
                 let mut batch = batch(&turned.events, &fold)?;
@@ -378,7 +378,7 @@ impl Engine {
     }
 
     /// The facts of taking a run up again: what was in flight is lost, and its processes are killed.
-    fn taken_up(&self, fold: &Fold) -> Vec<Event> {
+    fn taken_up(fold: &Fold) -> Vec<Event> {
         let mut facts = vec![Event::RunResumed { by: format!("process {}", std::process::id()) }];
         for attempt in fold.attempts.keys() {
             process::sweep(&format!("{}/{attempt}", fold.run));
@@ -424,10 +424,13 @@ pub enum Cancelled {
 
 /// A question by its id, or by the start of it where that is enough.
 fn full_id(fold: &Fold, question: &str) -> String {
+    if fold.questions.contains_key(question) {
+        return question.to_owned();
+    }
     let mut fits = fold.open_questions().map(|(id, _)| id).filter(|id| {
-        id.as_str() == question
-            || id.split('#').next() == Some(question)
-            || id.ends_with(&format!("/{question}"))
+        // The number of a question that came again can be left out, and so can the path before its name.
+        let name = id.rsplit_once('#').map_or(id.as_str(), |(name, _)| name);
+        name.strip_suffix(question).is_some_and(|path| path.is_empty() || path.ends_with(['/', '.']))
     });
     match (fits.next(), fits.next()) {
         (Some(only), None) => only.clone(),

@@ -1,7 +1,7 @@
 //! Commands that a workflow runs itself: a program, its exit code, the end of what it said.
 
 use crate::agent::reference;
-use crate::attempt::{Completed, Handle};
+use crate::attempt::{Completed, Handle, bare};
 use crate::journal::{self, Transcript};
 use crate::process::{Cause, Clocks, Environment, Exit, Output, Spawn, Watch, supervise};
 use countersign_flow::{AttemptOutcome, CommandWork, Ended, Usage};
@@ -24,19 +24,7 @@ pub(crate) async fn run(
     repo: PathBuf,
     handle: Arc<dyn Handle>,
 ) -> Completed {
-    let ended = |outcome, reason: String| Ended {
-        attempt: attempt.clone(),
-        outcome,
-        value: None,
-        partial: None,
-        reason,
-        violations: Vec::new(),
-        claims: Vec::new(),
-        reply: None,
-        usage: Usage::default(),
-        reset_at: None,
-        tree: None,
-    };
+    let ended = |outcome, reason: String| Ended { reason, ..bare(&attempt, outcome) };
     let done = |ended| Completed { ended, used_up: None, unkept: None };
     let unkept = |error: journal::Error| Completed {
         ended: ended(AttemptOutcome::Cancelled, error.to_string()),

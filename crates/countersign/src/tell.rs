@@ -1,239 +1,173 @@
 //! Runs in words: lines as they go, the ending, the story, the list. Rendering only.
 
+mod lines;
+mod story;
+
+pub(crate) use lines::{Teller, title};
+pub(crate) use story::Story;
+
 use countersign_engine::journal::RunInfo;
-use countersign_engine::{Attempt, Report, Step};
-use countersign_flow::{Event, Fold, Moved, Usage, Workflow};
+use countersign_engine::{Question, Report};
+use countersign_flow::Usage;
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::path::Path;
 
-/// An event as a line, if it is worth one.
-pub(crate) fn event(event: &Event, _at: i64, fold: &Fold) -> Option<String> {
-    match event {
-        Event::RunStarted(started) => Some(format!("run {} of {}", started.run, started.workflow)),
-        Event::RunResumed { .. } => Some(format!("resumed run {} of {}", fold.run, fold.workflow)),
-        Event::AttemptStarted { path, agent, n, .. } => {
-            Some(format!("  · {}", started(path, agent.as_deref(), *n)))
-        }
-        Event::RepairAsked { attempt, reply, .. } => {
-            let codes =
-                if reply.codes.is_empty() { String::new() } else { format!(" ({})", reply.codes.join(", ")) };
-            Some(format!("  ↺ {attempt}: the result was {}{codes}, asked again", reply.status))
-        }
-        Event::AttemptEnded(ended) => {
-            let mark = if ended.outcome.trouble().is_none() { "✓" } else { "✗" };
-            let reason = if ended.reason.is_empty() {
-                String::new()
-            } else {
-                format!(": {}", one_line(&ended.reason))
-            };
-            Some(format!("  {mark} {} {}{}{reason}", ended.attempt, ended.outcome.name(), cost(&ended.usage)))
-        }
-        Event::AttemptLost { attempt } => {
-            Some(format!("  ✗ {attempt} was in flight when its process died; it starts anew"))
-        }
-        Event::RetryPlanned { frame, trouble, retry, after_ms, .. } => {
-            let place = if frame.is_empty() { fold.place() } else { frame.clone() };
-            let wait = if *after_ms > 0 { format!(" in {}", time(*after_ms)) } else { String::new() };
-            Some(format!("  ↺ {place}: {} again{wait} (retry {retry})", trouble.name()))
-        }
-        Event::Asked { questions, .. } => Some(
-            questions
-                .iter()
-                .map(|asked| format!("  ? {}: {}", asked.id, one_line(&asked.question)))
-                .collect::<Vec<_>>()
-                .join("\n"),
-        ),
-        Event::Answered { question, answer, by } => Some(format!("  ! {question}: {answer} ({by})")),
-        Event::Moved(moved) => Some(moved_line(moved)),
-        Event::StepFailed { reason, .. } => Some(format!("  ✗ {}", one_line(reason))),
-        Event::BudgetReached { what } => Some(format!("  ✗ the budget is used up: {what}")),
-        Event::ArtifactFailed { path, reason } => Some(format!("  ✗ {path} could not be written: {reason}")),
-        Event::FrameEnded { frame, outcome, reason, .. } if *outcome != countersign_flow::End::Done => {
-            Some(format!("  ✗ {frame} {}: {}", outcome.name(), one_line(reason)))
-        }
-        _ => None,
-    }
-}
+/// Failures that are repeated at the end; what happened last says most.
+const REPEATED: usize = 10;
+/// More choices than this are listed rather than written out as commands.
+const WRITTEN_OUT: usize = 4;
 
-fn moved_line(moved: &Moved) -> String {
-    let place = if moved.frame.is_empty() { String::new() } else { format!("{}: ", moved.frame) };
-    format!("  → {place}{} to {}{}", moved.from, moved.to, because(moved))
-}
-
-fn because(moved: &Moved) -> String {
-    let mut why = match (&moved.exhausted, moved.trouble, &moved.guard) {
-        (Some(limit), _, _) => format!(", since the limit '{limit}' is used up"),
-        (None, Some(trouble), _) => format!(", on {}", trouble.name()),
-        (None, None, Some(guard)) => format!(", since {guard}"),
-        (None, None, None) => String::new(),
-    };
-    for (name, count) in &moved.counts {
-        let _ = write!(why, " [{name} {count}]");
-    }
-    why
-}
-
-/// An attempt that starts.
-pub(crate) fn started(path: &[String], agent: Option<&str>, n: u32) -> String {
-    let again = if n > 1 { format!(" #{n}") } else { String::new() };
-    match agent {
-        Some(agent) => format!("{}{again} {agent}", path.join("/")),
-        None => format!("{}{again} command", path.join("/")),
-    }
-}
-
-/// The last lines of a run.
-pub(crate) fn ending(report: &Report) -> String {
-    let mut text = String::new();
-    let failures = failures(report);
-    if !failures.is_empty() && report.outcome != "done" {
-        text.push_str("\nwhat failed:\n");
-        for line in failures {
+/// The last lines of a run: what failed, how it ended, what to do now.
+pub(crate) fn ending(report: &Report, state: &Path) -> String {
+    let mut text = String::from("\n");
+    if report.outcome != "done" {
+        let failures = failures(report, state);
+        if !failures.is_empty() {
+            text.push_str("what failed:\n");
+        }
+        for line in failures.iter().rev().take(REPEATED).rev() {
             let _ = writeln!(text, "  {line}");
         }
     }
-    let _ = writeln!(text, "\n{}", headline(report));
-    for question in &report.questions {
-        let choices =
-            if question.choices.is_empty() { "TEXT".to_owned() } else { question.choices.join("|") };
-        let _ = writeln!(text, "  {}", one_line(&question.question));
-        let _ = writeln!(text, "  countersign answer {} {} {choices} --resume", report.run, question.id);
-    }
+    let _ = write!(text, "{}\n{}", headline(report), questions(report));
+    let _ = writeln!(text, "{}", figures(report));
     let _ = writeln!(text, "more: countersign show {}", report.run);
     text
 }
 
-/// How it ended, in a line.
+/// How it stands, in a line, and how to go on where it can.
 fn headline(report: &Report) -> String {
     let cause = report.cause.map(|cause| format!(" ({})", cause.name())).unwrap_or_default();
-    let reason =
-        if report.reason.is_empty() { String::new() } else { format!(": {}", one_line(&report.reason)) };
-    let rounds = match report.iterations {
-        0 | 1 => String::new(),
-        more => format!(", {more} iterations"),
+    let reason = match report.outcome.as_str() {
+        // The questions stand below.
+        "waiting" => ", for an answer".to_owned(),
+        "interrupted" => format!("; go on with `countersign resume {}`", report.run),
+        _ if report.reason.is_empty() => String::new(),
+        _ => format!(": {}", one_line(&report.reason)),
     };
-    format!("{}{cause} at '{}'{reason}{rounds}{}", report.outcome, report.state, cost(&report.usage))
+    format!("{}{cause} at '{}'{reason}", report.outcome, report.state)
 }
 
-fn failures(report: &Report) -> Vec<String> {
+/// The open questions, with the commands that answer them.
+fn questions(report: &Report) -> String {
+    let mut text = String::new();
+    for question in &report.questions {
+        let optional = if question.optional { " (optional)" } else { "" };
+        let _ = writeln!(text, "  {}: {}{optional}", question.id, one_line(&question.question));
+        for answer in answers(question) {
+            let _ = writeln!(
+                text,
+                "    countersign answer {} {} {answer} --resume",
+                report.run,
+                quoted(&question.id)
+            );
+        }
+        if question.choices.len() > WRITTEN_OUT {
+            let _ = writeln!(text, "    CHOICE is one of: {}", question.choices.join(", "));
+        }
+        if let Some(pattern) = &question.pattern {
+            let _ = writeln!(text, "    TEXT has the form {pattern}");
+        }
+    }
+    text
+}
+
+/// What can stand in the place of the answer.
+fn answers(question: &Question) -> Vec<String> {
+    match question.choices.len() {
+        0 => vec!["TEXT".to_owned()],
+        1..=WRITTEN_OUT => question.choices.iter().map(|choice| quoted(choice)).collect(),
+        _ => vec!["CHOICE".to_owned()],
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// What it took.
+fn figures(report: &Report) -> String {
+    let mut text = match report.iterations {
+        0 | 1 => String::new(),
+        more => format!("{more} iterations, "),
+    };
+    text += &many(report.attempts.len(), "attempt");
+    if !report.commands.is_empty() {
+        let _ = write!(text, ", {}", many(report.commands.len(), "command"));
+    }
+    text + &cost(&report.usage)
+}
+
+fn failures(report: &Report, state: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for attempt in report.attempts.iter().chain(&report.commands) {
-        if let Some(outcome) = attempt.outcome.as_deref().filter(|outcome| *outcome != "accepted") {
-            lines.push(format!(
-                "{} #{} {outcome}: {}",
-                attempt.path.join("/"),
-                attempt.n,
-                one_line(&attempt.reason)
-            ));
+        let Some(outcome) = attempt.outcome.as_deref().filter(|outcome| *outcome != "accepted") else {
+            continue;
+        };
+        let name = title(&attempt.path.join("/"), attempt.agent.as_deref(), attempt.n);
+        lines.push(format!("{name}: {outcome}: {}", one_line(&attempt.reason)));
+        if let Some(reply) = attempt.replies.last().filter(|_| outcome == "contract") {
+            lines.push(format!("  said: {}", state.join(&reply.transcript).display()));
         }
     }
-    // What happened last says most.
-    let from = lines.len().saturating_sub(10);
-    lines.split_off(from)
-}
-
-/// The story of a run: its way through the states, each attempt, why each transition was taken.
-pub(crate) fn story(report: &Report, workflow: Option<&Workflow>) -> String {
-    let mut text = format!("run {} of {}\n{}\n\n", report.run, report.workflow, headline(report));
-    let mut told: Vec<(i64, usize, String)> = Vec::new();
-    for attempt in report.attempts.iter().chain(&report.commands) {
-        told.push((attempt.started_at, told.len(), attempt_lines(attempt, workflow)));
-    }
-    // An attempt that started with a transition stands behind it.
-    let attempts = told.len();
-    for step in &report.path {
-        told.push((step.at, told.len() + attempts, step_lines(step)));
-    }
-    let mut lines: Vec<(i64, u8, usize, String)> =
-        told.into_iter().map(|(at, order, line)| (at, u8::from(order < attempts), order, line)).collect();
-    lines.sort_by(|a, b| (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)));
-    for (_, _, _, line) in lines {
-        text.push_str(&line);
-    }
-    if !report.variables.is_empty() {
-        text.push_str("\nvariables:\n");
-        for (name, value) in &report.variables {
-            let _ = writeln!(text, "  {name} = {}", short(value));
-        }
-    }
-    for question in &report.questions {
-        let _ = writeln!(text, "\nopen: {} ({})", one_line(&question.question), question.id);
-        if !question.choices.is_empty() {
-            let _ = writeln!(text, "  answer with one of: {}", question.choices.join(", "));
-        }
-    }
-    text
-}
-
-fn attempt_lines(attempt: &Attempt, workflow: Option<&Workflow>) -> String {
-    let outcome = attempt.outcome.as_deref().unwrap_or("running");
-    let repairs = match attempt.repairs_asked {
-        0 => String::new(),
-        1 => ", 1 repair asked".to_owned(),
-        more => format!(", {more} repairs asked"),
-    };
-    let mut text = format!(
-        "{} {outcome}{repairs}{}\n",
-        started(&attempt.path, attempt.agent.as_deref(), attempt.n),
-        cost(&attempt.usage)
-    );
-    if !attempt.reason.is_empty() {
-        let _ = writeln!(text, "    {}", one_line(&attempt.reason));
-    }
-    if let Some(value) = &attempt.value {
-        let role =
-            workflow.zip(attempt.agent.as_ref()).and_then(|(workflow, agent)| workflow.agents.get(agent));
-        let shown = role.map_or_else(|| short(value), |role| role.contract.show(value));
-        let _ = writeln!(text, "    {shown}");
-    }
-    let mut seen = BTreeSet::new();
-    for violation in &attempt.violations {
-        let part = |name: &str| violation.get(name).and_then(Value::as_str).unwrap_or_default();
-        let line = format!("    {} {}: {}", part("code"), part("pointer"), one_line(part("message")));
-        if seen.insert(line.clone()) {
-            let _ = writeln!(text, "{line}");
-        }
-    }
-    if let Some(reply) = attempt.replies.last().filter(|_| outcome != "accepted") {
-        let _ = writeln!(text, "    said: {}", reply.transcript);
-    }
-    text
-}
-
-fn step_lines(step: &Step) -> String {
-    let mut text = format!("{}\n", moved_line(&step.moved).trim_end());
-    if !step.moved.saw.is_empty() {
-        let saw: Vec<String> =
-            step.moved.saw.iter().map(|(path, value)| format!("{path} = {}", short(value))).collect();
-        let _ = writeln!(text, "      saw {}", saw.join(", "));
-    }
-    for (name, value) in &step.moved.set {
-        let _ = writeln!(text, "      {name} := {}", short(value));
-    }
-    text
+    lines
 }
 
 /// The list of runs.
 pub(crate) fn runs(runs: &[RunInfo]) -> String {
-    let mut text = String::new();
-    for run in runs {
-        let state = &run.summary.state;
-        let reason = if run.summary.reason.is_empty() {
-            String::new()
-        } else {
-            format!("  {}", one_line(&run.summary.reason))
-        };
-        let when = jiff::Timestamp::from_millisecond(run.created_at)
-            .map(|at| at.strftime("%Y-%m-%d %H:%M").to_string())
-            .unwrap_or_default();
-        let _ =
-            writeln!(text, "{}  {when}  {:<16} {:<11} {state}{reason}", run.id, run.workflow, outcome(run));
-    }
     if runs.is_empty() {
-        text.push_str("no runs\n");
+        return "no runs\n".to_owned();
+    }
+    let mut rows =
+        vec![["RUN", "STARTED", "WORKFLOW", "OUTCOME", "STATE", "SPENT", "WHY"].map(str::to_owned)];
+    let length = telling(runs);
+    for run in runs {
+        let summary = &run.summary;
+        let usage = Usage {
+            input_tokens: summary.input_tokens,
+            output_tokens: summary.output_tokens,
+            cost_usd: summary.cost_usd,
+            wall_ms: summary.wall_ms,
+        };
+        let spent = cost(&usage);
+        let cause = summary.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
+        rows.push([
+            run.id.chars().take(length).collect(),
+            date(run.created_at),
+            run.workflow.clone(),
+            format!("{}{cause}", outcome(run)),
+            summary.state.clone(),
+            spent.trim_start_matches(", ").to_owned(),
+            one_line(&summary.reason),
+        ]);
+    }
+    let mut widths = [0; 7];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    for row in &rows {
+        let line: String = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
+        let _ = writeln!(text, "{}", line.trim_end());
     }
     text
+}
+
+/// How much of the ids tells the runs apart; their first part is the time.
+fn telling(runs: &[RunInfo]) -> usize {
+    const SHORTEST: usize = 13;
+    let mut ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    ids.sort_unstable();
+    let common = |pair: &[&str]| pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count() + 1;
+    ids.windows(2).map(common).max().unwrap_or(0).max(SHORTEST)
 }
 
 /// How a run of the list stands.
@@ -246,7 +180,14 @@ pub(crate) fn outcome(run: &RunInfo) -> &str {
     }
 }
 
-fn cost(usage: &Usage) -> String {
+/// A time, to the minute.
+fn date(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms)
+        .map(|at| at.strftime("%Y-%m-%d %H:%M UTC").to_string())
+        .unwrap_or_default()
+}
+
+pub(crate) fn cost(usage: &Usage) -> String {
     let mut text = String::new();
     let tokens = usage.input_tokens + usage.output_tokens;
     if tokens > 0 {
@@ -270,12 +211,18 @@ fn time(ms: u64) -> String {
     }
 }
 
+fn many(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 fn short(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 120 { text } else { text.chars().take(119).chain(['…']).collect() }
 }
 
 fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Control characters of an agent must not reach a terminal.
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= 300 { line } else { line.chars().take(299).chain(['…']).collect() }
 }

@@ -38,14 +38,7 @@ const LONGEST_RETOLD: usize = 60_000;
 impl Session for CommandSession {
     fn ask<'a>(&'a mut self, prompt: &'a str, reach: &'a mut Reach) -> Later<'a, Answer> {
         Box::pin(async move {
-            let told = match &self.before {
-                None => prompt.to_owned(),
-                Some((first, answer)) => format!(
-                    "You were asked this:\n\n{first}\n\nYou answered this:\n\n{}\n\n{prompt}",
-                    tail(answer, LONGEST_RETOLD)
-                ),
-            };
-            let answer = self.run(told, reach).await;
+            let answer = self.run(self.told(prompt), reach).await;
             let first = self.before.take().map_or_else(|| prompt.to_owned(), |(first, _)| first);
             // Only the end of it is told again, so no more is kept: a flood is not held twice.
             let end = answer.text.len().saturating_sub(LONGEST_RETOLD);
@@ -53,6 +46,16 @@ impl Session for CommandSession {
             self.before = Some((first, retold));
             answer
         })
+    }
+
+    fn told(&self, prompt: &str) -> String {
+        match &self.before {
+            None => prompt.to_owned(),
+            Some((first, answer)) => format!(
+                "You were asked this:\n\n{first}\n\nYou answered this:\n\n{}\n\n{prompt}",
+                tail(answer, LONGEST_RETOLD)
+            ),
+        }
     }
 }
 

@@ -40,11 +40,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     };
     let engine = Engine::open(&state)?;
     let launch = Launch { workflow, inputs, budget, cast, repo };
-    driven(args.format, |watcher, stop| async move { engine.start(launch, watcher, stop).await })
+    driven(&state, args.format, |watcher, stop| async move { engine.start(launch, watcher, stop).await })
 }
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
-    drive_on(&input::state(&args.place)?, &args.run, &args.agents, args.format)
+    let state = input::state(&args.place)?;
+    super::runs::expect_runs(&state)?;
+    drive_on(&state, &args.run, &args.agents, args.format)
 }
 
 /// Goes on with a run.
@@ -53,7 +55,7 @@ pub(crate) fn drive_on(state: &Path, run: &str, agents: &[String], format: RunFo
     let engine = Engine::open(state)?;
     let recast = Recast { named, rest, folder: PathBuf::new() };
     let run = run.to_owned();
-    driven(format, |watcher, stop| async move { engine.resume(&run, &recast, watcher, stop).await })
+    driven(state, format, |watcher, stop| async move { engine.resume(&run, &recast, watcher, stop).await })
 }
 
 /// The last run of a workflow, if it has not ended.
@@ -133,14 +135,14 @@ fn absolute(spec: &str) -> String {
 }
 
 /// Drives a run while somebody may watch and signals may come, then reports.
-fn driven<F, R>(format: RunFormat, work: F) -> Result<Exit>
+fn driven<F, R>(state: &Path, format: RunFormat, work: F) -> Result<Exit>
 where
     F: FnOnce(Arc<dyn Watcher>, channel::Receiver<Stop>) -> R,
     R: Future<Output = Result<Report, countersign_engine::Error>>,
 {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let lines: Arc<dyn Lines> =
-        if format == RunFormat::Human { watch::on_stderr() } else { watch::nowhere() };
+        if format == RunFormat::Human { watch::on_stderr() } else { watch::remarks() };
     let (sender, stop) = channel::channel(Stop::No);
     let report = runtime.block_on(async {
         let told = lines.clone();
@@ -160,7 +162,7 @@ where
     lines.close();
     let report = report?;
     match format {
-        RunFormat::Human => output::words(&tell::ending(&report)),
+        RunFormat::Human => output::words(&tell::ending(&report, state)),
         RunFormat::Json => output::data(&(serde_json::to_string_pretty(&report)? + "\n"))?,
         RunFormat::Junit => output::data(&output::junit::of_run(&report))?,
     }

@@ -6,14 +6,21 @@ use crate::{input, output, tell};
 use anyhow::{Result, bail};
 use countersign_engine::{Cancelled, Engine};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// A state folder to look at.
 fn looked_at(place: &Place) -> Result<Engine> {
     let state = input::state(place)?;
+    expect_runs(&state)?;
+    Ok(Engine::open_to_read(&state)?)
+}
+
+/// A folder without runs is an error that says so; looking makes no journal.
+pub(crate) fn expect_runs(state: &Path) -> Result<()> {
     if !state.join("journal.db").exists() {
         bail!("there are no runs in {}; start one with `countersign run`", state.display());
     }
-    Ok(Engine::open_to_read(&state)?)
+    Ok(())
 }
 
 pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
@@ -76,8 +83,11 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
     match args.format {
         ListFormat::Json => output::data(&(serde_json::to_string_pretty(&report)? + "\n"))?,
         ListFormat::Human => {
-            let workflow = engine.fold(&run).and_then(|fold| engine.workflow(&fold)).ok();
-            output::data(&tell::story(&report, workflow.as_ref()))?;
+            let fold = engine.fold(&run)?;
+            let workflow = engine.workflow(&fold).ok();
+            let mut story = tell::Story::new(workflow.as_ref(), engine.journal().folder());
+            engine.each_event(&run, 1, |event, at| story.hear(&event, at, &fold))?;
+            output::data(&story.told(&report))?;
         }
     }
     Ok(Exit::Good)
@@ -85,7 +95,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
     let state = input::state(&args.place)?;
-    looked_at(&args.place)?;
+    expect_runs(&state)?;
     let who = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
     {
         let engine = Engine::open(&state)?;
@@ -100,7 +110,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
 
 pub(crate) fn cancel(args: &OneRun) -> Result<Exit> {
     let state = input::state(&args.place)?;
-    looked_at(&args.place)?;
+    expect_runs(&state)?;
     let engine = Engine::open(&state)?;
     let who = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
     output::words(match engine.cancel(&args.run, &who)? {

@@ -1,0 +1,259 @@
+//! Events as lines: what is told while a run goes, and again, with more under each line, in its story.
+
+use super::{cost, many, one_line, short, time};
+use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage};
+use std::collections::BTreeMap;
+
+/// When a run is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// While it goes: an attempt has a line when it starts and one when it ends.
+    #[default]
+    Live,
+    /// Afterwards: an attempt has one line.
+    Afterwards,
+}
+
+/// Tells the events of a run, in order. It remembers who works on what, since an event names only the attempt.
+#[derive(Debug, Default)]
+pub(crate) struct Teller {
+    told: Told,
+    began: i64,
+    attempts: BTreeMap<String, Work>,
+    /// The path of each frame's last attempt.
+    places: BTreeMap<String, String>,
+    /// Where each frame stands.
+    states: BTreeMap<String, String>,
+    /// What was said last about a place that failed: it is not said twice.
+    failed: Option<(String, String)>,
+}
+
+/// An attempt in flight.
+#[derive(Clone, Debug, Default)]
+struct Work {
+    place: String,
+    agent: Option<String>,
+    n: u32,
+    repairs: u32,
+    spent: Usage,
+}
+
+impl Teller {
+    /// One who tells a run at such a time.
+    pub(crate) fn new(told: Told) -> Self {
+        Self { told, ..Self::default() }
+    }
+
+    /// The attempts that started and did not end, each in a line.
+    pub(crate) fn at_work(&self) -> impl Iterator<Item = String> {
+        self.attempts.values().map(Work::title)
+    }
+
+    /// An event as a line, if it is worth one.
+    pub(crate) fn line(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
+        match event {
+            Event::RunStarted(started) => {
+                self.began = at;
+                return Some(format!("run {} of {}, {}", started.run, started.workflow, super::date(at)));
+            }
+            Event::RunResumed { .. } => {
+                self.began = fold.started_at;
+                return Some(format!("run {} of {} goes on, {}", fold.run, fold.workflow, super::date(at)));
+            }
+            _ => {}
+        }
+        let words = self.words(event, fold)?;
+        let clock = clock(at.saturating_sub(self.began));
+        Some(words.lines().map(|line| format!("{clock} {line}")).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn words(&mut self, event: &Event, fold: &Fold) -> Option<String> {
+        match event {
+            Event::AttemptStarted { attempt, frame, path, agent, n, .. } => {
+                let work = Work { place: path.join("/"), agent: agent.clone(), n: *n, ..Work::default() };
+                let line = format!("· {}", work.title());
+                self.places.insert(frame.clone(), work.place.clone());
+                self.attempts.insert(attempt.clone(), work);
+                (self.told == Told::Live).then_some(line)
+            }
+            Event::RepairAsked { attempt, reply, usage } => {
+                let work = self.work(attempt);
+                work.repairs += 1;
+                work.spent += *usage;
+                Some(format!("↺ {}: {}; asked again for just the result", work.place, wrong(reply)))
+            }
+            Event::AttemptEnded(ended) => Some(self.ended(ended)),
+            Event::AttemptLost { attempt } => {
+                let place = self.work(attempt).place.clone();
+                self.attempts.remove(attempt);
+                Some(format!("✗ {place}: was at work when its process died; it starts anew"))
+            }
+            Event::RetryPlanned { frame, trouble, retry, after_ms, .. } => {
+                let wait = if *after_ms > 0 { format!(" in {}", time(*after_ms)) } else { String::new() };
+                Some(format!(
+                    "↺ {}: again{wait}, retry {retry} after {}",
+                    self.place(frame, fold),
+                    trouble.name()
+                ))
+            }
+            Event::Asked { questions, .. } => {
+                Some(questions.iter().map(asked).collect::<Vec<_>>().join("\n"))
+            }
+            Event::Answered { question, answer, by } => {
+                Some(format!("! {question}: {} (answered by {by})", one_line(answer)))
+            }
+            Event::QuestionsCancelled { questions, .. } => {
+                Some(format!("! {}: needs no answer any more", questions.join(", ")))
+            }
+            Event::FannedOut { frame, items, parallel, problem, .. } => {
+                let known = self.states.get(frame).cloned();
+                let state = known.or_else(|| fold.frames.get(frame).map(|frame| frame.state.clone()));
+                let place = [frame.as_str(), &state.unwrap_or_default()].join("/");
+                let place = place.trim_start_matches('/');
+                Some(match problem {
+                    Some(problem) => format!("✗ {place}: {problem}"),
+                    None if *parallel > 1 => {
+                        format!("· {place}: {}, {parallel} at once", many(items.len(), "item"))
+                    }
+                    None => format!("· {place}: {}", many(items.len(), "item")),
+                })
+            }
+            Event::FrameOpened { frame, state, .. } => {
+                self.states.insert(frame.clone(), state.clone());
+                None
+            }
+            Event::FrameEnded { frame, outcome, reason, .. } if *outcome != End::Done => {
+                match self.failed.as_ref().filter(|(_, said)| said == reason) {
+                    Some((place, _)) if place == frame => None,
+                    Some(_) => Some(format!("✗ {frame}: {}", outcome.name())),
+                    None => Some(format!("✗ {frame}: {}{}", outcome.name(), because(reason))),
+                }
+            }
+            Event::Moved(moved) => {
+                self.states.insert(moved.frame.clone(), moved.to.clone());
+                Some(moved_line(moved))
+            }
+            Event::StepFailed { frame, reason } => {
+                Some(format!("✗ {}: {}", self.place(frame, fold), one_line(reason)))
+            }
+            Event::BudgetReached { what } => Some(format!("✗ the budget is used up: {what}")),
+            Event::ArtifactFailed { path, reason } => Some(format!("✗ {path} cannot be written: {reason}")),
+            Event::CancelRequested { by } => Some(format!("✗ cancelled by {by}")),
+            _ => None,
+        }
+    }
+
+    fn ended(&mut self, ended: &Ended) -> String {
+        let mut work = self.attempts.remove(&ended.attempt).unwrap_or_else(|| Work::unheard(&ended.attempt));
+        work.spent += ended.usage;
+        let place = match self.told {
+            Told::Live => work.place.clone(),
+            Told::Afterwards => work.title(),
+        };
+        let repairs = match work.repairs {
+            0 => String::new(),
+            more => format!(", {} asked", many(more as usize, "repair")),
+        };
+        self.failed = None;
+        let line = match (ended.outcome, exit_code(&work, ended)) {
+            (AttemptOutcome::Accepted, Some(0)) => format!("✓ {place}: exit code 0"),
+            (AttemptOutcome::Accepted, Some(code)) => {
+                let output =
+                    ended.value.as_ref().and_then(|value| value["output"].as_str()).unwrap_or_default();
+                let last = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                format!("✗ {place}: exit code {code}{}", because(last))
+            }
+            (AttemptOutcome::Accepted, None) => format!("✓ {place}: accepted{repairs}"),
+            (other, _) => {
+                self.failed = Some((work.place.clone(), ended.reason.clone()));
+                format!("✗ {place}: {}{}", other.name(), because(&ended.reason))
+            }
+        };
+        line + &cost(&work.spent)
+    }
+
+    /// Who works on an attempt.
+    pub(crate) fn agent(&self, attempt: &str) -> Option<&str> {
+        self.attempts.get(attempt).and_then(|work| work.agent.as_deref())
+    }
+
+    fn work(&mut self, attempt: &str) -> &mut Work {
+        self.attempts.entry(attempt.to_owned()).or_insert_with(|| Work::unheard(attempt))
+    }
+
+    fn place(&self, frame: &str, fold: &Fold) -> String {
+        match self.places.get(frame) {
+            Some(place) => place.clone(),
+            None if frame.is_empty() => fold.place(),
+            None => frame.to_owned(),
+        }
+    }
+}
+
+impl Work {
+    /// An attempt whose start was told by another process.
+    fn unheard(attempt: &str) -> Self {
+        let place = attempt.rsplit_once('#').map_or(attempt, |(place, _)| place);
+        Self { place: place.to_owned(), ..Self::default() }
+    }
+
+    fn title(&self) -> String {
+        title(&self.place, self.agent.as_deref(), self.n)
+    }
+}
+
+/// An attempt by its place, who works on it, and which it is.
+pub(crate) fn title(place: &str, agent: Option<&str>, n: u32) -> String {
+    let again = if n > 1 { format!(", attempt {n}") } else { String::new() };
+    format!("{place}: {}{again}", agent.unwrap_or("command"))
+}
+
+fn exit_code(work: &Work, ended: &Ended) -> Option<i64> {
+    let value = ended.value.as_ref().filter(|_| work.agent.is_none())?;
+    value.get("ok").and(value.get("exit_code"))?.as_i64()
+}
+
+fn wrong(reply: &Reply) -> String {
+    let codes = if reply.codes.is_empty() { String::new() } else { format!(" ({})", reply.codes.join(", ")) };
+    match reply.status.as_str() {
+        "absent" => format!("no result was found{codes}"),
+        _ => format!("the result does not satisfy its contract{codes}"),
+    }
+}
+
+fn asked(asked: &Asked) -> String {
+    let form = match &asked.form {
+        Form::Choices(choices) => format!(" [{}]", choices.join(", ")),
+        Form::Pattern(_) | Form::Text => String::new(),
+    };
+    let optional = if asked.optional { " (optional)" } else { "" };
+    format!("? {}: {}{form}{optional}", asked.id, one_line(&asked.question))
+}
+
+fn moved_line(moved: &Moved) -> String {
+    let place = if moved.frame.is_empty() { String::new() } else { format!("{}: ", moved.frame) };
+    let why = match (&moved.exhausted, moved.trouble, &moved.guard) {
+        (Some(limit), _, _) => format!(", since the limit '{limit}' is used up"),
+        (None, Some(trouble), _) => format!(", on {}", trouble.name()),
+        (None, None, Some(guard)) => format!(", since {}", one_line(guard)),
+        (None, None, None) if moved.saw.is_empty() => String::new(),
+        (None, None, None) => format!(", since no other way fits ({})", saw(moved)),
+    };
+    let counts: String = moved.counts.iter().map(|(name, count)| format!(", {name}: {count}")).collect();
+    format!("→ {place}{} to {}{why}{counts}", moved.from, moved.to)
+}
+
+/// The values that the guards saw.
+pub(super) fn saw(moved: &Moved) -> String {
+    moved.saw.iter().map(|(path, value)| format!("{path} = {}", short(value))).collect::<Vec<_>>().join(", ")
+}
+
+fn because(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
+}
+
+/// The time since a run began.
+fn clock(ms: i64) -> String {
+    let seconds = ms.max(0) / 1000;
+    format!("{}:{:02}:{:02}", seconds / 3600, seconds % 3600 / 60, seconds % 60)
+}

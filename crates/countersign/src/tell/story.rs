@@ -1,0 +1,104 @@
+//! The story of a run: its events as lines, and under each what it gave, what was wrong, what a guard saw, what was assigned.
+
+use super::lines::{self, Teller, Told};
+use super::{figures, headline, one_line, questions, short};
+use countersign_engine::Report;
+use countersign_flow::{AttemptOutcome, Ended, Event, Fold, Moved, Workflow};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Hears a run and tells it.
+pub(crate) struct Story<'a> {
+    workflow: Option<&'a Workflow>,
+    /// Where transcripts are.
+    state: &'a Path,
+    teller: Teller,
+    text: String,
+}
+
+/// What stands under a line begins below its words.
+const INDENT: &str = "          ";
+
+impl<'a> Story<'a> {
+    pub(crate) fn new(workflow: Option<&'a Workflow>, state: &'a Path) -> Self {
+        Self { workflow, state, teller: Teller::new(Told::Afterwards), text: String::new() }
+    }
+
+    pub(crate) fn hear(&mut self, event: &Event, at: i64, fold: &Fold) {
+        let agent = match event {
+            Event::AttemptEnded(ended) => self.teller.agent(&ended.attempt).map(str::to_owned),
+            _ => None,
+        };
+        let Some(line) = self.teller.line(event, at, fold) else { return };
+        let _ = writeln!(self.text, "{line}");
+        let more = match event {
+            Event::RepairAsked { reply, .. } => vec![self.said(&reply.transcript)],
+            Event::AttemptEnded(ended) => self.ended(ended, agent.as_deref()),
+            Event::Moved(moved) => moved_more(moved),
+            _ => Vec::new(),
+        };
+        for line in more {
+            let _ = writeln!(self.text, "{INDENT}{line}");
+        }
+    }
+
+    /// The whole of it.
+    pub(crate) fn told(mut self, report: &Report) -> String {
+        for work in self.teller.at_work() {
+            let _ = writeln!(self.text, "{INDENT}at work: {work}");
+        }
+        let mut text = self.text;
+        if !report.variables.is_empty() {
+            text.push_str("\nvariables:\n");
+            for (name, value) in &report.variables {
+                let _ = writeln!(text, "  {name} = {}", short(value));
+            }
+        }
+        let _ = write!(text, "\n{}\n{}", headline(report), questions(report));
+        let _ = writeln!(text, "{}", figures(report));
+        text
+    }
+
+    fn said(&self, transcript: &str) -> String {
+        format!("said: {}", self.state.join(transcript).display())
+    }
+
+    fn ended(&self, ended: &Ended, agent: Option<&str>) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(value) = &ended.value {
+            let role = self.workflow.zip(agent).and_then(|(workflow, agent)| workflow.agents.get(agent));
+            match (role, agent) {
+                (Some(role), _) => lines.push(one_line(&role.contract.show(value))),
+                (None, Some(_)) => lines.push(short(value)),
+                // What else a command said stands in its file.
+                (None, None) => lines.extend(value.get("value").map(short)),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for violation in &ended.violations {
+            let part = |name: &str| violation.get(name).and_then(Value::as_str).unwrap_or_default();
+            let line = format!("{} {}: {}", part("code"), part("pointer"), one_line(part("message")));
+            if seen.insert(line.clone()) {
+                lines.push(line);
+            }
+        }
+        let refused = |value: &Value| agent.is_none() && value.get("ok") == Some(&Value::Bool(false));
+        let failed = ended.outcome != AttemptOutcome::Accepted || ended.value.as_ref().is_some_and(refused);
+        lines.extend(ended.reply.as_ref().filter(|_| failed).map(|reply| self.said(&reply.transcript)));
+        lines
+    }
+}
+
+fn moved_more(moved: &Moved) -> Vec<String> {
+    let mut lines = Vec::new();
+    if moved.guard.is_some() && !moved.saw.is_empty() {
+        lines.push(format!("saw {}", lines::saw(moved)));
+    }
+    lines.extend(moved.set.iter().map(|(name, value)| format!("{name} := {}", short(value))));
+    if !moved.reason.is_empty() && moved.trouble.is_none() {
+        lines.push(format!("reason: {}", one_line(&moved.reason)));
+    }
+    lines
+}

@@ -1,0 +1,103 @@
+//! `workflow check` and `explain`: everything that is wrong, at once, with its place and what to do.
+
+use crate::scene::{Scene, one_step};
+
+const WRONG: &str = "workflow: wrong
+agents: { worker: { contract: scene/step, prompt: \"Do {{ what }}.\" } }
+contracts: [contracts]
+start: work
+states:
+  work:
+    agent: worker
+    next:
+      - { when: result.okay, go: done }
+      - { when: result.ok, go: dnoe }
+  done: { end: done }
+  lost: { end: done }
+";
+
+#[test]
+fn a_workflow_that_holds_together() {
+    let scene = Scene::new(&one_step(""), "");
+    insta::assert_snapshot!("holds", scene.shown(&["workflow", "check", "flow.yaml"]));
+    let checked = scene.json(&["workflow", "check", "flow.yaml", "--format", "json"]);
+    assert_eq!(checked.code, 0);
+    assert_eq!(checked.report["ok"], true);
+    assert_eq!(checked.report["workflows"][0]["findings"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let scene = Scene::new(WRONG, "");
+    insta::assert_snapshot!("wrong", scene.shown(&["workflow", "check", "flow.yaml"]));
+}
+
+#[test]
+fn every_finding_has_a_code_a_place_a_message_and_a_hint() {
+    let scene = Scene::new(WRONG, "");
+    scene.file("good.yaml", &one_step(""));
+    let checked = scene.json(&["workflow", "check", "flow.yaml", "good.yaml", "--format", "json"]);
+    assert_eq!(checked.code, 1);
+    assert_eq!(checked.report["ok"], false);
+    let workflows = checked.report["workflows"].as_array().unwrap();
+    assert_eq!((&workflows[0]["ok"], &workflows[1]["ok"]), (&false.into(), &true.into()));
+    let findings = workflows[0]["findings"].as_array().unwrap();
+    let mut codes: Vec<&str> = findings.iter().map(|finding| finding["code"].as_str().unwrap()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    for code in ["F0201", "F0301", "F0403", "F0501"] {
+        assert!(codes.contains(&code), "{code} in {codes:?}");
+    }
+    for finding in findings {
+        assert!(finding["file"].as_str().unwrap().ends_with("flow.yaml"), "{finding}");
+        assert!(finding["span"]["line"].as_u64().unwrap() >= 1, "{finding}");
+        assert!(!finding["message"].as_str().unwrap().is_empty(), "{finding}");
+        assert!(!finding["hint"].as_str().unwrap().is_empty(), "{finding}");
+    }
+    let unknown = findings.iter().find(|finding| finding["code"] == "F0201").unwrap();
+    assert_eq!(unknown["span"]["line"], 10);
+    assert!(unknown["hint"].as_str().unwrap().contains("done"), "{unknown}");
+}
+
+#[test]
+fn a_finding_can_be_explained() {
+    let scene = Scene::new(WRONG, "");
+    let output = scene.command(&["explain", "F0401"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(text.contains("F0401"), "{text}");
+    let words = scene.refused(&["explain", "F9999"]);
+    assert!(words.contains("F9999"), "{words}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_a_wrong_question() {
+    let scene = Scene::new(WRONG, "");
+    let words = scene.refused(&["workflow", "check", "nowhere.yaml"]);
+    assert!(words.contains("nowhere.yaml"), "{words}");
+}
+
+#[test]
+fn the_example_of_the_docs_passes_and_runs() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/deliver");
+    let scene = Scene::new("", "");
+    let file = examples.join("deliver.yaml");
+    let checked = scene.json(&["workflow", "check", file.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(checked.code, 0, "{}", checked.report);
+    let script = format!("script:{}", examples.join("script.yaml").display());
+    let ran = scene.json(&[
+        "run",
+        file.to_str().unwrap(),
+        "--task",
+        "Add a login page",
+        "--agent",
+        &script,
+        "--format",
+        "json",
+    ]);
+    assert_eq!(ran.ended(), ("done", None, 0));
+    assert_eq!(
+        ran.attempts(),
+        ["implement#1 accepted", "qa#1 accepted", "implement#2 accepted", "qa#2 accepted"]
+    );
+}
