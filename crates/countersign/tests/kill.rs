@@ -241,9 +241,8 @@ fn an_agent_whose_group_is_killed_is_the_agents_failure_and_not_ours() {
     );
     let live = house.start(&starting("flow.yaml", "command:sh agent.sh"));
     for n in 1..=2 {
-        let pid = until(LONG, "the agent has started", || {
-            house.read("pids").lines().nth(n - 1).map(str::to_owned)
-        });
+        let pid =
+            until(LONG, "the agent has started", || house.read("pids").lines().nth(n - 1).map(str::to_owned));
         signal("KILL", &format!("-{pid}"));
     }
     let said = live.end();

@@ -1,6 +1,6 @@
 //! Events as lines: what is told while a run goes, and again, with more under each line, in its story.
 
-use super::{cost, many, one_line, short, time};
+use super::{brief, cost, many, one_line, short, time};
 use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage};
 use std::collections::BTreeMap;
 
@@ -237,15 +237,15 @@ fn moved_line(moved: &Moved) -> String {
         (None, Some(trouble), _) => format!(", on {}", trouble.name()),
         (None, None, Some(guard)) => format!(", since {}", one_line(guard)),
         (None, None, None) if moved.saw.is_empty() => String::new(),
-        (None, None, None) => format!(", since no other way fits ({})", saw(moved)),
+        (None, None, None) => format!(", otherwise ({})", saw(moved)),
     };
-    let counts: String = moved.counts.iter().map(|(name, count)| format!(", {name}: {count}")).collect();
+    let counts: String = moved.counts.iter().map(|(name, count)| format!(", {name} = {count}")).collect();
     format!("→ {place}{} to {}{why}{counts}", moved.from, moved.to)
 }
 
 /// The values that the guards saw.
 pub(super) fn saw(moved: &Moved) -> String {
-    moved.saw.iter().map(|(path, value)| format!("{path} = {}", short(value))).collect::<Vec<_>>().join(", ")
+    moved.saw.iter().map(|(path, value)| format!("{path} = {}", brief(value))).collect::<Vec<_>>().join(", ")
 }
 
 fn because(reason: &str) -> String {

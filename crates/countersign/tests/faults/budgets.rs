@@ -79,7 +79,9 @@ fn attempts_and_iterations_are_budgets_as_well() {
 #[test]
 fn one_attempt_has_a_budget_of_its_own() {
     let house = rounds("");
-    let flow = house.read("flow.yaml").replace("work: { agent: worker,", "work: { agent: worker, budget: { tokens: 50 },");
+    let flow = house
+        .read("flow.yaml")
+        .replace("work: { agent: worker,", "work: { agent: worker, budget: { tokens: 50 },");
     house.file("flow.yaml", flow);
     out_of_budget(&house, &[], "100 tokens are more than the 50 of this step", 1);
 }
@@ -106,7 +108,9 @@ fn time_is_counted_over_kills_and_resumes_but_not_while_nobody_works() {
     let mut arguments = starting("flow.yaml", AGENT).to_vec();
     arguments.extend(["--max-time".to_owned(), "2s".to_owned()]);
     let live = house.start(&arguments);
-    crate::house::until(crate::house::LONG, "the agent is up", || house.repo().join("up").exists().then_some(()));
+    crate::house::until(crate::house::LONG, "the agent is up", || {
+        house.repo().join("up").exists().then_some(())
+    });
     assert!(live.kill());
     let said = house.run(&["resume", "last", "--format", "json"]);
     said.expect(6, &["2000 ms"]);

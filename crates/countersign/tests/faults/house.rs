@@ -14,7 +14,8 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A contract that every agent here works under.
-const OK: &str = "contract: acme/ok\nversion: 1\nfields: { ok: boolean, note?: string }\nexamples: [{ ok: true }]\n";
+const OK: &str =
+    "contract: acme/ok\nversion: 1\nfields: { ok: boolean, note?: string }\nexamples: [{ ok: true }]\n";
 
 /// A repository, and beside it what our processes said.
 pub(crate) struct House {
@@ -129,11 +130,13 @@ impl House {
     pub(crate) fn events(&self) -> Vec<Value> {
         let said = self.run(&["show", "last", "--events"]);
         assert_eq!(said.code, Some(0), "{said:?}");
-        let events: Vec<Value> =
-            said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let events: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         for (at, event) in events.iter().enumerate() {
             assert_eq!(event["seq"].as_u64(), Some(at as u64 + 1), "a gap in the journal at {event}");
-            assert!(at == 0 || event["at"].as_i64() >= events[at - 1]["at"].as_i64(), "time went back at {event}");
+            assert!(
+                at == 0 || event["at"].as_i64() >= events[at - 1]["at"].as_i64(),
+                "time went back at {event}"
+            );
         }
         events
     }
@@ -230,7 +233,11 @@ pub(crate) fn carrying(marker: &str) -> Vec<String> {
         let Ok(environment) = std::fs::read(entry.path().join("environ")) else { continue };
         if environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(wanted.as_bytes())) {
             let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            found.push(format!("{:?} {}", entry.file_name(), String::from_utf8_lossy(&line).replace('\0', " ")));
+            found.push(format!(
+                "{:?} {}",
+                entry.file_name(),
+                String::from_utf8_lossy(&line).replace('\0', " ")
+            ));
         }
     }
     found
@@ -279,11 +286,22 @@ impl House {
     }
 
     /// Runs [`work`] and holds that it ended so.
-    pub(crate) fn ends(&self, agent: &str, code: i32, outcome: &str, cause: Option<&str>, words: &[&str]) -> Value {
+    pub(crate) fn ends(
+        &self,
+        agent: &str,
+        code: i32,
+        outcome: &str,
+        cause: Option<&str>,
+        words: &[&str],
+    ) -> Value {
         let said = self.work("flow.yaml", agent);
         said.expect(code, words);
         let report = said.report();
-        assert_eq!((report["outcome"].as_str(), report["cause"].as_str()), (Some(outcome), cause), "{said:?}");
+        assert_eq!(
+            (report["outcome"].as_str(), report["cause"].as_str()),
+            (Some(outcome), cause),
+            "{said:?}"
+        );
         for word in words {
             assert!(report["reason"].as_str().unwrap().contains(word), "'{word}': {}", report["reason"]);
         }

@@ -24,7 +24,8 @@ fn attempts(report: &Value) -> usize {
 #[test]
 fn the_same_request_three_times_with_an_unchanged_tree_is_no_progress() {
     let house = fixing("echo '{\"ok\": false, \"note\": \"the button is missing\"}'\n");
-    let words = ["'work' sent the same request to 'work' 3 times in a row", "nothing in the work tree changed"];
+    let words =
+        ["'work' sent the same request to 'work' 3 times in a row", "nothing in the work tree changed"];
     let report = house.ends(AGENT, 6, "exhausted", Some("no-progress"), &words);
     assert_eq!(attempts(&report), 3);
 }
@@ -34,7 +35,8 @@ fn the_same_holds_in_a_repository_of_git() {
     let house = fixing("echo '{\"ok\": false, \"note\": \"the button is missing\"}'\n");
     let made = std::process::Command::new("git").args(["init", "--quiet"]).current_dir(house.repo()).status();
     assert!(made.unwrap().success());
-    let report = house.ends(AGENT, 6, "exhausted", Some("no-progress"), &["nothing in the work tree changed"]);
+    let report =
+        house.ends(AGENT, 6, "exhausted", Some("no-progress"), &["nothing in the work tree changed"]);
     assert_eq!(attempts(&report), 3);
 }
 
@@ -68,9 +70,13 @@ fn a_result_that_is_wrong_in_the_same_way_three_times_is_no_progress() {
 
 #[test]
 fn a_streak_is_not_forgotten_when_we_are_killed() {
-    let house = fixing("[ -e slow ] && { touch up; sleep 300; }\ntouch slow\necho '{\"ok\": false, \"note\": \"same\"}'\n");
+    let house = fixing(
+        "[ -e slow ] && { touch up; sleep 300; }\ntouch slow\necho '{\"ok\": false, \"note\": \"same\"}'\n",
+    );
     let live = house.start(&crate::house::starting("flow.yaml", AGENT));
-    crate::house::until(crate::house::LONG, "the second round", || house.repo().join("up").exists().then_some(()));
+    crate::house::until(crate::house::LONG, "the second round", || {
+        house.repo().join("up").exists().then_some(())
+    });
     assert!(live.kill());
     // From here on nothing changes any more: two more of the same make three, or four with the tree it began with.
     house.file("agent.sh", "echo '{\"ok\": false, \"note\": \"same\"}'\n");

@@ -96,7 +96,9 @@ fn a_state_folder_that_is_a_file_is_named() {
     let house = House::new();
     house.file("flow.yaml", asking_first());
     std::fs::write(house.state(), "somebody's file").unwrap();
-    house.work("flow.yaml", AGENT).expect(2, &[house.state().to_str().unwrap(), "it is a file", "name another"]);
+    house
+        .work("flow.yaml", AGENT)
+        .expect(2, &[house.state().to_str().unwrap(), "it is a file", "name another"]);
     house.run(&["show", "last"]).expect(2, &["there are no runs in", "start one"]);
     assert_eq!(std::fs::read_to_string(house.state()).unwrap(), "somebody's file");
     assert_eq!(house.read("before"), "");
