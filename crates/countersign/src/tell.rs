@@ -50,7 +50,10 @@ fn headline(report: &Report) -> String {
         _ if report.reason.is_empty() => String::new(),
         _ => format!(": {}", one_line(&report.reason)),
     };
-    format!("{}{cause} at '{}'{reason}", report.outcome, report.state)
+    // A state is often named for the end it is.
+    let place =
+        if report.state == report.outcome { String::new() } else { format!(" at '{}'", report.state) };
+    format!("{}{cause}{place}{reason}", report.outcome)
 }
 
 /// The open questions, with the commands that answer them.

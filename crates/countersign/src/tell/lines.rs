@@ -24,8 +24,33 @@ pub(crate) struct Teller {
     places: BTreeMap<String, String>,
     /// Where each frame stands.
     states: BTreeMap<String, String>,
+    /// The fan-outs at work, by frame.
+    fans: BTreeMap<String, Fan>,
+    /// The frames that are items, with the frame of their fan-out.
+    items: BTreeMap<String, String>,
     /// What was said last about a place that failed: it is not said twice.
     failed: Option<(String, String)>,
+}
+
+/// A fan-out at work.
+#[derive(Clone, Debug, Default)]
+struct Fan {
+    place: String,
+    total: usize,
+    done: usize,
+    /// The keys of those that have not started.
+    waiting: Vec<String>,
+}
+
+impl Fan {
+    fn ending(&self) -> String {
+        let mark = if self.done == self.total { "✓" } else { "✗" };
+        let skipped = match self.waiting.as_slice() {
+            [] => String::new(),
+            keys => format!(", not started: {}", one_line(&keys.join(", "))),
+        };
+        format!("{mark} {}: {} of {} done{skipped}", self.place, self.done, many(self.total, "item"))
+    }
 }
 
 /// An attempt in flight.
@@ -110,6 +135,11 @@ impl Teller {
                 let state = known.or_else(|| fold.frames.get(frame).map(|frame| frame.state.clone()));
                 let place = [frame.as_str(), &state.unwrap_or_default()].join("/");
                 let place = place.trim_start_matches('/');
+                if problem.is_none() {
+                    let waiting: Vec<String> = items.iter().map(|item| item.key.clone()).collect();
+                    let fan = Fan { place: place.to_owned(), total: waiting.len(), done: 0, waiting };
+                    self.fans.insert(frame.clone(), fan);
+                }
                 Some(match problem {
                     Some(problem) => format!("✗ {place}: {problem}"),
                     None if *parallel > 1 => {
@@ -118,11 +148,25 @@ impl Teller {
                     None => format!("· {place}: {}", many(items.len(), "item")),
                 })
             }
-            Event::FrameOpened { frame, state, .. } => {
+            Event::FrameOpened { frame, parent, item, state, .. } => {
                 self.states.insert(frame.clone(), state.clone());
+                if let (Some(parent), Some(item)) = (parent, item) {
+                    self.items.insert(frame.clone(), parent.clone());
+                    if let Some(fan) = self.fans.get_mut(parent) {
+                        fan.waiting.retain(|key| key != item);
+                    }
+                }
                 None
             }
-            Event::FrameEnded { frame, outcome, reason, .. } if *outcome != End::Done => {
+            Event::FrameEnded { frame, outcome: End::Done, .. } => {
+                if let Some(fan) = self.items.remove(frame).and_then(|parent| self.fans.get_mut(&parent)) {
+                    fan.done += 1;
+                }
+                None
+            }
+            // A fan-out that another process began is not known here.
+            Event::FannedIn { frame } => self.fans.remove(frame).map(|fan| fan.ending()),
+            Event::FrameEnded { frame, outcome, reason, .. } => {
                 match self.failed.as_ref().filter(|(_, said)| said == reason) {
                     Some((place, _)) if place == frame => None,
                     Some(_) => Some(format!("✗ {frame}: {}", outcome.name())),

@@ -25,7 +25,7 @@ states:
     agent: worker
     next:
       - { when: result.ok, go: done }
-      - { when: '!result.ok && result.note == \"again\"', go: work }
+      - { when: 'has(result.note) && result.note == \"again\"', go: work }
   done: { end: done }
   lost: { end: done }
 ";
