@@ -132,8 +132,8 @@ fn failures(report: &Report) -> Vec<String> {
 
 /// What the last attempt said, if that is what the run failed by.
 fn last_words(report: &Report, state: &Path) -> Option<String> {
-    let all = report.attempts.iter().chain(&report.commands);
-    let failed = all.filter(|attempt| attempt.reason == report.reason && !report.reason.is_empty()).last()?;
+    let mut all = report.attempts.iter().chain(&report.commands);
+    let failed = all.rfind(|attempt| attempt.reason == report.reason && !report.reason.is_empty())?;
     said(state, &failed.replies.last()?.transcript)
 }
 
@@ -180,7 +180,10 @@ pub(crate) fn runs(runs: &[RunInfo]) -> String {
     }
     let mut text = String::new();
     for row in &rows {
-        let line: String = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            let _ = write!(line, "{cell:<width$}  ");
+        }
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text

@@ -1,8 +1,9 @@
 //! Events as lines: what is told while a run goes, and again, with more under each line, in its story.
 
-use super::{brief, cost, many, one_line, short, time};
+use super::{brief, cost, many, one_line, time};
 use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// When a run is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -283,8 +284,11 @@ fn moved_line(moved: &Moved) -> String {
         (None, None, None) if moved.saw.is_empty() => String::new(),
         (None, None, None) => format!(", otherwise ({})", saw(moved)),
     };
-    let counts: String = moved.counts.iter().map(|(name, count)| format!(", {name} = {count}")).collect();
-    format!("→ {place}{} to {}{why}{counts}", moved.from, moved.to)
+    let mut line = format!("→ {place}{} to {}{why}", moved.from, moved.to);
+    for (name, count) in &moved.counts {
+        let _ = write!(line, ", {name} = {count}");
+    }
+    line
 }
 
 /// The values that the guards saw.
