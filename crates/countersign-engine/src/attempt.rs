@@ -45,6 +45,8 @@ pub struct Completed {
     pub ended: Ended,
     /// The budget that is used up.
     pub used_up: Option<String>,
+    /// Why what it said could not be kept: that is no fault of the agent, and says nothing of how it ended.
+    pub unkept: Option<journal::Error>,
 }
 
 /// A session that does not come back this long after its time was up or it was told to stop is left alone.
@@ -69,11 +71,11 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
         let name = format!("{}.{}", request.attempt, repairs + 1);
         let transcript = match handle.transcript(&name) {
             Ok(transcript) => transcript,
-            Err(error) => return Completed::failed(&request.attempt, error.to_string()),
+            Err(error) => return unkept(&request, error),
         };
         // What was asked stands beside what was said, for whoever reads the run.
         if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), &session.told(&asked)) {
-            return Completed::failed(&request.attempt, error.to_string());
+            return unkept(&request, error);
         }
         let beat = handle.clone();
         let mut reach = Reach {
@@ -85,14 +87,14 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
         let answer = one_reply(&mut *session, &asked, &mut reach).await;
         let stored = match keep(reach.transcript, &answer) {
             Ok(stored) => stored,
-            Err(error) => return Completed::failed(&request.attempt, error.to_string()),
+            Err(error) => return unkept(&request, error),
         };
         spent += answer.usage;
         let mut reply = reference(&stored, "", answer.played);
         if let How::Failed { outcome, reason, reset_at } = answer.how {
             outcome.name().clone_into(&mut reply.status);
             let ended = Ended { reason, reset_at, ..ended(&request, outcome, reply, answer.usage) };
-            return Completed { ended, used_up: None };
+            return Completed { ended, used_up: None, unkept: None };
         }
         let report = work.contract.check_bytes(&answer.text);
         status(report.status).clone_into(&mut reply.status);
@@ -105,18 +107,18 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
                     value: Some(value),
                     ..ended(&request, AttemptOutcome::Accepted, reply, answer.usage)
                 };
-                return Completed { ended, used_up };
+                return Completed { ended, used_up, unkept: None };
             }
             Judged::GiveUp(report) => {
                 let ended = refused(&request, *report, reply, answer.usage, repairs);
-                return Completed { ended, used_up };
+                return Completed { ended, used_up, unkept: None };
             }
             Judged::Repair(text) => {
                 if let Some(what) = used_up {
                     let reason = format!("the result was not accepted, and {what}");
                     let ended =
                         Ended { reason, ..ended(&request, AttemptOutcome::Cancelled, reply, answer.usage) };
-                    return Completed { ended, used_up: Some(what) };
+                    return Completed { ended, used_up: Some(what), unkept: None };
                 }
                 repairs += 1;
                 asked = text;
@@ -168,6 +170,9 @@ fn keep_prompt(handle: &dyn Handle, name: &str, prompt: &str) -> journal::Result
 /// What was received, kept in a file. What streamed from a process is brought to the disk; a short reply stands in the
 /// journal as well.
 fn keep(mut transcript: Transcript, answer: &Answer) -> journal::Result<journal::Stored> {
+    if let Some(error) = transcript.trouble() {
+        return Err(error.clone());
+    }
     if answer.recorded {
         return transcript.finish();
     }
@@ -234,7 +239,7 @@ pub(crate) fn bare(attempt: &str, outcome: AttemptOutcome) -> Ended {
 impl Completed {
     /// An attempt that failed before it could say anything.
     pub(crate) fn failed(attempt: &str, reason: String) -> Self {
-        Self { ended: Ended { reason, ..bare(attempt, AttemptOutcome::Agent) }, used_up: None }
+        Self { ended: Ended { reason, ..bare(attempt, AttemptOutcome::Agent) }, used_up: None, unkept: None }
     }
 }
 
@@ -258,4 +263,13 @@ fn refused(request: &Request, report: Report, reply: Reply, usage: Usage, repair
         violations,
         ..ended(request, AttemptOutcome::Contract, reply, usage)
     }
+}
+
+fn unkept(request: &Request, error: journal::Error) -> Completed {
+    let ended = Ended {
+        reason: error.to_string(),
+        reply: None,
+        ..ended(request, AttemptOutcome::Cancelled, Reply::default(), Usage::default())
+    };
+    Completed { ended, used_up: None, unkept: Some(error) }
 }

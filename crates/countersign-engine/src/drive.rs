@@ -43,7 +43,7 @@ const SNAPSHOT_EVERY: u64 = 64;
 /// How often the inbox is looked into while nothing else happens.
 const INBOX: Duration = Duration::from_millis(250);
 /// The longest wait without looking at the clock.
-const NAP: Duration = Duration::from_secs(60);
+const NAP: Duration = Duration::from_mins(1);
 /// Attempts that were told to stop are waited for this long.
 const LAST_WAIT: Duration = Duration::from_secs(40);
 /// Pauses before a write is tried again that met a full disk or a locked journal.
@@ -61,11 +61,13 @@ pub(crate) struct Drive {
     pub(crate) repo: PathBuf,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) stop: watch::Receiver<Stop>,
+    /// Why what an attempt said could not be kept: the run stops there, and goes on when it is resumed.
+    pub(crate) unkept: Option<journal::Error>,
 }
 
 /// What an attempt tells its driver.
 enum News {
-    Progress(Event),
+    Progress(Box<Event>),
     Done(Box<Completed>),
 }
 
@@ -133,6 +135,9 @@ impl Drive {
             }
             let turned = turn(&self.workflow, &mut self.fold, std::mem::take(&mut facts), clock.now());
             self.record(&turned, consumed, &mut snapshot).await?;
+            if let Some(error) = self.unkept.take() {
+                return Err(error.into());
+            }
             for (event, at) in &turned.events {
                 self.watcher.event(event, *at, &self.fold);
                 if let Event::AttemptEnded(ended) = event {
@@ -181,10 +186,10 @@ impl Drive {
         tokio::select! {
             biased;
             some = news.recv() => {
-                facts.extend(some.into_iter().flat_map(heard));
+                facts.extend(some.into_iter().flat_map(|news| self.hear(news)));
                 // What else has come in the meantime is part of the same turn.
                 while let Ok(more) = news.try_recv() {
-                    facts.extend(heard(more));
+                    facts.extend(self.hear(more));
                 }
             }
             stop = async { stop.wait_for(|stop| *stop != before).await.map_or(before, |stop| *stop) }, if stop.has_changed().is_ok() => {
@@ -331,6 +336,22 @@ impl Drive {
         }
     }
 
+    /// What an attempt said, as facts.
+    fn hear(&mut self, news: News) -> Vec<Event> {
+        match news {
+            News::Progress(event) => vec![*event],
+            News::Done(done) => {
+                // It stays in flight: it is fenced and started anew when the run goes on.
+                if let Some(error) = done.unkept {
+                    self.unkept.get_or_insert(error);
+                    return Vec::new();
+                }
+                let used_up = done.used_up.map(|what| Event::BudgetReached { what });
+                [Event::AttemptEnded(Box::new(done.ended))].into_iter().chain(used_up).collect()
+            }
+        }
+    }
+
     fn budget_left(&self) -> Budget {
         let (budget, usage) = (&self.fold.budget, &self.fold.usage);
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
@@ -362,17 +383,6 @@ impl Drop for Word {
         if let Some(sender) = self.sender.take() {
             let reason = "the attempt broke off: nobody plays the agent, or it panicked".to_owned();
             let _ = sender.send(News::Done(Box::new(Completed::failed(&self.attempt, reason))));
-        }
-    }
-}
-
-/// What an attempt said, as facts.
-fn heard(news: News) -> Vec<Event> {
-    match news {
-        News::Progress(event) => vec![event],
-        News::Done(done) => {
-            let used_up = done.used_up.map(|what| Event::BudgetReached { what });
-            [Event::AttemptEnded(Box::new(done.ended))].into_iter().chain(used_up).collect()
         }
     }
 }
@@ -426,6 +436,6 @@ impl Handle for Reaching {
     }
 
     fn progress(&self, event: Event) {
-        let _ = self.sender.send(News::Progress(event));
+        let _ = self.sender.send(News::Progress(Box::new(event)));
     }
 }

@@ -43,6 +43,14 @@ pub enum Error {
         /// How.
         outcome: String,
     },
+    /// The folder a run works in is gone.
+    #[error("run {run} works in {}, which is not there any more; put it back, then `countersign resume {run}` goes on", repo.display())]
+    NoRepository {
+        /// Which.
+        run: String,
+        /// The folder.
+        repo: PathBuf,
+    },
     /// An event that this version cannot read.
     #[error("event {seq} of run {run} cannot be read: {why}; use the version that wrote it, or a newer one")]
     Unreadable {
@@ -149,7 +157,7 @@ impl Engine {
             decide: DECIDE,
             inputs,
             agents: cast.players(),
-            budget: merged(&workflow.budget, budget),
+            budget: merged(&workflow.budget, &budget),
             repo: repo.display().to_string(),
         }));
         let at = wall();
@@ -168,6 +176,7 @@ impl Engine {
             repo,
             watcher,
             stop,
+            unkept: None,
         };
         let fold = drive.run(Vec::new()).await?;
         self.report_of(&fold)
@@ -184,10 +193,14 @@ impl Engine {
     ) -> Result<Report, Error> {
         let run = self.journal.resolve(run)?;
         let (lease, fold) = self.take(&run)?;
+        let repo = PathBuf::from(&fold.repo);
+        // Every step would fail there, and the run with them; it waits instead.
+        if !repo.is_dir() {
+            return Err(Error::NoRepository { run, repo });
+        }
         let workflow = self.workflow(&fold)?;
         let cast = self.recast(&workflow, &fold, recast)?;
-        let repo = PathBuf::from(&fold.repo);
-        let facts = self.taken_up(&fold);
+        let facts = Self::taken_up(&fold);
         let drive = Drive {
             journal: self.journal.clone(),
             lease,
@@ -197,6 +210,7 @@ impl Engine {
             repo,
             watcher,
             stop,
+            unkept: None,
         };
         let fold = drive.run(facts).await?;
         self.report_of(&fold)
@@ -235,7 +249,7 @@ impl Engine {
         match self.take(&run) {
             Ok((lease, mut fold)) => {
                 let workflow = self.workflow(&fold)?;
-                let mut facts = self.taken_up(&fold);
+                let mut facts = Self::taken_up(&fold);
                 facts.push(Event::CancelRequested { by: by.to_owned() });
                 let turned = turn(&workflow, &mut fold, facts, wall());
                 let mut batch = batch(&turned.events, &fold)?;
@@ -341,7 +355,7 @@ impl Engine {
     }
 
     /// The facts of taking a run up again: what was in flight is lost, and its processes are killed.
-    fn taken_up(&self, fold: &Fold) -> Vec<Event> {
+    fn taken_up(fold: &Fold) -> Vec<Event> {
         let mut facts = vec![Event::RunResumed { by: format!("process {}", std::process::id()) }];
         for attempt in fold.attempts.keys() {
             process::sweep(&format!("{}/{attempt}", fold.run));
@@ -434,7 +448,7 @@ fn given(workflow: &Workflow, mut inputs: Map<String, Value>) -> Result<Map<Stri
 }
 
 /// What a run may cost: what whoever starts it says, and else what its workflow says.
-fn merged(workflow: &Budget, given: Budget) -> Budget {
+fn merged(workflow: &Budget, given: &Budget) -> Budget {
     Budget {
         tokens: given.tokens.or(workflow.tokens),
         cost_usd: given.cost_usd.or(workflow.cost_usd),

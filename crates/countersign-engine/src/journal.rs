@@ -14,6 +14,7 @@ mod transcripts;
 mod work;
 mod writer;
 
+pub(crate) use chain::hex;
 pub use error::{Error, Result};
 pub use lease::Lease;
 pub use record::{Batch, Driver, Event, NewRun, Posted, Row, RunInfo, Snapshot, Standing, Summary};

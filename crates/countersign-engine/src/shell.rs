@@ -2,7 +2,7 @@
 
 use crate::agent::reference;
 use crate::attempt::{Completed, Handle, bare};
-use crate::journal::Transcript;
+use crate::journal::{self, Transcript};
 use crate::process::{Cause, Clocks, Environment, Exit, Output, Spawn, Watch, supervise};
 use countersign_flow::{AttemptOutcome, CommandWork, Ended, Usage};
 use serde_json::{Value, json};
@@ -25,24 +25,23 @@ pub(crate) async fn run(
     handle: Arc<dyn Handle>,
 ) -> Completed {
     let ended = |outcome, reason: String| Ended { reason, ..bare(&attempt, outcome) };
-    let done = |ended| Completed { ended, used_up: None };
+    let done = |ended| Completed { ended, used_up: None, unkept: None };
+    let unkept = |error: journal::Error| Completed {
+        ended: ended(AttemptOutcome::Cancelled, error.to_string()),
+        used_up: None,
+        unkept: Some(error),
+    };
     let cwd = match inside(&repo, work.cwd.as_deref()) {
         Ok(cwd) => cwd,
         Err(why) => return done(ended(AttemptOutcome::Agent, why)),
     };
     let transcript = match handle.transcript(&format!("{attempt}.output")) {
         Ok(transcript) => transcript,
-        Err(error) => return done(ended(AttemptOutcome::Agent, error.to_string())),
+        Err(error) => return unkept(error),
     };
     let keep = work.output.as_ref().map_or(0, |contract| contract.policy().max_bytes.saturating_add(1));
-    let mut hearing = Hearing {
-        transcript,
-        unwritten: None,
-        tail: Vec::new(),
-        stdout: Vec::new(),
-        keep,
-        handle: handle.clone(),
-    };
+    let mut hearing =
+        Hearing { transcript, tail: Vec::new(), stdout: Vec::new(), keep, handle: handle.clone() };
     let spawn = Spawn {
         argv: work.argv.iter().map(Into::into).collect(),
         cwd,
@@ -53,11 +52,13 @@ pub(crate) async fn run(
         clocks: Clocks { total: Some(Duration::from_millis(work.timeout_ms)), ..Clocks::default() },
     };
     let outcome = supervise(spawn, &mut hearing, handle.stop()).await;
-    let Hearing { transcript, unwritten, tail, stdout, .. } = hearing;
-    let stored = match (unwritten, transcript.finish()) {
-        (None, Ok(stored)) => stored,
-        (Some(why), _) => return done(ended(AttemptOutcome::Agent, why)),
-        (None, Err(error)) => return done(ended(AttemptOutcome::Agent, error.to_string())),
+    let Hearing { transcript, tail, stdout, .. } = hearing;
+    if let Some(error) = transcript.trouble() {
+        return unkept(error.clone());
+    }
+    let stored = match transcript.finish() {
+        Ok(stored) => stored,
+        Err(error) => return unkept(error),
     };
     let (code, said, wall) = match outcome {
         Ok(process) => {
@@ -135,7 +136,6 @@ fn inside(repo: &Path, folder: Option<&str>) -> Result<PathBuf, String> {
 
 struct Hearing {
     transcript: Transcript,
-    unwritten: Option<String>,
     tail: Vec<u8>,
     stdout: Vec<u8>,
     keep: usize,
@@ -160,10 +160,6 @@ impl Watch for Hearing {
         {
             self.handle.heartbeat(String::from_utf8_lossy(&line[..line.len().min(400)]).trim());
         }
-        if let Err(error) = self.transcript.write(bytes) {
-            self.unwritten = Some(error.to_string());
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        if self.transcript.write(bytes).is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn fingerprint(folder: &Path, without: &BTreeSet<PathBuf>) -> Option<
             hash.update(time.unwrap_or_default().as_nanos().to_le_bytes());
         }
     }
-    Some(hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+    Some(crate::journal::hex(&hash.finalize()[..16]))
 }
 
 fn git(folder: &Path, arguments: &[&str]) -> Option<Vec<u8>> {

@@ -7,6 +7,8 @@
 
 #[path = "simulation/audit.rs"]
 mod audit;
+#[path = "simulation/contracts.rs"]
+mod contracts;
 #[path = "simulation/dice.rs"]
 mod dice;
 #[path = "simulation/driver.rs"]
@@ -73,7 +75,7 @@ impl Sum {
 #[test]
 fn runs_survive_whatever_strikes_them() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let registry = shapes::registry();
+    let registry = contracts::registry();
     let examples = shapes::examples(&registry);
     let mut sum = Sum::default();
     let (one, seeds) = (number("SIM_SEED"), number("SIM_SEEDS").unwrap_or(SEEDS));

@@ -53,6 +53,6 @@ impl Bundle {
 
     /// The hash that names it.
     pub fn hash(bytes: &[u8]) -> String {
-        Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+        crate::value::hex(&Sha256::digest(bytes))
     }
 }

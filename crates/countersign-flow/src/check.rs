@@ -3,19 +3,23 @@
 //! A workflow that passes cannot fail on wiring at run time: every name is resolved, every expression typed against the
 //! contracts, every list of branches total, every cycle bounded.
 
+mod bounds;
 mod graph;
 mod machine;
+mod moves;
 mod step;
+mod templates;
+mod terms;
 mod types;
 
-pub(crate) use machine::problem_type;
+pub(crate) use moves::problem_type;
 
 use crate::bundle::{Bundle, Files};
-use crate::draft::{AgentDraft, Draft, KindDraft, MachineDraft, Name, Reader, Settings};
+use crate::draft::{AgentDraft, Draft, KindDraft, MachineDraft, Name, Reader};
 use crate::finding::{Code, Finding};
 use crate::template::Template;
 use crate::tree::{self, Kind, Node};
-use crate::workflow::{Access, Artifact, Bounds, Budget, Role, Trouble, Workflow};
+use crate::workflow::{Access, Artifact, Bounds, Role, Workflow};
 use countersign_contract::{Contract, Registry, Source, Type, did_you_mean};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -351,78 +355,6 @@ impl<'n> Checker<'n> {
         Some(Role { contract: contract?, prompt: prompt?, access, bounds })
     }
 
-    /// A template in a file of its own (one that ends in `.md`, `.j2`, `.txt`, …) or written in place.
-    fn file_template(&mut self, name: Name<'n>) -> Option<Template> {
-        let looks_like_file = !name.text.contains(['\n', '{', ' '])
-            && name.text.rsplit_once('.').is_some_and(|(stem, extension)| {
-                !stem.is_empty() && extension.len() <= 5 && extension.chars().all(char::is_alphanumeric)
-            });
-        if !looks_like_file {
-            return self.template(name);
-        }
-        if let Some(known) = self.templates.get(name.text) {
-            return known.clone();
-        }
-        let template = match self.files.read(name.text) {
-            Err(why) => {
-                let message = format!("cannot read {}: {why}", name.text);
-                self.report(Code::MissingFile, name.node, message, "paths are relative to the workflow file");
-                None
-            }
-            Ok(text) => {
-                self.read.insert(name.text.to_owned(), text.clone());
-                match Template::compile(&text) {
-                    Ok(template) => Some(template),
-                    Err(problems) => {
-                        for problem in problems {
-                            self.report_in_file(name.text, &problem);
-                        }
-                        None
-                    }
-                }
-            }
-        };
-        self.templates.insert(name.text.to_owned(), template.clone());
-        template
-    }
-
-    fn report_in_file(&mut self, file: &str, problem: &crate::template::TemplateProblem) {
-        let text = self.read.get(file).map(String::as_str).unwrap_or_default();
-        let span = Source::whole(text).span(problem.start, problem.end.max(problem.start + 1));
-        let finding = Finding::new(Code::BadTemplate, file, problem.message.clone(), problem.hint.clone());
-        self.reader.findings.push(finding.at(span));
-    }
-
-    /// A template written in place.
-    fn template(&mut self, name: Name<'n>) -> Option<Template> {
-        match Template::compile(name.text) {
-            Ok(template) => Some(template),
-            Err(problems) => {
-                for problem in problems {
-                    self.report_template(name, &problem);
-                }
-                None
-            }
-        }
-    }
-
-    fn report_template(&mut self, name: Name<'_>, problem: &crate::template::TemplateProblem) {
-        let chars = |at: usize| name.text.get(..at).map_or(0, |head| head.chars().count());
-        let part = (chars(problem.start), chars(problem.end));
-        self.reader.report_inside(Code::BadTemplate, name.node, part, &problem.message, &problem.hint);
-    }
-
-    /// Holds a template to the variables it may read.
-    fn typed_template(&mut self, name: Name<'n>, template: &Template, types: &BTreeMap<String, Type>) {
-        for problem in template.check(types) {
-            if self.templates.contains_key(name.text) {
-                self.report_in_file(name.text, &problem);
-            } else {
-                self.report_template(name, &problem);
-            }
-        }
-    }
-
     fn artifacts(&mut self, draft: &Draft<'n>, types: &BTreeMap<String, Type>) -> Vec<Artifact> {
         let mut types = types.clone();
         types.insert("run".to_owned(), types::run_seen_by_artifacts());
@@ -442,94 +374,6 @@ impl<'n> Checker<'n> {
             }
         }
         artifacts
-    }
-
-    fn budget(&mut self, node: &'n Node) -> Budget {
-        const KEYS: [&str; 5] = ["tokens", "cost_usd", "time", "iterations", "attempts"];
-        let mut budget = Budget::default();
-        if !matches!(node.kind, Kind::Map(_) | Kind::Null) {
-            let message = format!("a budget is {}, not a mapping", node.name());
-            self.report(Code::WrongForm, node, message, "write { tokens: 100000, cost_usd: 2.5, time: 20m }");
-        }
-        for (key, value) in node.entries().unwrap_or_default() {
-            match key.text() {
-                Some("tokens") => budget.tokens = self.reader.whole(value, "`tokens`"),
-                Some("iterations") => budget.iterations = self.reader.whole(value, "`iterations`"),
-                Some("attempts") => budget.attempts = self.reader.whole(value, "`attempts`"),
-                Some("time") => budget.time_ms = self.duration(value, "`time`"),
-                Some("cost_usd") => match &value.kind {
-                    Kind::Number(number) if number.as_f64().is_some_and(|cost| cost >= 0.0) => {
-                        budget.cost_usd = number.as_f64();
-                    }
-                    _ => self.report(Code::WrongForm, value, "`cost_usd` is not an amount", "write 2.5"),
-                },
-                other => {
-                    let other = other.unwrap_or_default();
-                    let hint =
-                        did_you_mean(other, KEYS).unwrap_or_else(|| format!("known: {}", KEYS.join(", ")));
-                    self.report(Code::UnknownKey, key, format!("a budget has no '{other}'"), hint);
-                }
-            }
-        }
-        budget
-    }
-
-    /// A duration as people write it: `30s`, `5m`, `1h 30m`.
-    fn duration(&mut self, node: &Node, what: &str) -> Option<u64> {
-        let text = node.text();
-        let parsed = text.and_then(|text| text.parse::<jiff::SignedDuration>().ok());
-        match parsed.and_then(|duration| u64::try_from(duration.as_millis()).ok()).filter(|ms| *ms > 0) {
-            Some(ms) => Some(ms),
-            None => {
-                self.report(
-                    Code::WrongForm,
-                    node,
-                    format!("{what} is not a duration"),
-                    "write 30s, 5m or 1h 30m",
-                );
-                None
-            }
-        }
-    }
-
-    fn bounds(&mut self, settings: &Settings<'n>, mut bounds: Bounds) -> Bounds {
-        if let Some(ms) = settings.timeout.and_then(|node| self.duration(node, "`timeout`")) {
-            bounds.timeout_ms = ms;
-        }
-        if let Some(node) = settings.idle {
-            bounds.idle_ms = self.duration(node, "`idle`");
-        }
-        if let Some(repairs) = settings.repairs.and_then(|node| self.reader.whole(node, "`repairs`")) {
-            bounds.repairs = u32::try_from(repairs).unwrap_or(u32::MAX).min(10);
-        }
-        for (key, value) in settings.retries.and_then(Node::entries).unwrap_or_default() {
-            let name = key.text().unwrap_or_default();
-            let retried = [
-                Trouble::Transport,
-                Trouble::Timeout,
-                Trouble::Limit,
-                Trouble::Agent,
-                Trouble::Permission,
-                Trouble::Contract,
-            ];
-            match retried.iter().find(|trouble| trouble.name() == name) {
-                Some(trouble) => {
-                    if let Some(times) = self.reader.whole(value, "the number of retries") {
-                        bounds.retries.insert(*trouble, u32::try_from(times).unwrap_or(u32::MAX).min(100));
-                    }
-                }
-                None => {
-                    let names = retried.iter().map(|trouble| trouble.name());
-                    let hint = did_you_mean(name, names.clone())
-                        .unwrap_or_else(|| format!("known: {}", names.collect::<Vec<_>>().join(", ")));
-                    self.report(Code::UnknownKey, key, format!("there is no retry for '{name}'"), hint);
-                }
-            }
-        }
-        if let Some(node) = settings.budget {
-            bounds.budget = self.budget(node);
-        }
-        bounds
     }
 
     /// A sub-workflow that contains itself would never end.

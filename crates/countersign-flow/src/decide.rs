@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 /// What an engine is to do.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // Made and taken apart at once, never kept in numbers.
 pub enum Command {
     /// Record this.
     Record(Event),

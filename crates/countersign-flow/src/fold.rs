@@ -1,8 +1,15 @@
 //! What is known of a run: the sum of its events, small and serialisable. Applying an event evaluates nothing.
 
+mod frame;
+mod questions;
+
+pub use frame::{Frame, Phase, Problem, Streak};
+pub(crate) use frame::{join, split, visit};
+pub use questions::{OpenQuestion, Refused};
+
 use crate::event::{AttemptOutcome, Cause, Ended, Event, Moved, Outcome, Player, Started, Usage};
 use crate::fan::FanOut;
-use crate::workflow::{Budget, End, Form, Trouble};
+use crate::workflow::{Budget, End, Trouble};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,134 +87,6 @@ pub struct Ending {
     pub reason: String,
     /// Where.
     pub state: String,
-}
-
-/// A machine at work, or an item that runs an agent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Frame {
-    /// The frame it belongs to.
-    pub parent: Option<String>,
-    /// The machine it runs.
-    pub machine: String,
-    /// The item it is, by key.
-    pub item: Option<String>,
-    /// Where it stands.
-    pub state: String,
-    /// Where it stood before.
-    pub from: String,
-    /// What it was given.
-    pub inputs: Map<String, Value>,
-    /// What it remembers.
-    pub variables: Map<String, Value>,
-    /// Its counters; one that is kept by a key is named `limit[key]`.
-    pub counters: BTreeMap<String, u64>,
-    /// How often the step was tried again, by trouble.
-    pub tries: BTreeMap<Trouble, u32>,
-    /// What was asked for in a row, by transition.
-    pub requests: BTreeMap<String, Streak>,
-    /// The work tree as the last attempt left it.
-    pub tree: Option<String>,
-    /// Why it came here.
-    pub reason: String,
-    /// What it is doing.
-    pub phase: Phase,
-}
-
-impl Frame {
-    /// A machine that comes into its first state.
-    pub(crate) fn opened(
-        machine: &str,
-        state: &str,
-        inputs: &Map<String, Value>,
-        variables: &Map<String, Value>,
-    ) -> Self {
-        Self {
-            parent: None,
-            machine: machine.to_owned(),
-            item: None,
-            state: state.to_owned(),
-            from: String::new(),
-            inputs: inputs.clone(),
-            variables: variables.clone(),
-            counters: BTreeMap::new(),
-            tries: BTreeMap::new(),
-            requests: BTreeMap::new(),
-            tree: None,
-            reason: String::new(),
-            phase: Phase::Entered { not_before: None, context: false },
-        }
-    }
-}
-
-/// The same thing in a row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Streak {
-    /// What.
-    pub what: String,
-    /// How often.
-    pub times: u32,
-}
-
-/// What a frame is doing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Phase {
-    /// It came into its state.
-    Entered {
-        /// The step must not start before this time.
-        not_before: Option<i64>,
-        /// The files it needs are there.
-        context: bool,
-    },
-    /// An attempt is in flight.
-    Running {
-        /// Which.
-        attempt: String,
-    },
-    /// Somebody is asked.
-    Asking,
-    /// Items are at work.
-    Fanned(FanOut),
-    /// A sub-workflow is at work.
-    Called,
-    /// The step gave a result.
-    Resulted(Value),
-    /// The step did not.
-    Troubled(Problem),
-    /// The step failed in a way that nothing answers.
-    Broken(String),
-}
-
-/// Why a step gave no result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Problem {
-    /// What kind.
-    pub trouble: Trouble,
-    /// Why it failed, if it is a sub-workflow that did.
-    pub cause: Option<Cause>,
-    /// Why, in words.
-    pub reason: String,
-    /// What could be salvaged.
-    pub partial: Option<Value>,
-    /// When a limit is lifted.
-    pub reset_at: Option<i64>,
-}
-
-/// A question that is open.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OpenQuestion {
-    /// The frame that asked.
-    pub frame: String,
-    /// Its name among those asked together.
-    pub name: String,
-    /// The words.
-    pub question: String,
-    /// What an answer must be.
-    pub form: Form,
-    /// Whether it is cancelled once all others are answered.
-    pub optional: bool,
-    /// The answer, while others are open.
-    pub answer: Option<String>,
 }
 
 impl Fold {
@@ -321,34 +200,6 @@ impl Fold {
             || (self.attempts.is_empty() && self.ready.is_empty() && !self.questions.is_empty())
     }
 
-    /// The questions that wait for an answer, by id.
-    pub fn open_questions(&self) -> impl Iterator<Item = (&String, &OpenQuestion)> {
-        self.questions.iter().filter(|(_, question)| question.answer.is_none())
-    }
-
-    /// Whether an answer can be taken; the error says why not.
-    pub fn check_answer(&self, question: &str, answer: &str) -> Result<(), Refused> {
-        let Some(open) = self.questions.get(question).filter(|question| question.answer.is_none()) else {
-            let open = self.open_questions().map(|(id, _)| id.clone()).collect();
-            return Err(Refused::NotOpen { question: question.to_owned(), open });
-        };
-        let wrong = |expected: String| Err(Refused::Invalid { answer: answer.to_owned(), expected });
-        match &open.form {
-            Form::Choices(choices) if choices.iter().any(|choice| choice == answer) => Ok(()),
-            Form::Choices(choices) => {
-                let near = countersign_contract::did_you_mean(answer, choices.iter().map(String::as_str));
-                let near = near.map(|near| format!("; {near}")).unwrap_or_default();
-                wrong(format!("one of {}{near}", choices.join(", ")))
-            }
-            Form::Pattern(pattern) => match regex::Regex::new(&format!("^(?:{pattern})$")) {
-                Ok(regex) if regex.is_match(answer) => Ok(()),
-                _ => wrong(format!("a text of the form {pattern}")),
-            },
-            Form::Text if answer.trim().is_empty() => wrong("a text".to_owned()),
-            Form::Text => Ok(()),
-        }
-    }
-
     /// The path of a frame's state, as people read it.
     pub fn place(&self) -> String {
         self.frames.get("").map(|frame| frame.state.clone()).unwrap_or_default()
@@ -434,40 +285,6 @@ impl Fold {
             _ => {}
         }
         self.phase(&id, phase);
-    }
-
-    fn answered(&mut self, frame: &str) {
-        let mut mine = self.questions.values().filter(|question| question.frame == frame);
-        if mine.clone().any(|question| question.answer.is_none() && !question.optional) {
-            return;
-        }
-        if mine.any(|question| question.answer.is_none()) {
-            // Only optional ones are left: deciding cancels them.
-            self.ready.insert(frame.to_owned());
-            return;
-        }
-        self.resulted_by_answers(frame);
-    }
-
-    fn cancelled(&mut self, frame: &str, cancelled: &[String]) {
-        for id in cancelled {
-            if let Some(question) = self.questions.get_mut(id) {
-                question.answer = None;
-            }
-        }
-        self.resulted_by_answers(frame);
-    }
-
-    fn resulted_by_answers(&mut self, frame: &str) {
-        let (mine, rest): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.questions)
-            .into_iter()
-            .partition(|(_, question)| question.frame == frame);
-        self.questions = rest;
-        let answers = mine
-            .into_values()
-            .map(|question| (question.name, question.answer.map_or(Value::Null, Value::String)))
-            .collect();
-        self.phase(frame, Phase::Resulted(Value::Object(answers)));
     }
 
     fn open(&mut self, event: &Event) {
@@ -574,65 +391,4 @@ fn again(requests: &mut BTreeMap<String, Streak>, edge: String, what: String) {
 fn signature(violation: &Value) -> String {
     let part = |name: &str| violation.get(name).and_then(Value::as_str).unwrap_or_default();
     format!("{}{}", part("code"), part("pointer"))
-}
-
-impl Problem {
-    pub(crate) fn new(trouble: Trouble, reason: &str) -> Self {
-        Self { trouble, cause: None, reason: reason.to_owned(), partial: None, reset_at: None }
-    }
-
-    /// A sub-workflow or item that did not end well.
-    pub(crate) fn ended(outcome: End, cause: Option<Cause>, reason: &str) -> Self {
-        let trouble = match outcome {
-            End::Blocked => Trouble::Blocked,
-            End::Exhausted => Trouble::Exhausted,
-            End::Done | End::Failed => Trouble::Failed,
-        };
-        Self { cause, ..Self::new(trouble, reason) }
-    }
-}
-
-/// Why an answer was not taken.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// The question is not open.
-    #[error("question '{question}' is not open{}", listed(open))]
-    NotOpen {
-        /// The question.
-        question: String,
-        /// Those that are.
-        open: Vec<String>,
-    },
-    /// The answer is not one it can take.
-    #[error("'{answer}' is not an answer to it: expected {expected}")]
-    Invalid {
-        /// The answer.
-        answer: String,
-        /// What it must be.
-        expected: String,
-    },
-}
-
-fn listed(open: &[String]) -> String {
-    if open.is_empty() { "; none is".to_owned() } else { format!("; open: {}", open.join(", ")) }
-}
-
-/// A path as one word; `/` inside a part is written `~1`.
-pub(crate) fn join(path: &[String]) -> String {
-    path.iter().map(|part| part.replace('~', "~0").replace('/', "~1")).collect::<Vec<_>>().join("/")
-}
-
-/// The parts of a path.
-pub(crate) fn split(path: &str) -> Vec<String> {
-    if path.is_empty() {
-        return Vec::new();
-    }
-    path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
-}
-
-/// The name under which the visits of a question are counted. The key of an item may hold a `#` of its own, and a state or a name
-/// stands behind it.
-pub(crate) fn visit(id: &str) -> String {
-    let number = |tail: &str| !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_digit());
-    format!("?{}", id.rsplit_once('#').filter(|(_, tail)| number(tail)).map_or(id, |(name, _)| name))
 }

@@ -70,6 +70,14 @@ pub(crate) fn with_article(ty: &Type) -> String {
     }
 }
 
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        text.push_str(&format!("{byte:02x}"));
+        text
+    })
+}
+
 /// A value in a few words.
 pub(crate) fn excerpt(value: &Value) -> String {
     const WIDEST: usize = 160;

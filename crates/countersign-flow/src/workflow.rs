@@ -183,6 +183,7 @@ pub struct State {
 
 /// What happens in a state.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // One for each state, made once.
 pub enum Step {
     /// An agent works.
     Agent(Dispatch),
@@ -359,6 +360,7 @@ pub struct Transition {
 
 /// Where a transition leads.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // One for each transition, made once.
 pub enum Target {
     /// To this state.
     State(String),

@@ -4,7 +4,7 @@ use super::{Agent, Answer, How, Later, Reach, Session, Task};
 use crate::process::{Cause, Clocks, Environment, Exit, Output, Spawn, Watch, supervise};
 use countersign_flow::{AttemptOutcome, Usage};
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A program as an agent.
 #[derive(Clone, Debug)]
@@ -40,7 +40,10 @@ impl Session for CommandSession {
         Box::pin(async move {
             let answer = self.run(self.told(prompt), reach).await;
             let first = self.before.take().map_or_else(|| prompt.to_owned(), |(first, _)| first);
-            self.before = Some((first, String::from_utf8_lossy(&answer.text).into_owned()));
+            // Only the end of it is told again, so no more is kept: a flood is not held twice.
+            let end = answer.text.len().saturating_sub(LONGEST_RETOLD);
+            let retold = String::from_utf8_lossy(&answer.text[end..]).into_owned();
+            self.before = Some((first, retold));
             answer
         })
     }
@@ -70,20 +73,20 @@ impl CommandSession {
         };
         let keep = self.task.contract.policy().max_bytes.saturating_add(1);
         let stop = reach.stop.clone();
-        let mut hearing = Hearing { reach, text: Vec::new(), keep, errors: Vec::new(), unwritten: None };
+        let clocks = spawn.clocks;
+        let mut hearing = Hearing { reach, text: Vec::new(), keep, errors: Vec::new() };
         let ended = supervise(spawn, &mut hearing, stop).await;
-        let (text, errors, unwritten) = (hearing.text, hearing.errors, hearing.unwritten);
-        let how = match (ended, unwritten) {
-            (_, Some(why)) => How::failed(AttemptOutcome::Agent, why),
-            (Err(error), None) => How::failed(AttemptOutcome::Agent, error.to_string()),
-            (Ok(ended), None) => how(ended.cause, ended.exit, &errors),
+        let (text, errors) = (hearing.text, hearing.errors);
+        let how = match ended {
+            Err(error) => How::failed(AttemptOutcome::Agent, error.to_string()),
+            Ok(ended) => how(ended.cause, ended.exit, clocks, &errors),
         };
         let wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Answer { text, usage: Usage { wall_ms, ..Usage::default() }, how, played: None, recorded: true }
     }
 }
 
-fn how(cause: Cause, exit: Exit, errors: &[u8]) -> How {
+fn how(cause: Cause, exit: Exit, clocks: Clocks, errors: &[u8]) -> How {
     let said = String::from_utf8_lossy(errors);
     let said = tail(said.trim(), 400);
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
@@ -96,10 +99,24 @@ fn how(cause: Cause, exit: Exit, errors: &[u8]) -> How {
             How::failed(AttemptOutcome::Agent, format!("the command was killed by signal {signal}{said}"))
         }
         (Cause::Startup, _) => How::failed(AttemptOutcome::Timeout, "the command wrote nothing in time"),
-        (Cause::Idle, _) => How::failed(AttemptOutcome::Timeout, "the command fell silent"),
-        (Cause::Total, _) => How::failed(AttemptOutcome::Timeout, "the command took too long"),
+        (Cause::Idle, _) => How::failed(
+            AttemptOutcome::Timeout,
+            format!("the command fell silent for {}; if it needs longer, raise `idle`", seconds(clocks.idle)),
+        ),
+        (Cause::Total, _) => How::failed(
+            AttemptOutcome::Timeout,
+            format!(
+                "the command took too long, more than the {} it had; if it needs longer, raise `timeout`",
+                seconds(clocks.total)
+            ),
+        ),
         (Cause::Stopped, _) => How::failed(AttemptOutcome::Cancelled, "stopped"),
     }
+}
+
+/// A bound as people read it.
+fn seconds(bound: Option<Duration>) -> String {
+    format!("{} s", (bound.unwrap_or_default().as_secs_f64() * 10.0).round() / 10.0)
 }
 
 /// The end of a text, cut at a character.
@@ -121,8 +138,6 @@ struct Hearing<'r> {
     keep: usize,
     /// The end of what it wrote to standard error.
     errors: Vec<u8>,
-    /// Why the transcript could not be written.
-    unwritten: Option<String>,
 }
 
 /// The end of standard error that is kept.
@@ -150,9 +165,9 @@ impl Watch for Hearing<'_> {
         }
         // Only the answer goes into the transcript: it is what the contract is held against.
         if let Output::Stdout(bytes) = output
-            && let Err(error) = self.reach.transcript.write(bytes)
+            && self.reach.transcript.write(bytes).is_err()
         {
-            self.unwritten = Some(error.to_string());
+            // The transcript knows why, and whoever reads it there stops the run.
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

@@ -42,7 +42,7 @@ pub(super) fn sha256_hex(bytes: &[u8]) -> String {
 }
 
 /// Bytes in hex.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
         text.push_str(&format!("{byte:02x}"));

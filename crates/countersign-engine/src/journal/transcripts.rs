@@ -25,6 +25,7 @@ pub struct Transcript {
     cap: u64,
     written: u64,
     seen: u64,
+    trouble: Option<Error>,
 }
 
 /// A finished transcript: where it is and what is in it.
@@ -56,7 +57,16 @@ impl Transcript {
             match OpenOptions::new().append(true).create_new(true).open(&path) {
                 Ok(file) => {
                     let relative = format!("{FOLDER}/{run}/{name}");
-                    return Ok(Self { file, path, relative, hash: Sha256::new(), cap, written: 0, seen: 0 });
+                    return Ok(Self {
+                        file,
+                        path,
+                        relative,
+                        hash: Sha256::new(),
+                        cap,
+                        written: 0,
+                        seen: 0,
+                        trouble: None,
+                    });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(&path, "cannot be made", &error)),
@@ -71,6 +81,19 @@ impl Transcript {
     /// Adds what has streamed in. It is with the system when this returns, on the disk when the transcript is finished.
     /// After an error the transcript holds what could be written and can be written on.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let added = self.add(bytes);
+        if let Err(error) = &added {
+            self.trouble.get_or_insert_with(|| error.clone());
+        }
+        added
+    }
+
+    /// Why something of it could not be written, if so.
+    pub fn trouble(&self) -> Option<&Error> {
+        self.trouble.as_ref()
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<()> {
         let room = usize::try_from(self.cap - self.written).unwrap_or(usize::MAX);
         // What was left out once must not be followed by what came later.
         let whole = self.seen == self.written;

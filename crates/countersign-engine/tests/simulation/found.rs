@@ -1,6 +1,6 @@
 //! What the simulation found, each in the smallest workflow that shows it.
 
-use crate::shapes::registry;
+use crate::contracts::registry;
 use countersign_flow::{
     AttemptOutcome, Budget, DECIDE, Ended, Event, Fold, Outcome, Started, Turn, Usage, Workflow, check, turn,
 };

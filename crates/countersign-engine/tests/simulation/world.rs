@@ -168,7 +168,7 @@ fn value(dice: &mut Dice, work: &Work) -> Value {
     match work {
         Work::Agent(work) => one(dice, &work.contract),
         Work::Command(work) => {
-            let code = if dice.percent(65) { 0 } else { 1 };
+            let code = i32::from(dice.percent(35));
             let mut value = json!({"ok": code == 0, "exit_code": code, "output": "the tail"});
             if let Some(contract) = &work.output {
                 value["value"] = one(dice, contract);

@@ -1,14 +1,13 @@
 //! One state machine: its names, limits, states and transitions.
 
-use super::types::{Presence, field, object, one_of, run};
+use super::moves::troubles;
+use super::types::{Presence, field, run};
 use super::{Checker, graph};
-use crate::draft::{LimitDraft, MachineDraft, Name, StateDraft, TransitionDraft};
+use crate::draft::{LimitDraft, MachineDraft, Name, StateDraft};
 use crate::finding::Code;
-use crate::tree::{Kind, Node};
 use crate::value::with_article;
-use crate::workflow::{Limit, Machine, Role, State, Step, Target, Term, Transition, Trouble};
-use countersign_contract::{Expression, ObjectType, Scope, Type, assignable, branches, did_you_mean};
-use serde_json::Value;
+use crate::workflow::{Limit, Machine, Role, State, Step, Term};
+use countersign_contract::{ObjectType, Scope, Type, did_you_mean};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -183,7 +182,7 @@ impl<'n> Checker<'n> {
         None
     }
 
-    fn known_limit(&mut self, name: Name<'n>, draft: &MachineDraft<'n>) -> Option<String> {
+    pub(super) fn known_limit(&mut self, name: Name<'n>, draft: &MachineDraft<'n>) -> Option<String> {
         let known = draft.limits.iter().map(|(name, _)| name.text);
         if known.clone().any(|known| known == name.text) {
             return Some(name.text.to_owned());
@@ -215,333 +214,7 @@ impl<'n> Checker<'n> {
         };
         Some(State { kind: step?.0, next: next?, on: on?, counts, result })
     }
-
-    fn next(
-        &mut self,
-        name: Name<'n>,
-        draft: &StateDraft<'n>,
-        frame: &Frame<'_, 'n>,
-        result: &Type,
-    ) -> Option<Vec<Transition>> {
-        let mut scope = frame.scope.clone().with("result", result.clone());
-        let whole = scope.clone();
-        let mut transitions = Vec::new();
-        for transition in &draft.next {
-            let checked = self.transition(transition, frame, &scope);
-            // Where an earlier guard failed, its opposite holds.
-            if let Some(guard) = checked.as_ref().and_then(|checked| checked.when.as_ref()) {
-                scope = scope.knowing_not(guard);
-            }
-            transitions.push(checked);
-        }
-        let transitions: Vec<Transition> = transitions.into_iter().collect::<Option<_>>()?;
-        // One that leads nowhere was reported; there is no more to say of it.
-        if transitions.is_empty() {
-            return None;
-        }
-        let guards: Vec<Option<&Expression>> = transitions.iter().map(|one| one.when.as_ref()).collect();
-        let found = branches(&guards, &whole);
-        for (index, why) in found.dead {
-            let node = draft.next.get(index).map_or(draft.node, |transition| transition.node);
-            self.report(
-                Code::NeverFires,
-                node,
-                format!("this transition can never fire: {why}"),
-                "take it out, or put it before the one that shadows it",
-            );
-        }
-        if let Some(witness) = found.uncovered {
-            let message = format!("the transitions of '{}' do not cover {witness}", name.text);
-            self.report(
-                Code::NotCovered,
-                name.node,
-                message,
-                "add a transition for it, or a default: - { go: … }",
-            );
-        }
-        Some(transitions)
-    }
-
-    fn on(
-        &mut self,
-        name: Name<'n>,
-        draft: &StateDraft<'n>,
-        frame: &Frame<'_, 'n>,
-        result: &Type,
-        allowed: Option<&[Trouble]>,
-    ) -> Option<BTreeMap<Trouble, Transition>> {
-        let mut on = BTreeMap::new();
-        let mut whole = true;
-        for (trouble, transition) in &draft.on {
-            let scope = frame.scope.clone().with("problem", problem_type(result));
-            let checked = self.transition(transition, frame, &scope);
-            if transition.when.is_some() {
-                let message = "a transition on trouble has no guard";
-                self.report(
-                    Code::WrongForm,
-                    transition.node,
-                    message,
-                    "go to a state without a step and branch there",
-                );
-                whole = false;
-            }
-            let known = Trouble::ALL.iter().find(|known| known.name() == trouble.text);
-            match (known, checked) {
-                (Some(known), Some(checked)) => {
-                    if allowed.is_some_and(|allowed| !allowed.contains(known)) {
-                        let can = allowed.into_iter().flatten().map(|trouble| trouble.name());
-                        let message = format!("state '{}' never ends as '{}'", name.text, trouble.text);
-                        let hint = match listed(can) {
-                            none if none.is_empty() => "nothing can go wrong in it: take `on` out".to_owned(),
-                            can => format!("it can: {can}"),
-                        };
-                        self.report(Code::UnknownKey, trouble.node, message, hint);
-                    }
-                    on.insert(*known, checked);
-                }
-                (None, _) => {
-                    let names = Trouble::ALL.iter().map(|trouble| trouble.name());
-                    let hint = did_you_mean(trouble.text, names.clone())
-                        .unwrap_or_else(|| format!("known: {}", listed(names)));
-                    self.report(
-                        Code::UnknownKey,
-                        trouble.node,
-                        format!("'{}' is no trouble", trouble.text),
-                        hint,
-                    );
-                    whole = false;
-                }
-                (Some(_), None) => whole = false,
-            }
-        }
-        whole.then_some(on)
-    }
-
-    fn transition(
-        &mut self,
-        draft: &TransitionDraft<'n>,
-        frame: &Frame<'_, 'n>,
-        scope: &Scope,
-    ) -> Option<Transition> {
-        let mut whole = true;
-        let when = match draft.when {
-            None => None,
-            Some(node) => {
-                let guard = self.guard(node, scope);
-                whole &= guard.is_some();
-                guard
-            }
-        };
-        let scope = match &when {
-            Some(guard) => scope.clone().knowing(guard),
-            None => scope.clone(),
-        };
-        let mut set = Vec::new();
-        for (name, node) in &draft.set {
-            let Some(ty) = self.assigned(*name, frame) else {
-                whole = false;
-                continue;
-            };
-            match self.term(node, &scope, &ty) {
-                Some(term) => set.push((name.text.to_owned(), term)),
-                None => whole = false,
-            }
-        }
-        let reason = draft.reason.map(|node| self.term(node, &scope, &Type::Any));
-        let counts = draft.counts.map(|name| self.known_limit(name, frame.draft));
-        let resets: Vec<Option<String>> =
-            draft.resets.iter().map(|name| self.known_limit(*name, frame.draft)).collect();
-        let go = match (draft.go, draft.goto) {
-            (Some(name), _) => {
-                self.known_state(name, frame.states).map(|name| Target::State(name.to_owned()))
-            }
-            (None, Some(name)) => self.computed(name, frame, &scope),
-            (None, None) => None,
-        };
-        if !whole || matches!(reason, Some(None)) || matches!(counts, Some(None)) {
-            return None;
-        }
-        Some(Transition {
-            when,
-            set,
-            go: go?,
-            reason: reason.flatten(),
-            counts: counts.flatten(),
-            resets: resets.into_iter().collect::<Option<_>>()?,
-        })
-    }
-
-    fn assigned(&mut self, name: Name<'n>, frame: &Frame<'_, 'n>) -> Option<Type> {
-        let variables = frame.draft.variables.iter().map(|(name, _)| name.text);
-        if variables.clone().any(|known| known == name.text) {
-            return frame.types.get(name.text).cloned();
-        }
-        let (message, hint) = if frame.draft.inputs.iter().any(|(input, _)| input.text == name.text) {
-            (
-                format!("'{}' is an input and does not change", name.text),
-                "declare a variable for it".to_owned(),
-            )
-        } else {
-            let hint = did_you_mean(name.text, variables.clone()).unwrap_or_else(|| {
-                match variables.clone().next() {
-                    Some(_) => format!("variables here: {}", listed(variables)),
-                    None => format!("declare it: variables: {{ {}: string? }}", name.text),
-                }
-            });
-            (format!("no variable is named '{}'", name.text), hint)
-        };
-        self.report(Code::UnknownVariable, name.node, message, hint);
-        None
-    }
-
-    fn computed(&mut self, name: Name<'n>, frame: &Frame<'_, 'n>, scope: &Scope) -> Option<Target> {
-        let expression = self.expression(name, scope)?;
-        let Type::String(Some(values)) = expression.ty().clone() else {
-            let message =
-                format!("the target is {}, not one of a set of states", with_article(expression.ty()));
-            self.report(
-                Code::BadTarget,
-                name.node,
-                message,
-                "use a field or variable whose type lists the states",
-            );
-            return None;
-        };
-        let mut good = true;
-        for value in values.iter() {
-            if !frame.states.contains(value.as_str()) {
-                let hint = did_you_mean(value, frame.states.iter().copied())
-                    .unwrap_or_else(|| format!("states here: {}", listed(frame.states.iter().copied())));
-                let message = format!("the target may be '{value}', and no state is named so");
-                self.report(Code::BadTarget, name.node, message, hint);
-                good = false;
-            }
-        }
-        good.then(|| Target::Computed(expression, values.as_ref().clone()))
-    }
-
-    fn guard(&mut self, node: &'n Node, scope: &Scope) -> Option<Expression> {
-        let text = match &node.kind {
-            Kind::Text(text) => text.as_str(),
-            Kind::Bool(true) => "true",
-            Kind::Bool(false) => "false",
-            _ => {
-                let message = format!("a guard is an expression, not {}", node.name());
-                self.report(Code::WrongForm, node, message, "write when: result.ok");
-                return None;
-            }
-        };
-        let guard = self.expression(Name { text, node }, scope)?;
-        if *guard.ty() == Type::Bool {
-            return Some(guard);
-        }
-        let message = format!("a guard is true or false, and this is {}", with_article(guard.ty()));
-        self.report(Code::NotACondition, node, message, "compare it with something");
-        None
-    }
-
-    /// An expression, its problems reported where they stand.
-    pub(super) fn expression(&mut self, name: Name<'n>, scope: &Scope) -> Option<Expression> {
-        match Expression::compile(name.text, scope) {
-            Ok(expression) => Some(expression),
-            Err(problems) => {
-                for problem in problems {
-                    let part = (problem.start, problem.end);
-                    self.reader.report_inside(
-                        Code::BadExpression,
-                        name.node,
-                        part,
-                        &problem.message,
-                        &problem.hint,
-                    );
-                }
-                None
-            }
-        }
-    }
-
-    /// A value written down (anything but a text) or computed (a text), of a type.
-    pub(super) fn term(&mut self, node: &'n Node, scope: &Scope, ty: &Type) -> Option<Term> {
-        let Some(text) = node.text() else { return self.literal(node, ty).map(Term::Literal) };
-        if let Some(read) = soft_read(text, scope, ty) {
-            return Some(Term::Computed(read));
-        }
-        let is_meant_as_words = text.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
-            && *ty != Type::Any
-            && crate::value::fits(&Value::String(text.to_owned()), ty).is_ok();
-        let words = || format!("a text is an expression here; for the words themselves write \"'{text}'\"");
-        if is_meant_as_words && let Err(problems) = Expression::compile(text, scope) {
-            let message = problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
-            self.report(Code::BadExpression, node, message, words());
-            return None;
-        }
-        let expression = self.expression(Name { text, node }, scope)?;
-        // A type that says nothing takes everything.
-        if *ty != Type::Any
-            && let Err(why) = assignable(expression.ty(), ty)
-        {
-            let message = format!("expected {ty}: {why}");
-            let hint = if is_meant_as_words { words() } else { "assign a value of that type".to_owned() };
-            self.report(Code::WrongType, node, message, hint);
-            return None;
-        }
-        Some(Term::Computed(expression))
-    }
 }
-
-/// A field that may be missing, read as null where null will do: `fix_info: result.fix_info` needs no guard if the
-/// variable is optional.
-fn soft_read(text: &str, scope: &Scope, ty: &Type) -> Option<Expression> {
-    let is_path = text.contains('.')
-        && text.split('.').all(|part| {
-            part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-                && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        });
-    if !is_path || !ty.is_nullable() || Expression::compile(text, scope).is_ok() {
-        return None;
-    }
-    let read = Expression::compile(&format!("has({text}) ? {text} : null"), scope).ok()?;
-    (*ty == Type::Any || assignable(read.ty(), ty).is_ok()).then_some(read)
-}
-
-/// What can go wrong in a state of this kind.
-fn troubles(step: &Step) -> Vec<Trouble> {
-    use Trouble::{
-        Agent, Any, Blocked, Claim, Contract, Exhausted, Failed, Limit, Order, Permission, Timeout, Transport,
-    };
-    match step {
-        Step::Agent(_) => vec![Contract, Claim, Agent, Transport, Limit, Permission, Timeout, Blocked, Any],
-        Step::Command(command) if command.output.is_some() => vec![Contract, Timeout, Any],
-        Step::Command(_) => vec![Timeout, Any],
-        Step::Each(each) => {
-            let mut troubles = vec![Order];
-            if each.failures == crate::workflow::Failures::Stop {
-                troubles.extend([Blocked, Failed, Exhausted]);
-            }
-            troubles.push(Any);
-            troubles
-        }
-        Step::Call { .. } => vec![Blocked, Failed, Exhausted, Any],
-        Step::Ask(_) | Step::Route | Step::End { .. } => Vec::new(),
-    }
-}
-
-/// What `problem` is in a transition on trouble.
-pub(crate) fn problem_type(result: &Type) -> Type {
-    let names = Trouble::ALL.iter().filter(|trouble| **trouble != Trouble::Any);
-    let outcome = Type::String(Some(Arc::new(names.map(|trouble| trouble.name().to_owned()).collect())));
-    let Type::Object(plain) = object([("outcome", outcome), ("reason", Type::text())]) else {
-        return Type::Any;
-    };
-    let mut fields = plain.fields.clone();
-    fields.insert("partial".into(), field(result.clone(), Presence::Sometimes, 2));
-    fields.insert("cause".into(), field(one_of(CAUSES), Presence::Sometimes, 3));
-    Type::Object(Arc::new(ObjectType { fields, open: false }))
-}
-
-/// Why a machine failed.
-const CAUSES: [&str; 8] =
-    ["contract", "claim", "agent", "transport", "limit", "permission", "timeout", "no-progress"];
 
 fn counts(draft: &MachineDraft<'_>) -> Type {
     let fields =
@@ -551,7 +224,7 @@ fn counts(draft: &MachineDraft<'_>) -> Type {
     Type::Object(Arc::new(ObjectType { fields: fields.collect(), open: false }))
 }
 
-fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const MOST: usize = 12;
     let names: Vec<&str> = names.collect();
     if names.len() > MOST {

@@ -190,10 +190,8 @@ impl<'n> Checker<'n> {
                 Form::Choices(choices) => Type::String(Some(Arc::new(choices.clone()))),
                 Form::Pattern(_) | Form::Text => Type::text(),
             };
-            let (ty, presence) = match draft.optional {
-                true => (nullable(ty), Presence::Sometimes),
-                false => (ty, Presence::Always),
-            };
+            let (ty, presence) =
+                if draft.optional { (nullable(ty), Presence::Sometimes) } else { (ty, Presence::Always) };
             fields.insert(name.text.to_owned(), field(ty, presence, fields.len()));
             questions.push(Question {
                 name: name.text.to_owned(),
@@ -236,7 +234,7 @@ impl<'n> Checker<'n> {
         machine: Name<'n>,
         given: &[(Name<'n>, &'n Node)],
         types: &BTreeMap<String, Type>,
-    ) -> Option<(String, Vec<(String, Term)>, Option<Type>)> {
+    ) -> Option<Called> {
         self.machines_used.insert(machine.text);
         let Some(signature) = self.signatures.get(machine.text) else {
             let names = self.signatures.keys().copied();
@@ -417,6 +415,9 @@ impl<'n> Checker<'n> {
         Some((step, object([])))
     }
 }
+
+/// A sub-workflow that is run: its name, what it is given, and what it hands back.
+type Called = (String, Vec<(String, Term)>, Option<Type>);
 
 /// What a fan-out gives: every item, the values of those that are done, and those that are not.
 fn collected(value: Option<Type>) -> Type {

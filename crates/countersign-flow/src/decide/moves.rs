@@ -91,7 +91,7 @@ impl Leaving<'_> {
             Target::Computed(expression, names) => self.target(expression, names)?,
         };
         moved.resets.clone_from(&self.transition.resets);
-        moved.frame = self.id.to_owned();
+        self.id.clone_into(&mut moved.frame);
         moved.from.clone_from(&self.frame.state);
         let entry = machine.states.get(&moved.to).and_then(|state| state.counts.as_ref());
         let limits: Vec<&String> = self.transition.counts.iter().chain(entry).collect();
@@ -119,7 +119,7 @@ impl Leaving<'_> {
         let asked =
             if moved.set.is_empty() { self.subject.clone() } else { Value::Object(moved.set.clone()) };
         let digest = Sha256::digest(format!("{asked}\n{tree}"));
-        let what: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let what: String = crate::value::hex(&digest[..8]);
         let edge = format!("{}>{}", moved.from, moved.to);
         let before = self.frame.requests.get(&edge).filter(|streak| streak.what == what);
         let times = before.map_or(0, |streak| streak.times) + 1;
@@ -138,9 +138,12 @@ impl Leaving<'_> {
         for name in limits {
             let Some(limit) = machine.limits.get(*name) else { continue };
             let max = self.seen.term(&limit.max)?.as_u64().unwrap_or(0);
-            let current = |counter: &String| match moved.resets.contains(name) {
-                true => 0,
-                false => self.frame.counters.get(counter).copied().unwrap_or(0),
+            let current = |counter: &String| {
+                if moved.resets.contains(name) {
+                    0
+                } else {
+                    self.frame.counters.get(counter).copied().unwrap_or(0)
+                }
             };
             let counter = match &limit.per {
                 Some(per) => format!("{name}[{}]", in_words(&self.seen.evaluate(per)?)),

@@ -4,12 +4,14 @@ use crate::house::{AGENT, House, house_with, starting, work};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// A script that always answers the same, at this price.
-const PAID: &str = "replies:\n\
-    \x20 - { agent: worker, text: '{\"ok\": false}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }\n\
-    \x20 - { agent: worker, text: '{\"ok\": false}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }\n\
-    \x20 - { agent: worker, text: '{\"ok\": false}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }\n\
-    \x20 - { agent: worker, text: '{\"ok\": true}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }\n";
+/// A script that finds something else each time, three times, at this price.
+const PAID: &str = r#"
+replies:
+  - { agent: worker, text: '{"ok": false, "note": "a"}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }
+  - { agent: worker, text: '{"ok": false, "note": "b"}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }
+  - { agent: worker, text: '{"ok": false, "note": "c"}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }
+  - { agent: worker, text: '{"ok": true}', usage: { input_tokens: 60, output_tokens: 40, cost_usd: 0.5 } }
+"#;
 
 /// A loop that goes round until the agent is content, at most ten times.
 fn rounds(more: &str) -> House {
@@ -106,14 +108,19 @@ fn time_runs_out_while_an_agent_is_at_work() {
 fn time_is_counted_over_kills_and_resumes_but_not_while_nobody_works() {
     let house = house_with("", "touch up; sleep 300\n");
     let mut arguments = starting("flow.yaml", AGENT).to_vec();
-    arguments.extend(["--max-time".to_owned(), "2s".to_owned()]);
+    arguments.extend(["--max-time".to_owned(), "3s".to_owned()]);
     let live = house.start(&arguments);
     crate::house::until(crate::house::LONG, "the agent is up", || {
         house.repo().join("up").exists().then_some(())
     });
     assert!(live.kill());
+    // Longer than the budget, and nobody is at work: it must not count, or there would be no second attempt.
+    std::thread::sleep(Duration::from_millis(3100));
+    let began = Instant::now();
     let said = house.run(&["resume", "last", "--format", "json"]);
-    said.expect(6, &["2000 ms"]);
+    said.expect(6, &["3000 ms"]);
+    // What the first life used does count.
+    assert!(began.elapsed() > Duration::from_millis(100), "{:?}", began.elapsed());
     assert_eq!(said.report()["attempts"].as_array().unwrap().len(), 2);
     house.is_whole();
 }

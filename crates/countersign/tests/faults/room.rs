@@ -50,8 +50,8 @@ impl Drop for Disk {
     }
 }
 
-/// An agent that is up, and goes on when it is let.
-const PATIENT: &str = "touch up\nwhile [ ! -e go ]; do sleep 0.02; done\necho '{\"ok\": true}'\n";
+/// An agent that has said what it has to say, and ends when it is let: only the journal still needs room.
+const PATIENT: &str = "echo '{\"ok\": true}'\ntouch up\nwhile [ ! -e go ]; do sleep 0.02; done\n";
 
 #[test]
 fn a_full_disk_stops_the_run_and_room_lets_it_go_on() {
