@@ -7,7 +7,7 @@ pub(crate) use lines::{Teller, title};
 pub(crate) use story::Story;
 
 use countersign_engine::journal::RunInfo;
-use countersign_engine::{Question, Report};
+use countersign_engine::{Attempt, Question, Report};
 use countersign_flow::Usage;
 use serde_json::Value;
 use std::fmt::Write;
@@ -22,7 +22,7 @@ const WRITTEN_OUT: usize = 4;
 pub(crate) fn ending(report: &Report, state: &Path) -> String {
     let mut text = String::from("\n");
     if report.outcome != "done" {
-        let failures = failures(report, state);
+        let failures = failures(report);
         if !failures.is_empty() {
             text.push_str("what failed:\n");
         }
@@ -30,7 +30,11 @@ pub(crate) fn ending(report: &Report, state: &Path) -> String {
             let _ = writeln!(text, "  {line}");
         }
     }
-    let _ = write!(text, "{}\n{}", headline(report), questions(report));
+    let _ = writeln!(text, "{}", headline(report));
+    if let Some(said) = last_words(report, state) {
+        let _ = writeln!(text, "  {said}");
+    }
+    text += &questions(report);
     let _ = writeln!(text, "{}", figures(report));
     let _ = writeln!(text, "more: countersign show {}", report.run);
     text
@@ -46,7 +50,10 @@ fn headline(report: &Report) -> String {
         _ if report.reason.is_empty() => String::new(),
         _ => format!(": {}", one_line(&report.reason)),
     };
-    format!("{}{cause} at '{}'{reason}", report.outcome, report.state)
+    // A state is often named for the end it is.
+    let place =
+        if report.state == report.outcome { String::new() } else { format!(" at '{}'", report.state) };
+    format!("{}{cause}{place}{reason}", report.outcome)
 }
 
 /// The open questions, with the commands that answer them.
@@ -104,19 +111,37 @@ fn figures(report: &Report) -> String {
     text + &cost(&report.usage)
 }
 
-fn failures(report: &Report, state: &Path) -> Vec<String> {
+/// What failed and was not made good by a later attempt, unless the headline says so already.
+fn failures(report: &Report) -> Vec<String> {
+    let all: Vec<&Attempt> = report.attempts.iter().chain(&report.commands).collect();
+    let accepted = |attempt: &Attempt| attempt.outcome.as_deref() == Some("accepted");
     let mut lines = Vec::new();
-    for attempt in report.attempts.iter().chain(&report.commands) {
+    for attempt in &all {
         let Some(outcome) = attempt.outcome.as_deref().filter(|outcome| *outcome != "accepted") else {
             continue;
         };
-        let name = title(&attempt.path.join("/"), attempt.agent.as_deref(), attempt.n);
-        lines.push(format!("{name}: {outcome}: {}", one_line(&attempt.reason)));
-        if let Some(reply) = attempt.replies.last().filter(|_| outcome == "contract") {
-            lines.push(format!("  said: {}", state.join(&reply.transcript).display()));
+        let made_good =
+            all.iter().any(|later| later.path == attempt.path && later.n > attempt.n && accepted(later));
+        if !made_good && attempt.reason != report.reason {
+            let name = title(&attempt.path.join("/"), attempt.agent.as_deref(), attempt.n);
+            lines.push(format!("{name}: {outcome}: {}", one_line(&attempt.reason)));
         }
     }
     lines
+}
+
+/// What the last attempt said, if that is what the run failed by.
+fn last_words(report: &Report, state: &Path) -> Option<String> {
+    let mut all = report.attempts.iter().chain(&report.commands);
+    let failed = all.rfind(|attempt| attempt.reason == report.reason && !report.reason.is_empty())?;
+    said(state, &failed.replies.last()?.transcript)
+}
+
+/// Where something that was said stands, if anything was.
+fn said(state: &Path, transcript: &str) -> Option<String> {
+    let path = state.join(transcript);
+    let bytes = std::fs::metadata(&path).ok()?.len();
+    (bytes > 0).then(|| format!("said: {}", path.display()))
 }
 
 /// The list of runs.
@@ -155,7 +180,10 @@ pub(crate) fn runs(runs: &[RunInfo]) -> String {
     }
     let mut text = String::new();
     for row in &rows {
-        let line: String = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            let _ = write!(line, "{cell:<width$}  ");
+        }
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text
@@ -213,6 +241,18 @@ fn time(ms: u64) -> String {
 
 fn many(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A value where it must not take the line: of a long list or object only how long it is.
+fn brief(value: &Value) -> String {
+    const LONGEST: usize = 60;
+    let text = value.to_string();
+    match value {
+        Value::Array(items) if text.len() > LONGEST => format!("[{}]", many(items.len(), "item")),
+        Value::Object(fields) if text.len() > LONGEST => format!("{{{}}}", many(fields.len(), "field")),
+        _ if text.chars().count() > LONGEST => text.chars().take(LONGEST - 1).chain(['…']).collect(),
+        _ => text,
+    }
 }
 
 fn short(value: &Value) -> String {

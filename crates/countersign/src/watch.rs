@@ -163,6 +163,9 @@ impl Tree {
             }
             return;
         }
+        if fold.frames.is_empty() {
+            return;
+        }
         let bar = shown.whole.get_or_insert_with(|| self.spinner("  {msg}, {elapsed}", None));
         let round =
             if fold.iterations > 1 { format!(", iteration {}", fold.iterations) } else { String::new() };

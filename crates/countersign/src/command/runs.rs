@@ -97,14 +97,17 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
     let state = input::state(&args.place)?;
     expect_runs(&state)?;
     let who = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
-    {
+    let run = {
         let engine = Engine::open(&state)?;
-        engine.answer(&args.run, &args.question, &args.answer, &who)?;
-    }
+        // What is last now need not be when somebody reads this.
+        let run = engine.journal().resolve(&args.run)?;
+        engine.answer(&run, &args.question, &args.answer, &who)?;
+        run
+    };
     if args.resume {
-        return super::run::drive_on(&state, &args.run, &[], args.format);
+        return super::run::drive_on(&state, &run, &[], args.format);
     }
-    output::words(&format!("recorded; `countersign resume {}` goes on\n", args.run));
+    output::words(&format!("recorded; `countersign resume {run}` goes on\n"));
     Ok(Exit::Good)
 }
 

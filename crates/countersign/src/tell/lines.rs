@@ -1,8 +1,9 @@
 //! Events as lines: what is told while a run goes, and again, with more under each line, in its story.
 
-use super::{cost, many, one_line, short, time};
+use super::{brief, cost, many, one_line, time};
 use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// When a run is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,8 +25,33 @@ pub(crate) struct Teller {
     places: BTreeMap<String, String>,
     /// Where each frame stands.
     states: BTreeMap<String, String>,
+    /// The fan-outs at work, by frame.
+    fans: BTreeMap<String, Fan>,
+    /// The frames that are items, with the frame of their fan-out.
+    items: BTreeMap<String, String>,
     /// What was said last about a place that failed: it is not said twice.
     failed: Option<(String, String)>,
+}
+
+/// A fan-out at work.
+#[derive(Clone, Debug, Default)]
+struct Fan {
+    place: String,
+    total: usize,
+    done: usize,
+    /// The keys of those that have not started.
+    waiting: Vec<String>,
+}
+
+impl Fan {
+    fn ending(&self) -> String {
+        let mark = if self.done == self.total { "✓" } else { "✗" };
+        let skipped = match self.waiting.as_slice() {
+            [] => String::new(),
+            keys => format!(", not started: {}", one_line(&keys.join(", "))),
+        };
+        format!("{mark} {}: {} of {} done{skipped}", self.place, self.done, many(self.total, "item"))
+    }
 }
 
 /// An attempt in flight.
@@ -110,6 +136,11 @@ impl Teller {
                 let state = known.or_else(|| fold.frames.get(frame).map(|frame| frame.state.clone()));
                 let place = [frame.as_str(), &state.unwrap_or_default()].join("/");
                 let place = place.trim_start_matches('/');
+                if problem.is_none() {
+                    let waiting: Vec<String> = items.iter().map(|item| item.key.clone()).collect();
+                    let fan = Fan { place: place.to_owned(), total: waiting.len(), done: 0, waiting };
+                    self.fans.insert(frame.clone(), fan);
+                }
                 Some(match problem {
                     Some(problem) => format!("✗ {place}: {problem}"),
                     None if *parallel > 1 => {
@@ -118,11 +149,25 @@ impl Teller {
                     None => format!("· {place}: {}", many(items.len(), "item")),
                 })
             }
-            Event::FrameOpened { frame, state, .. } => {
+            Event::FrameOpened { frame, parent, item, state, .. } => {
                 self.states.insert(frame.clone(), state.clone());
+                if let (Some(parent), Some(item)) = (parent, item) {
+                    self.items.insert(frame.clone(), parent.clone());
+                    if let Some(fan) = self.fans.get_mut(parent) {
+                        fan.waiting.retain(|key| key != item);
+                    }
+                }
                 None
             }
-            Event::FrameEnded { frame, outcome, reason, .. } if *outcome != End::Done => {
+            Event::FrameEnded { frame, outcome: End::Done, .. } => {
+                if let Some(fan) = self.items.remove(frame).and_then(|parent| self.fans.get_mut(&parent)) {
+                    fan.done += 1;
+                }
+                None
+            }
+            // A fan-out that another process began is not known here.
+            Event::FannedIn { frame } => self.fans.remove(frame).map(|fan| fan.ending()),
+            Event::FrameEnded { frame, outcome, reason, .. } => {
                 match self.failed.as_ref().filter(|(_, said)| said == reason) {
                     Some((place, _)) if place == frame => None,
                     Some(_) => Some(format!("✗ {frame}: {}", outcome.name())),
@@ -237,15 +282,18 @@ fn moved_line(moved: &Moved) -> String {
         (None, Some(trouble), _) => format!(", on {}", trouble.name()),
         (None, None, Some(guard)) => format!(", since {}", one_line(guard)),
         (None, None, None) if moved.saw.is_empty() => String::new(),
-        (None, None, None) => format!(", since no other way fits ({})", saw(moved)),
+        (None, None, None) => format!(", otherwise ({})", saw(moved)),
     };
-    let counts: String = moved.counts.iter().map(|(name, count)| format!(", {name}: {count}")).collect();
-    format!("→ {place}{} to {}{why}{counts}", moved.from, moved.to)
+    let mut line = format!("→ {place}{} to {}{why}", moved.from, moved.to);
+    for (name, count) in &moved.counts {
+        let _ = write!(line, ", {name} = {count}");
+    }
+    line
 }
 
 /// The values that the guards saw.
 pub(super) fn saw(moved: &Moved) -> String {
-    moved.saw.iter().map(|(path, value)| format!("{path} = {}", short(value))).collect::<Vec<_>>().join(", ")
+    moved.saw.iter().map(|(path, value)| format!("{path} = {}", brief(value))).collect::<Vec<_>>().join(", ")
 }
 
 fn because(reason: &str) -> String {

@@ -1,7 +1,7 @@
 //! The story of a run: its events as lines, and under each what it gave, what was wrong, what a guard saw, what was assigned.
 
 use super::lines::{self, Teller, Told};
-use super::{figures, headline, one_line, questions, short};
+use super::{figures, headline, one_line, questions, said, short};
 use countersign_engine::Report;
 use countersign_flow::{AttemptOutcome, Ended, Event, Fold, Moved, Workflow};
 use serde_json::Value;
@@ -34,7 +34,7 @@ impl<'a> Story<'a> {
         let Some(line) = self.teller.line(event, at, fold) else { return };
         let _ = writeln!(self.text, "{line}");
         let more = match event {
-            Event::RepairAsked { reply, .. } => vec![self.said(&reply.transcript)],
+            Event::RepairAsked { reply, .. } => said(self.state, &reply.transcript).into_iter().collect(),
             Event::AttemptEnded(ended) => self.ended(ended, agent.as_deref()),
             Event::Moved(moved) => moved_more(moved),
             _ => Vec::new(),
@@ -61,10 +61,6 @@ impl<'a> Story<'a> {
         text
     }
 
-    fn said(&self, transcript: &str) -> String {
-        format!("said: {}", self.state.join(transcript).display())
-    }
-
     fn ended(&self, ended: &Ended, agent: Option<&str>) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(value) = &ended.value {
@@ -86,7 +82,8 @@ impl<'a> Story<'a> {
         }
         let refused = |value: &Value| agent.is_none() && value.get("ok") == Some(&Value::Bool(false));
         let failed = ended.outcome != AttemptOutcome::Accepted || ended.value.as_ref().is_some_and(refused);
-        lines.extend(ended.reply.as_ref().filter(|_| failed).map(|reply| self.said(&reply.transcript)));
+        let reply = ended.reply.as_ref().filter(|_| failed);
+        lines.extend(reply.and_then(|reply| said(self.state, &reply.transcript)));
         lines
     }
 }

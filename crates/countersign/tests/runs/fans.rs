@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const BUILD: &str = "
 workflow: build
 agents:
-  planner: { contract: scene/tasks, prompt: Plan. }
+  planner: { contract: scene/tasks, prompt: Plan it. }
   worker: { contract: scene/step, prompt: \"Build task {{ task.id }}!\" }
 contracts: [contracts]
 variables: { failed: { type: [string], initial: [] } }

@@ -39,7 +39,11 @@ fn the_list_says_how_each_run_stands_newest_first() {
     }
     let one = scene.json(&["runs", "--format", "json", "--limit", "1"]);
     assert_eq!(one.report.as_array().unwrap().len(), 1);
-    insta::assert_snapshot!("list", scene.shown(&["runs"]));
+    // How long they took is not the same twice; the columns are as wide as what stands in them.
+    let shown = scene.shown(&["runs"]);
+    let squeezed: Vec<String> =
+        shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    insta::assert_snapshot!("list", squeezed.join("\n"));
 }
 
 #[test]
@@ -52,10 +56,7 @@ fn a_run_is_named_by_its_id_the_start_of_it_or_last() {
     assert_eq!(scene.json(&["show", &id[..30], "--format", "json"]).id(), id);
     assert_eq!(scene.json(&["show", "last", "--format", "json"]).report["workflow"], "gate");
     let words = scene.refused(&["show", "0", "--format", "json"]);
-    assert!(
-        words.contains("more than one") || words.contains("several") || words.contains("runs"),
-        "{words}"
-    );
+    assert!(words.contains("could be") && words.contains("give more of the id"), "{words}");
     let words = scene.refused(&["show", "ffff"]);
     assert!(words.contains("ffff"), "{words}");
 }

@@ -15,7 +15,7 @@ states:
     needs: [plan.md]
     on:
       contract: { go: by-contract, reason: problem.reason }
-      agent: { go: by-agent, reason: \"problem.outcome + '/' + problem.cause\" }
+      agent: { go: by-agent, reason: \"has(problem.cause) ? problem.outcome + '/' + problem.cause : '?'\" }
       transport: by-transport
       limit: by-limit
       permission: by-permission
@@ -178,13 +178,13 @@ states:
   done: { end: done }
   exhausted: { end: exhausted }
 ";
-    let no = not_ok("again");
-    let done = Scene::new(flow, &replies(&[&no, GOOD, &no, &no, GOOD])).run();
+    let [first, second, third, fourth] = ["a", "b", "c", "d"].map(not_ok);
+    let done = Scene::new(flow, &replies(&[&first, GOOD, &second, &third, GOOD])).run();
     assert_eq!(done.ended(), ("done", None, 0), "{}", done.reason());
     let counts: Vec<String> =
         done.report["path"].as_array().unwrap().iter().map(|step| step["counts"].to_string()).collect();
     assert_eq!(counts[..3], [r#"{"tries[a]":1}"#, r#"{"tries[a]":2}"#, r#"{"tries[b]":1}"#]);
-    let ended = Scene::new(flow, &replies(&[&no, GOOD, &no, &no, &no, GOOD])).run();
+    let ended = Scene::new(flow, &replies(&[&first, GOOD, &second, &third, &fourth, GOOD])).run();
     assert_eq!(ended.ended(), ("exhausted", None, 6));
 }
 
@@ -214,7 +214,7 @@ states:
 
 const NESTED: &str = "
 workflow: outer
-agents: { worker: { contract: scene/step, prompt: \"Do {{ what }}.\" } }
+agents: { worker: { contract: scene/step, prompt: \"Do {{ thing }}.\" } }
 contracts: [contracts]
 variables: { heard: string? }
 start: call
@@ -238,30 +238,28 @@ workflows:
     states:
       work:
         agent: worker
-        with: { what: what }
-        next: [{ when: result.ok, go: end }, { go: no, reason: \"result.note.orValue('no')\" }]
+        with: { thing: what }
+        next: [{ when: result.ok, go: end }, { go: no, reason: \"'not ok'\" }]
       end: { end: done }
       no: { end: blocked }
 ";
 
 #[test]
 fn a_sub_workflow_has_its_own_names_and_hands_back_a_result() {
-    let flow = NESTED.replace("reason: \"result.note.orValue('no')\"", "reason: \"'not ok'\"");
-    let scene = Scene::new(&flow, &replies(&[GOOD]));
+    let scene = Scene::new(NESTED, &replies(&[GOOD]));
     let ran = scene.run();
     assert_eq!(ran.ended(), ("done", None, 0), "{}", ran.reason());
     assert_eq!(ran.attempts(), ["call/deeper/work#1 accepted"]);
     assert_eq!(ran.report["variables"]["heard"], "the thing");
     assert!(scene.prompt(&ran, "call_deeper_work_1.1").starts_with("Do the thing inside."));
     // The end of a sub-workflow that is not done goes up to whoever answers it.
-    let ran = Scene::new(&flow, &replies(&[&not_ok("x")])).run();
+    let ran = Scene::new(NESTED, &replies(&[&not_ok("x")])).run();
     assert_eq!(ran.ended(), ("blocked", None, 7));
     assert_eq!((ran.reason(), ran.report["state"].as_str().unwrap()), ("not ok", "call"));
 }
 
 #[test]
 fn a_failed_sub_workflow_keeps_its_cause() {
-    let flow = NESTED.replace("reason: \"result.note.orValue('no')\"", "reason: \"'not ok'\"");
-    let ran = Scene::new(&flow, &replies(&["fail: permission"])).run();
+    let ran = Scene::new(NESTED, &replies(&["fail: permission"])).run();
     assert_eq!(ran.ended(), ("failed", Some("permission"), 5));
 }

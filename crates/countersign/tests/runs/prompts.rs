@@ -62,7 +62,7 @@ fn a_repair_names_what_was_wrong_and_nothing_else() {
     let ran = scene.run();
     let (absent, rejected) = (scene.prompt(&ran, "work_1.2"), scene.prompt(&ran, "work_1.3"));
     assert!(!absent.contains("Do it."), "the work is not asked for again:\n{absent}");
-    assert!(rejected.contains("/note") && rejected.contains("note-when-not-ok"), "{rejected}");
+    assert!(rejected.contains("/note (line 1): `note` is required when `!result.ok`"), "{rejected}");
     assert!(!rejected.contains("Do it."), "{rejected}");
 }
 

@@ -174,11 +174,14 @@ fn told(attempts: &Value) -> Vec<String> {
 fn steady(text: &str) -> String {
     let shapes = [
         ("@-@-@-@-@", "RUN"),
+        ("01@-@", "RUN"),
         ("#-#-# #:#:#", "DATE TIME"),
         ("#-#-# #:#", "DATE TIME"),
         ("#:#:#", "TIME"),
         (", # ms", ""),
         (", #.# s", ""),
+        (" # ms ", " "),
+        (" #.# s ", " "),
         ("time=\"#.#\"", "time=\"SECONDS\""),
     ];
     shapes.iter().fold(text.to_owned(), |text, (shape, with)| replaced(&text, shape, with))

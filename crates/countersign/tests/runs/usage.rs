@@ -28,7 +28,7 @@ fn inputs_are_held_to_their_types() {
         (&["--input", "size=large"][..], "needs the input 'task'; give it with --task TEXT"),
         (&["--task", "x", "--input", "sise=large"], "no input 'sise'; did you mean 'size'?"),
         (&["--task", "x", "--input", "size=huge"], "input 'size': "),
-        (&["--task", "x", "--input", "rounds=-1"], "input 'rounds': "),
+        (&["--task", "x", "--input", "rounds=many"], "input 'rounds': "),
         (&["--task", "x", "--input", "rounds"], "expected NAME=VALUE"),
         (&["--task", "@nowhere.md"], "nowhere.md"),
         (&["--task", "x", "--max-cost", "no"], "expected an amount such as 2.50"),
@@ -37,7 +37,8 @@ fn inputs_are_held_to_their_types() {
         let words = scene.refused(&[&base[..], more].concat());
         assert!(words.contains(said), "{more:?}: {words}");
     }
-    assert!(!scene.path(".countersign/journal.db").exists(), "nothing was started");
+    let listed = scene.json(&["runs", "--format", "json"]);
+    assert_eq!(listed.report, serde_json::json!([]), "nothing was started");
 }
 
 #[test]
