@@ -352,7 +352,9 @@ impl<'n> Checker<'n> {
             }
         };
         let bounds = self.bounds(&agent.settings, Bounds::default());
-        Some(Role { contract: contract?, prompt: prompt?, access, bounds })
+        let contract = contract?;
+        let suffix = countersign_contract::render::prompt::suffix(&contract);
+        Some(Role { contract, prompt: prompt?, suffix, access, bounds })
     }
 
     fn artifacts(&mut self, draft: &Draft<'n>, types: &BTreeMap<String, Type>) -> Vec<Artifact> {

@@ -112,6 +112,8 @@ pub struct Role {
     pub contract: Arc<Contract>,
     /// What it is asked.
     pub prompt: Template,
+    /// The words that tell it what to hand back.
+    pub suffix: String,
     /// What it may do to the workspace.
     pub access: Access,
     /// How long and how often, unless a state says otherwise.

@@ -6,7 +6,7 @@
 
 use super::assign::with_article;
 use super::depth::is_deeper_than;
-use super::eval::ENV;
+use super::eval::parsed;
 use super::path::{Path, Step};
 use super::scope::{Fact, Facts, Proof, Scope};
 use super::types::Type;
@@ -42,7 +42,7 @@ pub struct Checked {
     pub(super) paths: Vec<Path>,
     pub(super) if_true: Facts,
     pub(super) if_false: Facts,
-    pub(super) program: Program,
+    pub(super) program: Arc<Program>,
 }
 
 impl Proof for Checked {
@@ -56,7 +56,7 @@ impl Proof for Checked {
 }
 
 impl Checked {
-    pub(crate) fn into_program(self) -> Program {
+    pub(crate) fn into_program(self) -> Arc<Program> {
         self.program
     }
 }
@@ -67,7 +67,7 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
     if source.len() > 10_000 {
         return Err(vec![problem("the expression is too long", "keep it under 10,000 bytes", 0, end)]);
     }
-    let program = ENV.compile(source).map_err(|errors| {
+    let program = parsed(source).map_err(|errors| {
         // What comes after the first is mostly because of the first.
         errors
             .errors

@@ -3,19 +3,43 @@
 use super::types::Type;
 use cel::common::ast::operators as op;
 use cel::objects::{Key, Map as CelMap};
-use cel::{Context, Env, ExecutionError, Program, Value as CelValue};
+use cel::{Context, Env, ExecutionError, ParseErrors, Program, Value as CelValue};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 /// The standard environment, built once.
 pub(crate) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
+thread_local! {
+    /// What was parsed lately: the same guard stands in many states, and parsing is most of what checking costs.
+    static LATELY: RefCell<HashMap<String, Arc<Program>>> = RefCell::default();
+}
+
+/// More than this is forgotten.
+const MOST_REMEMBERED: usize = 2048;
+
+/// The program of a source. A pure function of its text, remembered.
+pub(crate) fn parsed(source: &str) -> Result<Arc<Program>, ParseErrors> {
+    if let Some(known) = LATELY.with_borrow(|lately| lately.get(source).cloned()) {
+        return Ok(known);
+    }
+    let program = Arc::new(ENV.compile(source)?);
+    LATELY.with_borrow_mut(|lately| {
+        if lately.len() >= MOST_REMEMBERED {
+            lately.clear();
+        }
+        lately.insert(source.to_owned(), program.clone());
+    });
+    Ok(program)
+}
+
 /// A compiled expression.
 #[derive(Debug)]
 pub(crate) struct Expr {
     pub(crate) source: String,
-    program: Program,
+    program: Arc<Program>,
 }
 
 /// What came of an evaluation.
@@ -27,7 +51,7 @@ pub(crate) enum Evaluated {
 }
 
 impl Expr {
-    pub(crate) fn new(source: &str, program: Program) -> Self {
+    pub(crate) fn new(source: &str, program: Arc<Program>) -> Self {
         Self { source: source.to_owned(), program }
     }
 

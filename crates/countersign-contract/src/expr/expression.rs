@@ -8,6 +8,7 @@ use super::types::Type;
 use cel::Program;
 use cel::common::ast::IdedExpr;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// An expression that holds together: evaluating it over values of the types it was compiled against can only fail on
 /// what the values are (a division by zero, an index past the end), never on how it is wired.
@@ -20,7 +21,7 @@ pub struct Expression {
     needs: Vec<Need>,
     when_true: Facts,
     when_false: Facts,
-    program: Program,
+    program: Arc<Program>,
 }
 
 /// A variable that is read: whole, or some of its fields.

@@ -49,12 +49,20 @@ impl Transcript {
         check_id(run)?;
         journal.writer()?;
         let folder = journal.folder().join(FOLDER).join(run);
-        fs::create_dir_all(&folder).map_err(|error| failed(&folder, "cannot be made", &error))?;
         let name = plain_name(name);
         for number in 1..=MOST_OF_A_NAME {
             let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
             let path = folder.join(&name);
-            match OpenOptions::new().append(true).create_new(true).open(&path) {
+            let open = || OpenOptions::new().append(true).create_new(true).open(&path);
+            let opened = match open() {
+                // The first transcript of a run.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    fs::create_dir_all(&folder).map_err(|error| failed(&folder, "cannot be made", &error))?;
+                    open()
+                }
+                other => other,
+            };
+            match opened {
                 Ok(file) => {
                     let relative = format!("{FOLDER}/{run}/{name}");
                     return Ok(Self {

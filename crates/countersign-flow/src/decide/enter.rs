@@ -201,10 +201,9 @@ impl At<'_> {
         let asked = seen
             .render(&dispatch.prompt, &more)
             .map_err(|why| format!("the prompt cannot be written: {why}"))?;
-        let suffix = countersign_contract::render::prompt::suffix(&role.contract);
         let work = AgentWork {
             agent: dispatch.agent.clone(),
-            prompt: format!("{}\n\n{suffix}", asked.trim_end()),
+            prompt: format!("{}\n\n{}", asked.trim_end(), role.suffix),
             contract: role.contract.clone(),
             access: role.access,
             bounds: dispatch.bounds.clone(),
