@@ -55,6 +55,8 @@ pub struct Task {
     pub access: Access,
     /// What it must hand back, for agents that can be told in other ways than by the prompt.
     pub contract: Arc<Contract>,
+    /// How long its first sign of life may take.
+    pub startup: Option<Duration>,
     /// How long it may be silent.
     pub idle: Option<Duration>,
 }

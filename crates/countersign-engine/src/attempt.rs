@@ -62,6 +62,7 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
         cwd: request.cwd.clone(),
         access: work.access,
         contract: work.contract.clone(),
+        startup: work.bounds.startup_ms.map(Duration::from_millis),
         idle: work.bounds.idle_ms.map(Duration::from_millis),
     });
     let mut spent = Usage::default();

@@ -113,6 +113,8 @@ pub struct Recast {
     pub rest: Option<String>,
     /// Where the files that specs name are.
     pub folder: PathBuf,
+    /// Where the work is done, if the repository moved.
+    pub repo: Option<PathBuf>,
 }
 
 /// Runs in a state folder.
@@ -205,7 +207,7 @@ impl Engine {
         let mut trail = Trail::default();
         let from = fold.seq.saturating_sub(Trail::LENGTH);
         self.each_event(&run, from, |event, at| trail.hear(&event, at))?;
-        let repo = PathBuf::from(&fold.repo);
+        let repo = recast.repo.clone().unwrap_or_else(|| PathBuf::from(&fold.repo));
         // Every step would fail there, and the run with them; it waits instead.
         if !repo.is_dir() {
             return Err(Error::NoRepository { run, repo });

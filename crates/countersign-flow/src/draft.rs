@@ -53,6 +53,7 @@ pub(crate) struct AgentDraft<'n> {
 #[derive(Debug, Default)]
 pub(crate) struct Settings<'n> {
     pub(crate) timeout: Option<&'n Node>,
+    pub(crate) startup: Option<&'n Node>,
     pub(crate) idle: Option<&'n Node>,
     pub(crate) repairs: Option<&'n Node>,
     pub(crate) retries: Option<&'n Node>,

@@ -235,6 +235,8 @@ pub struct Dispatch {
 pub struct Bounds {
     /// The whole attempt, in milliseconds.
     pub timeout_ms: u64,
+    /// Until the first sign of life, in milliseconds.
+    pub startup_ms: Option<u64>,
     /// Silence, in milliseconds.
     pub idle_ms: Option<u64>,
     /// How often the result is asked for again in the same session.
@@ -249,6 +251,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             timeout_ms: 60 * 60 * 1000,
+            startup_ms: None,
             idle_ms: None,
             repairs: 2,
             retries: BTreeMap::from([(Trouble::Transport, 3), (Trouble::Timeout, 1), (Trouble::Limit, 24)]),

@@ -69,7 +69,12 @@ impl CommandSession {
             extra: Vec::new(),
             stdin: prompt.into_bytes(),
             marker: self.task.marker.clone(),
-            clocks: Clocks { idle: self.task.idle, total: Some(reach.total), ..Clocks::default() },
+            clocks: Clocks {
+                startup: self.task.startup,
+                idle: self.task.idle,
+                total: Some(reach.total),
+                ..Clocks::default()
+            },
         };
         let keep = self.task.contract.policy().max_bytes.saturating_add(1);
         let stop = reach.stop.clone();

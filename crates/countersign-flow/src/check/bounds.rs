@@ -60,6 +60,9 @@ impl<'n> Checker<'n> {
         if let Some(ms) = settings.timeout.and_then(|node| self.duration(node, "`timeout`")) {
             bounds.timeout_ms = ms;
         }
+        if let Some(node) = settings.startup {
+            bounds.startup_ms = self.duration(node, "`startup`");
+        }
         if let Some(node) = settings.idle {
             bounds.idle_ms = self.duration(node, "`idle`");
         }

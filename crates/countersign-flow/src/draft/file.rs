@@ -90,7 +90,7 @@ impl<'n> Reader<'n> {
 
     fn agent(&mut self, name: Name<'n>, node: &'n Node) -> AgentDraft<'n> {
         const KEYS: &[&str] =
-            &["contract", "prompt", "access", "timeout", "idle", "repairs", "retries", "budget"];
+            &["contract", "prompt", "access", "timeout", "startup", "idle", "repairs", "retries", "budget"];
         let entries = self.known(node, "an agent", &[KEYS]);
         for key in ["contract", "prompt"] {
             if Self::pick(&entries, key).is_none() {
@@ -118,6 +118,7 @@ impl<'n> Reader<'n> {
         }
         Settings {
             timeout: pick("timeout"),
+            startup: pick("startup"),
             idle: pick("idle"),
             repairs: pick("repairs"),
             retries: pick("retries"),

@@ -10,7 +10,7 @@ use crate::tree::{Kind, Node};
 use std::collections::BTreeSet;
 
 const STEP_KEYS: &[&str] =
-    &["agent", "prompt", "with", "needs", "timeout", "idle", "repairs", "retries", "budget"];
+    &["agent", "prompt", "with", "needs", "timeout", "startup", "idle", "repairs", "retries", "budget"];
 const MOVE_KEYS: &[&str] = &["when", "set", "go", "goto", "reason", "counts", "resets"];
 const FLOW_KEYS: &[&str] = &["next", "go", "on", "counts"];
 

@@ -1,6 +1,6 @@
 //! `countersign run` and `countersign resume`
 
-use crate::cli::{ResumeArgs, RunArgs, RunFormat};
+use crate::cli::{Place, ResumeArgs, RunArgs, RunFormat};
 use crate::exit::Exit;
 use crate::watch::{self, Lines};
 use crate::{input, output, tell};
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if args.resume_last
         && let Some(run) = unfinished(&state, &workflow.name)?
     {
-        return drive_on(&state, &run, &args.agents, args.format);
+        return drive_on(&args.place, &run, &args.agents, args.format);
     }
     let inputs = inputs(args, &workflow)?;
     let (named, rest) = specs(&args.agents)?;
@@ -46,14 +46,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
     let state = input::state(&args.place)?;
     super::runs::expect_runs(&state)?;
-    drive_on(&state, &args.run, &args.agents, args.format)
+    drive_on(&args.place, &args.run, &args.agents, args.format)
 }
 
 /// Goes on with a run.
-pub(crate) fn drive_on(state: &Path, run: &str, agents: &[String], format: RunFormat) -> Result<Exit> {
+pub(crate) fn drive_on(place: &Place, run: &str, agents: &[String], format: RunFormat) -> Result<Exit> {
     let (named, rest) = specs(agents)?;
+    let state = &input::state(place)?;
     let engine = Engine::open(state)?;
-    let recast = Recast { named, rest, folder: PathBuf::new() };
+    // A repository that was moved took its runs along; one whose runs are kept elsewhere is where it was.
+    let repo = match (&place.repo, &place.state) {
+        (None, Some(_)) => None,
+        (named, _) => Some(input::repository(named.as_deref())?),
+    };
+    let recast = Recast { named, rest, folder: PathBuf::new(), repo };
     let run = run.to_owned();
     driven(state, format, |watcher, stop| async move { engine.resume(&run, &recast, watcher, stop).await })
 }

@@ -105,7 +105,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
         run
     };
     if args.resume {
-        return super::run::drive_on(&state, &run, &[], args.format);
+        return super::run::drive_on(&args.place, &run, &[], args.format);
     }
     output::words(&format!("recorded; `countersign resume {run}` goes on\n"));
     Ok(Exit::Good)
