@@ -110,6 +110,9 @@ fn a_wrong_answer_in_the_script_waits_and_says_why() {
     let words = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(4), "{words}");
     assert!(words.contains("'perhaps'") && words.contains("proceed, reject"), "{words}");
+    let quiet = scene.run();
+    assert_eq!(quiet.ended(), ("waiting", None, 4));
+    assert!(quiet.words.starts_with("warning: the script's answer to 'approve': "), "{}", quiet.words);
 }
 
 const SEVERAL: &str = "

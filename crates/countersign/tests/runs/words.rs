@@ -98,3 +98,22 @@ fn a_fan_out_in_which_something_fails() {
     insta::assert_snapshot!("fan_run", scene.shown(&["run", "flow.yaml", "--agent", "script:script.yaml"]));
     insta::assert_snapshot!("fan_show", scene.shown(&["show", "last"]));
 }
+
+#[test]
+fn questions_come_with_the_commands_that_answer_them() {
+    let flow = "
+workflow: several
+start: clarify
+states:
+  clarify:
+    asks:
+      name: { question: \"What is it called?\", pattern: \"[a-z]+\" }
+      size: { question: \"How large?\", choices: [as it is, \"kim's size\"] }
+      day: { question: \"When?\", choices: [mon, tue, wed, thu, fri] }
+      remark: { question: \"Anything\\nelse?\", optional: true }
+    go: done
+  done: { end: done }
+";
+    let scene = Scene::new(flow, "");
+    insta::assert_snapshot!("questions", scene.shown(&["run", "flow.yaml"]));
+}
