@@ -27,7 +27,7 @@ fn nothing_is_left_after_we_were_killed_and_the_run_is_taken_up() {
     assert!(carrying(&run).len() >= 3, "they outlive us: {:?}", carrying(&run));
     assert_eq!(house.show()["outcome"], "interrupted");
     house.file("agent.sh", "ls -1 > /dev/null; echo '{\"ok\": true}'\n");
-    house.run(&["resume", "last"]).expect(0, &["was in flight when its process died"]);
+    house.run(&["resume", "last"]).expect(0, &["its process died"]);
     house.is_whole();
 }
 

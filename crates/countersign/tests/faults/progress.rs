@@ -72,16 +72,20 @@ fn a_result_that_is_wrong_in_the_same_way_three_times_is_no_progress() {
 fn a_streak_is_not_forgotten_when_we_are_killed_and_files_of_ours_do_not_break_it() {
     let house = fixing("");
     house.file("flow.yaml", house.read("flow.yaml") + crate::artifacts::ARTIFACTS);
-    // Nothing of the agent is in the tree. It hangs in the second round, once.
-    let agent = "[ -e ../once ] && [ ! -e ../up ] && { touch ../up; sleep 300; }\ntouch ../once\n\
+    // Nothing of the agent is in the tree. It hangs in the second round, twice.
+    let agent = "[ -e ../once ] && [ \"$(cat ../hung)\" != xx ] && { printf x >> ../hung; sleep 300; }\ntouch ../once\n\
                  echo '{\"ok\": false, \"note\": \"the button is missing\"}'\n";
     std::fs::write(house.folder().join("agent.sh"), agent).unwrap();
+    let hung = || std::fs::read_to_string(house.folder().join("hung")).unwrap_or_default();
     let live = house.start(&starting("flow.yaml", "command:sh ../agent.sh"));
-    until(LONG, "the second round", || house.folder().join("up").exists().then_some(()));
+    until(LONG, "the second round", || (hung() == "x").then_some(()));
+    assert!(live.kill());
+    let live = house.start(&["resume", "last"]);
+    until(LONG, "the second round again", || (hung() == "xx").then_some(()));
     assert!(live.kill());
     let said = house.run(&["resume", "last", "--format", "json"]);
     said.expect(6, &["no-progress"]);
-    // One that was lost, and three of the same.
-    assert_eq!(attempts(&said.report()), 4);
+    // Two that were lost, and three of the same.
+    assert_eq!(attempts(&said.report()), 5);
     house.is_whole();
 }
