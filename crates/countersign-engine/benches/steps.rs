@@ -61,6 +61,10 @@ impl Agent for Prompt {
     fn changes_files(&self) -> bool {
         false
     }
+
+    fn has_files(&self) -> bool {
+        false
+    }
 }
 
 impl Session for Prompt {

@@ -35,6 +35,12 @@ pub trait Agent: Send + Sync {
         true
     }
 
+    /// Whether each of its replies, and what it was asked, gets a file of its own. An agent in this process that gives many
+    /// short replies says no: they become lines of one file.
+    fn has_files(&self) -> bool {
+        true
+    }
+
     /// The answer it has ready for a question, if it plays a person too.
     fn answer(&self, question: &str) -> Option<String> {
         let _ = question;

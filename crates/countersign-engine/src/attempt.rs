@@ -33,10 +33,19 @@ pub trait Handle: Send + Sync {
     fn heartbeat(&self, activity: &str);
     /// Says when to stop.
     fn stop(&self) -> watch::Receiver<Stop>;
-    /// A file for what is received.
-    fn transcript(&self, name: &str) -> journal::Result<Transcript>;
+    /// A place for what is received.
+    fn transcript(&self, name: &str, kept: Kept) -> journal::Result<Transcript>;
     /// Something that happened on the way.
     fn progress(&self, event: Event);
+}
+
+/// How what is received is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Each in a file of its own.
+    InFiles,
+    /// As lines of one file of the run.
+    InLines,
 }
 
 /// How an attempt ended, and the budget it used up, if it did.
@@ -70,12 +79,13 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
     let mut repairs = 0;
     loop {
         let name = format!("{}.{}", request.attempt, repairs + 1);
-        let transcript = match handle.transcript(&name) {
+        let kept = if agent.has_files() { Kept::InFiles } else { Kept::InLines };
+        let transcript = match handle.transcript(&name, kept) {
             Ok(transcript) => transcript,
             Err(error) => return unkept(&request, error),
         };
         // What was asked stands beside what was said, for whoever reads the run.
-        if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), &session.told(&asked)) {
+        if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), kept, &session.told(&asked)) {
             return unkept(&request, error);
         }
         let beat = handle.clone();
@@ -161,8 +171,8 @@ async fn one_reply(session: &mut dyn crate::agent::Session, prompt: &str, reach:
     }
 }
 
-fn keep_prompt(handle: &dyn Handle, name: &str, prompt: &str) -> journal::Result<()> {
-    let mut file = handle.transcript(name)?;
+fn keep_prompt(handle: &dyn Handle, name: &str, kept: Kept, prompt: &str) -> journal::Result<()> {
+    let mut file = handle.transcript(name, kept)?;
     file.write(prompt.as_bytes())?;
     file.close();
     Ok(())

@@ -1,7 +1,7 @@
 //! Driving one run: facts in, a turn, the events to the journal in one transaction, and only then the work. It decides
 //! nothing; `turn` does.
 
-use crate::attempt::{Completed, Handle, Request, attempt};
+use crate::attempt::{Completed, Handle, Kept, Request, attempt};
 use crate::cast::Cast;
 use crate::clock::Clock;
 use crate::engine::Error;
@@ -99,8 +99,20 @@ impl From<Letter> for Event {
 }
 
 impl Drive {
+    /// Drives the run as a task of the runtime: the attempts it starts are then tasks of the same worker, and a step does not
+    /// go from thread to thread. Dropping the future ends it.
+    pub(crate) async fn on_a_worker(self, first: Vec<Event>) -> Result<Fold, Error> {
+        let mut task = JoinSet::new();
+        task.spawn(self.run(first));
+        match task.join_next().await {
+            Some(Ok(driven)) => driven,
+            Some(Err(error)) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            _ => Err(Error::Broken),
+        }
+    }
+
     /// Drives the run until it ends, waits for somebody, or is stopped.
-    pub(crate) async fn run(mut self, mut first: Vec<Event>) -> Result<Fold, Error> {
+    async fn run(mut self, mut first: Vec<Event>) -> Result<Fold, Error> {
         let (sender, mut news) = mpsc::unbounded_channel();
         let mut running =
             Running { stops: BTreeMap::new(), tasks: JoinSet::new(), sender, published: Arc::default() };
@@ -445,8 +457,12 @@ impl Handle for Reaching {
         self.stop.clone()
     }
 
-    fn transcript(&self, name: &str) -> journal::Result<Transcript> {
-        Transcript::create(&self.journal, &self.run, name, TRANSCRIPT_CAP)
+    fn transcript(&self, name: &str, kept: Kept) -> journal::Result<Transcript> {
+        let make = match kept {
+            Kept::InFiles => Transcript::create,
+            Kept::InLines => Transcript::in_log,
+        };
+        make(&self.journal, &self.run, name, TRANSCRIPT_CAP)
     }
 
     fn progress(&self, event: Event) {

@@ -73,6 +73,9 @@ pub enum Error {
         /// The version.
         found: u32,
     },
+    /// The runtime went away under the run.
+    #[error("the run was broken off; `countersign resume` goes on")]
+    Broken,
     /// Something that could not be written down.
     #[error("an event could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -183,7 +186,7 @@ impl Engine {
             trail: Trail::default(),
             unkept: None,
         };
-        let fold = drive.run(Vec::new()).await?;
+        let fold = drive.on_a_worker(Vec::new()).await?;
         self.report_of(&fold)
     }
 
@@ -227,7 +230,7 @@ impl Engine {
             trail,
             unkept: None,
         };
-        let fold = drive.run(facts).await?;
+        let fold = drive.on_a_worker(facts).await?;
         self.report_of(&fold)
     }
 

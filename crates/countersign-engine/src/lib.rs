@@ -19,7 +19,7 @@ mod shell;
 mod story;
 mod worktree;
 
-pub use attempt::{Completed, Handle, Request, attempt};
+pub use attempt::{Completed, Handle, Kept, Request, attempt};
 pub use cast::{Cast, CastError};
 pub use drive::{Unwatched, Watcher};
 pub use engine::{Cancelled, Engine, Error, Launch, Recast, Stopped};

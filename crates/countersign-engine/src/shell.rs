@@ -1,7 +1,7 @@
 //! Commands that a workflow runs itself: a program, its exit code, the end of what it said.
 
 use crate::agent::reference;
-use crate::attempt::{Completed, Handle, bare};
+use crate::attempt::{Completed, Handle, Kept, bare};
 use crate::journal::{self, Transcript};
 use crate::process::{Cause, Clocks, Environment, Exit, Output, Spawn, Watch, supervise};
 use countersign_flow::{AttemptOutcome, CommandWork, Ended, Usage};
@@ -35,7 +35,7 @@ pub(crate) async fn run(
         Ok(cwd) => cwd,
         Err(why) => return done(ended(AttemptOutcome::Agent, why)),
     };
-    let transcript = match handle.transcript(&format!("{attempt}.output")) {
+    let transcript = match handle.transcript(&format!("{attempt}.output"), Kept::InFiles) {
         Ok(transcript) => transcript,
         Err(error) => return unkept(error),
     };

@@ -6,14 +6,17 @@ use crate::value::excerpt;
 use crate::workflow::{Machine, Term, Workflow};
 use countersign_contract::{Expression, Type};
 use serde_json::{Map, Value, json};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// The values of a frame, with their types.
 pub(crate) struct Seen<'a> {
     pub(crate) machine: &'a Machine,
+    fold: &'a Fold,
     frame: &'a Frame,
-    run: Value,
-    counts: Value,
+    /// Made when somebody reads them: most expressions do not.
+    run: OnceCell<Value>,
+    counts: OnceCell<Value>,
     /// Further values: a result, a problem, an item.
     extra: Vec<(&'a str, &'a Value, &'a Type)>,
 }
@@ -21,13 +24,7 @@ pub(crate) struct Seen<'a> {
 impl<'a> Seen<'a> {
     pub(crate) fn new(workflow: &'a Workflow, fold: &'a Fold, frame: &'a Frame) -> Option<Self> {
         let machine = workflow.machine(&frame.machine)?;
-        let counts = machine
-            .limits
-            .iter()
-            .filter(|(_, limit)| limit.per.is_none())
-            .map(|(name, _)| (name.clone(), Value::from(frame.counters.get(name).copied().unwrap_or(0))));
-        let counts = Value::Object(counts.collect());
-        Some(Self { machine, frame, run: run(fold, frame), counts, extra: Vec::new() })
+        Some(Self { machine, fold, frame, run: OnceCell::new(), counts: OnceCell::new(), extra: Vec::new() })
     }
 
     pub(crate) fn with(mut self, name: &'a str, value: &'a Value, ty: &'a Type) -> Self {
@@ -40,8 +37,8 @@ impl<'a> Seen<'a> {
             return Some(value);
         }
         match name {
-            "run" => Some(&self.run),
-            "counts" => Some(&self.counts),
+            "run" => Some(self.run.get_or_init(|| run(self.fold, self.frame))),
+            "counts" => Some(self.counts.get_or_init(|| counts(self.machine, self.frame))),
             _ => self.frame.variables.get(name).or_else(|| self.frame.inputs.get(name)),
         }
     }
@@ -120,6 +117,13 @@ impl<'a> Seen<'a> {
             .collect();
         template.render(&variables)
     }
+}
+
+/// What `counts` is for a frame: how often each limit was counted.
+fn counts(machine: &Machine, frame: &Frame) -> Value {
+    let plain = machine.limits.iter().filter(|(_, limit)| limit.per.is_none());
+    let counts = plain.map(|(name, _)| (name.clone(), frame.counters.get(name).copied().unwrap_or(0).into()));
+    Value::Object(counts.collect())
 }
 
 /// What `run` is for a frame.

@@ -26,7 +26,12 @@ pub struct Transcript {
     written: u64,
     seen: u64,
     trouble: Option<Error>,
+    /// Its name, if it is a line among others in the log of its run.
+    line: Option<String>,
 }
+
+/// The file for transcripts that get no file of their own.
+const LOG: &str = "log.jsonl";
 
 /// A finished transcript: where it is and what is in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +79,7 @@ impl Transcript {
                         written: 0,
                         seen: 0,
                         trouble: None,
+                        line: None,
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -86,10 +92,34 @@ impl Transcript {
         })
     }
 
+    /// Begins a transcript that becomes lines `{"name": …, "text": …}` of one file of the run: a new file for each of many
+    /// short replies costs more than all the rest of a step.
+    pub fn in_log(journal: &Journal, run: &str, name: &str, cap: u64) -> Result<Self> {
+        check_id(run)?;
+        journal.writer()?;
+        let folder = journal.folder().join(FOLDER).join(run);
+        let path = folder.join(LOG);
+        let open = || OpenOptions::new().append(true).create(true).open(&path);
+        let opened = match open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(&folder).map_err(|error| failed(&folder, "cannot be made", &error))?;
+                open()
+            }
+            other => other,
+        };
+        let file = opened.map_err(|error| failed(&path, "cannot be opened", &error))?;
+        let relative = format!("{FOLDER}/{run}/{LOG}#{name}");
+        let (hash, line) = (Sha256::new(), Some(name.to_owned()));
+        Ok(Self { file, path, relative, hash, cap, written: 0, seen: 0, trouble: None, line })
+    }
+
     /// Adds what has streamed in. It is with the system when this returns, on the disk when the transcript is finished.
     /// After an error the transcript holds what could be written and can be written on.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let added = self.add(bytes);
+        let added = match self.line.clone() {
+            Some(name) => self.add_line(&name, bytes),
+            None => self.add(bytes),
+        };
         if let Err(error) = &added {
             self.trouble.get_or_insert_with(|| error.clone());
         }
@@ -99,6 +129,19 @@ impl Transcript {
     /// Why something of it could not be written, if so.
     pub fn trouble(&self) -> Option<&Error> {
         self.trouble.as_ref()
+    }
+
+    fn add_line(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        let text = String::from_utf8_lossy(bytes);
+        // One write, so that lines of attempts that run beside each other do not mix.
+        let line = format!("{}\n", serde_json::json!({"name": name, "text": text}));
+        self.file
+            .write_all(line.as_bytes())
+            .map_err(|error| failed(&self.path, "cannot be written", &error))?;
+        self.hash.update(bytes);
+        self.written += bytes.len() as u64;
+        self.seen = self.written;
+        Ok(())
     }
 
     fn add(&mut self, bytes: &[u8]) -> Result<()> {
