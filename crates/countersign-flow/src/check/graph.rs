@@ -98,11 +98,17 @@ fn edges<'a>(
                 let Some(&to) = index.get(target.as_str()) else { continue };
                 let entry = states.get(target).and_then(|state| state.counts.as_deref());
                 let counts: Vec<&str> = transition.counts.as_deref().into_iter().chain(entry).collect();
-                // A limit that is used up leads elsewhere, and that way counts nothing; what is set back is set back.
+                // A limit that is used up leads elsewhere, and that way counts nothing and sets nothing back.
                 for limit in &counts {
                     if let Some(&to) = limits.get(*limit).and_then(|limit| index.get(limit.then.as_str())) {
-                        let (resets, used_up) = (transition.resets.as_slice(), Some(*limit));
-                        edges.push(Edge { from, to, counts: Vec::new(), resets, used_up, node });
+                        edges.push(Edge {
+                            from,
+                            to,
+                            counts: Vec::new(),
+                            resets: &[],
+                            used_up: Some(*limit),
+                            node,
+                        });
                     }
                 }
                 edges.push(Edge { from, to, counts, resets: &transition.resets, used_up: None, node });

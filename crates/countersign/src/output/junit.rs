@@ -66,7 +66,9 @@ pub(crate) fn of_run(run: &countersign_engine::Report) -> String {
     for attempt in run.attempts.iter().chain(&run.commands) {
         let name = format!("{} #{}", attempt.path.join("/"), attempt.n);
         let outcome = attempt.outcome.as_deref().unwrap_or("running");
-        let failure = (outcome != "accepted").then_some((outcome, attempt.reason.as_str()));
+        // What a later attempt made good is no failure of a run that is done.
+        let failed = outcome != "accepted" && run.outcome != "done";
+        let failure = failed.then_some((outcome, attempt.reason.as_str()));
         case(&name, seconds(attempt.usage.wall_ms), failure);
     }
     let failure = (run.outcome != "done").then_some((run.outcome.as_str(), run.reason.as_str()));
