@@ -238,8 +238,7 @@ fn reference_page_holds(page: &Page) -> Result<(), String> {
     }
 }
 
-// TODO(compat): for now this only shows that all three contracts load. When the diff exists, call it here:
-// diff(old, bad) must show `code`, diff(old, good) must show nothing.
+/// The bad version breaks by this code alone, the good one does not break at all.
 fn compat_pages_hold(code: Code, page: &Page) -> Result<(), String> {
     let old = load(only(page, "yaml old")?)?;
     let bad = load(only(page, "yaml bad")?)?;

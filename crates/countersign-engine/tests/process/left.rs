@@ -1,0 +1,229 @@
+//! Nothing is left, however it ends and whatever the child has started.
+
+use super::*;
+
+#[tokio::test]
+async fn a_stubborn_grandchild_is_killed_on_stop() {
+    let mut spawn = shell(&format!("echo $$; {STUBBORN} & wait"));
+    spawn.clocks.grace = Duration::from_millis(100);
+    let (ended, ear) = run_and_stop(spawn, Stop::Gently).await;
+    assert_eq!(ended.cause, Cause::Stopped);
+    assert!(ended.left_behind >= 1, "{ended:?}");
+    all_gone(&ear.pids(), 2);
+}
+
+#[tokio::test]
+async fn a_stubborn_grandchild_is_killed_after_a_normal_end_20_times_in_a_row() {
+    for _ in 0..20 {
+        let mut ear = Ear::new();
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("said");
+        // It tells its name through a pipe, so that it holds none of ours, and the child ends when it is there.
+        let script = format!(
+            "mkfifo said; setsid sh -c 'trap \"\" TERM; echo $$ >said; while :; do sleep 0.05; done' \
+             >/dev/null 2>&1 & cat {}",
+            pipe.display()
+        );
+        let ended = run(Spawn { cwd: folder.path().to_owned(), ..shell(&script) }, &mut ear).await;
+        assert_eq!((ended.cause, ended.exit), (Cause::Finished, Exit::Code(0)));
+        assert!(ended.left_behind >= 1, "{ended:?}");
+        all_gone(&ear.pids(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_grandchild_still_on_its_way_to_its_own_session_is_found() {
+    // The child does not wait for it, so it is met anywhere between fork, setsid and exec.
+    for _ in 0..20 {
+        let spawn = shell("setsid sleep 61.5 >/dev/null 2>&1 &");
+        let marker = spawn.marker.clone();
+        let ended = run(spawn, &mut Ear::new()).await;
+        assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 1));
+        assert_eq!(sweep(&marker).killed, 0);
+    }
+}
+
+/// Forks, opens a session, forks again, and the last one says who it is and stays.
+const DAEMON: &str = "\
+import os, signal, sys, time
+def daemon():
+    if os.fork(): return
+    os.setsid()
+    if os.fork(): os._exit(0)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.write(1, b'%d ready\\n' % os.getpid())
+    if CLOSES:
+        os.close(1); os.close(2)
+    time.sleep(60)
+    os._exit(0)
+daemon()
+os.wait()
+";
+
+#[tokio::test]
+async fn a_daemon_is_killed_after_a_normal_end() {
+    let mut ear = Ear::new();
+    let script =
+        format!("CLOSES = True\nimport os\nr, w = os.pipe()\n{DAEMON}\nimport time; time.sleep(0.2)");
+    let ended = run(python(&script), &mut ear).await;
+    assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Finished, Exit::Code(0), 1));
+    all_gone(&ear.pids(), 1);
+}
+
+#[tokio::test]
+async fn a_daemon_is_killed_on_stop() {
+    let (ended, ear) =
+        run_and_stop(python(&format!("CLOSES = False\n{DAEMON}\ntime.sleep(60)")), Stop::AtOnce).await;
+    assert_eq!((ended.cause, ended.left_behind), (Cause::Stopped, 1));
+    all_gone(&ear.pids(), 1);
+}
+
+#[tokio::test]
+async fn who_hides_its_environment_is_found_by_birth() {
+    let script =
+        "env -i setsid sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.05; done' & wait";
+    let (ended, ear) = run_and_stop(shell(script), Stop::AtOnce).await;
+    assert_eq!(ended.cause, Cause::Stopped);
+    all_gone(&ear.pids(), 1);
+}
+
+#[tokio::test]
+async fn who_was_seen_in_the_tree_is_known_when_it_hides_later() {
+    // Nothing ties it to the child when that has ended: it is no descendant, in no session and without marker. But the
+    // tree is looked at every five seconds.
+    let mut ear = Ear::new();
+    let hidden = "env -i setsid sh -c 'echo $$; exec sleep 60 >/dev/null 2>&1'";
+    let ended = run(shell(&format!("{hidden} & sleep 6")), &mut ear).await;
+    assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 1));
+    all_gone(&ear.pids(), 1);
+}
+
+#[tokio::test]
+async fn who_lives_on_without_its_first_thread_is_killed() {
+    let script = "\
+import ctypes, os, threading, time
+if os.fork() == 0:
+    os.setsid()
+    def stay():
+        time.sleep(0.1)
+        print(os.getpid(), 'ready', flush=True)
+        time.sleep(60)
+    threading.Thread(target=stay).start()
+    ctypes.CDLL(None).pthread_exit(None)
+time.sleep(60)
+";
+    let (ended, ear) = run_and_stop(python(script), Stop::AtOnce).await;
+    assert_eq!((ended.cause, ended.left_behind), (Cause::Stopped, 1));
+    all_gone(&ear.pids(), 1);
+}
+
+#[tokio::test]
+async fn a_grandchild_that_holds_the_pipe_is_waited_for_only_so_long() {
+    let mut ear = Ear::new();
+    let mut spawn = shell("sleep 60 & echo $!; exit 5");
+    spawn.clocks.linger = Duration::from_millis(200);
+    let ended = run(spawn, &mut ear).await;
+    assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Finished, Exit::Code(5), 1));
+    assert!(ended.wall >= Duration::from_millis(200) && ended.wall < Duration::from_secs(3), "{ended:?}");
+    all_gone(&ear.pids(), 1);
+}
+
+#[tokio::test]
+async fn what_a_grandchild_writes_in_time_is_heard() {
+    let mut ear = Ear::new();
+    let ended = run(shell("(sleep 0.2; echo late) & exit 0"), &mut ear).await;
+    assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 0));
+    assert_eq!(ear.text(), "late\n");
+}
+
+#[tokio::test]
+async fn orphans_that_end_by_themselves_are_reaped() {
+    let mut ear = Ear::new();
+    let ended = run(shell("(sh -c 'echo $$; exec sleep 0.1' &); sleep 0.3"), &mut ear).await;
+    assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 0));
+    all_gone(&ear.pids(), 1);
+}
+
+#[tokio::test]
+async fn an_orphan_in_its_own_session_that_nobody_saw_alive_is_reaped() {
+    let mut ear = Ear::new();
+    let ended = run(shell("(setsid sh -c 'echo $$' &); sleep 0.2"), &mut ear).await;
+    assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 0));
+    all_gone(&ear.pids(), 1);
+}
+
+#[tokio::test]
+async fn the_end_of_a_child_started_by_others_is_left_to_them() {
+    // Both are dead and not waited for while runs begin and end.
+    let mut plain = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+    let mut leader = Command::new("setsid").args(["sh", "-c", "exit 4"]).spawn().unwrap();
+    for _ in 0..5 {
+        run(shell("setsid sleep 60 >/dev/null 2>&1 &"), &mut Ear::new()).await;
+    }
+    assert!(dead(plain.id().cast_signed()) && dead(leader.id().cast_signed()));
+    assert_eq!(plain.wait().unwrap().code(), Some(3));
+    assert_eq!(leader.wait().unwrap().code(), Some(4));
+}
+
+#[tokio::test]
+async fn who_forks_all_the_time_is_killed_to_the_last() {
+    let script = "\
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.write(1, b'ready\\n')
+end = time.time() + 20
+while time.time() < end:
+    if os.fork(): os._exit(0)
+    os.setsid()
+    time.sleep(0.002)
+";
+    let mut spawn = shell("python3 \"$SCRIPT\" & exec sleep 60");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), script).unwrap();
+    spawn.extra = vec![("SCRIPT".into(), file.path().into())];
+    let marker = spawn.marker.clone();
+    let (ended, _) = run_and_stop(spawn, Stop::AtOnce).await;
+    assert_eq!(ended.cause, Cause::Stopped);
+    assert_eq!(sweep(&marker).killed, 0, "someone got away");
+}
+
+#[tokio::test]
+async fn one_run_leaves_another_alone() {
+    let mut ear = Ear::new();
+    let other = run(shell("setsid sleep 0.5 & wait; exit 6"), &mut ear);
+    let this = async {
+        for _ in 0..5 {
+            let ended = run(shell("setsid sleep 60 >/dev/null 2>&1 &"), &mut Ear::new()).await;
+            assert_eq!(ended.left_behind, 1);
+        }
+    };
+    let (ended, ()) = tokio::join!(other, this);
+    assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Finished, Exit::Code(6), 0));
+}
+
+#[tokio::test]
+async fn a_dropped_run_kills_the_tree() {
+    let (ready, is_ready) = tokio::sync::oneshot::channel();
+    let mut ear = Ear::when_ready(move || {
+        ready.send(()).unwrap();
+        ControlFlow::Continue(())
+    });
+    let (_stop, stopped) = watch::channel(Stop::No);
+    tokio::select! {
+        ended = supervise(shell(&format!("echo $$; {STUBBORN} & wait")), &mut ear, stopped) => panic!("{ended:?}"),
+        () = async { is_ready.await.unwrap() } => {}
+    }
+    let pids = ear.pids();
+    assert_eq!(pids.len(), 2);
+    assert!(pids.iter().all(|pid| dead(*pid)), "{pids:?}");
+}
+
+#[tokio::test]
+async fn a_run_can_go_to_another_thread() {
+    let task = tokio::spawn(async {
+        let (_stop, stopped) = watch::channel(Stop::No);
+        let mut ear = Ear::new();
+        supervise(shell("exit 2"), &mut ear, stopped).await.map(|ended| ended.exit)
+    });
+    assert_eq!(task.await.unwrap().unwrap(), Exit::Code(2));
+}
