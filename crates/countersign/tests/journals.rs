@@ -1,6 +1,8 @@
 //! Journals that were written before: `fixtures/journal-1` is a state folder of the first version, with a run that waits for an
 //! answer. Every later version must show it and go on with it.
 
+#![allow(clippy::unwrap_used)]
+
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! The shipped examples, played by their scripts through the binary: what the documentation shows is what runs.
 
+#![allow(clippy::unwrap_used)]
+
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
