@@ -4,7 +4,7 @@
 use super::orphans;
 use super::table::{Carries, Id, Process, Sent, State, Table, variable};
 use super::tree::Pass;
-use rustix::process::{Pid, Signal, getpid, getsid, getuid, kill_process_group};
+use rustix::process::{Pid, Signal, getpid, getuid, kill_process_group};
 use std::collections::{HashMap, HashSet};
 
 /// The kin of a child, or of a marker.
@@ -54,8 +54,11 @@ struct Us {
 
 impl Us {
     fn look() -> Self {
-        let session = getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get());
-        Self { pid: getpid().as_raw_nonzero().get(), session, user: getuid().as_raw() }
+        let pid = getpid().as_raw_nonzero().get();
+        // In a container the leader of our session may live outside, and then the session's number is 0, which is no
+        // number of a process; the table says so plainly, and `getsid` cannot.
+        let session = Process::read(pid).map_or(0, |us| us.session);
+        Self { pid, session, user: getuid().as_raw() }
     }
 }
 

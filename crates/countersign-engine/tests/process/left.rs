@@ -227,3 +227,23 @@ async fn a_run_can_go_to_another_thread() {
     });
     assert_eq!(task.await.unwrap().unwrap(), Exit::Code(2));
 }
+
+/// In a container that is entered from outside, the leader of our session is nobody we can see, and its number is 0.
+#[test]
+fn the_leader_of_our_session_may_live_outside() {
+    let inside = |program: &[&std::ffi::OsStr]| {
+        let container = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
+        Command::new("unshare").args(container).args(program).output()
+    };
+    match inside(&["true".as_ref()]) {
+        Ok(output) if output.status.success() => {}
+        refused => return eprintln!("SKIPPED: no namespace of processes can be made here: {refused:?}"),
+    }
+    let exe = std::env::current_exe().unwrap();
+    let others = ["left::one_run_leaves_another_alone", "left::a_daemon_is_killed_on_stop", "--exact"];
+    let program: Vec<_> =
+        std::iter::once(exe.as_ref()).chain(others.iter().map(std::ffi::OsStr::new)).collect();
+    let output = inside(&program).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("2 passed"), "{output:?}");
+}
