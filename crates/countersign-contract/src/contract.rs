@@ -1,6 +1,6 @@
 //! The runtime contract: compiled once, then applied to any number of texts.
 
-use crate::claim::Claim;
+use crate::claim::{Claim, HeldClaim};
 use crate::code::Code;
 use crate::definition::Definition;
 use crate::display::Display;
@@ -97,6 +97,17 @@ impl Contract {
     /// The contract as it was written down.
     pub fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    /// The claims as a step holds them that says nothing otherwise.
+    pub fn held_claims(&self) -> Vec<HeldClaim> {
+        let held = self.definition.claims.iter().map(|(field, claim)| HeldClaim {
+            name: Claim::name(field),
+            field: field.clone(),
+            claim: claim.clone(),
+            findings: None,
+        });
+        held.collect()
     }
 
     /// The claims, by field.

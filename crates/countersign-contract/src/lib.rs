@@ -57,8 +57,9 @@ mod stream;
 mod suggest;
 mod typed;
 mod validate;
+mod verdict;
 
-pub use claim::{Claim, ClaimKind, ClaimMatch, ClaimPolicy};
+pub use claim::{Claim, ClaimKind, ClaimMatch, ClaimPolicy, Figure, HeldClaim};
 pub use code::{Code, UnknownCode};
 pub use contract::{Contract, Rejection};
 pub use definition::{CounterExample, Definition, Rule};
@@ -78,3 +79,4 @@ pub use suggest::{did_you_mean, nearest};
 pub use typed::{
     AgentOutput, ParseError, RepoPath, Timestamp, contract_of, parse, parse_as, schema_of, validate_output,
 };
+pub use verdict::{ClaimReport, Evidence, Verdict};

@@ -30,6 +30,11 @@ pub trait Agent: Send + Sync {
         true
     }
 
+    /// Who it is, for whoever wants to know which agent to trust with what.
+    fn identity(&self) -> Identity {
+        Identity::default()
+    }
+
     /// Whether its work can be seen in the work tree.
     fn changes_files(&self) -> bool {
         true
@@ -46,6 +51,15 @@ pub trait Agent: Send + Sync {
         let _ = question;
         None
     }
+}
+
+/// Who an agent is, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The model.
+    pub model: Option<String>,
+    /// The version of the program.
+    pub version: Option<String>,
 }
 
 /// What a session is for.

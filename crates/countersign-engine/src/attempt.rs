@@ -137,6 +137,7 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
                     attempt: request.attempt.clone(),
                     reply,
                     usage: answer.usage,
+                    claims: Vec::new(),
                 });
             }
         }
@@ -240,6 +241,7 @@ pub(crate) fn bare(attempt: &str, outcome: AttemptOutcome) -> Ended {
         reason: String::new(),
         violations: Vec::new(),
         claims: Vec::new(),
+        changed: None,
         reply: None,
         usage: Usage::default(),
         reset_at: None,

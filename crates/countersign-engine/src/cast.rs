@@ -1,6 +1,6 @@
 //! Who plays the agents of a workflow.
 
-use crate::agent::{Agent, ScriptError, Spec, SpecError};
+use crate::agent::{Agent, Identity, ScriptError, Spec, SpecError};
 use countersign_flow::{Player, Workflow};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,7 +50,8 @@ impl Cast {
     /// Adds one who plays an agent; `spec` is how they are shown and found again when the run is resumed.
     #[must_use]
     pub fn with(mut self, name: &str, spec: &str, agent: Arc<dyn Agent>) -> Self {
-        let player = Player { spec: spec.to_owned(), backs_off: agent.backs_off() };
+        let Identity { model, version } = agent.identity();
+        let player = Player { spec: spec.to_owned(), backs_off: agent.backs_off(), model, version };
         self.players.insert(name.to_owned(), (player, agent));
         self
     }

@@ -17,6 +17,7 @@ pub mod process;
 mod publish;
 mod shell;
 mod story;
+pub mod tree;
 mod worktree;
 
 pub use attempt::{Completed, Handle, Kept, Request, attempt};

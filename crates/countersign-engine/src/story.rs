@@ -1,6 +1,7 @@
 //! The story of a run: how it stands, its attempts, its way through the states and why it went so.
 
-use countersign_flow::{Cause, Event, Fold, Form, Moved, Outcome, Reply, Usage};
+use countersign_contract::ClaimReport;
+use countersign_flow::{Cause, Changed, Event, Fold, Form, Moved, Outcome, Reply, Usage};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -60,7 +61,12 @@ pub struct Attempt {
     /// What was wrong with its last reply.
     pub violations: Vec<Value>,
     /// What became of its claims.
-    pub claims: Vec<Value>,
+    pub claims: Vec<ClaimReport>,
+    /// What became of the claims of replies before the last, by the number of the reply.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub earlier_claims: BTreeMap<u32, Vec<ClaimReport>>,
+    /// What it changed.
+    pub changed: Option<Changed>,
     /// How often the result was asked for again.
     pub repairs_asked: u32,
     /// What it said.
@@ -166,6 +172,8 @@ impl Teller {
                     value: None,
                     violations: Vec::new(),
                     claims: Vec::new(),
+                    earlier_claims: BTreeMap::new(),
+                    changed: None,
                     repairs_asked: 0,
                     replies: Vec::new(),
                     usage: Usage::default(),
@@ -174,9 +182,12 @@ impl Teller {
                     ended_at: None,
                 });
             }
-            Event::RepairAsked { attempt, reply, usage } => {
+            Event::RepairAsked { attempt, reply, usage, claims } => {
                 if let Some(attempt) = self.attempt(attempt) {
                     attempt.repairs_asked += 1;
+                    if !claims.is_empty() {
+                        attempt.earlier_claims.insert(attempt.repairs_asked, claims.clone());
+                    }
                     attempt.replies.push(reply.clone());
                     attempt.usage += *usage;
                 }
@@ -187,6 +198,7 @@ impl Teller {
                     attempt.value.clone_from(&ended.value);
                     attempt.violations.clone_from(&ended.violations);
                     attempt.claims.clone_from(&ended.claims);
+                    attempt.changed.clone_from(&ended.changed);
                     attempt.replies.extend(ended.reply.clone());
                     attempt.usage += ended.usage;
                     attempt.reason.clone_from(&ended.reason);

@@ -1,6 +1,7 @@
 //! What happened in a run. A run is a journal of these and nothing else.
 
 use crate::workflow::{Budget, End, Form, Trouble};
+use countersign_contract::ClaimReport;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -53,6 +54,9 @@ pub enum Event {
         reply: Reply,
         /// What it cost.
         usage: Usage,
+        /// What became of its claims, if that is why.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        claims: Vec<ClaimReport>,
     },
     /// An attempt ended.
     AttemptEnded(Box<Ended>),
@@ -261,6 +265,12 @@ pub struct Player {
     pub spec: String,
     /// Whether a retry waits before it starts again.
     pub backs_off: bool,
+    /// The model, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The version of the program, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// How an attempt ended.
@@ -284,7 +294,10 @@ pub struct Ended {
     pub violations: Vec<Value>,
     /// What became of its claims.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub claims: Vec<Value>,
+    pub claims: Vec<ClaimReport>,
+    /// What it changed, whatever became of its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Changed>,
     /// The last reply; those before it stand in their own events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Reply>,
@@ -297,6 +310,28 @@ pub struct Ended {
     /// A fingerprint of the work tree behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+}
+
+/// What an attempt changed in its workspace. Long lists are cut; `total` counts all.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Changed {
+    /// Files that were not there before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<String>,
+    /// Files whose bytes or mode differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modified: Vec<String>,
+    /// Files that are gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<String>,
+    /// Files that are there under another name: from, to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub renamed: Vec<(String, String)>,
+    /// How many files.
+    pub total: u64,
+    /// What could not be seen, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// How an attempt can end.

@@ -26,8 +26,8 @@ pub use bundle::{Bundle, Files};
 pub use check::{Rejected, check, reload};
 pub use decide::{AgentWork, Command, CommandWork, Start, Work, decide};
 pub use event::{
-    Asked, AttemptOutcome, Cause, DECIDE, Ended, Event, Moved, Outcome, Planned, Player, Reply, Started,
-    Usage,
+    Asked, AttemptOutcome, Cause, Changed, DECIDE, Ended, Event, Moved, Outcome, Planned, Player, Reply,
+    Started, Usage,
 };
 pub use fan::{FanOut, Fate, Item};
 pub use finding::{Code, Finding, UnknownCode, render};

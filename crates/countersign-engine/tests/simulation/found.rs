@@ -51,6 +51,7 @@ fn accepted(attempt: &str, value: Value) -> Event {
         reason: String::new(),
         violations: Vec::new(),
         claims: Vec::new(),
+        changed: None,
         reply: None,
         usage: Usage { cost_usd: 0.1, ..Usage::default() },
         reset_at: None,

@@ -97,10 +97,11 @@ impl<'m> Run<'m> {
         blows.sort_unstable();
         blows.reverse();
         let mut dice = Dice::new(seed);
-        let agents =
-            made.workflow.agents.keys().map(|name| {
-                (name.clone(), Player { spec: "simulated".to_owned(), backs_off: dice.percent(70) })
-            });
+        let agents = made.workflow.agents.keys().map(|name| {
+            let backs_off = dice.percent(70);
+            let player = Player { spec: "simulated".to_owned(), backs_off, model: None, version: None };
+            (name.clone(), player)
+        });
         let started = Event::RunStarted(Box::new(Started {
             run: format!("run-{seed}"),
             workflow: made.workflow.name.clone(),

@@ -69,7 +69,12 @@ pub(crate) fn course(dice: &mut Dice, weather: Weather, start: &Start, now: i64)
             for _ in 0..dice.weigh(&[(8, 0), (1, 1), (1, 2)]).min(work.bounds.repairs) {
                 due += later(dice);
                 let reply = Reply { status: "rejected".to_owned(), ..Reply::default() };
-                let fact = Event::RepairAsked { attempt: start.attempt.clone(), reply, usage: usage(dice) };
+                let fact = Event::RepairAsked {
+                    attempt: start.attempt.clone(),
+                    reply,
+                    usage: usage(dice),
+                    claims: Vec::new(),
+                };
                 deliveries.push(Delivery { due, fact });
             }
             dice.weigh(&[
@@ -113,6 +118,7 @@ pub(crate) fn cancelled(attempt: &str, due: i64) -> Delivery {
         reason: "stopped".to_owned(),
         violations: Vec::new(),
         claims: Vec::new(),
+        changed: None,
         reply: None,
         usage: Usage::default(),
         reset_at: None,
@@ -153,6 +159,7 @@ fn ended(dice: &mut Dice, start: &Start, outcome: AttemptOutcome, due: i64) -> E
         reason,
         violations: if outcome == AttemptOutcome::Contract { vec![wrong] } else { Vec::new() },
         claims: Vec::new(),
+        changed: None,
         reply: Some(Reply { status: outcome.name().to_owned(), ..Reply::default() }),
         usage: usage(dice),
         reset_at,

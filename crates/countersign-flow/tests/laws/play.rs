@@ -208,6 +208,7 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
             Vec::new()
         },
         claims: Vec::new(),
+        changed: None,
         reply: None,
         usage: Usage { input_tokens: 10, output_tokens: 5, cost_usd: 0.25, wall_ms: 3 },
         reset_at: None,

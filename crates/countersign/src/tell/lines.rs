@@ -102,7 +102,7 @@ impl Teller {
                 self.attempts.insert(attempt.clone(), work);
                 (self.told == Told::Live).then_some(line)
             }
-            Event::RepairAsked { attempt, reply, usage } => {
+            Event::RepairAsked { attempt, reply, usage, .. } => {
                 let work = self.work(attempt);
                 work.repairs += 1;
                 work.spent += *usage;
