@@ -18,7 +18,6 @@ mod publish;
 mod shell;
 mod story;
 pub mod tree;
-mod worktree;
 
 pub use attempt::{Completed, Handle, Kept, Request, attempt};
 pub use cast::{Cast, CastError};
