@@ -7,7 +7,9 @@
 pub mod agent;
 mod attempt;
 mod cast;
+pub mod claims;
 mod clock;
+pub mod config;
 mod drive;
 mod engine;
 mod folder;
