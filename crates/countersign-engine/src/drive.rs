@@ -9,7 +9,9 @@ use crate::journal::{self, Batch, Journal, Lease, Row, Summary, Transcript};
 use crate::process::Stop;
 use crate::tree::{Settings, Tree};
 use crate::{publish, shell};
-use countersign_flow::{Budget, Event, Fold, Rendered, Start, Turn, Work, Workflow, artifacts, turn};
+use countersign_flow::{
+    Budget, Chore, Errand, Event, Fold, Look, Rendered, Start, Turn, Work, Workflow, artifacts, turn,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -163,7 +165,8 @@ impl Drive {
             if turned.moved() {
                 facts.extend(self.publish(running));
             }
-            facts.extend(turned.looks.iter().map(|(frame, paths)| self.look(frame, paths)));
+            facts.extend(turned.looks.iter().map(|look| self.look(look)));
+            facts.extend(turned.errands.iter().map(in_the_repository));
             facts.extend(self.ready_answers(&turned));
             for start in turned.starts {
                 self.start(start, running);
@@ -288,9 +291,9 @@ impl Drive {
         None
     }
 
-    fn look(&self, frame: &str, paths: &[String]) -> Event {
-        let missing = paths.iter().filter(|path| !self.repo.join(path).exists()).cloned().collect();
-        Event::ContextChecked { frame: frame.to_owned(), missing }
+    fn look(&self, look: &Look) -> Event {
+        let missing = look.paths.iter().filter(|path| !self.repo.join(path).exists()).cloned().collect();
+        Event::ContextChecked { frame: look.frame.clone(), missing }
     }
 
     /// Answers that a script has ready.
@@ -389,6 +392,23 @@ impl Drive {
             cost_usd: budget.cost_usd.map(|most| (most - usage.cost_usd).max(0.0)),
             ..Budget::default()
         }
+    }
+}
+
+/// To be replaced: no workspaces are made yet, all work is done in the repository itself, and there is nothing to fold back.
+pub(crate) fn in_the_repository(errand: &Errand) -> Event {
+    let (frame, workspace) = (errand.frame.clone(), errand.workspace.clone());
+    match errand.what {
+        Chore::Open => Event::WorkspaceOpened { frame, workspace, notes: Vec::new() },
+        Chore::Fold => Event::WorkspaceFolded {
+            frame,
+            workspace,
+            changed: 0,
+            conflicts: Vec::new(),
+            kept: None,
+            notes: Vec::new(),
+        },
+        Chore::Drop => Event::WorkspaceDropped { frame, workspace, kept: None },
     }
 }
 

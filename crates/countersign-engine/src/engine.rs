@@ -3,7 +3,7 @@
 use crate::agent::{ScriptError, SpecError};
 use crate::cast::{Cast, CastError};
 use crate::clock::wall;
-use crate::drive::{Drive, Letter, Watcher, batch};
+use crate::drive::{Drive, Letter, Watcher, batch, in_the_repository};
 use crate::given::{given, merged};
 use crate::journal::{self, Journal, Lease, NewRun};
 use crate::process::{self, Stop};
@@ -269,10 +269,14 @@ impl Engine {
                 let workflow = self.workflow(&fold)?;
                 let mut facts = Self::taken_up(&fold);
                 facts.push(Event::CancelRequested { by: by.to_owned() });
-                let turned = turn(&workflow, &mut fold, facts, wall());
-                let mut batch = batch(&turned.events, &fold)?;
-                batch.snapshot = Some(serde_json::to_vec(&fold)?);
-                lease.append_blocking(batch)?;
+                // What is open is dropped first, and the run ends when it is gone; each errand is asked for once.
+                while !facts.is_empty() {
+                    let turned = turn(&workflow, &mut fold, std::mem::take(&mut facts), wall());
+                    let mut batch = batch(&turned.events, &fold)?;
+                    batch.snapshot = Some(serde_json::to_vec(&fold)?);
+                    lease.append_blocking(batch)?;
+                    facts.extend(turned.errands.iter().map(in_the_repository));
+                }
                 lease.release()?;
                 publish::show_end(&workflow, &fold);
                 Ok(Cancelled::Now)

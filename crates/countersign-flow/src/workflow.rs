@@ -1,5 +1,10 @@
 //! A workflow that passed the checker: every name resolved, every expression compiled, every template typed.
 
+mod guard;
+
+pub use guard::{Held, Holding, Paths, Workplace};
+pub(crate) use guard::{PROTECTED, TESTS};
+
 use crate::bundle::Bundle;
 use crate::template::Template;
 use countersign_contract::{Contract, Expression, Type};
@@ -27,6 +32,8 @@ pub struct Workflow {
     pub artifacts: Vec<Artifact>,
     /// What a run may cost, unless whoever starts it says otherwise.
     pub budget: Budget,
+    /// What its agents may write.
+    pub paths: Paths,
     /// The files and contracts it was made from.
     pub bundle: Bundle,
 }
@@ -116,8 +123,19 @@ pub struct Role {
     pub suffix: String,
     /// What it may do to the workspace.
     pub access: Access,
+    /// Where it may write, as globs; anywhere, if there is no list.
+    pub writes: Option<Vec<String>>,
+    /// What its claims are held to, unless a state says otherwise.
+    pub holding: Holding,
     /// How long and how often, unless a state says otherwise.
     pub bounds: Bounds,
+}
+
+impl Role {
+    /// Whether it can change anything.
+    pub fn can_write(&self) -> bool {
+        self.access == Access::WorkspaceWrite && self.writes.as_ref().is_none_or(|globs| !globs.is_empty())
+    }
 }
 
 /// What an agent may do to the workspace.
@@ -181,6 +199,8 @@ pub struct State {
     pub counts: Option<String>,
     /// The type of `result` in its transitions.
     pub result: Type,
+    /// The type of `claims` in its transitions, if an agent works in it.
+    pub claims: Option<Type>,
 }
 
 /// What happens in a state.
@@ -201,6 +221,8 @@ pub enum Step {
         machine: String,
         /// Its inputs.
         with: Vec<(String, Term)>,
+        /// Where it works.
+        workspace: Workplace,
     },
     /// Nothing: the guards decide.
     Route,
@@ -226,6 +248,10 @@ pub struct Dispatch {
     pub with: Vec<(String, Term)>,
     /// Files that must be there first.
     pub needs: Vec<Template>,
+    /// What its claims are held to.
+    pub held: Held,
+    /// Where it works; for an item of a fan-out, the fan-out says so.
+    pub workspace: Workplace,
     /// How long and how often.
     pub bounds: Bounds,
 }
@@ -319,6 +345,8 @@ pub struct Each {
     pub parallel: u32,
     /// What an item that is not done means for the rest.
     pub failures: Failures,
+    /// Where each item works.
+    pub workspace: Workplace,
     /// What runs for an item.
     pub body: Body,
 }
@@ -409,13 +437,15 @@ pub enum Trouble {
     Exhausted,
     /// The items of a fan-out cannot be ordered.
     Order,
+    /// What was done in a worktree cannot be folded back into the repository.
+    Conflict,
     /// Any of them that is not named.
     Any,
 }
 
 impl Trouble {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Contract,
         Self::Claim,
         Self::Agent,
@@ -427,6 +457,7 @@ impl Trouble {
         Self::Failed,
         Self::Exhausted,
         Self::Order,
+        Self::Conflict,
         Self::Any,
     ];
 
@@ -444,6 +475,7 @@ impl Trouble {
             Self::Failed => "failed",
             Self::Exhausted => "exhausted",
             Self::Order => "order",
+            Self::Conflict => "conflict",
             Self::Any => "any",
         }
     }
