@@ -16,10 +16,13 @@ mod folder;
 mod given;
 pub mod journal;
 pub mod process;
+pub mod protect;
 mod publish;
 mod shell;
 mod story;
 pub mod tree;
+mod wording;
+mod worktree;
 
 pub use attempt::{Completed, Handle, Kept, Request, attempt};
 pub use cast::{Cast, CastError};
