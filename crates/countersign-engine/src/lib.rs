@@ -13,6 +13,7 @@ mod engine;
 mod folder;
 mod given;
 pub mod journal;
+pub mod ledger;
 pub mod process;
 mod publish;
 mod shell;
