@@ -20,6 +20,9 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Folders of a path that are looked at.
+const DEEPEST: usize = 64;
+
 /// A claim that was made in a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
@@ -370,12 +373,7 @@ fn subject(claim: &ClaimReport) -> Subject<'_> {
                 claim.evidence.iter().any(|evidence| matches!(evidence.kind.as_str(), "report" | "command"));
             if rests_on_tree { Subject::Tree } else { Subject::Step }
         }
-        ClaimKind::Artifact => {
-            let mut paths = BTreeSet::new();
-            strings(&claim.claimed, &mut paths);
-            strings(&claim.observed, &mut paths);
-            Subject::Files(paths)
-        }
+        ClaimKind::Artifact => Subject::Files(paths(&claim.claimed)),
         ClaimKind::FilesModified
         | ClaimKind::FilesAdded
         | ClaimKind::FilesDeleted
@@ -389,14 +387,22 @@ fn subject(claim: &ClaimReport) -> Subject<'_> {
     }
 }
 
-/// The paths that a value names, a level deep.
-fn strings<'a>(value: &'a Value, paths: &mut BTreeSet<&'a str>) {
-    let one = |value: &'a Value| value.as_str().map(|path| path.trim_start_matches("./"));
-    match value {
-        Value::Array(items) => paths.extend(items.iter().filter_map(one)),
-        Value::Object(fields) => paths.extend(fields.values().filter_map(one)),
-        other => paths.extend(one(other)),
+/// The paths that a value names, a level deep. One that is absolute is also taken from each of its folders on, since changes
+/// are told from the workspace's.
+fn paths(value: &Value) -> BTreeSet<&str> {
+    let texts: Vec<&str> = match value {
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+        Value::Object(fields) => fields.values().filter_map(Value::as_str).collect(),
+        other => other.as_str().into_iter().collect(),
+    };
+    let mut paths = BTreeSet::new();
+    for text in texts {
+        paths.insert(text.trim_start_matches("./"));
+        if text.starts_with('/') {
+            paths.extend(text.match_indices('/').take(DEEPEST).map(|(at, _)| &text[at + 1..]));
+        }
     }
+    paths
 }
 
 fn files(number: u64) -> String {

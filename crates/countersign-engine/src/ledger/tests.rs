@@ -183,6 +183,8 @@ fn an_artifact_is_stale_once_it_is_changed_itself() {
         (json!("./docs/plan.md"), &["docs/plan.md"], true),
         (json!(["x", "docs/plan.md"]), &["docs/plan.md"], true),
         (json!({"path": "docs/plan.md"}), &["docs/plan.md"], true),
+        (json!("/home/kim/repo/docs/plan.md"), &["docs/plan.md"], true),
+        (json!("other/docs/plan.md"), &["docs/plan.md"], false),
         (json!(null), &["docs/plan.md"], false),
     ] {
         let first = attempt("plan", 1, Accepted, vec![artifact(claimed.clone())], &["docs/plan.md"]);
