@@ -7,7 +7,8 @@ use crate::clock::Clock;
 use crate::engine::Error;
 use crate::journal::{self, Batch, Journal, Lease, Row, Summary, Transcript};
 use crate::process::Stop;
-use crate::{publish, shell, worktree};
+use crate::tree::{Settings, Tree};
+use crate::{publish, shell};
 use countersign_flow::{Budget, Event, Fold, Rendered, Start, Turn, Work, Workflow, artifacts, turn};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -351,8 +352,10 @@ impl Drive {
                     let mut done = attempt(request, agent, handle).await;
                     if watches_tree {
                         let tree = tokio::task::spawn_blocking(move || {
-                            let without = published.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                            worktree::fingerprint(&repo, &without)
+                            let mut without =
+                                published.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                            without.insert(repo.join(".countersign"));
+                            Tree::open(&repo, Settings { without, ..Settings::default() }).snapshot().id
                         });
                         done.ended.tree = tree.await.ok().flatten();
                     }

@@ -7,7 +7,9 @@
 pub mod agent;
 mod attempt;
 mod cast;
+pub mod claims;
 mod clock;
+pub mod config;
 mod drive;
 mod engine;
 mod folder;
@@ -19,7 +21,6 @@ mod publish;
 mod shell;
 mod story;
 pub mod tree;
-mod worktree;
 
 pub use attempt::{Completed, Handle, Kept, Request, attempt};
 pub use cast::{Cast, CastError};

@@ -1,0 +1,92 @@
+//! Files that snapshots do not see: what is ignored, and since when such a file is as it is.
+
+use super::name::{Name, real, tidy};
+use super::{Since, Tree};
+use ignore::gitignore::GitignoreBuilder;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Times of files lag behind the clock by up to a tick of the kernel.
+const TICK: Duration = Duration::from_millis(10);
+
+impl Tree {
+    /// Whether a file is as it was at some time, told by its times: for ignored files, which snapshots do not see. A file that
+    /// was replaced by a new one counts as added, since nothing tells that there was one before.
+    pub fn since(&self, path: &Path, when: SystemTime) -> Since {
+        let Ok(meta) = self.folder.join(path).symlink_metadata() else { return Since::Absent };
+        let after = |time: SystemTime| time + TICK >= when;
+        let seconds = u64::try_from(meta.ctime()).unwrap_or(0);
+        let changed = UNIX_EPOCH + Duration::new(seconds, u32::try_from(meta.ctime_nsec()).unwrap_or(0));
+        if meta.created().is_ok_and(after) {
+            Since::Added
+        } else if after(changed) {
+            Since::Modified
+        } else {
+            Since::Untouched
+        }
+    }
+
+    /// Whether snapshots leave a file out because it is ignored.
+    pub fn is_ignored(&self, path: &Path) -> bool {
+        !self.ignored(std::slice::from_ref(&path.to_owned())).is_empty()
+    }
+
+    /// Those of some files that are ignored, with one call of git for all.
+    pub fn ignored(&self, paths: &[PathBuf]) -> BTreeSet<PathBuf> {
+        let named = |path: &PathBuf| {
+            // The links above it are followed, the file itself may be one.
+            let full = tidy(&self.folder.join(path));
+            let parent = full.parent().map(real)?;
+            let full = parent.join(full.file_name()?);
+            Some((Name::of(full.strip_prefix(&self.top).ok()?)?, path.clone()))
+        };
+        let names: Vec<(Name, PathBuf)> = paths.iter().filter_map(named).collect();
+        let Some(place) = &self.place else {
+            return names
+                .into_iter()
+                .filter(|(name, _)| self.rules_ignore(name))
+                .map(|(_, path)| path)
+                .collect();
+        };
+        let mut input = Vec::new();
+        for (name, _) in &names {
+            // A name that begins with `:` would be read as a pattern.
+            input.extend_from_slice(b"./");
+            input.extend_from_slice(name.bytes());
+            input.push(0);
+        }
+        let arguments = ["check-ignore", "-z", "--stdin"].map(OsStr::new);
+        // It ends with 1 if none is ignored.
+        let said = self.git.ask_with(place, &arguments, Some(input)).map(|said| said.out).unwrap_or_default();
+        let ignored: BTreeSet<&[u8]> = said.split(|byte| *byte == 0).collect();
+        let is_ignored = |name: &Name| ignored.contains(&[b"./", name.bytes()].concat()[..]);
+        names.into_iter().filter(|(name, _)| is_ignored(name)).map(|(_, path)| path).collect()
+    }
+
+    /// Without git: whether a `.gitignore` above a file, or one above a folder that it is in, says so.
+    fn rules_ignore(&self, name: &Name) -> bool {
+        let mut ways: Vec<Name> = name.folders().collect();
+        ways.reverse();
+        ways.push(name.clone());
+        ways.iter().any(|way| {
+            let is_folder = way != name || self.top.join(way.path()).is_dir();
+            // The innermost file that has something to say decides.
+            let folders = way.folders().chain(std::iter::once(Name::from(&b""[..])));
+            for folder in folders {
+                let root = self.top.join(folder.path());
+                let mut rules = GitignoreBuilder::new(&root);
+                let _ = rules.add(root.join(".gitignore"));
+                let Ok(rules) = rules.build() else { continue };
+                match rules.matched(self.top.join(OsStr::from_bytes(way.bytes())), is_folder) {
+                    ignore::Match::None => {}
+                    said => return said.is_ignore(),
+                }
+            }
+            false
+        })
+    }
+}

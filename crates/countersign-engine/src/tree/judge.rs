@@ -1,0 +1,139 @@
+//! Comparing what stood at a path with what stands there now. No I/O: what only git can tell is asked for.
+
+use super::Change;
+use super::entry::{Bytes, Entry, Thing};
+use super::name::Name;
+use super::parse::Blob;
+use std::collections::{BTreeSet, HashMap};
+
+/// What stood at a path at the time of a snapshot.
+#[derive(Clone, Debug)]
+pub(super) enum Side<'a> {
+    Absent,
+    /// It was as a commit has it.
+    Clean(Blob),
+    /// It was looked at.
+    Seen(&'a Entry),
+}
+
+impl Side<'_> {
+    pub(super) fn is_absent(&self) -> bool {
+        match self {
+            Self::Absent => true,
+            Self::Clean(_) => false,
+            Self::Seen(entry) => entry.thing.is_gone(),
+        }
+    }
+}
+
+/// What comparing came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Judged {
+    Same,
+    Differs(Change),
+    /// Whether the file that was looked at is this blob, with the filters and line ends that git applies there.
+    Ask(Blob),
+}
+
+/// Compares two sides of a path.
+pub(super) fn judge(before: &Side, after: &Side, file_mode: bool) -> Judged {
+    let differs = |same: bool| if same { Judged::Same } else { Judged::Differs(Change::Modified) };
+    match (before.is_absent(), after.is_absent()) {
+        (true, true) => return Judged::Same,
+        (true, false) => return Judged::Differs(Change::Added),
+        (false, true) => return Judged::Differs(Change::Deleted),
+        (false, false) => {}
+    }
+    match (before, after) {
+        (Side::Clean(a), Side::Clean(b)) => {
+            let kinds = a.is_link() == b.is_link();
+            differs(a.oid == b.oid && kinds && (!file_mode || a.executable() == b.executable()))
+        }
+        (Side::Seen(a), Side::Seen(b)) => differs(a.thing.same(&b.thing, file_mode)),
+        (Side::Clean(blob), Side::Seen(entry)) | (Side::Seen(entry), Side::Clean(blob)) => {
+            let modes = !file_mode || entry.thing.executable() == blob.executable();
+            match &entry.thing {
+                Thing::File { .. } if blob.is_link() || !modes => differs(false),
+                Thing::File { .. } => match &entry.told.staged {
+                    Some(staged) => differs(*staged == blob.oid),
+                    None if entry.told.edited && entry.told.head_is(blob) => differs(false),
+                    None => Judged::Ask(blob.clone()),
+                },
+                Thing::Link { .. } if !blob.is_link() => differs(false),
+                Thing::Link { .. } => Judged::Ask(blob.clone()),
+                Thing::Gone | Thing::Other(_) => differs(false),
+            }
+        }
+        (Side::Absent, _) | (_, Side::Absent) => Judged::Same,
+    }
+}
+
+/// By what the content of a file can be recognised elsewhere. Links have keys of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Keys {
+    pub(super) hash: Option<(bool, Vec<u8>)>,
+    pub(super) oid: Option<(bool, String)>,
+}
+
+impl Keys {
+    /// What is known of a side.
+    pub(super) fn of(side: &Side) -> Self {
+        match side {
+            Side::Absent => Self::default(),
+            Side::Clean(blob) => Self { hash: None, oid: Some((blob.is_link(), blob.oid.clone())) },
+            Side::Seen(entry) => match &entry.thing {
+                Thing::File { bytes: Bytes::Hash(hash), .. } => Self {
+                    hash: Some((false, hash.to_vec())),
+                    oid: entry.told.staged.clone().map(|oid| (false, oid)),
+                },
+                Thing::Link { target, .. } => Self {
+                    hash: Some((true, target.to_vec())),
+                    oid: entry.told.staged.clone().map(|oid| (true, oid)),
+                },
+                _ => Self::default(),
+            },
+        }
+    }
+}
+
+/// Pairs what is gone with what is new by content: only where there is one of each, so that nothing is guessed.
+pub(super) fn renames(gone: &[(Name, Keys)], new: &[(Name, Keys)]) -> Vec<(Name, Name)> {
+    let mut pairs: BTreeSet<(&Name, &Name)> = BTreeSet::new();
+    for key in [hash_key as fn(&Keys) -> Option<Vec<u8>>, oid_key] {
+        let new = by_key(new, key);
+        for (key, gone) in by_key(gone, key) {
+            if let ([from], Some([to])) = (&gone[..], new.get(&key).map(Vec::as_slice)) {
+                pairs.insert((from, to));
+            }
+        }
+    }
+    // The two keys may pair one file with two others.
+    let (mut from, mut to): (HashMap<&Name, usize>, HashMap<&Name, usize>) = Default::default();
+    for pair in &pairs {
+        *from.entry(pair.0).or_default() += 1;
+        *to.entry(pair.1).or_default() += 1;
+    }
+    let alone = pairs.into_iter().filter(|pair| from.get(pair.0) == Some(&1) && to.get(pair.1) == Some(&1));
+    alone.map(|(from, to)| (from.clone(), to.clone())).collect()
+}
+
+fn hash_key(keys: &Keys) -> Option<Vec<u8>> {
+    keys.hash.as_ref().map(|(link, hash)| [&[u8::from(*link)], &hash[..]].concat())
+}
+
+fn oid_key(keys: &Keys) -> Option<Vec<u8>> {
+    keys.oid.as_ref().map(|(link, oid)| [&[u8::from(*link)], oid.as_bytes()].concat())
+}
+
+fn by_key<'a>(
+    files: &'a [(Name, Keys)],
+    key: impl Fn(&Keys) -> Option<Vec<u8>>,
+) -> HashMap<Vec<u8>, Vec<&'a Name>> {
+    let mut by: HashMap<Vec<u8>, Vec<&Name>> = HashMap::new();
+    for (name, keys) in files {
+        if let Some(key) = key(keys) {
+            by.entry(key).or_default().push(name);
+        }
+    }
+    by
+}
