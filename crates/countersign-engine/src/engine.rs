@@ -6,6 +6,7 @@ use crate::clock::wall;
 use crate::drive::{Drive, Letter, Watcher, batch, in_the_repository};
 use crate::given::{given, merged};
 use crate::journal::{self, Journal, Lease, NewRun};
+use crate::ledger::Ledger;
 use crate::process::{self, Stop};
 use crate::publish::{self, Trail};
 use crate::story::{self, Report};
@@ -304,18 +305,51 @@ impl Engine {
         Ok(fold)
     }
 
+    /// The claims of a run, and how they stand.
+    pub fn ledger(&self, run: &str) -> Result<Ledger, Error> {
+        let run = self.journal.resolve(run)?;
+        let mut ledger = Ledger::new();
+        self.each_event_of(&run, &Ledger::KINDS, |event, at| ledger.hear(&event, at))?;
+        Ok(ledger)
+    }
+
     /// Every event of a run, in order.
-    pub fn each_event(&self, run: &str, from: u64, mut look: impl FnMut(Event, i64)) -> Result<(), Error> {
+    pub fn each_event(&self, run: &str, from: u64, look: impl FnMut(Event, i64)) -> Result<(), Error> {
+        self.look_at(run, from, |_| true, look)
+    }
+
+    /// The events of a run that are of these kinds, in order. The others are held to their digests and not read further.
+    pub fn each_event_of(
+        &self,
+        run: &str,
+        kinds: &[&str],
+        look: impl FnMut(Event, i64),
+    ) -> Result<(), Error> {
+        self.look_at(run, 1, |kind| kinds.contains(&kind), look)
+    }
+
+    fn look_at(
+        &self,
+        run: &str,
+        from: u64,
+        wanted: impl Fn(&str) -> bool,
+        mut look: impl FnMut(Event, i64),
+    ) -> Result<(), Error> {
         let mut failed = None;
-        self.journal.visit(run, from, |row| match serde_json::from_slice::<Event>(&row.body) {
-            Ok(event) => {
-                look(event, row.at);
-                ControlFlow::Continue(())
+        self.journal.visit(run, from, |row| {
+            if !wanted(&row.kind) {
+                return ControlFlow::Continue(());
             }
-            Err(error) => {
-                failed =
-                    Some(Error::Unreadable { run: run.to_owned(), seq: row.seq, why: error.to_string() });
-                ControlFlow::Break(())
+            match serde_json::from_slice::<Event>(&row.body) {
+                Ok(event) => {
+                    look(event, row.at);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failed =
+                        Some(Error::Unreadable { run: run.to_owned(), seq: row.seq, why: error.to_string() });
+                    ControlFlow::Break(())
+                }
             }
         })?;
         failed.map_or(Ok(()), Err)

@@ -15,6 +15,7 @@ mod engine;
 mod folder;
 mod given;
 pub mod journal;
+pub mod ledger;
 pub mod process;
 pub mod protect;
 mod publish;

@@ -5,8 +5,10 @@ use countersign_contract::render::vendor::Target;
 use countersign_contract::{Framing, Policy, RepairPolicy};
 use std::path::PathBuf;
 
+mod claims;
 mod runs;
 
+pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat};
 pub(crate) use runs::{
     AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs, WorkflowArgs,
     WorkflowCommand,
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Answer a question of a run
     Answer(AnswerArgs),
+    /// Sum up, over all runs, what became of claims
+    Claims(ClaimsArgs),
     /// Explain a code, with a bad and a good example
     Explain(ExplainArgs),
     /// See the contract engine at work on three texts

@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod check;
+pub(crate) mod claims;
 pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod explain;

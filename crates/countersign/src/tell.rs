@@ -1,12 +1,16 @@
 //! Runs in words: lines as they go, the ending, the story, the list. Rendering only.
 
+pub(crate) mod claims;
 mod lines;
+pub(crate) mod stats;
 mod story;
+mod table;
 
 pub(crate) use lines::{Teller, title};
 pub(crate) use story::Story;
 
 use countersign_engine::journal::RunInfo;
+use countersign_engine::ledger::Entry;
 use countersign_engine::{Attempt, Question, Report};
 use countersign_flow::Usage;
 use serde_json::Value;
@@ -19,7 +23,7 @@ const REPEATED: usize = 10;
 const WRITTEN_OUT: usize = 4;
 
 /// The last lines of a run: what failed, how it ended, what to do now.
-pub(crate) fn ending(report: &Report, state: &Path) -> String {
+pub(crate) fn ending(report: &Report, entries: &[Entry], state: &Path) -> String {
     let mut text = String::from("\n");
     if report.outcome != "done" {
         let failures = failures(report);
@@ -36,7 +40,9 @@ pub(crate) fn ending(report: &Report, state: &Path) -> String {
     }
     text += &questions(report);
     let _ = writeln!(text, "{}", figures(report));
-    let _ = writeln!(text, "more: countersign show {}", report.run);
+    text += &claims::summary(entries);
+    let more = if entries.is_empty() { "" } else { ", and with --claims what the claims were held against" };
+    let _ = writeln!(text, "more: countersign show {}{more}", report.run);
     text
 }
 
@@ -260,9 +266,14 @@ fn short(value: &Value) -> String {
     if text.chars().count() <= 120 { text } else { text.chars().take(119).chain(['…']).collect() }
 }
 
+/// A text without what a terminal would act upon: control characters of an agent, or of a file's name, must not reach it,
+/// nor may those that change the direction of writing.
+fn clean(text: &str) -> String {
+    let acts = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if acts(c) { ' ' } else { c }).collect()
+}
+
 fn one_line(text: &str) -> String {
-    // Control characters of an agent must not reach a terminal.
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= 300 { line } else { line.chars().take(299).chain(['…']).collect() }
 }

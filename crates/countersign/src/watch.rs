@@ -79,7 +79,7 @@ struct Telling {
 
 impl Watcher for Telling {
     fn event(&self, event: &Event, at: i64, fold: &Fold) {
-        if let Some(line) = locked(&self.teller).line(event, at, fold) {
+        if let Some(line) = locked(&self.teller).lines(event, at, fold) {
             Plain.line(&line);
         }
     }
@@ -177,7 +177,7 @@ impl Tree {
 impl Watcher for Tree {
     fn event(&self, event: &Event, at: i64, fold: &Fold) {
         let mut shown = locked(&self.shown);
-        let line = shown.teller.line(event, at, fold);
+        let line = shown.teller.lines(event, at, fold);
         self.whole(&mut shown, fold);
         match event {
             Event::AttemptStarted { attempt, path, agent, n, .. } => {

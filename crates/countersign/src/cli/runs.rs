@@ -173,6 +173,10 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     pub(crate) events: bool,
 
+    /// Print what was claimed against what was observed, with the verdict and what it rests on
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) claims: bool,
+
     /// How to show it
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ListFormat,

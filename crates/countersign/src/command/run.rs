@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     };
     let engine = Engine::open(&state)?;
     let launch = Launch { workflow, inputs, budget, cast, repo };
-    driven(&state, args.format, |watcher, stop| async move { engine.start(launch, watcher, stop).await })
+    driven(&engine, args.format, |watcher, stop| engine.start(launch, watcher, stop))
 }
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
@@ -60,8 +60,7 @@ pub(crate) fn drive_on(place: &Place, run: &str, agents: &[String], format: RunF
         (named, _) => Some(input::repository(named.as_deref())?),
     };
     let recast = Recast { named, rest, folder: PathBuf::new(), repo };
-    let run = run.to_owned();
-    driven(state, format, |watcher, stop| async move { engine.resume(&run, &recast, watcher, stop).await })
+    driven(&engine, format, |watcher, stop| engine.resume(run, &recast, watcher, stop))
 }
 
 /// The last run of a workflow, if it has not ended.
@@ -141,7 +140,7 @@ fn absolute(spec: &str) -> String {
 }
 
 /// Drives a run while somebody may watch and signals may come, then reports.
-fn driven<F, R>(state: &Path, format: RunFormat, work: F) -> Result<Exit>
+fn driven<F, R>(engine: &Engine, format: RunFormat, work: F) -> Result<Exit>
 where
     F: FnOnce(Arc<dyn Watcher>, channel::Receiver<Stop>) -> R,
     R: Future<Output = Result<Report, countersign_engine::Error>>,
@@ -168,7 +167,10 @@ where
     lines.close();
     let report = report?;
     match format {
-        RunFormat::Human => output::words(&tell::ending(&report, state)),
+        RunFormat::Human => {
+            let claims = engine.ledger(&report.run)?.entries();
+            output::words(&tell::ending(&report, &claims, engine.journal().folder()));
+        }
         RunFormat::Json => output::data(&(serde_json::to_string_pretty(&report)? + "\n"))?,
         RunFormat::Junit => output::data(&output::junit::of_run(&report))?,
     }

@@ -4,7 +4,7 @@ use crate::cli::{AnswerArgs, ListFormat, OneRun, Place, RunsArgs, ShowArgs};
 use crate::exit::Exit;
 use crate::{input, output, tell};
 use anyhow::{Result, bail};
-use countersign_engine::{Cancelled, Engine};
+use countersign_engine::{Cancelled, Engine, ledger};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -79,6 +79,9 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
         output::data(&lines)?;
         return Ok(Exit::Good);
     }
+    if args.claims {
+        return claims(&engine, &run, args.format);
+    }
     let report = engine.report(&run)?;
     match args.format {
         ListFormat::Json => output::data(&(serde_json::to_string_pretty(&report)? + "\n"))?,
@@ -87,7 +90,21 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
             let workflow = engine.workflow(&fold).ok();
             let mut story = tell::Story::new(workflow.as_ref(), engine.journal().folder());
             engine.each_event(&run, 1, |event, at| story.hear(&event, at, &fold))?;
-            output::data(&story.told(&report))?;
+            output::data(&story.told(&report, &engine.ledger(&run)?.entries()))?;
+        }
+    }
+    Ok(Exit::Good)
+}
+
+/// What was claimed in a run, against what was observed.
+fn claims(engine: &Engine, run: &str, format: ListFormat) -> Result<Exit> {
+    let entries = engine.ledger(run)?.entries();
+    match format {
+        ListFormat::Human => output::data(&tell::claims::table(&entries, output::style_of_data()))?,
+        ListFormat::Json => {
+            let summary = ledger::totals(&entries);
+            let all = json!({"run": run, "claims": entries, "summary": summary});
+            output::data(&(serde_json::to_string_pretty(&all)? + "\n"))?;
         }
     }
     Ok(Exit::Good)

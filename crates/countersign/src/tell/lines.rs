@@ -1,9 +1,13 @@
 //! Events as lines: what is told while a run goes, and again, with more under each line, in its story.
 
+use super::claims::{asked_again, under};
 use super::{brief, cost, many, one_line, time};
 use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+
+/// What stands under a line begins below its words.
+pub(crate) const INDENT: &str = "          ";
 
 /// When a run is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +97,17 @@ impl Teller {
         Some(words.lines().map(|line| format!("{clock} {line}")).collect::<Vec<_>>().join("\n"))
     }
 
+    /// An event as lines, while the run goes: what an attempt changed and claimed stands under its end.
+    pub(crate) fn lines(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
+        let mut text = self.line(event, at, fold)?;
+        if let Event::AttemptEnded(ended) = event {
+            for line in under(ended) {
+                let _ = write!(text, "\n{INDENT}{line}");
+            }
+        }
+        Some(text)
+    }
+
     fn words(&mut self, event: &Event, fold: &Fold) -> Option<String> {
         match event {
             Event::AttemptStarted { attempt, frame, path, agent, n, .. } => {
@@ -102,11 +117,14 @@ impl Teller {
                 self.attempts.insert(attempt.clone(), work);
                 (self.told == Told::Live).then_some(line)
             }
-            Event::RepairAsked { attempt, reply, usage, .. } => {
+            Event::RepairAsked { attempt, reply, usage, claims } => {
                 let work = self.work(attempt);
                 work.repairs += 1;
                 work.spent += *usage;
-                Some(format!("↺ {}: {}; asked again for just the result", work.place, wrong(reply)))
+                Some(match asked_again(claims) {
+                    Some(why) => format!("↺ {}: asked again: {why}", work.place),
+                    None => format!("↺ {}: {}; asked again for just the result", work.place, wrong(reply)),
+                })
             }
             Event::AttemptEnded(ended) => Some(self.ended(ended)),
             Event::AttemptLost { attempt } => {

@@ -1,8 +1,9 @@
 //! The story of a run: its events as lines, and under each what it gave, what was wrong, what a guard saw, what was assigned.
 
-use super::lines::{self, Teller, Told};
-use super::{figures, headline, one_line, questions, said, short};
+use super::lines::{self, INDENT, Teller, Told};
+use super::{claims, figures, headline, one_line, questions, said, short};
 use countersign_engine::Report;
+use countersign_engine::ledger::Entry;
 use countersign_flow::{AttemptOutcome, Ended, Event, Fold, Moved, Workflow};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -16,14 +17,19 @@ pub(crate) struct Story<'a> {
     state: &'a Path,
     teller: Teller,
     text: String,
+    /// What could not be seen is said once.
+    notes: BTreeSet<String>,
 }
-
-/// What stands under a line begins below its words.
-const INDENT: &str = "          ";
 
 impl<'a> Story<'a> {
     pub(crate) fn new(workflow: Option<&'a Workflow>, state: &'a Path) -> Self {
-        Self { workflow, state, teller: Teller::new(Told::Afterwards), text: String::new() }
+        Self {
+            workflow,
+            state,
+            teller: Teller::new(Told::Afterwards),
+            text: String::new(),
+            notes: BTreeSet::new(),
+        }
     }
 
     pub(crate) fn hear(&mut self, event: &Event, at: i64, fold: &Fold) {
@@ -45,7 +51,7 @@ impl<'a> Story<'a> {
     }
 
     /// The whole of it.
-    pub(crate) fn told(mut self, report: &Report) -> String {
+    pub(crate) fn told(mut self, report: &Report, entries: &[Entry]) -> String {
         for work in self.teller.at_work() {
             let _ = writeln!(self.text, "{INDENT}at work: {work}");
         }
@@ -58,10 +64,10 @@ impl<'a> Story<'a> {
         }
         let _ = write!(text, "\n{}\n{}", headline(report), questions(report));
         let _ = writeln!(text, "{}", figures(report));
-        text
+        text + &claims::summary(entries)
     }
 
-    fn ended(&self, ended: &Ended, agent: Option<&str>) -> Vec<String> {
+    fn ended(&mut self, ended: &Ended, agent: Option<&str>) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(value) = &ended.value {
             let role = self.workflow.zip(agent).and_then(|(workflow, agent)| workflow.agents.get(agent));
@@ -78,6 +84,12 @@ impl<'a> Story<'a> {
             let line = format!("{} {}: {}", part("code"), part("pointer"), one_line(part("message")));
             if seen.insert(line.clone()) {
                 lines.push(line);
+            }
+        }
+        lines.extend(claims::under(ended));
+        for note in ended.changed.iter().flat_map(|changed| &changed.notes) {
+            if self.notes.insert(note.clone()) {
+                lines.push(format!("not seen: {}", one_line(note)));
             }
         }
         let refused = |value: &Value| agent.is_none() && value.get("ok") == Some(&Value::Bool(false));
