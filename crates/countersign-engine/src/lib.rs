@@ -23,7 +23,6 @@ mod shell;
 mod story;
 pub mod tree;
 mod wording;
-mod worktree;
 
 pub use attempt::{Completed, Handle, Kept, Request, attempt};
 pub use cast::{Cast, CastError};
