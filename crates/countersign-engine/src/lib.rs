@@ -12,6 +12,7 @@ mod drive;
 mod engine;
 mod folder;
 mod given;
+pub mod inventory;
 pub mod journal;
 pub mod process;
 pub mod protect;
