@@ -14,6 +14,7 @@ mod drive;
 mod engine;
 mod folder;
 mod given;
+pub mod inventory;
 pub mod journal;
 pub mod ledger;
 pub mod process;
