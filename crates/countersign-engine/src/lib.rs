@@ -6,6 +6,7 @@
 
 pub mod agent;
 mod attempt;
+pub mod base;
 mod cast;
 pub mod claims;
 mod clock;

@@ -17,6 +17,7 @@ mod parse;
 mod restore;
 mod store;
 mod walk;
+mod when;
 
 pub use git::Git;
 

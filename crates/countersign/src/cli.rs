@@ -8,7 +8,7 @@ use std::path::PathBuf;
 mod claims;
 mod runs;
 
-pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat};
+pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, VerifyArgs};
 pub(crate) use runs::{
     AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs, WorkflowArgs,
     WorkflowCommand,
@@ -24,6 +24,12 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+const VERIFY: &str = "\
+Hold what an agent claims against a repository, without a run.
+
+The result is found in the text and held to its contract. Then each claim that the contract declares is held against what \
+changed between the base and the work tree as it is now, and against checks that are run there.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -47,6 +53,9 @@ pub(crate) enum Command {
     Answer(AnswerArgs),
     /// Sum up, over all runs, what became of claims
     Claims(ClaimsArgs),
+    /// Hold what an agent claims against a repository, without a run
+    #[command(long_about = VERIFY)]
+    Verify(VerifyArgs),
     /// Explain a code, with a bad and a good example
     Explain(ExplainArgs),
     /// See the contract engine at work on three texts

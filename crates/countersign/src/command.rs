@@ -9,4 +9,5 @@ pub(crate) mod explain;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod shell;
+pub(crate) mod verify;
 pub(crate) mod workflow;

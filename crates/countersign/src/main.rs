@@ -26,6 +26,7 @@ fn main() -> std::process::ExitCode {
         Command::Show(args) => command::runs::show(&args),
         Command::Answer(args) => command::runs::answer(&args),
         Command::Claims(args) => command::claims::run(&args.command),
+        Command::Verify(args) => command::verify::run(&args),
         Command::Explain(args) => command::explain::run(&args),
         Command::Demo => command::demo::run(),
         Command::Completions { shell } => command::shell::completions(shell),

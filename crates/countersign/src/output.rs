@@ -3,6 +3,7 @@
 pub(crate) mod github;
 pub(crate) mod junit;
 pub(crate) mod sarif;
+pub(crate) mod weight;
 
 use anyhow::Result;
 use countersign_contract::diagnostic::Style;

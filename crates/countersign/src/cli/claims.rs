@@ -1,11 +1,12 @@
 //! What can be said about claims.
 
-use super::Place;
+use super::{Format, Place};
 use clap::{Args, Subcommand, ValueEnum};
 use countersign_engine::ledger::Dimension;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct ClaimsArgs {
@@ -83,6 +84,59 @@ pub(crate) enum StatsFormat {
     Json,
     /// A line for each group, for spreadsheets
     Csv,
+}
+
+const VERIFY_HELP: &str = "\
+Exit codes: 0 nothing that counts is refuted, 1 the text has no result that satisfies the contract, 2 usage (no such contract, \
+revision or repository), 3 a claim that counts does not hold.
+
+Without --require every refuted claim counts, whatever the contract says should follow from it; what cannot be verified is \
+shown and does not count. With --require only the claims it names count, and each of them must be verified: one that is \
+stale, unverifiable or not made at all does not hold either.
+
+Examples:
+  countersign verify answer.txt --contract acme/fix --base origin/main
+  countersign verify answer.txt --contract acme/fix --base HEAD~1 --check test='cargo test' --require tests_passing
+  agent -p \"$PROMPT\" | countersign verify --contract acme/fix --base HEAD --format github";
+
+#[derive(Debug, Args)]
+#[command(after_help = VERIFY_HELP)]
+pub(crate) struct VerifyArgs {
+    /// What the agent handed back: a file, or - for standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(crate) file: PathBuf,
+
+    /// The contract, as ID, ID@VERSION or a contract file
+    #[arg(long, value_name = "ID")]
+    pub(crate) contract: String,
+
+    /// The revision that the agent began from; the work tree as it is now is compared with it
+    #[arg(long, value_name = "REV")]
+    pub(crate) base: String,
+
+    /// The repository [default: the one around the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repo: Option<PathBuf>,
+
+    /// A folder with contracts of your own
+    #[arg(long, value_name = "DIR")]
+    pub(crate) contracts: Vec<PathBuf>,
+
+    /// A named check and the command line that it is, over those of countersign.toml
+    #[arg(long = "check", value_name = "NAME=CMD", value_parser = super::runs::pair)]
+    pub(crate) checks: Vec<(String, String)>,
+
+    /// Only this claim counts, and it must be verified; can be given several times
+    #[arg(long = "require", value_name = "CLAIM")]
+    pub(crate) required: Vec<String>,
+
+    /// Run nothing: claims that need a command are unverifiable
+    #[arg(long)]
+    pub(crate) no_commands: bool,
+
+    /// How to report: human words about a text that is refused go to stderr, everything else to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
 }
 
 /// A time, in milliseconds since 1970.

@@ -52,7 +52,13 @@ fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {
     Contract::from_schema(&schema, framing, policy).with_context(|| format!("{name} cannot be used"))
 }
 
-fn report_as(format: Format, contract: &Contract, report: &Report, name: &str, text: &str) -> Result<()> {
+pub(super) fn report_as(
+    format: Format,
+    contract: &Contract,
+    report: &Report,
+    name: &str,
+    text: &str,
+) -> Result<()> {
     match format {
         Format::Json => output::data(&(serde_json::to_string_pretty(report)? + "\n")),
         Format::Sarif => {

@@ -1,5 +1,7 @@
 //! Workflow commands of GitHub Actions: annotations on the file.
 
+use super::weight::{Level, Weighed};
+use crate::tell;
 use countersign_contract::Report;
 use std::fmt::Write;
 
@@ -16,6 +18,24 @@ pub(crate) fn render(report: &Report, name: &str) -> String {
         let text = format!("{} {} ({})", violation.pointer, violation.message, violation.hint);
         let _ =
             writeln!(out, "::{command} {properties},title={}::{}", property(&title), message(text.trim()));
+    }
+    out
+}
+
+/// Claims as annotations on the text that makes them.
+pub(crate) fn claims(claims: &[Weighed], name: &str) -> String {
+    let mut out = String::new();
+    for weighed in claims {
+        let command = match weighed.level() {
+            Level::Quiet => continue,
+            Level::Note => "notice",
+            Level::Warning => "warning",
+            Level::Error => "error",
+        };
+        let title = format!("{} {}", weighed.claim.claim, weighed.claim.verdict.name());
+        let text = tell::claims::against(&weighed.claim);
+        let (file, title) = (property(name), property(&title));
+        let _ = writeln!(out, "::{command} file={file},title={title}::{}", message(&text));
     }
     out
 }

@@ -1,5 +1,7 @@
 //! `JUnit` XML, as CI systems read it.
 
+use super::weight::{Level, Weighed};
+use crate::tell;
 use countersign_contract::{Report, Status};
 use std::fmt::Write;
 
@@ -35,6 +37,43 @@ pub(crate) fn render(report: &Report, name: &str) -> String {
     }
     out.push_str("    </testcase>\n  </testsuite>\n</testsuites>\n");
     out
+}
+
+/// Claims as a test suite. What cannot be told, or does not count, is skipped rather than passed.
+pub(crate) fn claims(claims: &[Weighed], contract: &str) -> String {
+    let (mut cases, mut failures, mut skipped) = (String::new(), 0, 0);
+    for weighed in claims {
+        let claim = &weighed.claim;
+        let _ = write!(
+            cases,
+            "    <testcase classname=\"{}\" name=\"{}\"",
+            escape(contract),
+            escape(&claim.claim)
+        );
+        let message = escape(&tell::claims::against(claim));
+        match weighed.level() {
+            Level::Quiet => cases.push_str("/>\n"),
+            Level::Error => {
+                failures += 1;
+                let kind = claim.verdict.name();
+                let evidence = escape(&tell::claims::evidence(claim, "").join("\n"));
+                let _ = writeln!(
+                    cases,
+                    ">\n      <failure message=\"{message}\" type=\"{kind}\">{evidence}</failure>\n    </testcase>"
+                );
+            }
+            Level::Note | Level::Warning => {
+                skipped += 1;
+                let kind = claim.verdict.name();
+                let _ = writeln!(cases, ">\n      <skipped message=\"{kind}: {message}\"/>\n    </testcase>");
+            }
+        }
+    }
+    let tests = claims.len();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">\n  \
+         <testsuite name=\"countersign\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">\n{cases}  </testsuite>\n</testsuites>\n"
+    )
 }
 
 /// A run as a test suite: its attempts, and the run itself.

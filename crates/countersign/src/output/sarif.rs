@@ -1,5 +1,7 @@
 //! SARIF 2.1.0.
 
+use super::weight::{Level, Weighed};
+use crate::tell;
 use countersign_contract::{Code, Report, Violation};
 use serde_json::{Value, json};
 
@@ -27,6 +29,51 @@ pub(crate) fn render(report: &Report, name: &str) -> Value {
             result(violation, index, name)
         })
         .collect();
+    log(&rules, &results, &json!({"contract": report.contract, "status": report.status}))
+}
+
+/// Claims as a SARIF log; those that hold are no results.
+pub(crate) fn claims(claims: &[Weighed], contract: &str, name: &str) -> Value {
+    let mut kinds: Vec<String> = claims.iter().map(Weighed::kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let rules: Vec<Value> = kinds
+        .iter()
+        .map(
+            |kind| json!({"id": rule(kind), "shortDescription": {"text": format!("a claim of kind {kind}")}}),
+        )
+        .collect();
+    let results: Vec<Value> = claims
+        .iter()
+        .filter_map(|weighed| {
+            let level = match weighed.level() {
+                Level::Quiet => return None,
+                Level::Note => "note",
+                Level::Warning => "warning",
+                Level::Error => "error",
+            };
+            let (claim, kind) = (&weighed.claim, weighed.kind());
+            Some(json!({
+                "ruleId": rule(&kind),
+                "ruleIndex": kinds.iter().position(|known| *known == kind).unwrap_or(0),
+                "level": level,
+                "message": {"text": format!("{}: {}", claim.verdict.name(), tell::claims::against(claim))},
+                "locations": [{
+                    "physicalLocation": {"artifactLocation": {"uri": uri(name)}},
+                    "logicalLocations": [{"fullyQualifiedName": claim.field, "kind": "member"}],
+                }],
+                "properties": {"claimed": claim.claimed, "observed": claim.observed, "evidence": claim.evidence},
+            }))
+        })
+        .collect();
+    log(&rules, &results, &json!({"contract": contract, "status": "accepted"}))
+}
+
+fn rule(kind: &str) -> String {
+    format!("claim/{kind}")
+}
+
+fn log(rules: &[Value], results: &[Value], properties: &Value) -> Value {
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -39,7 +86,7 @@ pub(crate) fn render(report: &Report, name: &str) -> Value {
             }},
             "columnKind": "unicodeCodePoints",
             "results": results,
-            "properties": {"contract": report.contract, "status": report.status},
+            "properties": properties,
         }],
     })
 }

@@ -2,6 +2,7 @@
 
 use super::table::{self, Cell, Color, Column, Row};
 use super::{clean, many, one_line, title};
+use crate::output::weight::Weighed;
 use countersign_contract::diagnostic::Style;
 use countersign_contract::{ClaimReport, Evidence, Verdict};
 use countersign_engine::ledger::{self, Entry, Totals};
@@ -52,7 +53,7 @@ pub(crate) fn totals(totals: &Totals) -> String {
 }
 
 /// A claim that does not hold: what was claimed against what was observed.
-fn against(claim: &ClaimReport) -> String {
+pub(crate) fn against(claim: &ClaimReport) -> String {
     let mut line = format!("{}: claimed {}", claim.claim, value(&claim.claimed));
     if !claim.observed.is_null() {
         let _ = write!(line, ", observed {}", value(&claim.observed));
@@ -150,12 +151,26 @@ pub(crate) fn table(entries: &[Entry], style: Style) -> String {
     text
 }
 
-/// The table of claims that were just held against the world.
-pub(crate) fn table_of(claims: &[ClaimReport], style: Style) -> String {
-    let standing =
-        |claim: &ClaimReport| Standing { verdict: claim.verdict, note: "", since: "", counts: true };
-    let rows: Vec<Told<'_>> = claims.iter().map(|claim| Told::Claim(claim, standing(claim))).collect();
-    told(&rows, style)
+/// The table of claims that were just held against the world, how they stand, and by which a job fails.
+pub(crate) fn verified(claims: &[Weighed], contract: &str, style: Style) -> String {
+    if claims.is_empty() {
+        return format!("accepted: {contract}; the result makes no claim that is held against anything\n");
+    }
+    let rows: Vec<Told<'_>> = claims
+        .iter()
+        .map(|weighed| {
+            let verdict = weighed.claim.verdict;
+            Told::Claim(&weighed.claim, Standing { verdict, note: "", since: "", counts: true })
+        })
+        .collect();
+    let verdicts = claims.iter().map(|weighed| weighed.claim.verdict);
+    let mut text = format!("{}\n{}\n", told(&rows, style), totals(&Totals::of(verdicts)));
+    let counted: Vec<&str> =
+        claims.iter().filter(|weighed| weighed.counts).map(|weighed| weighed.claim.claim.as_str()).collect();
+    if !counted.is_empty() {
+        let _ = writeln!(text, "fails by: {}", counted.join(", "));
+    }
+    text
 }
 
 enum Told<'a> {
@@ -242,7 +257,7 @@ fn stacked(rows: &[Told<'_>], style: Style) -> String {
 }
 
 /// What a verdict rests on, in lines: why it is one first.
-fn evidence(claim: &ClaimReport, since: &str) -> Vec<String> {
+pub(crate) fn evidence(claim: &ClaimReport, since: &str) -> Vec<String> {
     let mut lines: Vec<String> = [since, &claim.reason].map(one_line).into_iter().collect();
     lines.retain(|line| !line.is_empty());
     for evidence in &claim.evidence {
