@@ -134,7 +134,7 @@ impl Tree {
             let (from, to) = (from.as_deref().unwrap_or(empty), to.as_deref().unwrap_or(empty));
             let place = self.place_of(folder, repo);
             let arguments = ["diff-tree", "-r", "-z", "--no-renames", "--no-commit-id", from, to];
-            match self.git.ask(&place, &arguments) {
+            match self.git.ask_objects(&place, &arguments.map(OsStr::new)) {
                 Ok(said) => {
                     for difference in parse::differences(&said.out, folder) {
                         let row = rows.entry(difference.name).or_default();
@@ -223,7 +223,7 @@ impl Tree {
             arguments.push(OsStr::new("--"));
             arguments.extend(inner.iter().map(|name| name.path().as_os_str()));
         }
-        let said = self.git.ask_with(&self.place_of(folder, repo), &arguments, None)?;
+        let said = self.git.ask_objects(&self.place_of(folder, repo), &arguments)?;
         let files = parse::committed(&said.out).files;
         Ok(files.into_iter().map(|(name, blob)| (folder.join(name.bytes()), blob)).collect())
     }
@@ -282,7 +282,7 @@ impl Tree {
             input.push(b'\n');
         }
         let arguments = ["hash-object", "--stdin-paths"].map(OsStr::new);
-        let said = self.git.ask_with(place, &arguments, Some(input));
+        let said = self.git.ask_filtered(place, &arguments, Some(input));
         let said = said.map(|said| String::from_utf8_lossy(&said.out).into_owned()).unwrap_or_default();
         let mut lines = said.lines().map(str::to_owned);
         names.iter().map(|_| lines.next()).collect()
@@ -401,7 +401,7 @@ impl Tree {
         } else {
             vec![OsStr::new("cat-file"), OsStr::new("--filters"), path, OsStr::new(&blob.oid)]
         };
-        Ok(self.git.ask_with(place, &arguments, None)?.out)
+        Ok(self.git.ask_filtered(place, &arguments, None)?.out)
     }
 
     /// Whether a file is still what was looked at.
