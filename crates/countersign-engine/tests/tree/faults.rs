@@ -170,7 +170,7 @@ fn a_repository_of_another_user_is_looked_at_by_content_with_a_way_out() {
     chown(lab.at(".git"), Some(12345), Some(12345)).unwrap();
     let settings = "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null; unset SUDO_UID";
     let strict = script(&format!("{settings}\nexec git \"$@\""));
-    let mut tree = with_git(lab.path(), &strict.path().join("git"), Duration::from_secs(60));
+    let mut tree = with_git(lab.path(), &strict.path().join("git"), Duration::from_mins(1));
     falls_back(&lab, &mut tree, "detected dubious ownership in repository");
     let note = &tree.snapshot().notes[0];
     assert!(note.contains("git config --global --add safe.directory "), "{note}");
@@ -184,7 +184,7 @@ fn a_huge_file_is_not_read() {
     let keep = tempfile::tempdir().unwrap();
     let mut tree = lab.keeping(&keep);
     let before = tree.snapshot();
-    assert_eq!(before.notes, ["\"huge\": larger than 256 MiB, told apart by size and times"]);
+    assert_eq!(before.notes, ["huge: larger than 256 MiB, told apart by size and times"]);
     assert_eq!(changed(&mut tree, &before), no_changes());
     file.set_len((1 << 40) + 1).unwrap();
     assert_eq!(changed(&mut tree, &before), ["M huge"]);

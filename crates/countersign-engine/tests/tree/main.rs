@@ -33,7 +33,14 @@ impl Lab {
         lab.commit("first");
         lab.write("d.rs", "d\n");
         lab.commit("second");
+        lab.git(&["tag", "start"]);
         lab
+    }
+
+    /// As it was when it was new.
+    fn begin_again(&self) {
+        self.git(&["reset", "-q", "--hard", "start"]);
+        self.git(&["clean", "-q", "-f", "-d", "-x"]);
     }
 
     fn without_commit() -> Self {
