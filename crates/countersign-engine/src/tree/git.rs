@@ -53,9 +53,26 @@ pub(super) struct Place {
     pub(super) git_dir: PathBuf,
     /// Where its files are.
     pub(super) top: PathBuf,
-    /// Whether the executable bit means something there, as found when the folder was opened: what an agent sets later
-    /// does not count.
+    /// What its file system can do.
+    pub(super) abilities: Abilities,
+}
+
+/// What git found that a file system can do, as it was set when the folder was opened: what an agent sets later to hide an
+/// edit does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Abilities {
+    /// The executable bit means something.
     pub(super) file_mode: bool,
+    /// Names that differ only in case are one.
+    pub(super) ignore_case: bool,
+    /// There are symbolic links.
+    pub(super) symlinks: bool,
+}
+
+impl Default for Abilities {
+    fn default() -> Self {
+        Self { file_mode: true, ignore_case: false, symlinks: true }
+    }
 }
 
 /// Why git gave no answer.
@@ -96,6 +113,31 @@ impl Git {
         self.ask_with(place, &arguments, None)
     }
 
+    /// Calls git for what its objects tell, without the index: it may be large, or broken. Paths are taken as they are.
+    pub(super) fn ask_objects(&self, place: &Place, arguments: &[&OsStr]) -> Result<Said, Trouble> {
+        let mut command = self.command_for(place);
+        command.env("GIT_INDEX_FILE", place.git_dir.join("no-index")).env("GIT_LITERAL_PATHSPECS", "1");
+        self.call(command, arguments, None)
+    }
+
+    /// Calls git for what files and blobs are in its eyes. If it cannot because of the index, which only adds attributes
+    /// of what is not checked out, it is asked again without.
+    pub(super) fn ask_filtered(
+        &self,
+        place: &Place,
+        arguments: &[&OsStr],
+        input: Option<Vec<u8>>,
+    ) -> Result<Said, Trouble> {
+        match self.call(self.command_for(place), arguments, input.clone()) {
+            Err(Trouble::Refused { words, .. }) if words.contains("index") => {
+                let mut command = self.command_for(place);
+                command.env("GIT_INDEX_FILE", place.git_dir.join("no-index"));
+                self.call(command, arguments, input)
+            }
+            said => said,
+        }
+    }
+
     /// Calls git for a repository, with arguments that need not be text and something to read.
     pub(super) fn ask_with(
         &self,
@@ -103,12 +145,19 @@ impl Git {
         arguments: &[&OsStr],
         input: Option<Vec<u8>>,
     ) -> Result<Said, Trouble> {
+        self.call(self.command_for(place), arguments, input)
+    }
+
+    fn command_for(&self, place: &Place) -> Command {
         // The folder of a submodule may be gone while its objects are still there.
         let folder = if place.top.is_dir() { &place.top } else { &place.git_dir };
         let mut command = self.command(folder);
-        command.arg("-c").arg(format!("core.fileMode={}", place.file_mode));
+        let Abilities { file_mode, ignore_case, symlinks } = place.abilities;
+        for (key, value) in [("fileMode", file_mode), ("ignoreCase", ignore_case), ("symlinks", symlinks)] {
+            command.arg("-c").arg(format!("core.{key}={value}"));
+        }
         command.env("GIT_DIR", &place.git_dir).env("GIT_WORK_TREE", folder);
-        self.call(command, arguments, input)
+        command
     }
 
     fn command(&self, folder: &Path) -> Command {
@@ -122,7 +171,9 @@ impl Git {
         command
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_LITERAL_PATHSPECS", "1")
+            // An object that another stands in for would be a way to make an edit look committed.
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_NO_LAZY_FETCH", "1")
             .env("LC_ALL", "C")
             .current_dir(folder)
             .args(["--no-optional-locks", "--no-pager"]);
@@ -250,4 +301,22 @@ pub(super) fn quoted(name: &Name) -> Vec<u8> {
     }
     out.push(b'"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_only_where_they_must_be() {
+        for (name, line) in [
+            ("a b", "a b"),
+            ("é", "é"),
+            ("a\nb", r#""a\nb""#),
+            (r#"a"b\c"#, r#""a\"b\\c""#),
+            ("\"", r#""\"""#),
+        ] {
+            assert_eq!(quoted(&Name::from(name.as_bytes())), line.as_bytes(), "{name:?}");
+        }
+    }
 }
