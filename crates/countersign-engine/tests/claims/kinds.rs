@@ -259,10 +259,14 @@ fn a_report_has_the_figures_unless_it_is_older_than_the_work() {
         .write("out.txt", "test result: ok. 4 passed; 0 failed; 0 ignored")
         .write("bad.xml", "<testsuite>")
         .write("empty", "");
-    let age = |name: &str| {
+    let date = |name: &str, at: SystemTime| {
         let file = std::fs::File::options().write(true).open(stage.folder.join(name)).unwrap();
-        file.set_modified(long_ago).unwrap();
+        file.set_modified(at).unwrap();
     };
+    let soon = SystemTime::now() + Duration::from_hours(1);
+    for name in ["junit.xml", "out.txt", "bad.xml", "empty"] {
+        date(name, soon);
+    }
     let claim = |figure, report: &str| Claim::figure(figure).reported_in(report);
     for (figure, report, n, verdict, reason) in [
         (Figure::Passed, "junit.xml", 2, VERIFIED, ""),
@@ -295,7 +299,7 @@ fn a_report_has_the_figures_unless_it_is_older_than_the_work() {
         let report = stage.hold("n", claim(figure, report), &json!({"n": n}));
         assert_eq!(short(report), (verdict, reason.to_owned()));
     }
-    age("junit.xml");
+    date("junit.xml", long_ago);
     stage.write("a", "2");
     let report = stage.hold("n", claim(Figure::Passed, "junit.xml"), &json!({"n": 2})).unwrap();
     assert_eq!(Some(report.verdict), STALE);
