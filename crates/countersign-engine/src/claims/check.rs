@@ -54,7 +54,9 @@ impl Outcome {
     pub(super) fn evidence(&self) -> Evidence {
         let how = match &self.how {
             How::Exited(code) => format!("`{}` exited with {code}", self.line),
-            How::TimedOut(after) => format!("`{}` took longer than {} s", self.line, after.as_secs()),
+            How::TimedOut(after) => {
+                format!("`{}` took longer than {}", self.line, super::shown::seconds(*after))
+            }
             How::Unrunnable(why) => format!("`{}` could not be run: {why}", self.line),
             How::Stopped => format!("`{}` was stopped", self.line),
         };
