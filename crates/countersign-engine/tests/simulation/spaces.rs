@@ -34,7 +34,7 @@ impl Space {
 /// All workspaces of a run, and the items at work in the order they began.
 #[derive(Default)]
 pub(crate) struct Spaces {
-    spaces: BTreeMap<String, Space>,
+    planned: BTreeMap<String, Space>,
     /// The frames of items at work, by the frame of their fan-out.
     begun: BTreeMap<String, Vec<String>>,
     /// The frames whose attempt was lost: what they had is not used again.
@@ -44,7 +44,7 @@ pub(crate) struct Spaces {
 impl Spaces {
     /// Whether an attempt may work there.
     pub(crate) fn may_work_in(&self, workspace: &str) -> Result<(), String> {
-        match self.spaces.get(workspace) {
+        match self.planned.get(workspace) {
             Some(space) if space.state == State::Open && !self.lost.contains(workspace) => Ok(()),
             Some(space) => Err(format!("work began in {workspace}, which is {:?}", space.state)),
             None => Err(format!("work began in {workspace}, which nobody planned")),
@@ -63,7 +63,7 @@ impl Spaces {
                     return Err(format!("frame '{frame}' has a workspace and gets {workspace}"));
                 }
                 let space = Space { frame: frame.clone(), tenure: *tenure, state: State::Planned };
-                if self.spaces.insert(workspace.clone(), space).is_some() {
+                if self.planned.insert(workspace.clone(), space).is_some() {
                     return Err(format!("two workspaces have the id {workspace}"));
                 }
             }
@@ -71,7 +71,7 @@ impl Spaces {
                 self.goes(workspace, State::Open, |state| state == State::Planned)?;
             }
             Event::WorkspaceFailed { workspace, .. } => {
-                let times = match self.spaces.get(workspace).map(|space| space.state) {
+                let times = match self.planned.get(workspace).map(|space| space.state) {
                     Some(State::Open) => 1,
                     _ => 2,
                 };
@@ -119,7 +119,7 @@ impl Spaces {
                 if let Some((id, _)) = self.held(frame).find(|(id, _)| !self.lost.contains(*id)) {
                     return Err(format!("frame '{frame}' ended and left {id}"));
                 }
-                let own = self.spaces.iter().filter(|(id, space)| {
+                let own = self.planned.iter().filter(|(id, space)| {
                     space.frame == *frame && space.tenure == Tenure::Frame && !self.lost.contains(*id)
                 });
                 for (id, space) in own {
@@ -140,10 +140,10 @@ impl Spaces {
                     items.retain(|item| item != frame);
                 }
                 // The frame may come again.
-                self.spaces.retain(|_, space| space.frame != *frame || !space.is_closed());
+                self.planned.retain(|_, space| space.frame != *frame || !space.is_closed());
             }
             Event::RunEnded { .. } => {
-                if let Some((id, space)) = self.spaces.iter().find(|(_, space)| !space.is_closed()) {
+                if let Some((id, space)) = self.planned.iter().find(|(_, space)| !space.is_closed()) {
                     return Err(format!("the run ended, and {id} is {:?}", space.state));
                 }
             }
@@ -163,11 +163,11 @@ impl Spaces {
     }
 
     fn held<'s>(&'s self, frame: &'s str) -> impl Iterator<Item = (&'s String, &'s Space)> {
-        self.spaces.iter().filter(move |(_, space)| space.frame == frame && !space.is_closed())
+        self.planned.iter().filter(move |(_, space)| space.frame == frame && !space.is_closed())
     }
 
     fn goes(&mut self, id: &str, to: State, from: impl Fn(State) -> bool) -> Result<(), String> {
-        let space = self.spaces.get_mut(id).ok_or_else(|| format!("nobody planned {id}"))?;
+        let space = self.planned.get_mut(id).ok_or_else(|| format!("nobody planned {id}"))?;
         if !from(space.state) {
             return Err(format!("{id} is {:?} and became {to:?}", space.state));
         }
