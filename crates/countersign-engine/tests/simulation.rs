@@ -25,6 +25,8 @@ mod limits;
 mod run;
 #[path = "simulation/shapes.rs"]
 mod shapes;
+#[path = "simulation/spaces.rs"]
+mod spaces;
 #[path = "simulation/world.rs"]
 mod world;
 
@@ -114,7 +116,7 @@ fn nothing_is_missing(sum: &Sum) {
     for blow in ["stop", "cancel", "artifact", "crash hung"] {
         assert!(sum.blows.contains_key(blow), "no {blow} fell");
     }
-    assert_eq!(sum.kinds.len(), 22, "some kinds of events never happened: {:?}", sum.kinds.keys());
+    assert_eq!(sum.kinds.len(), 28, "some kinds of events never happened: {:?}", sum.kinds.keys());
     assert!(sum.fenced > 0, "nobody was fenced");
     assert!(sum.refused * 50 <= sum.seeds, "the checker refused {} workflows", sum.refused);
 }

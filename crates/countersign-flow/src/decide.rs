@@ -170,9 +170,10 @@ pub fn decide(workflow: &Workflow, fold: &Fold) -> Vec<Command> {
     let mut commands = Vec::new();
     for id in &fold.ready {
         let Some(frame) = fold.frames.get(id) else { continue };
-        let command = one(workflow, fold, id, frame)
-            .map(|command| command.and_then(|command| space::gate(fold, id, frame, command)))
-            .unwrap_or_else(|reason| Some(Command::Record(Event::StepFailed { frame: id.clone(), reason })));
+        let command = match one(workflow, fold, id, frame) {
+            Ok(command) => command.and_then(|command| space::gate(fold, id, frame, command)),
+            Err(reason) => Some(Command::Record(Event::StepFailed { frame: id.clone(), reason })),
+        };
         if matches!(command, Some(Command::Start(_)))
             && let Some(what) = used_up(fold)
         {

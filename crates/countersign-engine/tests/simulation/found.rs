@@ -149,7 +149,7 @@ agents: {{ plan: {{ contract: sim/plan, prompt: "Plan it." }}, check: {{ contrac
 start: plan
 states:
   plan: {{ agent: plan, next: [{{ set: {{ tasks: result.tasks }}, go: all }}] }}
-  all: {{ each: {{ in: tasks, as: task, key: task.id, parallel: 2, run: one, with: {{ share: 12 / task.size }} }}, go: done }}
+  all: {{ each: {{ in: tasks, as: task, key: task.id, parallel: 2, workspace: repository, run: one, with: {{ share: 12 / task.size }} }}, go: done }}
   done: {{ end: done }}
 workflows:
   one:
@@ -212,7 +212,7 @@ agents: {{ plan: {{ contract: sim/plan, prompt: "Plan it." }}, check: {{ contrac
 start: plan
 states:
   plan: {{ agent: plan, next: [{{ set: {{ tasks: result.tasks }}, go: all }}] }}
-  all: {{ each: {{ in: tasks, as: task, key: task.id, parallel: 2, agent: check }}, go: done }}
+  all: {{ each: {{ in: tasks, as: task, key: task.id, parallel: 2, workspace: repository, agent: check }}, go: done }}
   done: {{ end: done }}
 "#
     );

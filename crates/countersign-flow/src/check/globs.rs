@@ -28,8 +28,14 @@ impl<'n> Checker<'n> {
     }
 }
 
+/// A longer pattern is no pattern that somebody wrote; deep braces in it would be followed down.
+const LONGEST: usize = 1000;
+
 /// Whether a pattern is a glob of paths inside of the repository.
 fn glob(text: &str) -> Result<(), String> {
+    if text.len() > LONGEST {
+        return Err(format!("it has {} bytes, more than {LONGEST}", text.len()));
+    }
     let inner = text.trim_start_matches("./").trim_start_matches('/');
     if inner.trim().is_empty() {
         return Err("it is empty".to_owned());
@@ -44,11 +50,11 @@ fn glob(text: &str) -> Result<(), String> {
 }
 
 fn shortened(text: &str) -> String {
-    const LONGEST: usize = 80;
-    if text.chars().count() <= LONGEST {
+    const SHOWN: usize = 80;
+    if text.chars().count() <= SHOWN {
         return text.to_owned();
     }
-    text.chars().take(LONGEST).chain(['…']).collect()
+    text.chars().take(SHOWN).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -65,5 +71,13 @@ mod tests {
         for bad in ["", " ", "/", "./", "..", "../x", "a/../b", "a/..", "a[", "a{b", "a}", "[z-a]", "a\\"] {
             assert!(glob(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn deep_and_long_patterns_end() {
+        let deep = |n: usize| format!("{}a{}", "{".repeat(n), "}".repeat(n));
+        let _ = glob(&deep(400));
+        assert!(glob(&deep(200_000)).is_err());
+        assert!(glob(&"a/".repeat(1_000_000)).is_err());
     }
 }

@@ -253,6 +253,10 @@ impl<'n> Reader<'n> {
         let body = match (Self::pick(&entries, "agent"), Self::pick(&entries, "run")) {
             (Some(_), None) => self.step(&entries).map(BodyDraft::Agent),
             (None, Some(_)) => {
+                if let Some(claims) = Self::pick(&entries, "claims") {
+                    let message = "the claims are those of the agents in the sub-workflow";
+                    self.report(Code::UnknownKey, claims, message, "say it in its states, or of the agent");
+                }
                 let with = self.with(&entries);
                 self.pick_name(&entries, "run").map(|machine| BodyDraft::Machine { machine, with })
             }

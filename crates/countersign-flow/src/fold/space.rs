@@ -108,11 +108,10 @@ impl Fold {
                 }
             }
             Event::WorkspaceOpened { frame, .. } => self.staged(frame, Stage::Open, None),
-            Event::WorkspaceFailed { frame, workspace, reason } => {
-                if self.left.remove(workspace).is_none() {
-                    self.workspace_failed(frame, reason);
-                }
-            }
+            Event::WorkspaceFailed { frame, workspace, reason } => match self.left.remove(workspace) {
+                Some(_) => {}
+                None => self.workspace_failed(frame, reason),
+            },
             Event::WorkspaceFolded { frame, conflicts, kept, .. } => {
                 self.staged(frame, Stage::Folded, kept.as_ref());
                 if !conflicts.is_empty() {

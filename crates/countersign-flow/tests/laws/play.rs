@@ -255,7 +255,9 @@ fn claims(work: &Work, dice: &mut Dice) -> Vec<ClaimReport> {
         evidence: Vec::new(),
         tree: None,
     };
-    work.claims.iter().filter_map(|held| dice.chance(80).then(|| report(held, dice))).collect()
+    let mut reports: Vec<ClaimReport> = work.claims.iter().map(|held| report(held, dice)).collect();
+    reports.retain(|_| dice.chance(80));
+    reports
 }
 
 /// A value of a type.
