@@ -11,6 +11,7 @@ mod clock;
 mod drive;
 mod engine;
 mod folder;
+mod git;
 mod given;
 pub mod journal;
 pub mod process;
@@ -18,6 +19,7 @@ mod publish;
 mod shell;
 mod story;
 pub mod tree;
+pub mod workspace;
 mod worktree;
 
 pub use attempt::{Completed, Handle, Kept, Request, attempt};
