@@ -14,6 +14,7 @@ pub mod config;
 mod drive;
 mod engine;
 mod folder;
+mod git;
 mod given;
 pub mod inventory;
 pub mod journal;
@@ -25,6 +26,7 @@ mod shell;
 mod story;
 pub mod tree;
 mod wording;
+pub mod workspace;
 
 pub use attempt::{Completed, Handle, Kept, Request, attempt};
 pub use cast::{Cast, CastError};
