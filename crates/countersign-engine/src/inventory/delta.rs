@@ -317,7 +317,7 @@ fn pair(before: Vec<Test>, after: Vec<Test>) -> Vec<(Option<Test>, Option<Test>)
 fn own_name<'n>(file: &Path, name: &'n str) -> &'n str {
     let separator = match Language::of(file) {
         Some(Language::Rust) => "::",
-        Some(Language::JavaScript) => " > ",
+        Some(Language::JavaScript | Language::TypeScript | Language::Tsx) => " > ",
         Some(Language::Python | Language::Go) | None => ".",
     };
     name.rsplit(separator).next().unwrap_or(name)

@@ -11,6 +11,9 @@ pub(super) enum Language {
     Rust,
     Python,
     JavaScript,
+    TypeScript,
+    /// TypeScript in which `<x>` is an element and no cast.
+    Tsx,
     Go,
 }
 
@@ -38,7 +41,9 @@ impl Language {
         match extension {
             "rs" => Some(Self::Rust),
             "py" | "pyi" => Some(Self::Python),
-            "js" | "jsx" | "mjs" | "cjs" | "ts" | "tsx" | "mts" | "cts" => Some(Self::JavaScript),
+            "js" | "jsx" | "mjs" | "cjs" => Some(Self::JavaScript),
+            "ts" | "mts" | "cts" => Some(Self::TypeScript),
+            "tsx" => Some(Self::Tsx),
             // Go itself looks at the name.
             "go" => path.file_stem()?.to_str()?.ends_with("_test").then_some(Self::Go),
             _ => None,
@@ -50,7 +55,7 @@ impl Language {
         let words: &[&[u8]] = match self {
             Self::Rust => &[b"test", b"quickcheck"],
             Self::Python => &[b"test"],
-            Self::JavaScript => &[b"it", b"test", b"specify"],
+            Self::JavaScript | Self::TypeScript | Self::Tsx => &[b"it", b"test", b"specify"],
             Self::Go => &[b"func"],
         };
         words.iter().any(|word| memmem::find(text, word).is_some())
@@ -63,7 +68,7 @@ impl Language {
         match self {
             Self::Rust | Self::Go => true,
             Self::Python => stem.starts_with("test") || stem.ends_with("_test") || stem.ends_with("_tests"),
-            Self::JavaScript => {
+            Self::JavaScript | Self::TypeScript | Self::Tsx => {
                 let folder = |part| {
                     matches!(part, "__tests__" | "test" | "tests" | "spec" | "specs" | "e2e" | "cypress")
                 };
@@ -79,6 +84,8 @@ impl Language {
             Self::Rust => tree_sitter_rust::LANGUAGE.into(),
             Self::Python => tree_sitter_python::LANGUAGE.into(),
             Self::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
+            Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+            Self::Tsx => tree_sitter_typescript::LANGUAGE_TSX.into(),
             Self::Go => tree_sitter_go::LANGUAGE.into(),
         }
     }
