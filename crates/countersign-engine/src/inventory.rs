@@ -81,7 +81,9 @@ fn read(path: &Path, text: &[u8]) -> Result<Inventory, Unread> {
     match language {
         Language::Rust => rust::find(root, text, &mut found),
         Language::Python => python::find(root, text, &mut found),
-        Language::JavaScript | Language::TypeScript | Language::Tsx => javascript::find(root, text, &mut found),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            javascript::find(root, text, &mut found)
+        }
         Language::Go => go::find(root, text, &mut found),
     }
     let broken = parse::first_error(root);
