@@ -1,7 +1,7 @@
 //! What became of the tests of a step: which are new, gone, skipped, empty, elsewhere or under another name.
 
 use super::body::Body;
-use super::parse::{Language, Unread};
+use super::parse::{Language, Patience, Unread};
 use super::{Inventory, State, Test, read};
 use crate::wording::{counted, listed, plain, shown};
 use memchr::memmem;
@@ -84,9 +84,10 @@ pub struct Delta {
 /// Holds the tests of files before a step against those after it. A file that is missing has none.
 pub fn delta<'a>(files: impl Iterator<Item = (&'a Path, Option<&'a [u8]>, Option<&'a [u8]>)>) -> Delta {
     let mut comparison = Comparison::default();
+    let patience = Patience::of(Patience::ALL);
     for (path, before, after) in files {
         if before != after {
-            comparison.file(path, before.unwrap_or_default(), after.unwrap_or_default());
+            comparison.file(path, before.unwrap_or_default(), after.unwrap_or_default(), patience);
         }
     }
     comparison.settle()
@@ -112,8 +113,8 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn file(&mut self, path: &Path, before: &[u8], after: &[u8]) {
-        let (old, new) = match (read(path, before), read(path, after)) {
+    fn file(&mut self, path: &Path, before: &[u8], after: &[u8], patience: Patience) {
+        let (old, new) = match (read(path, before, patience), read(path, after, patience)) {
             (Ok(old), Ok(new)) => (old, new),
             (old, new) => return self.unread(path, old, new),
         };
@@ -317,7 +318,7 @@ fn pair(before: Vec<Test>, after: Vec<Test>) -> Vec<(Option<Test>, Option<Test>)
 fn own_name<'n>(file: &Path, name: &'n str) -> &'n str {
     let separator = match Language::of(file) {
         Some(Language::Rust) => "::",
-        Some(Language::JavaScript) => " > ",
+        Some(Language::JavaScript | Language::TypeScript | Language::Tsx) => " > ",
         Some(Language::Python | Language::Go) | None => ".",
     };
     name.rsplit(separator).next().unwrap_or(name)

@@ -199,10 +199,12 @@ fn title(node: Node<'_>, text: &[u8]) -> String {
     let said = bytes(node, text);
     let said = String::from_utf8_lossy(&said[..said.len().min(400)]);
     let plain = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    if matches!(node.kind(), "string" | "template_string") {
-        return plain.trim_matches(['"', '\'', '`']).to_owned();
+    let quote = |c| matches!(c, '"' | '\'' | '`');
+    let inner = plain.strip_prefix(quote).map(|rest| rest.strip_suffix(quote).unwrap_or(rest));
+    match inner {
+        Some(inner) if matches!(node.kind(), "string" | "template_string") => inner.to_owned(),
+        _ => plain,
     }
-    plain
 }
 
 /// How many rows a table has, where they stand in a list.

@@ -43,7 +43,7 @@ fn javascript() {
 }
 
 #[test]
-fn typescript_is_read_by_its_likeness() {
+fn typescript() {
     case("component.test.tsx");
     case("typed.ts");
 }
