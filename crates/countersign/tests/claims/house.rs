@@ -136,7 +136,7 @@ pub(crate) fn started(state: &str, n: u32) -> Event {
 
 fn reply(status: &str, codes: &[&str]) -> Reply {
     let codes = codes.iter().map(|code| (*code).to_owned()).collect();
-    Reply { status: status.to_owned(), codes, ..Reply::default() }
+    Reply { transcript: "transcripts/none".to_owned(), status: status.to_owned(), codes, ..Reply::default() }
 }
 
 /// Asked again because of its contract, or of these claims.

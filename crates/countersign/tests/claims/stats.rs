@@ -138,3 +138,33 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     }
     out
 }
+
+/// Prints how long it takes: `cargo test --release -p countersign --test claims -- --ignored --nocapture ten_thousand`.
+#[test]
+#[ignore = "measures"]
+fn ten_thousand_runs() {
+    let house = House::new();
+    let events = |n: i64| {
+        let claims = || vec![files(&["a.rs"], &["a.rs"], ""), tests(Verdict::Verified)];
+        let rounds = (1..=3).flat_map(|round| {
+            [started("fix", round), ended("fix", round, AttemptOutcome::Accepted, claims(), &["a.rs"])]
+        });
+        run(n % 300, "nightly", "large", rounds.collect())
+    };
+    house.runs((0..10_000).map(|n| (format!("run-{n}"), MORNING, events(n).2)));
+    let began = std::time::Instant::now();
+    let (_, all) = house.json(&["claims", "stats", "--format", "json"]);
+    println!("10,000 runs of 9 events in {:?}", began.elapsed());
+    assert_eq!((&all["runs"], &all["groups"][0]["attempts"]), (&json!(10_000), &json!(30_000)));
+}
+
+/// What the commands say of themselves.
+#[test]
+fn help() {
+    let house = House::new();
+    for (name, arguments) in
+        [("help_stats", &["claims", "stats", "--help"][..]), ("help_verify", &["verify", "--help"])]
+    {
+        insta::assert_snapshot!(name, house.shown(arguments));
+    }
+}

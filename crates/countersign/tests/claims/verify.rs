@@ -87,17 +87,16 @@ fn json(house: &House, text: &str, more: &[&str]) -> (i32, Value) {
 
 /// How long a check took is not the same twice.
 fn steady(text: &str) -> String {
-    let mut words = Vec::new();
-    for word in text.split(' ') {
-        words.push(word);
-        if let [.., number, unit] = words.as_mut_slice()
-            && unit.starts_with("ms")
-            && number.parse::<u64>().is_ok()
-        {
-            *number = "N";
-        }
-    }
-    words.join(" ")
+    let characters: Vec<char> = text.chars().collect();
+    let is_digit = |at: usize| characters.get(at).is_some_and(char::is_ascii_digit);
+    let is_time =
+        |at: usize| characters.get(at) == Some(&'.') && at > 0 && is_digit(at - 1) && is_digit(at + 1);
+    let shown = (0..characters.len()).map(|at| match characters[at] {
+        _ if is_time(at + 1) => 'T',
+        _ if at > 0 && is_time(at - 1) => 'T',
+        other => other,
+    });
+    shown.collect()
 }
 
 fn verdicts(report: &Value) -> Vec<String> {
