@@ -95,10 +95,10 @@ pub enum Figure {
 pub struct Claim {
     /// What the field claims.
     pub kind: ClaimKind,
-    /// The command to run, for a command claim.
+    /// The command to run, as a line for `sh -c`: for a command claim, or a count that its output has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// A named check of the project's configuration, for a command claim.
+    /// A named check of the project's configuration, for the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
     /// The list that a count counts, as a JSON pointer.
@@ -160,6 +160,11 @@ impl Claim {
         Self { figure: Some(figure), ..Self::new(ClaimKind::Count) }
     }
 
+    /// A claim that states a figure of a test run, read from what a named check of the project prints.
+    pub fn figure_of_check(figure: Figure, name: &str) -> Self {
+        Self { check: Some(name.to_owned()), ..Self::figure(figure) }
+    }
+
     /// The name of a claim on a field, as guards write it: `findings/*/file` is `findings_file`.
     pub fn name(field: &str) -> String {
         let parts = field.split(['/', '.']).filter(|part| !part.is_empty() && *part != "*");
@@ -170,6 +175,27 @@ impl Claim {
     #[must_use]
     pub fn when(mut self, expression: &str) -> Self {
         self.when = Some(expression.to_owned());
+        self
+    }
+
+    /// The commit contains the files at a pointer.
+    #[must_use]
+    pub fn with_files(mut self, pointer: &str) -> Self {
+        self.files = Some(pointer.to_owned());
+        self
+    }
+
+    /// The artifact satisfies a contract.
+    #[must_use]
+    pub fn satisfying(mut self, contract: &str) -> Self {
+        self.contract = Some(contract.to_owned());
+        self
+    }
+
+    /// The figure stands in a report file.
+    #[must_use]
+    pub fn reported_in(mut self, path: &str) -> Self {
+        self.report = Some(path.to_owned());
         self
     }
 

@@ -106,7 +106,7 @@ codes! {
     RemoteReference = "C0403", "a schema refers to something outside of it";
     BadRule = "C0404", "a rule of a contract does not hold together";
     BadExample = "C0405", "an example of a contract fails it";
-    BadClaim = "C0406", "a claim names a field that does not exist";
+    BadClaim = "C0406", "a claim does not hold together";
     DuplicateContract = "C0407", "a contract id or alias is taken";
     UnknownContract = "C0408", "no contract has this id";
     BadId = "C0409", "a contract id is malformed";

@@ -1,6 +1,7 @@
 //! From a definition to a contract: everything that can be wrong with it is found here, and all of it at once.
 
-use crate::claim::ClaimKind;
+mod claims;
+
 use crate::code::Code;
 use crate::contract::Contract;
 use crate::definition::{Definition, Rule};
@@ -274,36 +275,17 @@ fn carets(source: &str, problem: &ExprProblem) -> String {
     format!("      {line}\n      {}{}", " ".repeat(from), "^".repeat(length))
 }
 
+/// Whether a path such as `findings/*/file` is one of a type.
+fn leads(path: &str, root: &Type) -> bool {
+    path.is_empty() || root.at(path.trim_start_matches('/').split(['/', '.'])).is_some()
+}
+
 /// Paths of claims and policies must lead somewhere.
 fn check_paths(definition: &Definition, root: &Type, problems: &mut Vec<Problem>) {
-    let leads =
-        |path: &str| path.is_empty() || root.at(path.trim_start_matches('/').split(['/', '.'])).is_some();
-    for (field, claim) in &definition.claims {
-        let names =
-            root.object().map(|object| object.fields.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
-        if claim.kind == ClaimKind::Command && claim.run.is_none() == claim.check.is_none() {
-            problems.push(Problem::new(
-                Code::BadClaim,
-                &format!("claims.{field}"),
-                "a command claim names a command or a check, and not both",
-                "add run: with a command line, or check: with the name of a check",
-            ));
-        }
-        for (place, path) in [("", Some(field)), (".of", claim.of.as_ref())] {
-            if let Some(path) = path.filter(|path| !leads(path)) {
-                problems.push(Problem::new(
-                    Code::BadClaim,
-                    &format!("claims.{field}{place}"),
-                    format!("'{path}' is not a field of the schema"),
-                    did_you_mean(path, names.iter().map(String::as_str))
-                        .unwrap_or_else(|| "name a field of the schema".into()),
-                ));
-            }
-        }
-    }
+    claims::check(definition, root, problems);
     for (index, rename) in definition.policy.rename.iter().enumerate() {
         let field = format!("{}/{}", rename.at, rename.to);
-        if !leads(&field) {
+        if !leads(&field, root) {
             problems.push(Problem::new(
                 Code::BadPolicy,
                 &format!("policy.rename[{index}]"),
@@ -318,7 +300,7 @@ fn check_paths(definition: &Definition, root: &Type, problems: &mut Vec<Problem>
         patterns.extend(fields.iter().map(|path| ("policy.coerce", path)));
     }
     for (place, path) in patterns {
-        if !leads(path) {
+        if !leads(path, root) {
             problems.push(Problem::new(
                 Code::BadPolicy,
                 place,

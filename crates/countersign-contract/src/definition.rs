@@ -196,6 +196,13 @@ impl Definition {
         }
     }
 
+    /// Sets the version, from 1.
+    #[must_use]
+    pub fn version(mut self, version: u32) -> Self {
+        self.version = version;
+        self
+    }
+
     /// Says what it is, in one line.
     #[must_use]
     pub fn summary(mut self, summary: &str) -> Self {

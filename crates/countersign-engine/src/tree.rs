@@ -234,7 +234,7 @@ impl Tree {
                 Ok(said) => said,
                 Err(trouble) if folder.bytes().is_empty() => return Err(wrong(trouble)),
                 Err(trouble) => {
-                    notes.push(format!("{}: not seen at '{revision}': {trouble}", folder.path().display()));
+                    notes.push(format!("{folder}: not seen at '{revision}': {trouble}"));
                     continue;
                 }
             };

@@ -3,7 +3,7 @@
 //! Every field must be given. Where a block says `none`, the field is null.
 
 use crate::value::{Nullable, choice};
-use countersign_contract::{AgentOutput, Claim, ClaimKind, Definition, Framing, RepoPath, Rule};
+use countersign_contract::{AgentOutput, Claim, ClaimKind, Definition, Figure, Framing, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -152,6 +152,7 @@ impl AgentOutput for TddPhaseBlock {
         let mut wrong_phase = tdd_phase();
         wrong_phase["phase"] = json!("one of two");
         block::<Self>("tdd-task-executor")
+            .version(2)
             .summary("One phase of a feature, done test first")
             .display(
                 "phase {{ result.phase }} {{ 'complete' if result.phase_complete else 'open' }}, \
@@ -175,7 +176,7 @@ impl AgentOutput for TddPhaseBlock {
             )
             .claim("files_changed", Claim::new(ClaimKind::FilesModified))
             .claim("files_created", Claim::new(ClaimKind::FilesAdded))
-            .claim("tests_added", Claim::new(ClaimKind::Count))
+            .claim("tests_added", Claim::figure(Figure::TestsAdded))
             .claim("tests_passing", Claim::check("test"))
             .example(tdd_phase())
             .example(json!({

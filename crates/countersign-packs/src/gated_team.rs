@@ -238,14 +238,10 @@ impl AgentOutput for TeamOutput {
         unknown_agent["next"]["recommended_agent"] = json!("Tester");
         let mut word = team_output();
         word["gates"]["needs_tests"] = json!("false");
-        Definition::of::<Self>("gated-team/output", 1, Framing::JsonOnly)
+        Definition::of::<Self>("gated-team/output", 2, Framing::JsonOnly)
             .summary("What every agent of the team hands back: status, artifacts, gates, what should come next")
             .display("{{ result.status }}: {{ result.summary }}")
             .claim("artifacts/files_changed", Claim::new(ClaimKind::FilesChanged).matching(ClaimMatch::Subset))
-            .claim(
-                "artifacts/files_to_create_or_update",
-                Claim::new(ClaimKind::FilesChanged).matching(ClaimMatch::BestEffort),
-            )
             .example(team_output())
             .example(json!({
                 "status": "BLOCKED", "summary": "The password is stored in the clear.",
@@ -476,7 +472,7 @@ impl AgentOutput for Acceptance {
             .summary("The criteria by which the work is accepted, as acceptance.json holds them")
             .display("{{ result.criteria | length }} criteria")
             .rule(Rule::unique("ids-differ", "/criteria/*/id"))
-            // The commands stand in the field itself: the check of this name is to run every `cmd:` in it.
+            // The commands stand in the field itself.
             .claim("criteria/*/checks", Claim::new(ClaimKind::Commands).required())
             .example(json!({"criteria": [criterion("AC-1")]}))
             .example(json!({"criteria": [

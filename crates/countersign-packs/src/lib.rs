@@ -12,6 +12,7 @@
 //! assert!(qa.dod_achieved);
 //! ```
 
+mod earlier;
 mod execution_loop;
 mod feature_pipeline;
 mod gated_team;
@@ -50,6 +51,11 @@ pub fn definitions() -> Vec<Definition> {
     PACKS.iter().flat_map(|(_, definitions)| definitions()).collect()
 }
 
+/// Versions that were published before the current ones. A result, a workflow or a run that names one still finds it.
+pub fn earlier_definitions() -> Vec<Definition> {
+    earlier::definitions()
+}
+
 /// A registry with every contract of every pack.
 pub fn registry() -> Registry {
     registry_of(definitions())
@@ -67,7 +73,10 @@ pub fn registry_for(id: &str) -> Registry {
 
 fn registry_of(definitions: Vec<Definition>) -> Registry {
     let mut registry = Registry::new();
-    for definition in definitions {
+    let is_here =
+        |earlier: &Definition| definitions.iter().any(|current| current.contract == earlier.contract);
+    let earlier: Vec<Definition> = earlier::definitions().into_iter().filter(is_here).collect();
+    for definition in earlier.into_iter().chain(definitions) {
         // A test proves that none of ours is refused; a program that embeds us need not stop if one were.
         if let Err(error) = registry.add(definition) {
             tracing::error!(target: "countersign::packs", %error, "a contract of the packs was left out");

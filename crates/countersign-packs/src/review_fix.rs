@@ -324,12 +324,11 @@ pub struct ReviewResult {
 
 impl AgentOutput for ReviewResult {
     fn definition() -> Definition {
-        Definition::of::<Self>("review-fix/review-result", 1, Framing::FencedJson)
+        Definition::of::<Self>("review-fix/review-result", 2, Framing::FencedJson)
             .summary("What the code reviewer found in a diff")
             .agent("code-reviewer")
             .display("{{ result.findings | length }} findings in {{ result.files_reviewed }} files: {{ result.summary }}")
             .claim("findings/*/file", Claim::new(ClaimKind::Location))
-            .claim("files_reviewed", Claim::new(ClaimKind::Count))
             .salvages("/findings")
             .example(json!({
                 "success": true, "findings": [review_finding()], "files_reviewed": 3,

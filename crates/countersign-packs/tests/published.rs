@@ -18,7 +18,8 @@ fn path_of(definition: &Definition) -> PathBuf {
 
 #[test]
 fn every_contract_is_published() {
-    for definition in countersign_packs::definitions() {
+    let all = countersign_packs::definitions().into_iter().chain(countersign_packs::earlier_definitions());
+    for definition in all {
         let path = path_of(&definition);
         if !path.exists() && std::env::var_os("UPDATE").is_some() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -41,9 +42,10 @@ fn every_contract_is_an_additive_successor_of_what_was_published() {
     for pack in std::fs::read_dir(folder()).unwrap().flatten() {
         for file in std::fs::read_dir(pack.path()).unwrap().flatten() {
             let old = Contract::from_file(&file.path()).unwrap();
-            let new = current
-                .get(old.id())
-                .unwrap_or_else(|error| panic!("{} was published and is gone: {error}", old.reference()));
+            let gone = |error| panic!("{} was published and is gone: {error}", old.reference());
+            let same = current.get(old.reference()).unwrap_or_else(gone);
+            assert_eq!(same.definition(), old.definition());
+            let new = current.get(old.id()).unwrap_or_else(gone);
             let comparison = compare(&old, &new);
             assert!(comparison.is_additive(), "{comparison:#?}");
             compared += 1;
@@ -51,8 +53,8 @@ fn every_contract_is_an_additive_successor_of_what_was_published() {
     }
     assert_eq!(
         compared,
-        countersign_packs::definitions().len(),
-        "one published file for each contract, so far"
+        countersign_packs::definitions().len() + countersign_packs::earlier_definitions().len(),
+        "one published file for each version of each contract"
     );
 }
 

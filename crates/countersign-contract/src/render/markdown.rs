@@ -1,6 +1,8 @@
 //! The reference page of a contract.
 
+use super::claims::{follows, in_words};
 use super::prompt::{framed, ordered, rules, short_type, suffix};
+use crate::claim::Claim;
 use crate::contract::Contract;
 use crate::policy::{Coerce, RepairPolicy};
 use std::fmt::Write;
@@ -58,10 +60,10 @@ pub fn page(contract: &Contract) -> String {
         }
     }
     if !definition.claims.is_empty() {
-        text.push_str("\n## Claims\n\n| field | claim |\n|---|---|\n");
+        text.push_str("\n## Claims\n\n| field | held against | when refuted | guards |\n|---|---|---|---|\n");
         for (field, claim) in &definition.claims {
-            let shown = serde_json::to_string(claim).unwrap_or_default();
-            let _ = writeln!(text, "| `{field}` | `{shown}` |");
+            let (words, follows) = (in_words(claim), follows(claim));
+            let _ = writeln!(text, "| `{field}` | {words} | {follows} | `claims.{}` |", Claim::name(field));
         }
     }
     text.push_str("\n## Examples\n\n");

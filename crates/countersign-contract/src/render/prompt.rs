@@ -4,6 +4,7 @@ use crate::contract::Contract;
 use crate::expr::{Field, ObjectType, Type};
 use crate::policy::Framing;
 use crate::report::{Report, Status, Violation};
+use crate::verdict::ClaimReport;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -68,7 +69,7 @@ pub(crate) fn rules(contract: &Contract) -> Vec<String> {
         .collect()
 }
 
-fn asks_for(contract: &Contract) -> &'static str {
+pub(super) fn asks_for(contract: &Contract) -> &'static str {
     match contract.framing() {
         Framing::JsonOnly => {
             "Answer with one JSON object and nothing else: no fence, no comment, no text before or after it."
@@ -83,7 +84,7 @@ fn asks_for(contract: &Contract) -> &'static str {
 }
 
 /// The block with a placeholder for each value.
-fn block_template(contract: &Contract) -> String {
+pub(super) fn block_template(contract: &Contract) -> String {
     let mut text = String::from("---OUTPUT---\n");
     for (name, field) in ordered(contract) {
         let shown = field.placeholder.clone().unwrap_or_else(|| format!("[{}]", short_type(&field.ty)));
@@ -188,6 +189,12 @@ pub fn repair(contract: &Contract, report: &Report) -> String {
         let _ = write!(text, "\nIts form:\n{}", framed(contract, example));
     }
     text
+}
+
+/// The prompt that shows the same agent where what it claims does not agree with what was observed: claimed, observed, the
+/// evidence, and what to do about it.
+pub fn claims(contract: &Contract, refuted: &[ClaimReport]) -> String {
+    super::claims::repair(contract, refuted)
 }
 
 fn in_a_line(violation: &Violation) -> String {

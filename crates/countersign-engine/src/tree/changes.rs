@@ -28,11 +28,11 @@ const EMPTY: [&str; 2] = [
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 ];
 
-/// What the commits of two snapshots have at a path; none where that was not asked.
+/// What the commits of two snapshots have at a path.
 #[derive(Debug, Default)]
 struct Row {
-    before: Option<Option<Blob>>,
-    after: Option<Option<Blob>>,
+    before: Head,
+    after: Head,
 }
 
 /// A file that was looked at, to be held against a blob.
@@ -71,9 +71,7 @@ impl Tree {
 
         let sides: BTreeMap<&Name, (Side, Side)> = rows
             .iter()
-            .map(|(name, row)| {
-                (name, (side(a, name, row.before.as_ref()), side(b, name, row.after.as_ref())))
-            })
+            .map(|(name, row)| (name, (side(a, name, &row.before), side(b, name, &row.after))))
             .collect();
         let mut found: BTreeMap<Name, Change> = BTreeMap::new();
         let mut questions = Vec::new();
@@ -105,7 +103,7 @@ impl Tree {
                 found.insert(question.name.clone(), Change::Modified);
             }
         }
-        self.forget_unignored(before, b, &mut found, &mut changes.notes);
+        forget_unignored(before, b, &mut found, &mut changes.notes);
         changes.renamed = self.renamed(b, &found, &sides, &mut changes.notes);
         changes.files = found.into_iter().map(|(name, change)| (self.seen_path(&name), change)).collect();
         changes
@@ -134,14 +132,14 @@ impl Tree {
             let (from, to) = (from.as_deref().unwrap_or(empty), to.as_deref().unwrap_or(empty));
             let place = self.place_of(folder, repo);
             let arguments = ["diff-tree", "-r", "-z", "--no-renames", "--no-commit-id", from, to];
-            match self.git.ask(&place, &arguments) {
+            match self.git.ask_objects(&place, &arguments.map(OsStr::new)) {
                 Ok(said) => {
                     for difference in parse::differences(&said.out, folder) {
                         let row = rows.entry(difference.name).or_default();
                         // What was a submodule may be a folder now: one of the two repositories has the file.
-                        let keep = |had: &mut Option<Option<Blob>>, has: Option<Blob>| {
-                            if !matches!(had, Some(Some(_))) {
-                                *had = Some(has);
+                        let keep = |had: &mut Head, has: Option<Blob>| {
+                            if !matches!(had, Head::Has(_)) {
+                                *had = has.into();
                             }
                         };
                         keep(&mut row.before, difference.before);
@@ -149,11 +147,8 @@ impl Tree {
                     }
                 }
                 Err(trouble) => {
-                    let what = if folder.bytes().is_empty() {
-                        "here".into()
-                    } else {
-                        format!("in {:?}", folder.path())
-                    };
+                    let what =
+                        if folder.bytes().is_empty() { "here".to_owned() } else { format!("in {folder}") };
                     notes.push(format!("what changed {what} cannot be told: {trouble}"));
                     unseen.insert(folder.clone());
                 }
@@ -168,18 +163,17 @@ impl Tree {
             for (here, there, slot, is_after) in
                 [(a, b, &mut row.before, false), (b, a, &mut row.after, true)]
             {
-                if slot.is_some() || here.entries.contains_key(name) {
+                if *slot != Head::Unknown || here.entries.contains_key(name) {
                     continue;
                 }
                 let Some((folder, _)) = here.repo_of(name) else {
-                    *slot = Some(None);
+                    *slot = Head::Lacks;
                     continue;
                 };
                 // The path is not among what the commits differ in, so what HEAD has there holds for both.
                 let same_repo = there.repo_of(name).is_some_and(|(other, _)| other == folder);
                 match there.entries.get(name).map(|entry| &entry.told.head) {
-                    Some(Head::Has(blob)) if same_repo => *slot = Some(Some(blob.clone())),
-                    Some(Head::Lacks) if same_repo => *slot = Some(None),
+                    Some(head) if same_repo && *head != Head::Unknown => *slot = head.clone(),
                     _ => asked.entry((folder, is_after)).or_default().push(name.clone()),
                 }
             }
@@ -191,7 +185,7 @@ impl Tree {
                     for name in names {
                         let Some(row) = rows.get_mut(&name) else { continue };
                         let slot = if is_after { &mut row.after } else { &mut row.before };
-                        *slot = Some(found.remove(&name));
+                        *slot = found.remove(&name).into();
                     }
                 }
                 Err(trouble) => {
@@ -223,7 +217,7 @@ impl Tree {
             arguments.push(OsStr::new("--"));
             arguments.extend(inner.iter().map(|name| name.path().as_os_str()));
         }
-        let said = self.git.ask_with(&self.place_of(folder, repo), &arguments, None)?;
+        let said = self.git.ask_objects(&self.place_of(folder, repo), &arguments)?;
         let files = parse::committed(&said.out).files;
         Ok(files.into_iter().map(|(name, blob)| (folder.join(name.bytes()), blob)).collect())
     }
@@ -282,44 +276,10 @@ impl Tree {
             input.push(b'\n');
         }
         let arguments = ["hash-object", "--stdin-paths"].map(OsStr::new);
-        let said = self.git.ask_with(place, &arguments, Some(input));
+        let said = self.git.ask_filtered(place, &arguments, Some(input));
         let said = said.map(|said| String::from_utf8_lossy(&said.out).into_owned()).unwrap_or_default();
         let mut lines = said.lines().map(str::to_owned);
         names.iter().map(|_| lines.next()).collect()
-    }
-
-    /// Files that were ignored before and are not any more were there all along, as their times tell: they are no change.
-    fn forget_unignored(
-        &self,
-        before: &Snapshot,
-        b: &Seen,
-        found: &mut BTreeMap<Name, Change>,
-        notes: &mut Vec<String>,
-    ) {
-        if !found.keys().any(|name| name.path().file_name() == Some(OsStr::new(".gitignore"))) {
-            return;
-        }
-        // A file that was seen under another name was moved with its folder, which does not show in its own times.
-        let place = |entry: &Entry| entry.thing.at().map(|at| (at.device, at.inode));
-        let known: BTreeSet<(u64, u64)> = before.seen.entries.values().filter_map(place).collect();
-        let mut old = Vec::new();
-        for (name, _) in found.iter().filter(|(_, change)| **change == Change::Added) {
-            let Some(entry) = b.entries.get(name) else { continue };
-            let at = entry.thing.at();
-            let untouched = at.is_some_and(|at| at.is_settled_at(before.taken));
-            if untouched
-                && entry.told.head == Head::Lacks
-                && place(entry).is_some_and(|at| !known.contains(&at))
-            {
-                old.push(name.clone());
-            }
-        }
-        if !old.is_empty() {
-            notes.push(named(old.iter(), "ignored before and unchanged since, not counted as added"));
-        }
-        for name in old {
-            found.remove(&name);
-        }
     }
 
     fn renamed(
@@ -401,7 +361,7 @@ impl Tree {
         } else {
             vec![OsStr::new("cat-file"), OsStr::new("--filters"), path, OsStr::new(&blob.oid)]
         };
-        Ok(self.git.ask_with(place, &arguments, None)?.out)
+        Ok(self.git.ask_filtered(place, &arguments, None)?.out)
     }
 
     /// Whether a file is still what was looked at.
@@ -415,12 +375,43 @@ impl Tree {
     }
 }
 
+/// Files that were ignored before and are not any more were there all along, as their times tell: they are no change.
+fn forget_unignored(
+    before: &Snapshot,
+    b: &Seen,
+    found: &mut BTreeMap<Name, Change>,
+    notes: &mut Vec<String>,
+) {
+    if !found.keys().any(|name| name.path().file_name() == Some(OsStr::new(".gitignore"))) {
+        return;
+    }
+    // A file that was seen under another name was moved with its folder, which does not show in its own times.
+    let place = |entry: &Entry| entry.thing.at().map(|at| (at.device, at.inode));
+    let known: BTreeSet<(u64, u64)> = before.seen.entries.values().filter_map(place).collect();
+    let mut old = Vec::new();
+    for (name, _) in found.iter().filter(|(_, change)| **change == Change::Added) {
+        let Some(entry) = b.entries.get(name) else { continue };
+        let at = entry.thing.at();
+        let untouched = at.is_some_and(|at| at.is_settled_at(before.taken));
+        if untouched && entry.told.head == Head::Lacks && place(entry).is_some_and(|at| !known.contains(&at))
+        {
+            old.push(name.clone());
+        }
+    }
+    if !old.is_empty() {
+        notes.push(named(old.iter(), "ignored before and unchanged since, not counted as added"));
+    }
+    for name in old {
+        found.remove(&name);
+    }
+}
+
 /// What stood at a path.
-fn side<'a>(seen: &'a Seen, name: &Name, committed: Option<&Option<Blob>>) -> Side<'a> {
+fn side<'a>(seen: &'a Seen, name: &Name, committed: &Head) -> Side<'a> {
     match (seen.entries.get(name), committed) {
         (Some(entry), _) => Side::Seen(entry),
-        (None, Some(Some(blob))) => Side::Clean(blob.clone()),
-        (None, _) => Side::Absent,
+        (None, Head::Has(blob)) => Side::Clean(blob.clone()),
+        (None, Head::Lacks | Head::Unknown) => Side::Absent,
     }
 }
 

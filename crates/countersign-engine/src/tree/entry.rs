@@ -137,13 +137,20 @@ impl Thing {
     }
 }
 
-/// What HEAD has at a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a commit has at a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Head {
     Has(Blob),
     Lacks,
     /// Nobody said.
+    #[default]
     Unknown,
+}
+
+impl From<Option<Blob>> for Head {
+    fn from(blob: Option<Blob>) -> Self {
+        blob.map_or(Self::Lacks, Self::Has)
+    }
 }
 
 /// What git says of a path.

@@ -147,8 +147,7 @@ impl Gathering<'_> {
         let told = &mut self.found.told;
         match line {
             Line::Tracked { name, head, staged, edited } => {
-                let head = head.map_or(Head::Lacks, Head::Has);
-                told.insert(name, Told { head, staged, edited, dirty: true });
+                told.insert(name, Told { head: head.into(), staged, edited, dirty: true });
             }
             // Taken out of the index and still there, it stands in two lines.
             Line::Untracked(name) => {
@@ -171,12 +170,12 @@ impl Gathering<'_> {
         // Not checked out: nothing of it is in the work tree.
         let Some(git_dir) = git_dir_of(&top) else { return };
         if depth >= DEEPEST || self.found.repos.len() >= MOST_REPOSITORIES {
-            self.found.notes.push(format!("{:?}: one submodule too many, not looked at", name.path()));
+            self.found.notes.push(format!("{name}: one submodule too many, not looked at"));
             return;
         }
         let place = Place { git_dir, top, file_mode: self.top.file_mode };
         if let Err(trouble) = self.repository(&place, name, clean.map(String::as_str), depth + 1) {
-            self.found.notes.push(format!("{:?}: looked at without git, since {trouble}", name.path()));
+            self.found.notes.push(format!("{name}: looked at without git, since {trouble}"));
             self.by_walking(name);
         }
     }
@@ -187,7 +186,7 @@ impl Gathering<'_> {
         self.found.notes.extend(walked.notes);
         if walked.too_much {
             self.found.blind = true;
-            self.found.notes.push(format!("{:?}: too many files to look at", folder.path()));
+            self.found.notes.push(format!("{folder}: too many files to look at"));
         }
         for name in walked.files {
             self.found.told.entry(name).or_insert_with(|| Told::new(Head::Lacks));

@@ -96,6 +96,31 @@ impl Git {
         self.ask_with(place, &arguments, None)
     }
 
+    /// Calls git for what its objects tell, without the index: it may be large, or broken. Paths are taken as they are.
+    pub(super) fn ask_objects(&self, place: &Place, arguments: &[&OsStr]) -> Result<Said, Trouble> {
+        let mut command = self.command_for(place);
+        command.env("GIT_INDEX_FILE", place.git_dir.join("no-index")).env("GIT_LITERAL_PATHSPECS", "1");
+        self.call(command, arguments, None)
+    }
+
+    /// Calls git for what files and blobs are in its eyes. If it cannot because of the index, which only adds attributes
+    /// of what is not checked out, it is asked again without.
+    pub(super) fn ask_filtered(
+        &self,
+        place: &Place,
+        arguments: &[&OsStr],
+        input: Option<Vec<u8>>,
+    ) -> Result<Said, Trouble> {
+        match self.call(self.command_for(place), arguments, input.clone()) {
+            Err(Trouble::Refused { words, .. }) if words.contains("index") => {
+                let mut command = self.command_for(place);
+                command.env("GIT_INDEX_FILE", place.git_dir.join("no-index"));
+                self.call(command, arguments, input)
+            }
+            said => said,
+        }
+    }
+
     /// Calls git for a repository, with arguments that need not be text and something to read.
     pub(super) fn ask_with(
         &self,
@@ -103,12 +128,16 @@ impl Git {
         arguments: &[&OsStr],
         input: Option<Vec<u8>>,
     ) -> Result<Said, Trouble> {
+        self.call(self.command_for(place), arguments, input)
+    }
+
+    fn command_for(&self, place: &Place) -> Command {
         // The folder of a submodule may be gone while its objects are still there.
         let folder = if place.top.is_dir() { &place.top } else { &place.git_dir };
         let mut command = self.command(folder);
         command.arg("-c").arg(format!("core.fileMode={}", place.file_mode));
         command.env("GIT_DIR", &place.git_dir).env("GIT_WORK_TREE", folder);
-        self.call(command, arguments, input)
+        command
     }
 
     fn command(&self, folder: &Path) -> Command {
@@ -122,7 +151,6 @@ impl Git {
         command
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_LITERAL_PATHSPECS", "1")
             .env("LC_ALL", "C")
             .current_dir(folder)
             .args(["--no-optional-locks", "--no-pager"]);

@@ -1,9 +1,11 @@
 //! Files that snapshots do not see: what is ignored, and since when such a file is as it is.
 
+use super::gather::git_dir_of;
+use super::git::Place;
 use super::name::{Name, real, tidy};
 use super::{Since, Tree};
 use ignore::gitignore::GitignoreBuilder;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -52,19 +54,44 @@ impl Tree {
                 .map(|(_, path)| path)
                 .collect();
         };
+        // Each repository knows its own rules, and refuses to speak of files in another.
+        let mut owners: HashMap<PathBuf, Name> = HashMap::new();
+        let mut by_owner: BTreeMap<Name, Vec<(Name, PathBuf)>> = BTreeMap::new();
+        for (name, path) in names {
+            let parent = name.path().parent().unwrap_or(Path::new("")).to_owned();
+            let owner = || {
+                let owner = name.folders().find(|folder| git_dir_of(&self.top.join(folder.path())).is_some());
+                owner.unwrap_or_else(|| Name::from(&b""[..]))
+            };
+            let owner = owners.entry(parent).or_insert_with(owner).clone();
+            by_owner.entry(owner).or_default().push((name, path));
+        }
+        let mut ignored = BTreeSet::new();
+        for (owner, members) in by_owner {
+            let top = self.top.join(owner.path());
+            let inside = git_dir_of(&top).filter(|_| !owner.bytes().is_empty());
+            let place = inside
+                .map_or_else(|| place.clone(), |git_dir| Place { git_dir, top, file_mode: place.file_mode });
+            ignored.extend(self.ask_ignored(&owner, &place, members));
+        }
+        ignored
+    }
+
+    fn ask_ignored(&self, owner: &Name, place: &Place, members: Vec<(Name, PathBuf)>) -> Vec<PathBuf> {
+        // A name that begins with `:` would be read as a pattern.
+        let spoken =
+            |name: &Name| [b"./", name.inside(owner).unwrap_or_else(|| name.clone()).bytes()].concat();
         let mut input = Vec::new();
-        for (name, _) in &names {
-            // A name that begins with `:` would be read as a pattern.
-            input.extend_from_slice(b"./");
-            input.extend_from_slice(name.bytes());
+        for (name, _) in &members {
+            input.extend(spoken(name));
             input.push(0);
         }
         let arguments = ["check-ignore", "-z", "--stdin"].map(OsStr::new);
         // It ends with 1 if none is ignored.
         let said = self.git.ask_with(place, &arguments, Some(input)).map(|said| said.out).unwrap_or_default();
-        let ignored: BTreeSet<&[u8]> = said.split(|byte| *byte == 0).collect();
-        let is_ignored = |name: &Name| ignored.contains(&[b"./", name.bytes()].concat()[..]);
-        names.into_iter().filter(|(name, _)| is_ignored(name)).map(|(_, path)| path).collect()
+        let ignored: HashSet<&[u8]> = said.split(|byte| *byte == 0).collect();
+        let is_ignored = |(name, _): &(Name, PathBuf)| ignored.contains(&spoken(name)[..]);
+        members.into_iter().filter(is_ignored).map(|(_, path)| path).collect()
     }
 
     /// Without git: whether a `.gitignore` above a file, or one above a folder that it is in, says so.

@@ -125,10 +125,7 @@ fn oid_key(keys: &Keys) -> Option<Vec<u8>> {
     keys.oid.as_ref().map(|(link, oid)| [&[u8::from(*link)], oid.as_bytes()].concat())
 }
 
-fn by_key<'a>(
-    files: &'a [(Name, Keys)],
-    key: impl Fn(&Keys) -> Option<Vec<u8>>,
-) -> HashMap<Vec<u8>, Vec<&'a Name>> {
+fn by_key(files: &[(Name, Keys)], key: impl Fn(&Keys) -> Option<Vec<u8>>) -> HashMap<Vec<u8>, Vec<&Name>> {
     let mut by: HashMap<Vec<u8>, Vec<&Name>> = HashMap::new();
     for (name, keys) in files {
         if let Some(key) = key(keys) {

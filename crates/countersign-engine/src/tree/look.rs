@@ -180,12 +180,8 @@ impl Looker<'_> {
         let mut last = Thing::Gone;
         for _ in 0..TRIES {
             let began = SystemTime::now();
-            let mut file = match open(&path) {
-                Ok(file) => file,
-                Err(_) => match self.glance(name) {
-                    Some(seen) => return seen,
-                    None => return self.unread(name, &path),
-                },
+            let Ok(mut file) = open(&path) else {
+                return self.glance(name).unwrap_or_else(|| self.unread(name, &path));
             };
             let Ok(meta) = file.metadata() else { return self.unread(name, &path) };
             if !meta.is_file() {
@@ -245,7 +241,7 @@ fn notes(mut doubts: Vec<(Doubt, Name)>) -> Vec<String> {
 /// A note on some files: the first of them, how many more, what of them.
 pub(super) fn named<'a>(names: impl ExactSizeIterator<Item = &'a Name>, what: &str) -> String {
     let more = names.len().saturating_sub(MOST_NAMED);
-    let first: Vec<String> = names.take(MOST_NAMED).map(|name| format!("{:?}", name.path())).collect();
+    let first: Vec<String> = names.take(MOST_NAMED).map(ToString::to_string).collect();
     let and = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{and}: {what}", first.join(", "))
 }

@@ -1,6 +1,7 @@
 //! Names of files as git has them: bytes, relative to the top of the repository, parted by `/`.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -63,6 +64,13 @@ impl Name {
             }
         }
         (!bytes.is_empty()).then(|| Self(bytes.into()))
+    }
+}
+
+/// For people: what a line cannot hold is escaped.
+impl fmt::Display for Name {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}", String::from_utf8_lossy(&self.0).escape_debug())
     }
 }
 

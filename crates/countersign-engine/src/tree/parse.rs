@@ -214,8 +214,8 @@ mod tests {
 
     #[test]
     fn reads_status() {
-        let said = b"# branch.oid 1234\0# branch.head main\0# stash 3\01 MM N... 100644 100644 100644 aa bb a b\0\
-            1 .M N... 100755 100755 100644 cc cc x\ny\01 A. N... 000000 100644 100644 00 dd \xff\01 D. N... 100644 000000 000000 ee 00 gone\0\
+        let said = b"# branch.oid 1234\0# branch.head main\0# stash 3\x001 MM N... 100644 100644 100644 aa bb a b\0\
+            1 .M N... 100755 100755 100644 cc cc x\ny\x001 A. N... 000000 100644 100644 00 dd \xff\x001 D. N... 100644 000000 000000 ee 00 gone\0\
             1 .M S.MU 160000 160000 160000 ff ff sub\0u UU N... 100644 100644 100644 100644 1 2 3 both sides\0? new\0? own/\0! odd\0";
         let status = status(said, &name("in"));
         let tracked = |at: &[u8], mode, oid: &str, staged: Option<&str>, edited| Line::Tracked {

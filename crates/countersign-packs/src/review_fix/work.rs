@@ -97,7 +97,7 @@ pub struct FixResult {
 
 impl AgentOutput for FixResult {
     fn definition() -> Definition {
-        Definition::of::<Self>("review-fix/fix-result", 1, Framing::FencedJson)
+        Definition::of::<Self>("review-fix/fix-result", 2, Framing::FencedJson)
             .summary("The fix of one issue: its cause, the files, the commit")
             .agent("issue-fixer")
             .display(
@@ -106,8 +106,9 @@ impl AgentOutput for FixResult {
             )
             .rule(renamed_needs_old_path("old-path-when-renamed", "/files_changed/*"))
             .claim("files_changed", Claim::new(ClaimKind::FilesChanged))
-            .claim("commit_sha", Claim::new(ClaimKind::Commit).required())
-            .claim("validation_passed", Claim::check("test"))
+            .claim("commit_sha", Claim::new(ClaimKind::Commit).with_files("/files_changed").required())
+            // A result that says nothing of it is read as good; one of a failure does not claim so.
+            .claim("validation_passed", Claim::check("test").when("result.success && result.validation_passed"))
             .example(json!({
                 "success": true, "issue_number": 17, "issue_title": "Tenants see each other's data",
                 "issue_url": "https://example.org/issues/17", "root_cause": "The cache key had no tenant",
@@ -223,7 +224,7 @@ impl AgentOutput for ImplementationResult {
                 {"step": "test", "success": true, "output": "12 passed", "duration_ms": 800, "auto_fixed": false}
             ]
         });
-        Definition::of::<Self>("review-fix/implementation-result", 1, Framing::FencedJson)
+        Definition::of::<Self>("review-fix/implementation-result", 2, Framing::FencedJson)
             .summary("What became of a list of tasks, one by one")
             .agent("implementer")
             .display(
@@ -234,9 +235,13 @@ impl AgentOutput for ImplementationResult {
             .rule(renamed_needs_old_path("old-path-when-renamed", "/files_changed/*"))
             .rule(renamed_needs_old_path("old-path-when-renamed-in-task", "/task_results/*/files_changed/*"))
             .claim("files_changed", Claim::new(ClaimKind::FilesChanged))
-            .claim("commits", Claim::new(ClaimKind::Commit).required())
-            .claim("task_results/*/commit_sha", Claim::new(ClaimKind::Commit).required())
-            .claim("validation_passed", Claim::check("test"))
+            .claim("commits", Claim::new(ClaimKind::Commit).with_files("/files_changed").required())
+            .claim(
+                "task_results/*/commit_sha",
+                Claim::new(ClaimKind::Commit).with_files("/task_results/*/files_changed").required(),
+            )
+            // A result that says nothing of it is read as good; one of a failure does not claim so.
+            .claim("validation_passed", Claim::check("test").when("result.success && result.validation_passed"))
             .salvages("/task_results")
             .example(json!({
                 "success": true, "tasks_completed": 1, "tasks_failed": 0, "tasks_skipped": 0, "task_results": [task],

@@ -4,7 +4,7 @@ use super::{
     Envelope, PipelineFinding, SpecResult, display, normalised, on_result, percentage_agrees, succeeded,
 };
 use crate::value::choice;
-use countersign_contract::{Claim, ClaimKind, Definition, RepoPath, Rule};
+use countersign_contract::{Claim, ClaimKind, Definition, Figure, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -80,6 +80,7 @@ impl SpecResult for ImplementResult {
         let mut too_many = succeeded::<Self>(&example);
         too_many["result"]["tasks_completed"] = json!(5);
         envelope
+            .version(2)
             .summary("The tasks of the plan, implemented")
             .display(&display(
                 "{{ result.result.tasks_completed }}/{{ result.result.tasks_total }} tasks, \
@@ -102,9 +103,10 @@ impl SpecResult for ImplementResult {
                 "`completion_percentage` differs by more than 0.5 from `tasks_completed` of `tasks_total`",
                 "/result/completion_percentage",
             ))
-            .claim("result/files_created", Claim::new(ClaimKind::Count))
-            .claim("result/files_modified", Claim::new(ClaimKind::Count))
-            .claim("result/tests_passed", Claim::check("test"))
+            .claim("result/files_created", Claim::figure(Figure::FilesAdded))
+            .claim("result/files_modified", Claim::figure(Figure::FilesModified))
+            .claim("result/tests_passed", Claim::figure_of_check(Figure::Passed, "test"))
+            .claim("result/tests_total", Claim::figure_of_check(Figure::Total, "test"))
             .example(succeeded::<Self>(&example))
             .counter_example("completed-within-total", too_many)
     }
