@@ -14,6 +14,7 @@ pub mod config;
 mod drive;
 mod engine;
 mod folder;
+mod git;
 mod given;
 pub mod journal;
 pub mod ledger;
@@ -22,6 +23,7 @@ mod publish;
 mod shell;
 mod story;
 pub mod tree;
+pub mod workspace;
 
 pub use attempt::{Completed, Handle, Kept, Request, attempt};
 pub use cast::{Cast, CastError};

@@ -1,0 +1,234 @@
+//! Removing a workspace without losing what was worked in it.
+
+use super::copy::observe;
+use super::disk::{clear, is_plain};
+use super::list::{self, Parents};
+use super::open::is_without;
+use super::record::{self, Held, Listing, Record, Stage, is_missing};
+use super::shadow::Difference;
+use super::{Desk, Error, Step, Workspaces, at, lock, plan};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+pub(super) fn discard(spaces: &Workspaces, run: &str, id: &str) -> Result<Option<String>, Error> {
+    let _lock = lock::alone(&spaces.state)?;
+    let desk = spaces.desk(run, id);
+    let Some(record) = desk.record()? else { return Err(desk.not_open()) };
+    give_up(spaces, &desk, record)
+}
+
+/// Keeps the work of a workspace, writes down where, and removes the workspace.
+pub(super) fn give_up(spaces: &Workspaces, desk: &Desk, mut record: Record) -> Result<Option<String>, Error> {
+    let kept = match &record.stage {
+        Stage::Opening => None,
+        Stage::Open => keep(spaces, desk, &record)?,
+        Stage::Folding(name) => {
+            plan::stop(desk, name)?;
+            keep(spaces, desk, &record)?
+        }
+        Stage::Folded(folded) => {
+            let kept = folded.kept.clone();
+            remove(spaces, desk, &record)?;
+            return Ok(kept);
+        }
+        Stage::Discarded(kept) => kept.clone(),
+    };
+    record.stage = Stage::Discarded(kept.clone());
+    desk.write(&record)?;
+    spaces.step(Step::Concluded);
+    remove(spaces, desk, &record)?;
+    Ok(kept)
+}
+
+/// What was worked in a workspace, and what there is to say about it.
+pub(super) fn survey(desk: &Desk, record: &Record) -> Result<(Vec<Difference>, Vec<String>), Error> {
+    let base = desk.base.join("base.json");
+    let held: Vec<Held> = record::read(&base)?
+        .ok_or_else(|| Error::Damaged { path: base, why: "it is not there".to_owned() })?;
+    let mut held: BTreeMap<PathBuf, Held> =
+        held.into_iter().map(|file| (file.path.0.clone(), file)).collect();
+    let without: BTreeSet<PathBuf> = record.without.iter().map(|path| path.0.clone()).collect();
+    let mut notes = Vec::new();
+    let mut files = match record.listing {
+        Listing::Git => {
+            let (files, nested) = desk.shadow(record).files(&desk.worktree)?;
+            notes.extend(nested.iter().map(|path| {
+                let shown = super::seen_from(&record.prefix.0, path);
+                format!("{shown} is a repository of its own: its files count, its history does not")
+            }));
+            files
+        }
+        Listing::Walk => {
+            let without = without.clone();
+            let listed = list::walk(&desk.worktree, move |path| is_without(&without, path))?;
+            notes.extend(listed.notes);
+            listed.files
+        }
+    };
+    files.extend(held.keys().cloned());
+    let mut parents = Parents::new(&desk.worktree);
+    let mut differences = Vec::new();
+    for path in files {
+        if !is_plain(&path) || is_without(&without, &path) {
+            continue;
+        }
+        let was = held.remove(&path);
+        let full = desk.worktree.join(&path);
+        let now = if parents.are_real(&path) {
+            observe(&full, was.as_ref().map(|was| (was, record.sealed))).map_err(at("read", &full))?
+        } else {
+            None
+        };
+        let same = match (&was, &now) {
+            (Some(was), Some(now)) => was.content.is(now),
+            (was, now) => was.is_none() && now.is_none(),
+        };
+        if !same {
+            differences.push(Difference { path, was, worked: now });
+        }
+    }
+    Ok((differences, notes))
+}
+
+/// Keeps what was worked as a patch: where, or nothing if nothing was.
+fn keep(spaces: &Workspaces, desk: &Desk, record: &Record) -> Result<Option<String>, Error> {
+    if !desk.worktree.is_dir() {
+        return Ok(None);
+    }
+    let (differences, _) = survey(desk, record)?;
+    if differences.is_empty() {
+        return Ok(None);
+    }
+    write_patch(spaces, desk, record, &differences).map(Some)
+}
+
+/// Writes differences as a patch, or as files if there is no git; where.
+pub(super) fn write_patch(
+    spaces: &Workspaces,
+    desk: &Desk,
+    record: &Record,
+    differences: &[Difference],
+) -> Result<String, Error> {
+    std::fs::create_dir_all(&desk.kept).map_err(at("create", &desk.kept))?;
+    let draft = desk.kept.join(format!("{}.part", desk.name));
+    clear(&draft).map_err(at("remove", &draft))?;
+    let ending = if record.git {
+        let file = File::create(&draft).map_err(at("create", &draft))?;
+        let end = file.try_clone().map_err(at("create", &draft))?;
+        desk.shadow(record).patch(&desk.worktree, differences, file)?;
+        end.sync_all().map_err(at("write", &draft))?;
+        "patch"
+    } else {
+        write_files(&desk.worktree, &draft, differences)?;
+        "files"
+    };
+    let path = free(&desk.kept, &desk.name, ending, &draft);
+    std::fs::rename(&draft, &path).map_err(at("write", &path))?;
+    spaces.step(Step::Kept);
+    Ok(spaces.shown(&path))
+}
+
+/// Without git: the changed files in a folder, and a list of the deleted ones.
+fn write_files(from: &Path, to: &Path, differences: &[Difference]) -> Result<(), Error> {
+    let mut deleted = Vec::new();
+    for difference in differences {
+        let (source, target) = (from.join(&difference.path), to.join("files").join(&difference.path));
+        if difference.worked.is_none() {
+            deleted.extend_from_slice(difference.path.as_os_str().as_bytes());
+            deleted.push(b'\n');
+            continue;
+        }
+        let folder = target.parent().unwrap_or(to);
+        std::fs::create_dir_all(folder).map_err(at("create", folder))?;
+        let copied = match std::fs::read_link(&source) {
+            Ok(aim) => std::os::unix::fs::symlink(aim, &target),
+            Err(_) => std::fs::copy(&source, &target).map(drop),
+        };
+        copied.map_err(at("keep", &source))?;
+    }
+    let list = to.join("deleted");
+    std::fs::create_dir_all(to).map_err(at("create", to))?;
+    std::fs::write(&list, deleted).map_err(at("write", &list))
+}
+
+/// A name that nothing kept before has; the same one if the same was kept before a crash.
+pub(super) fn free(folder: &Path, name: &str, ending: &str, draft: &Path) -> PathBuf {
+    let ours = std::fs::read(draft).ok();
+    let mut path = folder.join(format!("{name}.{ending}"));
+    for n in 2..10_000 {
+        let is_ours = ours.is_some() && std::fs::read(&path).ok() == ours;
+        if is_ours || std::fs::symlink_metadata(&path).is_err() {
+            break;
+        }
+        path = folder.join(format!("{name}.{n}.{ending}"));
+    }
+    path
+}
+
+/// Removes a workspace and what only it needed. What is written down of it stays.
+pub(super) fn remove(spaces: &Workspaces, desk: &Desk, record: &Record) -> Result<(), Error> {
+    clear(&desk.worktree).map_err(at("remove", &desk.worktree))?;
+    if let Some(around) = desk.worktree.parent() {
+        // Only if it was the last of its run.
+        let _ = std::fs::remove_dir(around);
+    }
+    spaces.step(Step::Removed);
+    if let Some(repository) = &record.repository {
+        forget(&repository.0, &desk.worktree);
+    }
+    spaces.step(Step::Forgotten);
+    for name in ["git", "content"] {
+        let path = desk.base.join(name);
+        clear(&path).map_err(at("remove", &path))?;
+    }
+    let base = desk.base.join("base.json");
+    match std::fs::remove_file(&base) {
+        Err(error) if !is_missing(&error) => Err(at("remove", &base)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes the entry of a worktree whose folder is gone. Other entries are not ours, stale or not.
+pub(super) fn forget(common: &Path, worktree: &Path) {
+    let entries = common.join("worktrees");
+    for entry in std::fs::read_dir(&entries).into_iter().flatten().flatten() {
+        let ours = match aim(&entry.path()) {
+            Some(aim) => is_same(&aim, worktree),
+            // Git was killed before it wrote where it is: then it has the name that only ours can have.
+            None => worktree.file_name().is_some_and(|name| is_named(&entry.file_name(), name)),
+        };
+        if ours && clear(&entry.path()).is_err() {
+            tracing::warn!(entry = %entry.path().display(), "the entry of a worktree could not be removed");
+        }
+    }
+    // As git does when the last one goes.
+    let _ = std::fs::remove_dir(entries);
+}
+
+/// The worktree that an entry is of; none if that is not written.
+pub(super) fn aim(entry: &Path) -> Option<PathBuf> {
+    let bytes = std::fs::read(entry.join("gitdir")).ok()?;
+    let path = Path::new(OsStr::from_bytes(bytes.strip_suffix(b"\n").unwrap_or(&bytes)));
+    if path.as_os_str().is_empty() {
+        return None;
+    }
+    entry.join(path).parent().map(Path::to_owned)
+}
+
+/// Whether two paths are one folder, which may be gone.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| {
+        let around = std::fs::canonicalize(path.parent()?).ok()?;
+        Some(around.join(path.file_name()?))
+    };
+    one == other
+        || one.file_name() == other.file_name() && real(one).is_some_and(|one| Some(one) == real(other))
+}
+
+/// Whether git gave an entry this name; it adds digits to one that is taken.
+fn is_named(entry: &OsStr, name: &OsStr) -> bool {
+    entry.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.iter().all(u8::is_ascii_digit))
+}
