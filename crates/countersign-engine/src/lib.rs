@@ -16,13 +16,16 @@ mod engine;
 mod folder;
 mod git;
 mod given;
+pub mod inventory;
 pub mod journal;
 pub mod ledger;
 pub mod process;
+pub mod protect;
 mod publish;
 mod shell;
 mod story;
 pub mod tree;
+mod wording;
 pub mod workspace;
 
 pub use attempt::{Completed, Handle, Kept, Request, attempt};

@@ -1,0 +1,145 @@
+//! Tests in Go: functions that `go test` would run, and the methods of suites.
+
+use super::body::{Body, first_doing, is_idle};
+use super::parse::{bytes, children, is_comment, line_of, word};
+use super::scope::{Findings, Found, ScopeId};
+use tree_sitter::Node;
+
+/// Finds the tests of a file.
+pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        for child in children(node) {
+            match child.kind() {
+                "comment" if is_never_built(bytes(child, text)) => found.skip(ScopeId::FILE),
+                "function_declaration" | "method_declaration" => declaration(child, text, found),
+                "ERROR" => open.push(child),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn declaration(node: Node<'_>, text: &[u8], found: &mut Findings) {
+    let Some(name) = node.child_by_field_name("name").map(|name| word(name, text)) else { return };
+    let parameters = node.child_by_field_name("parameters").map(|list| bytes(list, text)).unwrap_or_default();
+    let receiver = node.child_by_field_name("receiver").map(|list| word(list, text));
+    let Some(kind) = kind(name, parameters, receiver.is_some()) else { return };
+    let name = match receiver.and_then(receiver_type) {
+        Some(suite) => format!("{suite}.{name}"),
+        None => name.to_owned(),
+    };
+    let block = node.child_by_field_name("body");
+    let statements = block.map(statements).unwrap_or_default();
+    let first = first_doing(statements, |statement| is_idle(statement, text, is_idle_name));
+    let unchecked = kind == Kind::Example && !block.is_some_and(|block| has_output(block, text));
+    found.add(
+        ScopeId::FILE,
+        Found {
+            name,
+            line: line_of(node),
+            skipped: unchecked || first.is_some_and(|first| is_skip(first, text)),
+            empty: first.is_none(),
+            only: false,
+            body: block.map(|block| Body::of(block, text, is_assertion)).unwrap_or_default(),
+        },
+    );
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Test,
+    Example,
+}
+
+fn kind(name: &str, parameters: &[u8], method: bool) -> Option<Kind> {
+    let is = |prefix: &str| {
+        let rest = name.strip_prefix(prefix)?;
+        (!rest.starts_with(char::is_lowercase)).then_some(())
+    };
+    let none = parameters.iter().all(|byte| b"() \t\r\n".contains(byte));
+    let takes = |what: &[u8]| memchr::memmem::find(parameters, what).is_some();
+    if method {
+        // Suites take nothing, or the checker of an older library.
+        return (is("Test").is_some() && memchr::memchr(b',', parameters).is_none()).then_some(Kind::Test);
+    }
+    if is("Example").is_some() && none {
+        return Some(Kind::Example);
+    }
+    let runs = (is("Test").is_some() && takes(b".T"))
+        || (is("Benchmark").is_some() && takes(b".B"))
+        || (is("Fuzz").is_some() && takes(b".F"));
+    runs.then_some(Kind::Test)
+}
+
+/// The type of a receiver: `(s *Suite)` is `Suite`.
+fn receiver_type(list: &str) -> Option<&str> {
+    let inner = list.trim_matches(['(', ')']).split_whitespace().next_back()?;
+    let name = inner.trim_start_matches('*');
+    name.split('[').next().filter(|name| !name.is_empty())
+}
+
+fn statements(block: Node<'_>) -> Vec<Node<'_>> {
+    let mut list = Vec::new();
+    for child in children(block) {
+        if child.kind() == "statement_list" {
+            list.extend(children(child).into_iter().filter(Node::is_named));
+        } else if child.is_named() {
+            list.push(child);
+        }
+    }
+    list
+}
+
+/// An example is run only if it says what it prints.
+fn has_output(block: Node<'_>, text: &[u8]) -> bool {
+    let says = |comment: Node<'_>| {
+        let said = bytes(comment, text).to_ascii_lowercase();
+        let said = said.strip_prefix(b"//").or(said.strip_prefix(b"/*")).unwrap_or(&said).trim_ascii_start();
+        said.starts_with(b"output:") || said.starts_with(b"unordered output:")
+    };
+    let mut found = false;
+    super::parse::walk(block, |node| {
+        found = found || (is_comment(node) && says(node));
+        !found
+    });
+    found
+}
+
+fn is_never_built(comment: &[u8]) -> bool {
+    let line = comment.trim_ascii();
+    let tags = line.strip_prefix(b"//go:build ").or(line.strip_prefix(b"// +build "));
+    tags.is_some_and(|tags| matches!(tags.trim_ascii(), b"ignore" | b"never" | b"false"))
+}
+
+/// `t.Skip(…)` and its kin.
+fn is_skip(statement: Node<'_>, text: &[u8]) -> bool {
+    let call =
+        if statement.kind() == "expression_statement" { statement.named_child(0) } else { Some(statement) };
+    let Some(call) = call.filter(|call| call.kind() == "call_expression") else { return false };
+    let field = call.child_by_field_name("function").and_then(|callee| callee.child_by_field_name("field"));
+    field.is_some_and(|field| matches!(word(field, text), "Skip" | "Skipf" | "SkipNow"))
+}
+
+fn is_idle_name(node: Node<'_>, name: &str) -> bool {
+    if node.kind() == "field_identifier" {
+        return matches!(name, "Log" | "Logf" | "Parallel" | "Helper" | "ReportAllocs" | "ResetTimer");
+    }
+    matches!(name, "t" | "b" | "f" | "s" | "c" | "tb" | "_" | "true" | "false" | "nil")
+}
+
+fn is_assertion(name: &str) -> bool {
+    matches!(
+        name,
+        "Error"
+            | "Errorf"
+            | "Fatal"
+            | "Fatalf"
+            | "Fail"
+            | "FailNow"
+            | "require"
+            | "assert"
+            | "Check"
+            | "Assert"
+    )
+}

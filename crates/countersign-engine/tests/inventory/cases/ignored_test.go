@@ -1,0 +1,5 @@
+//go:build ignore
+
+package things
+
+func TestNeverBuilt(t *testing.T) { Go() }
