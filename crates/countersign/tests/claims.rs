@@ -8,5 +8,7 @@ mod house;
 mod shown;
 #[path = "claims/stats.rs"]
 mod stats;
+#[path = "claims/undo.rs"]
+mod undo;
 #[path = "claims/verify.rs"]
 mod verify;

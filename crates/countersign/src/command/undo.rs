@@ -16,7 +16,9 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     let engine = Engine::open_to_read(&state)?;
     let run = engine.journal().resolve(&args.run)?;
     if engine.journal().run(&run)?.driver.is_some_and(|driver| driver.live) {
-        bail!("run {run} is being driven, and may bring in more; end it with `countersign cancel {run}` first");
+        bail!(
+            "run {run} is being driven, and may bring in more; end it with `countersign cancel {run}` first"
+        );
     }
     // As for a run that goes on: a repository that was moved took its runs along.
     let repo = match (&args.place.repo, &args.place.state) {

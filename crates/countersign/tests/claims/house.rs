@@ -213,3 +213,22 @@ pub(crate) fn tests(verdict: Verdict) -> ClaimReport {
         ..claim("tests_passing", ClaimKind::Command, verdict)
     }
 }
+
+/// Asks git in the folder, with nothing of the user's.
+pub(crate) fn git(house: &House, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("git")
+        .args(["-c", "user.name=Kim", "-c", "user.email=kim@example.com"])
+        .args(arguments)
+        .current_dir(house.path(""))
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
+        .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_INDEX_FILE")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}

@@ -1,9 +1,8 @@
 //! Claims in a job without a run: a text, a revision, a repository.
 
-use crate::house::House;
+use crate::house::{House, git};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// A contract with a claim of each kind that a result makes.
 const CONTRACT: &str = r#"
@@ -17,6 +16,7 @@ fields:
   findings?: [{ file: string, line: integer }]
   finding_count?: integer
   report?: string
+  tests_added?: integer
   commit?: string
 claims:
   files_changed: { kind: files-changed }
@@ -25,6 +25,7 @@ claims:
   findings/*/file: { kind: location }
   finding_count: { kind: count, of: /findings }
   report: { kind: artifact }
+  tests_added: { kind: count, figure: tests-added }
   commit: { kind: commit, policy: ignore }
 examples: [{ files_changed: [a.rs] }]
 "#;
@@ -51,24 +52,6 @@ fn worked_on() -> House {
     house.file("src/a.rs", "one\nmore\n");
     house.file("new.txt", "new\n");
     house
-}
-
-fn git(house: &House, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=Kim", "-c", "user.email=kim@example.com"])
-        .args(arguments)
-        .current_dir(house.path(""))
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
-        .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_INDEX_FILE")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }
 
 const BASE: [&str; 8] =
@@ -323,4 +306,15 @@ fn nothing_of_the_repository_is_touched() {
     let before = look();
     house.shown(&BASE);
     assert!(look() == before, "the index, the references or the files differ");
+}
+
+#[test]
+fn tests_that_were_added_are_counted() {
+    let house = worked_on();
+    house.file("src/a.rs", "#[test]\nfn one() {\n    assert_eq!(1, 1 + zero());\n}\n");
+    for (claimed, verdict) in [(1, "verified"), (7, "refuted")] {
+        let text = format!(r#"{{"files_changed": ["src/a.rs", "new.txt"], "tests_added": {claimed}}}"#);
+        let (_, report) = json(&house, &text, &[]);
+        assert_eq!(verdicts(&report)[1], format!("tests_added {verdict}"), "{report}");
+    }
 }
