@@ -8,7 +8,7 @@ use std::path::PathBuf;
 mod claims;
 mod runs;
 
-pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, VerifyArgs};
+pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
 pub(crate) use runs::{
     AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs, WorkflowArgs,
     WorkflowCommand,
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Answer a question of a run
     Answer(AnswerArgs),
+    /// Put back what the workspaces of a run brought into the repository
+    Undo(UndoArgs),
     /// Sum up, over all runs, what became of claims
     Claims(ClaimsArgs),
     /// Hold what an agent claims against a repository, without a run

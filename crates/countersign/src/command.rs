@@ -9,5 +9,6 @@ pub(crate) mod explain;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod shell;
+pub(crate) mod undo;
 pub(crate) mod verify;
 pub(crate) mod workflow;

@@ -25,6 +25,7 @@ fn main() -> std::process::ExitCode {
         Command::Runs(args) => command::runs::list(&args),
         Command::Show(args) => command::runs::show(&args),
         Command::Answer(args) => command::runs::answer(&args),
+        Command::Undo(args) => command::undo::run(&args),
         Command::Claims(args) => command::claims::run(&args.command),
         Command::Verify(args) => command::verify::run(&args),
         Command::Explain(args) => command::explain::run(&args),

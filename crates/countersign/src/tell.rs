@@ -11,6 +11,7 @@ pub(crate) use story::Story;
 
 use countersign_engine::journal::RunInfo;
 use countersign_engine::ledger::Entry;
+use countersign_engine::workspace::Undone;
 use countersign_engine::{Attempt, Question, Report};
 use countersign_flow::Usage;
 use serde_json::Value;
@@ -212,6 +213,29 @@ pub(crate) fn outcome(run: &RunInfo) -> &str {
         None if live => "running",
         None => "interrupted",
     }
+}
+
+/// What came of putting back what a run brought in.
+pub(crate) fn undone(undone: &Undone) -> String {
+    let mut text = String::new();
+    if undone.changed_since.is_empty() {
+        let files = usize::try_from(undone.restored).unwrap_or(usize::MAX);
+        let verb = if files == 1 { "is" } else { "are" };
+        let _ = writeln!(text, "undone: {} {verb} as before", many(files, "file"));
+    } else {
+        text.push_str("nothing was put back: these files were changed since\n");
+        for path in undone.changed_since.iter().take(REPEATED) {
+            let _ = writeln!(text, "  {}", clean(path));
+        }
+        if undone.changed_since.len() > REPEATED {
+            let _ = writeln!(text, "  … and {} more", undone.changed_since.len() - REPEATED);
+        }
+        text.push_str("commit or move them aside, put them back as the run left them, and undo again\n");
+    }
+    for note in &undone.notes {
+        let _ = writeln!(text, "note: {}", one_line(note));
+    }
+    text
 }
 
 /// A time, to the minute.

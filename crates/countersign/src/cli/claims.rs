@@ -139,6 +139,29 @@ pub(crate) struct VerifyArgs {
     pub(crate) format: Format,
 }
 
+const UNDO_HELP: &str = "\
+All of it is put back or nothing: a file that somebody changed since stands in the way, and is named (exit code 1). What the \
+workspaces of a run brought in is put back newest first.
+
+Examples:
+  countersign undo last                 everything that the last run brought in
+  countersign undo last build/login     only what this item did";
+
+#[derive(Debug, Args)]
+#[command(after_help = UNDO_HELP)]
+pub(crate) struct UndoArgs {
+    /// The run: its id, the start of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+
+    /// Only the changes of this workspace, as `countersign show` names it
+    #[arg(value_name = "WORKSPACE")]
+    pub(crate) workspace: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
 /// A time, in milliseconds since 1970.
 fn since(text: &str) -> Result<i64, String> {
     let utc = |at: DateTime| at.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());

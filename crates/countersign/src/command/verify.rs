@@ -53,7 +53,12 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
             for note in &notes {
                 output::words(&format!("note: {note}\n"));
             }
-            output::data(&tell::claims::verified(&weighed, &report.contract, output::style_of_data()))?;
+            output::data(&tell::claims::verified(
+                &weighed,
+                &report.contract,
+                &args.base,
+                output::style_of_data(),
+            ))?;
         }
     }
     Ok(if weighed.iter().any(|weighed| weighed.counts) { Exit::Claim } else { Exit::Good })

@@ -52,28 +52,23 @@ pub(crate) fn totals(totals: &Totals) -> String {
     line
 }
 
-/// A claim that does not hold: what was claimed against what was observed.
+/// A claim and where it differs from what was observed.
 pub(crate) fn against(claim: &ClaimReport) -> String {
-    let mut line = format!("{}: claimed {}", claim.claim, value(&claim.claimed));
-    if !claim.observed.is_null() {
-        let _ = write!(line, ", observed {}", value(&claim.observed));
-    }
-    if !claim.reason.is_empty() {
-        let _ = write!(line, " ({})", claim.reason);
-    }
-    one_line(&line)
+    one_line(&format!("{}: {}", claim.claim, mismatch(claim)))
 }
 
-/// A claim that was not verified, in a line.
+/// A claim and its verdict, in a line.
 pub(super) fn verdict_line(claim: &ClaimReport) -> String {
-    let reason = match (claim.reason.is_empty(), claim.observed.is_null()) {
+    one_line(&format!("{} {}: {}", claim.claim, claim.verdict.name(), mismatch(claim)))
+}
+
+/// The reason says it; where there is none, both sides do.
+fn mismatch(claim: &ClaimReport) -> String {
+    match (claim.reason.is_empty(), claim.observed.is_null()) {
         (false, _) => claim.reason.clone(),
-        (true, false) => {
-            format!("claimed {}, observed {}", value(&claim.claimed), value(&claim.observed))
-        }
+        (true, false) => format!("claimed {}, observed {}", value(&claim.claimed), value(&claim.observed)),
         (true, true) => format!("claimed {}", value(&claim.claimed)),
-    };
-    one_line(&format!("{} {}: {reason}", claim.claim, claim.verdict.name()))
+    }
 }
 
 /// Why a result was asked for again although its contract accepts it.
@@ -152,7 +147,7 @@ pub(crate) fn table(entries: &[Entry], style: Style) -> String {
 }
 
 /// The table of claims that were just held against the world, how they stand, and by which a job fails.
-pub(crate) fn verified(claims: &[Weighed], contract: &str, style: Style) -> String {
+pub(crate) fn verified(claims: &[Weighed], contract: &str, base: &str, style: Style) -> String {
     if claims.is_empty() {
         return format!("accepted: {contract}; the result makes no claim that is held against anything\n");
     }
@@ -164,7 +159,8 @@ pub(crate) fn verified(claims: &[Weighed], contract: &str, style: Style) -> Stri
         })
         .collect();
     let verdicts = claims.iter().map(|weighed| weighed.claim.verdict);
-    let mut text = format!("{}\n{}\n", told(&rows, style), totals(&Totals::of(verdicts)));
+    let mut text = format!("accepted: {contract}; held against what changed since {}\n\n", clean(base));
+    let _ = writeln!(text, "{}\n{}", told(&rows, style), totals(&Totals::of(verdicts)));
     let counted: Vec<&str> =
         claims.iter().filter(|weighed| weighed.counts).map(|weighed| weighed.claim.claim.as_str()).collect();
     if !counted.is_empty() {
@@ -272,7 +268,7 @@ pub(crate) fn evidence(claim: &ClaimReport, since: &str) -> Vec<String> {
 fn evidence_line(evidence: &Evidence) -> String {
     let mut line = evidence.text.clone();
     if let Some(code) = evidence.exit_code
-        && !line.contains("exit code")
+        && !line.contains("exit")
     {
         let _ = write!(line, " (exit code {code})");
     }
@@ -313,3 +309,6 @@ fn word(value: &Value) -> String {
         other => super::brief(other),
     }
 }
+
+#[cfg(test)]
+mod tests;

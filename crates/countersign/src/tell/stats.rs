@@ -93,38 +93,32 @@ pub(crate) fn tables(tally: &Tally, by: &[Dimension], style: Style) -> String {
     let runs = usize::try_from(tally.runs).unwrap_or(usize::MAX);
     let claims: u64 = tally.groups.iter().map(|group| group.claims.claims).sum();
     let claims = usize::try_from(claims).unwrap_or(usize::MAX);
-    let mut text = format!(
-        "{} in {}: what was claimed, and whether it held.\n\n",
-        many(claims, "claim"),
-        many(runs, "run")
-    );
+    let mut text = format!("{} in {}.\n", many(claims, "claim"), many(runs, "run"));
     if claims > 0 {
+        text.push_str("What was claimed, and how much of what could be decided was refuted:\n\n");
         text += &claims_table(tally, by, style);
     } else {
         text.push_str(
             "No claim was held against anything: the contracts declare none, or no result had one.\n",
         );
     }
-    text.push_str("\nWhat was handed back, and whether it satisfied its contract:\n\n");
+    text.push_str("\nWhat was handed back, how many replies broke the contract, and the repairs that accepted attempts needed:\n\n");
     text + &replies_table(tally, by, style)
 }
 
 fn claims_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
     let mut columns = titles(by);
-    columns.extend(["CLAIMS", "VERIFIED", "REFUTED", "STALE", "UNVERIF."].map(Column::number));
-    columns.extend([Column::number("REFUTED OF DECIDED"), Column::number("CORRECTED")]);
+    columns.extend(["REFUTED", "VERIFIED", "STALE", "UNVERIFIABLE", "CORRECTED"].map(Column::number));
     let rows = tally.groups.iter().filter(|group| group.claims.claims > 0).map(|group| {
         let claims = &group.claims;
         let mut cells = named(&group.key, by);
-        cells.extend([claims.claims, claims.verified].map(|figure| Cell::from(figure.to_string())));
-        cells.push(if claims.refuted > 0 {
-            Cell::colored(claims.refuted.to_string(), Color::Red)
-        } else {
-            "0".into()
+        let refuted = share(claims.refuted, claims.verified + claims.refuted);
+        cells.push(match claims.refuted {
+            0 => refuted.into(),
+            _ => Cell::colored(refuted, Color::Red),
         });
-        cells.extend([claims.stale, claims.unverifiable].map(|figure| Cell::from(figure.to_string())));
-        cells.push(share(claims.refuted, claims.verified + claims.refuted).into());
-        cells.push(claims.corrected.to_string().into());
+        let counts = [claims.verified, claims.stale, claims.unverifiable, claims.corrected];
+        cells.extend(counts.map(|figure| Cell::from(figure.to_string())));
         Row::Cells(cells)
     });
     table::render(&columns, &rows.collect::<Vec<_>>(), 0, style)
@@ -133,12 +127,8 @@ fn claims_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
 fn replies_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
     let by: Vec<Dimension> = by.iter().copied().filter(|by| *by != Dimension::Field).collect();
     let mut columns = titles(&by);
-    columns.extend(["ATTEMPTS", "LOST TO CLAIM", "REPLIES"].map(Column::number));
-    columns.extend([
-        Column::number("VIOLATIONS"),
-        Column::number("REPAIRS PER ACCEPTED"),
-        Column::words("CODES"),
-    ]);
+    columns.extend(["VIOLATIONS", "ATTEMPTS", "ACCEPTED", "REPAIRS", "LOST TO CLAIM"].map(Column::number));
+    columns.push(Column::words("CODES"));
     // Groups that differ only in the field are the same attempts.
     let same: BTreeMap<Key, &ReplyFigures> =
         tally.groups.iter().map(|group| (group.key.without_field(), &group.replies)).collect();
@@ -147,12 +137,12 @@ fn replies_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
     sorted.sort_by(|(_, a), (_, b)| rate(b).total_cmp(&rate(a)).then(b.attempts.cmp(&a.attempts)));
     let rows = sorted.into_iter().map(|(key, replies)| {
         let mut cells = named(&key, &by);
-        let counts = [replies.attempts, replies.lost_to_claim, replies.replies];
-        cells.extend(counts.map(|figure| Cell::from(figure.to_string())));
         cells.push(share(replies.violations, replies.replies).into());
-        let needed = replies.repairs_per_accepted();
-        let repairs = needed.map(|rate| format!("{rate:.1} ({} of {})", replies.repairs, replies.accepted));
-        cells.push(repairs.unwrap_or_else(|| "-".to_owned()).into());
+        cells.extend([replies.attempts, replies.accepted].map(|figure| Cell::from(figure.to_string())));
+        // Of the accepted ones, each.
+        let needed = replies.repairs_per_accepted().map(|rate| format!("{rate:.1} each"));
+        cells.push(needed.unwrap_or_else(|| "-".to_owned()).into());
+        cells.push(replies.lost_to_claim.to_string().into());
         cells.push(codes(replies, CODES).into());
         Row::Cells(cells)
     });
@@ -180,7 +170,7 @@ fn named(key: &Key, by: &[Dimension]) -> Vec<Cell> {
 fn share(part: u64, of: u64) -> String {
     match of {
         0 => "-".to_owned(),
-        _ => format!("{}% ({part}/{of})", (part * 100 + of / 2) / of),
+        _ => format!("{part} of {of} ({}%)", (part * 100 + of / 2) / of),
     }
 }
 

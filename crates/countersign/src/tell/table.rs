@@ -86,7 +86,7 @@ pub(crate) enum Row {
 /// Lines that a cell may take; what is longer can be had as JSON.
 const MOST_LINES: usize = 8;
 /// Columns are not made narrower than this.
-const NARROWEST: usize = 12;
+const NARROWEST: usize = 8;
 const GAP: usize = 2;
 
 /// A table with its titles.
@@ -195,8 +195,11 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
             for character in word.chars() {
                 let wide = character.width().unwrap_or(0);
                 if used + wide > width && used > 0 {
-                    lines.push(std::mem::take(&mut line));
-                    used = 0;
+                    // The parts of a path or a name stay whole where they can.
+                    let end = line.rfind(['/', '_', '-', '.', ',', ':']).map_or(line.len(), |at| at + 1);
+                    let rest = line.split_off(end);
+                    lines.push(std::mem::replace(&mut line, rest));
+                    used = line.width();
                 }
                 line.push(character);
                 used += wide;
@@ -230,7 +233,9 @@ mod tests {
             ("", 5, vec![]),
             ("one two three", 7, vec!["one two", "three"]),
             ("one two three", 100, vec!["one two three"]),
-            ("src/very/long/path.rs", 8, vec!["src/very", "/long/pa", "th.rs"]),
+            ("src/very/long/path.rs", 8, vec!["src/", "very/", "long/", "path.rs"]),
+            ("files_changed", 9, vec!["files_", "changed"]),
+            ("abcdefghij", 4, vec!["abcd", "efgh", "ij"]),
             ("a\nb c", 3, vec!["a", "b c"]),
             ("日本語 x", 4, vec!["日本", "語 x"]),
             ("x\u{1b}[31my\tz", 20, vec!["x [31my z"]),
