@@ -3,18 +3,19 @@
 use crate::agent::{ScriptError, SpecError};
 use crate::cast::{Cast, CastError};
 use crate::clock::wall;
-use crate::drive::{Drive, Letter, Watcher, batch, in_the_repository};
+use crate::drive::{Drive, Letter, Watcher, batch, errands};
 use crate::given::{given, merged};
 use crate::journal::{self, Journal, Lease, NewRun};
 use crate::ledger::Ledger;
 use crate::process::{self, Stop};
 use crate::publish::{self, Trail};
 use crate::story::{self, Report};
+use crate::workspace::Workspaces;
 use countersign_flow::{
     Budget, Bundle, DECIDE, Event, Fold, Refused, Rejected, Started, Workflow, reload, turn,
 };
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -106,6 +107,9 @@ pub struct Launch {
     pub cast: Cast,
     /// Where the work is done.
     pub repo: PathBuf,
+    /// The folder of the workflow's files, and others with its contracts, where they are known. What of them stands where the
+    /// work is done is protected from agents.
+    pub home: Vec<PathBuf>,
 }
 
 /// Who plays the agents of a run that is resumed, where it is not as it was.
@@ -153,7 +157,7 @@ impl Engine {
         watcher: Arc<dyn Watcher>,
         stop: Stopped,
     ) -> Result<Report, Error> {
-        let Launch { workflow, inputs, budget, cast, repo } = launch;
+        let Launch { workflow, inputs, budget, cast, repo, home } = launch;
         let inputs = given(&workflow, inputs)?;
         let bundle = workflow.bundle.to_bytes()?;
         let run = uuid::Uuid::now_v7().to_string();
@@ -167,6 +171,7 @@ impl Engine {
             agents: cast.players(),
             budget: merged(&workflow.budget, &budget),
             repo: repo.display().to_string(),
+            own: own(&workflow, &home, &repo),
         }));
         let at = wall();
         let mut fold = Fold::default();
@@ -175,12 +180,15 @@ impl Engine {
             NewRun { id: &run, workflow: &workflow.name, version: workflow.version, bundle: &bundle, at };
         let lease = self.journal.create(new, batch(&[(started.clone(), at)], &fold)?)?;
         watcher.event(&started, at, &fold);
+        let workspaces = self.swept(&fold, &repo, &*watcher);
         let drive = Drive {
             journal: self.journal.clone(),
             lease,
             workflow: Arc::new(workflow),
             fold,
             cast,
+            workspaces,
+            trees: Arc::default(),
             repo,
             watcher,
             stop,
@@ -219,12 +227,15 @@ impl Engine {
         let workflow = self.workflow(&fold)?;
         let cast = self.recast(&workflow, &fold, recast)?;
         let facts = Self::taken_up(&fold);
+        let workspaces = self.swept(&fold, &repo, &*watcher);
         let drive = Drive {
             journal: self.journal.clone(),
             lease,
             workflow: Arc::new(workflow),
             fold,
             cast,
+            workspaces,
+            trees: Arc::default(),
             repo,
             watcher,
             stop,
@@ -276,7 +287,9 @@ impl Engine {
                     let mut batch = batch(&turned.events, &fold)?;
                     batch.snapshot = Some(serde_json::to_vec(&fold)?);
                     lease.append_blocking(batch)?;
-                    facts.extend(turned.errands.iter().map(in_the_repository));
+                    let workspaces = self.workspaces(Path::new(&fold.repo));
+                    let carry_out = |errand| errands::run(&workspaces, &run, errand, &BTreeSet::new());
+                    facts.extend(turned.errands.iter().map(carry_out));
                 }
                 lease.release()?;
                 publish::show_end(&workflow, &fold);
@@ -360,6 +373,25 @@ impl Engine {
         let bytes = self.journal.bundle(&fold.bundle)?;
         let bundle = Bundle::from_bytes(&bytes)?;
         Ok(reload(&bundle).map_err(Box::new)?)
+    }
+
+    /// The workspaces of a repository.
+    pub fn workspaces(&self, repo: &Path) -> Workspaces {
+        Workspaces::new(self.journal.folder(), repo)
+    }
+
+    /// The workspaces of a repository, without those that belong to nobody any more.
+    fn swept(&self, fold: &Fold, repo: &Path, watcher: &dyn Watcher) -> Arc<Workspaces> {
+        let workspaces = self.workspaces(repo);
+        let is_open = |run: &str, id: &str| {
+            let has = |fold: &Fold| fold.ended.is_none() && fold.workspaces().any(|(open, _)| open == id);
+            if run == fold.run { has(fold) } else { self.fold(run).is_ok_and(|other| has(&other)) }
+        };
+        for swept in workspaces.sweep(&is_open) {
+            let kept = swept.kept.map(|kept| format!("; its work is kept in {kept}")).unwrap_or_default();
+            watcher.remark(&format!("a worktree that run {} left behind was removed{kept}", swept.run));
+        }
+        Arc::new(workspaces)
     }
 
     fn report_of(&self, fold: &Fold) -> Result<Report, Error> {
@@ -479,4 +511,17 @@ fn full_id(fold: &Fold, question: &str) -> String {
         (Some(only), None) => only.clone(),
         _ => question.to_owned(),
     }
+}
+
+/// The files of a workflow that stand in the repository, relative to it.
+fn own(workflow: &Workflow, home: &[PathBuf], repo: &Path) -> Vec<String> {
+    let Ok(repo) = repo.canonicalize() else { return Vec::new() };
+    let mut own = BTreeSet::new();
+    for folder in home {
+        let files = workflow.bundle.files.keys().map(|file| folder.join(file));
+        for path in files.filter_map(|path| path.canonicalize().ok()) {
+            own.extend(path.strip_prefix(&repo).ok().and_then(Path::to_str).map(str::to_owned));
+        }
+    }
+    own.into_iter().collect()
 }

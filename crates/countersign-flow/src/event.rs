@@ -334,6 +334,9 @@ pub struct Started {
     pub budget: Budget,
     /// Where the work is done.
     pub repo: String,
+    /// The files of the workflow that stand where the work is done, relative to it: no agent may change them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<String>,
 }
 
 /// Who plays an agent of the workflow.

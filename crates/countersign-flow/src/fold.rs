@@ -46,6 +46,9 @@ pub struct Fold {
     pub budget: Budget,
     /// Where the work is done.
     pub repo: String,
+    /// The files of the workflow that stand there.
+    #[serde(default)]
+    pub own: Vec<String>,
     /// The machines at work: the main one has the empty name.
     pub frames: BTreeMap<String, Frame>,
     /// The frames that wait for a decision.
@@ -245,6 +248,7 @@ impl Fold {
         self.agents.clone_from(&started.agents);
         self.budget = started.budget.clone();
         self.repo.clone_from(&started.repo);
+        self.own.clone_from(&started.own);
         (self.started_at, self.last_at) = (at, at);
     }
 

@@ -16,6 +16,8 @@ pub(super) struct Scene {
     /// The tree's name.
     pub(super) tree: Option<String>,
     pub(super) began: Option<SystemTime>,
+    /// Who else was at work here.
+    pub(super) company: Option<String>,
     noise: GlobSet,
     /// Files that are ours, relative to the folder.
     ours: HashSet<PathBuf>,
@@ -36,6 +38,7 @@ impl Scene {
             changes: world.observer.changes().cloned(),
             tree: world.observer.tree_id(),
             began: world.observer.began(),
+            company: world.company.map(str::to_owned),
             noise: world.config.noise(),
             ours: world.ours.iter().filter_map(relative).collect(),
             frame,

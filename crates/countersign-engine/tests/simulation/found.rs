@@ -28,6 +28,7 @@ impl Play {
             agents: BTreeMap::new(),
             budget,
             repo: ".".to_owned(),
+            own: Vec::new(),
         }));
         let turn = play.tell([started]);
         (play, turn)

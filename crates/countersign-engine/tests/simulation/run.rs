@@ -112,6 +112,7 @@ impl<'m> Run<'m> {
             agents: agents.collect(),
             budget: made.workflow.budget.clone(),
             repo: ".".to_owned(),
+            own: Vec::new(),
         }));
         let weather = if dice.percent(50) { Weather::Calm } else { Weather::Rough };
         let person = if dice.percent(85) { Person::Answers } else { Person::NeverAnswers };

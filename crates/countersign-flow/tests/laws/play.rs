@@ -100,6 +100,7 @@ fn started(workflow: &Workflow, dice: &mut Dice) -> Event {
         agents: BTreeMap::new(),
         budget: workflow.budget.clone(),
         repo: ".".to_owned(),
+        own: Vec::new(),
     }))
 }
 
