@@ -1,7 +1,9 @@
 //! What all claims of a result are held against: what changed, where paths count from, what nobody claims.
 
 use super::World;
+use super::check::Outcome;
 use super::path::{Frame, Index};
+use crate::config::Check;
 use crate::tree::{Change, Changes};
 use globset::GlobSet;
 use std::collections::HashSet;
@@ -18,6 +20,8 @@ pub(super) struct Scene {
     pub(super) began: Option<SystemTime>,
     /// Who else was at work here.
     pub(super) company: Option<String>,
+    /// Checks that were run for this result, on which tree, and what came of them.
+    pub(super) ran: Vec<(Check, Option<String>, Outcome)>,
     noise: GlobSet,
     /// Files that are ours, relative to the folder.
     ours: HashSet<PathBuf>,
@@ -39,6 +43,7 @@ impl Scene {
             tree: world.observer.tree_id(),
             began: world.observer.began(),
             company: world.company.map(str::to_owned),
+            ran: Vec::new(),
             noise: world.config.noise(),
             ours: world.ours.iter().filter_map(relative).collect(),
             frame,

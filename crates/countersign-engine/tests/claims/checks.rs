@@ -192,8 +192,12 @@ fn a_check_runs_once_for_a_tree() {
     assert_eq!(runs(), 4);
     // Without a name for the tree nothing is kept, and nothing believed.
     let blind = Stage { blind: Some("no git".to_owned()), ..Stage::with(&[]) };
-    blind.hold("ok", run("true"), &ok());
+    let twice = [("ok", run("echo ran >> ../runs")), ("also", run("echo ran >> ../runs"))];
+    let reports = blind.hold_all(&twice, &json!({"ok": true, "also": true}));
+    assert_eq!(reports.len(), 2);
     assert!(!blind.cache().exists());
+    // But claims of one result share a run.
+    assert_eq!(std::fs::read_to_string(blind.place.path().join("runs")).unwrap(), "ran\n");
 }
 
 #[test]

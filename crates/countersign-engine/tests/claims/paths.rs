@@ -47,7 +47,7 @@ fn a_path_is_found_however_it_is_written() {
         match note {
             None => assert_eq!(notes(&report), Vec::<&str>::new(), "{name:?}"),
             Some(note) => {
-                assert!(notes(&report).iter().any(|said| said.ends_with(note)), "{:?}", notes(&report))
+                assert!(notes(&report).iter().any(|said| said.ends_with(note)), "{:?}", notes(&report));
             }
         }
     }
