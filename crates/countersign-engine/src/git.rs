@@ -194,7 +194,6 @@ impl Call {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_NO_REPLACE_OBJECTS", "1")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stderr(Stdio::piped())

@@ -5,11 +5,14 @@ use countersign_engine::workspace::{Error, Folded, FoldingState, Step, Workspace
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 fn scene() -> Scene {
-    let scene = Scene::new(&[("edited", "1\n2\n3\n4\n5\n"), ("gone/x", "1\n"), ("folder/f", "1\n")]);
+    static FIRST: OnceLock<Scene> = OnceLock::new();
+    let first = FIRST
+        .get_or_init(|| Scene::new(&[("edited", "1\n2\n3\n4\n5\n"), ("gone/x", "1\n"), ("folder/f", "1\n")]));
+    let scene = first.copy();
     scene.write("untracked", "1\n");
     scene
 }

@@ -390,3 +390,32 @@ fn many_fold_at_once() {
     assert_eq!(scene.spaces.undo(RUN, None).unwrap().restored, 8);
     assert_eq!(scene.tree().len(), 1);
 }
+
+#[test]
+fn nothing_is_written_into_gits_own_folder() {
+    let scene = Scene::new(&[("a", "1\n"), ("sub/a", "1\n")]);
+    let kept = scene.kept();
+    let folder = scene.open("a");
+    for path in [".GIT/hooks/x", "sub/.git/hooks/post-checkout", "sub/.Git", "other/.git/config"] {
+        write(&folder.join(path), "hostile\n");
+    }
+    write(&folder.join("sub/a"), "2\n");
+    assert_eq!(scene.fold("a").changed, 1);
+    assert_eq!(scene.tree().into_keys().collect::<Vec<_>>(), [Path::new("a"), Path::new("sub/a")]);
+    assert_eq!(scene.kept(), kept);
+}
+
+#[test]
+fn a_link_inside_the_workspace_is_not_followed() {
+    let scene = Scene::new(&[("d/f", "1\n"), ("d/g", "1\n")]);
+    write(&scene.home.join("outside/f"), "secret\n");
+    let folder = scene.open("a");
+    std::fs::remove_dir_all(folder.join("d")).unwrap();
+    symlink(scene.home.join("outside"), folder.join("d")).unwrap();
+    let folded = scene.fold("a");
+    assert_eq!((folded.changed, folded.conflicts), (3, vec![]));
+    assert_eq!(std::fs::read_link(scene.repo.join("d")).unwrap(), scene.home.join("outside"));
+    assert_eq!(scene.spaces.undo(RUN, None).unwrap().restored, 3);
+    assert_eq!(scene.read("d/f"), "1\n");
+    assert_eq!(std::fs::read_to_string(scene.home.join("outside/f")).unwrap(), "secret\n");
+}

@@ -46,11 +46,9 @@ impl Thing {
 }
 
 fn text(lines: [u8; 3]) -> String {
-    lines
-        .iter()
-        .enumerate()
-        .map(|(n, line)| format!("line {n} is {line}\n{}", format!("between {n}\n").repeat(8)))
-        .collect()
+    let [a, b, c] = lines;
+    let between = "between\n".repeat(8);
+    format!("first {a}\n{between}second {b}\n{between}third {c}\n")
 }
 
 /// No path of these is a folder of another, and some share folders.
@@ -133,29 +131,39 @@ fn as_tree(things: &Things) -> Tree {
     tree
 }
 
-/// What must come of one path, written without a look at the code: none is a conflict.
-fn model(was: Option<&Thing>, worked: Option<&Thing>, stands: Option<&Thing>) -> Option<Option<Thing>> {
+struct Conflict;
+
+/// What must come of one path, written without a look at the code.
+fn model(
+    was: Option<&Thing>,
+    worked: Option<&Thing>,
+    stands: Option<&Thing>,
+) -> Result<Option<Thing>, Conflict> {
     if worked == was || worked == stands {
-        return Some(stands.cloned());
+        return Ok(stands.cloned());
     }
     if stands == was {
-        return Some(worked.cloned());
+        return Ok(worked.cloned());
     }
-    // All three are files: bytes and the right to execute are two questions.
-    let (was, worked, stands) = (file(was?)?, file(worked?)?, file(stands?)?);
+    // If all three are files, bytes and the right to execute are two questions.
+    let (Some(was), Some(worked), Some(stands)) =
+        (was.and_then(file), worked.and_then(file), stands.and_then(file))
+    else {
+        return Err(Conflict);
+    };
     let program = if worked.1 == was.1 { stands.1 } else { worked.1 };
-    let bytes = three(&was.0, &worked.0, &stands.0).or_else(|| {
-        let (Ok(was), Ok(worked), Ok(stands)) = (was.0, worked.0, stands.0) else { return None };
-        let mut lines = [0; 3];
-        for n in 0..3 {
-            lines[n] = three(&was[n], &worked[n], &stands[n])?;
-        }
-        Some(Ok(lines))
-    })?;
-    Some(Some(match bytes {
-        Ok(lines) => Thing::Text(lines, program),
-        Err(n) => Thing::Binary(n, program),
-    }))
+    if let Some(bytes) = three(&was.0, &worked.0, &stands.0) {
+        return Ok(Some(match bytes {
+            Ok(lines) => Thing::Text(lines, program),
+            Err(n) => Thing::Binary(n, program),
+        }));
+    }
+    let (Ok(was), Ok(worked), Ok(stands)) = (was.0, worked.0, stands.0) else { return Err(Conflict) };
+    let mut lines = [0; 3];
+    for n in 0..3 {
+        lines[n] = three(&was[n], &worked[n], &stands[n]).ok_or(Conflict)?;
+    }
+    Ok(Some(Thing::Text(lines, program)))
 }
 
 /// Text or not, and whether it is a program; none for a link.
@@ -210,9 +218,9 @@ proptest! {
         let mut conflicts = BTreeSet::new();
         for path in PATHS {
             match model(base.get(path), worked.get(path), stands.get(path)) {
-                Some(Some(thing)) => drop(expected.insert(path, thing)),
-                Some(None) => {}
-                None => drop(conflicts.insert(path.to_owned())),
+                Ok(Some(thing)) => drop(expected.insert(path, thing)),
+                Ok(None) => {}
+                Err(Conflict) => drop(conflicts.insert(path.to_owned())),
             }
         }
         let folded = scene.fold("a");

@@ -329,7 +329,9 @@ fn outside_git_it_is_a_copy() {
     assert_eq!(scene.read("a"), "one\n2\n3\n4\nfive\n");
     let opened = scene.open("b");
     std::fs::remove_file(opened.join("a")).unwrap();
-    assert!(scene.spaces.discard(RUN, "b").unwrap().unwrap().ends_with(".patch"));
+    let patch =
+        std::fs::read_to_string(scene.repo.join(scene.spaces.discard(RUN, "b").unwrap().unwrap())).unwrap();
+    assert!(patch.contains("deleted file mode"), "{patch}");
 }
 
 #[test]
@@ -439,4 +441,52 @@ fn in_a_world_without_git() {
     let kept = scene.repo.join(folded.kept.unwrap());
     assert_eq!(std::fs::read_to_string(kept.join("files/a")).unwrap(), "one\n2\n3\n4\n5\n");
     assert_eq!(std::fs::read_to_string(kept.join("deleted")).unwrap(), "c\n");
+}
+
+#[test]
+fn any_name_of_a_repository_will_do() {
+    let scene = Scene::bare();
+    let repo = scene.home.join(OsStr::from_bytes(b"a \"quoted\": name\nof \xff bytes"));
+    write(&repo.join("ten"), "1\n2\n3\n4\n5\n");
+    git(&repo, &["init", "-q"]);
+    git(&repo, &["add", "-A"]);
+    git(&repo, &["commit", "-q", "-m", "x"]);
+    let spaces = Workspaces::new(&repo.join(".countersign"), &repo);
+    let opened = spaces.open(RUN, "a", &BTreeSet::new()).unwrap();
+    assert_eq!(opened.notes, Vec::<String>::new());
+    write(&opened.folder.join("ten"), "one\n2\n3\n4\n5\n");
+    write(&repo.join("ten"), "1\n2\n3\n4\nfive\n");
+    assert_eq!(spaces.fold(RUN, "a").unwrap().changed, 1);
+    assert_eq!(std::fs::read_to_string(repo.join("ten")).unwrap(), "one\n2\n3\n4\nfive\n");
+    assert!(!repo.join(".git/worktrees").exists());
+}
+
+#[test]
+fn a_worktree_of_the_users_has_workspaces_too() {
+    let scene = Scene::new(&[("a", "1\n")]);
+    scene.git(&["worktree", "add", "-q", "-b", "topic", "../linked"]);
+    let linked = scene.home.join("linked");
+    write(&linked.join("b"), "1\n");
+    let kept = scene.kept();
+    let spaces = Workspaces::new(&linked.join(".countersign"), &linked);
+    let folder = spaces.open(RUN, "a", &BTreeSet::new()).unwrap().folder;
+    assert_eq!(
+        tree(&folder),
+        tree(&linked).into_iter().filter(|(path, _)| path != Path::new(".git")).collect()
+    );
+    write(&folder.join("b"), "2\n");
+    assert_eq!(spaces.fold(RUN, "a").unwrap().changed, 1);
+    assert_eq!(std::fs::read_to_string(linked.join("b")).unwrap(), "2\n");
+    assert_eq!(scene.kept(), kept);
+}
+
+#[test]
+fn a_folder_outside_git_that_is_too_large_is_refused() {
+    let scene = Scene::bare();
+    scene.write("small", "1");
+    std::fs::File::create(scene.repo.join("large")).unwrap().set_len(5 << 30).unwrap();
+    let error = scene.spaces.open(RUN, "a", &BTreeSet::new()).unwrap_err();
+    assert!(matches!(error, Error::TooLarge { .. }));
+    assert!(error.to_string().contains("has more than 4096 MiB"), "{error}");
+    scene.assert_gone("a");
 }

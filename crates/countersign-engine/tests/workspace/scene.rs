@@ -49,6 +49,18 @@ impl Scene {
         scene
     }
 
+    /// The same once more, without asking git.
+    pub(crate) fn copy(&self) -> Self {
+        let copy = Self::bare();
+        for file in all_files(&self.repo) {
+            let to = copy.repo.join(file.strip_prefix(&self.repo).unwrap());
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            std::fs::copy(&file, to).unwrap();
+        }
+        std::fs::create_dir_all(copy.repo.join(".git/refs/tags")).unwrap();
+        copy
+    }
+
     pub(crate) fn commit(&self) {
         self.git(&["add", "-A", "--", ".", ":!.countersign"]);
         self.git(&["commit", "-q", "--allow-empty", "-m", "x"]);
@@ -124,9 +136,9 @@ pub(crate) fn all_files(folder: &Path) -> Vec<PathBuf> {
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             if entry.file_type().unwrap().is_dir() {
-                open.push(entry.path())
+                open.push(entry.path());
             } else {
-                files.push(entry.path())
+                files.push(entry.path());
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::scene::{RUN, Scene, set_mode, write};
 use countersign_engine::workspace::FoldingState;
+use std::os::unix::fs::PermissionsExt;
 
 fn folded(scene: &Scene, id: &str, files: &[(&str, &str)]) {
     let folder = scene.open(id);
@@ -76,7 +77,6 @@ fn folders_come_and_go_as_they_were() {
     assert_eq!(scene.spaces.undo(RUN, None).unwrap().restored, 3);
     assert_eq!(scene.tree(), before);
     assert!(!scene.repo.join("p").exists());
-    use std::os::unix::fs::PermissionsExt;
     assert_eq!(scene.repo.join("a/b").metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }
 
