@@ -96,7 +96,8 @@ fn many_tests_under_new_names_are_compared_within_bounds() {
     let body =
         |n: usize| format!("let a = make({n}); let b = other({n}, a); assert_eq!(a, b); assert_ne!(b, {n});");
     let write = |name: &str, shift: usize| {
-        (0..2_000).map(|n| format!("#[test] fn {name}{n}() {{ {} }}\n", body(n + shift))).collect::<String>()
+        let tests = (0..2_000).map(|n| format!("#[test] fn {name}{n}() {{ {} }}\n", body(n + shift)));
+        tests.collect::<Vec<_>>().concat()
     };
     let (before, after) = (write("a", 0), write("b", 2_000));
     let delta = delta([(Path::new("a.rs"), Some(before.as_bytes()), Some(after.as_bytes()))].into_iter());
@@ -120,6 +121,9 @@ fn sources() -> Vec<Vec<u8>> {
     paths.sort();
     paths.into_iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
+
+/// How a test is written in a language, by its number.
+type Form = (&'static str, fn(usize) -> String);
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
@@ -153,7 +157,7 @@ proptest! {
     #[test]
     fn what_is_taken_out_is_told(count in 1_usize..8, gone in any::<prop::sample::Index>()) {
         let gone = gone.index(count);
-        let forms: [(&str, fn(usize) -> String); 4] = [
+        let forms: [Form; 4] = [
             ("a.rs", |n| format!("#[test]\nfn t{n}() {{ check({n}); }}\n")),
             ("a.py", |n| format!("def test_t{n}():\n    check({n})\n")),
             ("a.ts", |n| format!("it('t{n}', (): void => {{ check({n}); }});\n")),
