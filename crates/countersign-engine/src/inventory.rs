@@ -82,7 +82,7 @@ fn read(path: &Path, text: &[u8], patience: Patience) -> Result<Inventory, Unrea
         Language::Rust => rust::find(root, text, &mut found),
         Language::Python => python::find(root, text, &mut found),
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
-            javascript::find(root, text, &mut found)
+            javascript::find(root, text, &mut found);
         }
         Language::Go => go::find(root, text, &mut found),
     }

@@ -107,7 +107,7 @@ impl Patience {
     pub(super) const ONE: Duration = Duration::from_secs(5);
 
     /// With all texts of a step.
-    pub(super) const ALL: Duration = Duration::from_secs(60);
+    pub(super) const ALL: Duration = Duration::from_mins(1);
 
     /// From now on.
     pub(super) fn of(time: Duration) -> Self {
