@@ -53,7 +53,7 @@ impl Base {
         let places = [self.tree.folder().join(FILE), self.tree.top().join(FILE)];
         let wrong = |path: &Path, message: String| ConfigError { path: Some(path.to_owned()), message };
         for path in &places {
-            let now = std::fs::read(path).ok();
+            let now = read(path).ok().flatten();
             let then = self.tree.content(&self.before, path);
             let then = then.map_err(|error| wrong(path, format!("cannot be read at the base: {error}")))?;
             let Some(bytes) = then else { continue };
