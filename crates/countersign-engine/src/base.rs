@@ -2,7 +2,7 @@
 
 use crate::claims::{Config, ConfigError};
 use crate::config::FILE;
-use crate::observed::Observed;
+use crate::observed::{self, Observed};
 use crate::tree::{Settings, Tree};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ impl Base {
         let places = [self.observed.folder().join(FILE), self.observed.top().join(FILE)];
         let wrong = |path: &Path, message: String| ConfigError { path: Some(path.to_owned()), message };
         for path in &places {
-            let now = std::fs::read(path).ok();
+            let now = observed::read(path).ok().flatten();
             let then = self.observed.tree().content(self.observed.before(), path);
             let then = then.map_err(|error| wrong(path, format!("cannot be read at the base: {error}")))?;
             let Some(bytes) = then else { continue };

@@ -155,7 +155,7 @@ impl Observer for Observed {
 }
 
 /// The bytes of a plain file, or a little more than anybody looks at; none where there is no such file.
-fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match path.symlink_metadata() {
         Ok(meta) if meta.is_file() => {}
         Ok(_) => return Ok(None),

@@ -18,7 +18,7 @@ pub(crate) use runs::{
 #[derive(Debug, Parser)]
 #[command(name = "countersign", version, propagate_version = true, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 accepted (or additive, or valid, or done), 1 not, 2 usage; of a run also 3 claim, 4 waiting, 5 agent, 6 exhausted or out of budget, 7 blocked, 124 timeout, 130 cancelled.\nSet COUNTERSIGN_LOG=warn for structured events on stderr, NO_COLOR for no colour."
+    after_help = "Exit codes: 0 accepted (or additive, or valid, or done), 1 not, 2 usage, 3 a claim does not hold; of a run also 4 waiting, 5 agent, 6 exhausted or out of budget, 7 blocked, 124 timeout, 130 cancelled.\nSet COUNTERSIGN_LOG=warn for structured events on stderr, NO_COLOR for no colour."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

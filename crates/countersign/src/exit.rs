@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Bad = 1,
     /// The question was wrong: unknown contract, unreadable file, bad schema.
     Usage = 2,
-    /// A run failed by a claim.
+    /// A claim does not hold: a run failed by it, or a job asked for it.
     Claim = 3,
     /// A run waits for an answer.
     Waiting = 4,

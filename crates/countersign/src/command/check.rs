@@ -22,17 +22,22 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
     };
     let policy = args.limits(contract.policy());
     let (name, bytes) = input::read(&args.file, policy.max_bytes)?;
-    let (report, text) = match std::str::from_utf8(&bytes) {
-        Ok(text) => (contract.check_with(text, &policy), text.to_owned()),
-        // One byte too much may have cut a character in two: the limit is what is wrong then.
-        Err(_) if bytes.len() > policy.max_bytes => {
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            (contract.check_with(&text, &policy), text)
-        }
-        Err(_) => (contract.check_bytes(&bytes), String::from_utf8_lossy(&bytes).into_owned()),
-    };
+    let (report, text) = held_to(&contract, &policy, &bytes);
     report_as(args.format, &contract, &report, &name, &text)?;
     Ok(report.is_accepted().into())
+}
+
+/// The report on a text of which at most one byte more than the limit was read, and the text.
+pub(super) fn held_to(contract: &Contract, policy: &Policy, bytes: &[u8]) -> (Report, String) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (contract.check_with(text, policy), text.to_owned()),
+        // One byte too much may have cut a character in two: the limit is what is wrong then.
+        Err(_) if bytes.len() > policy.max_bytes => {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            (contract.check_with(&text, policy), text)
+        }
+        Err(_) => (contract.check_bytes(bytes), String::from_utf8_lossy(bytes).into_owned()),
+    }
 }
 
 fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {

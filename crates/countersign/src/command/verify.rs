@@ -27,9 +27,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
         )
     })?;
     let (name, bytes) = input::read(&args.file, contract.policy().max_bytes)?;
-    let report = contract.check_bytes(&bytes);
+    let (report, text) = super::check::held_to(&contract, contract.policy(), &bytes);
     if !report.is_accepted() {
-        let text = String::from_utf8_lossy(&bytes);
         match args.format {
             Format::Json => print_json(args, &report, &[], &[])?,
             format => super::check::report_as(format, &contract, &report, &name, &text)?,
@@ -93,7 +92,7 @@ fn ours(folder: &Path, file: &Path) -> BTreeSet<PathBuf> {
     let mut ours: BTreeSet<PathBuf> =
         tops.chain([folder]).map(|folder| folder.join(".countersign")).collect();
     if file.as_os_str() != "-" {
-        ours.extend(std::path::absolute(file).ok());
+        ours.extend(std::path::absolute(file).ok().into_iter().chain(file.canonicalize().ok()));
     }
     ours
 }
