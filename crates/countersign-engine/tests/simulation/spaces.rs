@@ -155,7 +155,7 @@ impl Spaces {
     /// An attempt of a frame was lost.
     pub(crate) fn lost(&mut self, frame: &str) {
         let own = self
-            .spaces
+            .planned
             .iter()
             .filter(|(_, space)| space.frame == frame && space.tenure == Tenure::State && !space.is_closed());
         let ids: Vec<String> = own.map(|(id, _)| id.clone()).collect();
