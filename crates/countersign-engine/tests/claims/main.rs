@@ -149,6 +149,7 @@ impl Stage {
             marker: format!("claims-{}", uuid()),
             ours: &ours,
             commands: self.commands,
+            company: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(verify(held, contract, value, &mut world))
@@ -197,6 +198,10 @@ impl Observer for Looking<'_> {
 
     fn since(&mut self, path: &Path) -> Since {
         self.stage.ignored.get(path).copied().unwrap_or(Since::Untouched)
+    }
+
+    fn ignored(&mut self, paths: &[PathBuf]) -> BTreeSet<PathBuf> {
+        paths.iter().filter(|path| self.stage.ignored.contains_key(*path)).cloned().collect()
     }
 
     fn tree_id(&mut self) -> Option<String> {
