@@ -14,7 +14,7 @@ use crate::process::{self, Stop};
 use crate::publish::{self, Trail};
 use crate::story::{self, Report};
 use crate::workspace::Workspaces;
-use countersign_flow::{Budget, Bundle, DECIDE, Event, Fold, Started, Workflow, reload, turn};
+use countersign_flow::{Budget, Bundle, DECIDE, Event, Fold, Player, Started, Workflow, reload, turn};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -153,7 +153,9 @@ impl Engine {
         }
         let workflow = self.workflow(&fold)?;
         let cast = self.recast(&workflow, &fold, recast)?;
-        let facts = Self::taken_up(&fold);
+        let mut players = cast.players();
+        players.retain(|name, player| fold.agents.get(name) != Some(player));
+        let facts = Self::taken_up(&fold, players);
         let workspaces = self.swept(&fold, &repo, &*watcher);
         let drive = Drive {
             journal: self.journal.clone(),
@@ -206,7 +208,7 @@ impl Engine {
         match self.take(&run) {
             Ok((lease, mut fold)) => {
                 let workflow = self.workflow(&fold)?;
-                let mut facts = Self::taken_up(&fold);
+                let mut facts = Self::taken_up(&fold, BTreeMap::new());
                 facts.push(Event::CancelRequested { by: by.to_owned() });
                 // What is open is dropped first, and the run ends when it is gone; each errand is asked for once.
                 while !facts.is_empty() {
@@ -380,8 +382,9 @@ impl Engine {
     }
 
     /// The facts of taking a run up again: what was in flight is lost, and its processes are killed.
-    fn taken_up(fold: &Fold) -> Vec<Event> {
-        let mut facts = vec![Event::RunResumed { by: format!("process {}", std::process::id()) }];
+    fn taken_up(fold: &Fold, agents: BTreeMap<String, Player>) -> Vec<Event> {
+        let by = format!("process {}", std::process::id());
+        let mut facts = vec![Event::RunResumed { by, agents }];
         for attempt in fold.attempts.keys() {
             process::sweep(&format!("{}/{attempt}", fold.run));
             facts.push(Event::AttemptLost { attempt: attempt.clone() });
