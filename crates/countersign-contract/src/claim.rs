@@ -107,7 +107,7 @@ pub struct Claim {
     /// The figure that a count is held against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<Figure>,
-    /// The report file that has the figure: JUnit XML, or what a test runner printed.
+    /// The report file that has the figure: `JUnit` XML, or what a test runner printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
     /// What an artifact must satisfy, by the id of a contract.

@@ -14,6 +14,8 @@ const MOST_CLAIMS: usize = 20;
 const MOST_EVIDENCE: usize = 10;
 /// Items of a list.
 const MOST_ITEMS: usize = 20;
+/// Outputs shown in one prompt: each may be long.
+const MOST_OUTPUTS: usize = 5;
 /// The end of a command's output, in bytes.
 const TAIL: usize = 2000;
 
@@ -24,6 +26,7 @@ pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport]) -> String {
             .to_owned();
     }
     let mut text = String::from("What you handed back does not agree with what was observed.\n");
+    let mut outputs = MOST_OUTPUTS;
     for report in refuted.iter().take(MOST_CLAIMS) {
         let named = if report.field.is_empty() { &report.claim } else { &report.field };
         let _ = writeln!(text, "\n`{named}`");
@@ -37,7 +40,7 @@ pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport]) -> String {
             let _ = writeln!(text, "- difference: {}", one_line(&report.reason));
         }
         for evidence in report.evidence.iter().take(MOST_EVIDENCE) {
-            tell(evidence, &mut text);
+            tell(evidence, &mut outputs, &mut text);
         }
     }
     if refuted.len() > MOST_CLAIMS {
@@ -55,12 +58,13 @@ pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport]) -> String {
     text
 }
 
-fn tell(evidence: &Evidence, text: &mut String) {
+fn tell(evidence: &Evidence, outputs: &mut usize, text: &mut String) {
     let _ = writeln!(text, "- {}: {}", evidence.kind, one_line(&evidence.text));
     let output = end(&evidence.output);
-    if output.is_empty() {
+    if output.is_empty() || *outputs == 0 {
         return;
     }
+    *outputs -= 1;
     // Longer than any run of backticks in it, so that the output cannot end its own block.
     let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

@@ -100,16 +100,18 @@ fn examine(
     let size = number(seen.bytes.len(), "byte");
     let Some(contract) = contract else { return (Ok(size), hash) };
     let reference = contract.reference();
-    let report = match is_yaml(path) {
-        true => match from_yaml(&seen.bytes) {
+    let report = if is_yaml(path) {
+        match from_yaml(&seen.bytes) {
             Ok(value) => contract.check_value(&value),
             Err(why) => return (Err(format!("is no YAML: {why}")), hash),
-        },
-        false => contract.check_bytes(&seen.bytes),
+        }
+    } else {
+        contract.check_bytes(&seen.bytes)
     };
-    match report.is_accepted() {
-        true => (Ok(format!("{size}, satisfies {reference}")), hash),
-        false => (Err(format!("does not satisfy {reference}: {}", first(&report))), hash),
+    if report.is_accepted() {
+        (Ok(format!("{size}, satisfies {reference}")), hash)
+    } else {
+        (Err(format!("does not satisfy {reference}: {}", first(&report))), hash)
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn hold(
         Err(why) => return Some(Judged::unverifiable(claimed, why)),
     };
     let outcome = run(&check, scene, world).await;
-    Some(judge(claimed, says, &figures, &outcome))
+    Some(judge(&claimed, says, &figures, &outcome))
 }
 
 /// The check that a claim names, or what its command line makes.
@@ -103,7 +103,7 @@ pub(super) fn said(
 }
 
 /// The judgement.
-fn judge(claimed: Value, says: Says, figures: &Figures, outcome: &Outcome) -> Judged {
+fn judge(claimed: &Value, says: Says, figures: &Figures, outcome: &Outcome) -> Judged {
     let observed = observed(outcome);
     let judged = |verdict, reason: String| {
         Judged::new(verdict, claimed.clone(), observed.clone())
@@ -115,9 +115,9 @@ fn judge(claimed: Value, says: Says, figures: &Figures, outcome: &Outcome) -> Ju
         How::Exited(code) => *code,
         How::TimedOut(after) => {
             let reason = format!(
-                "`{}` took longer than {} s and was ended; give the check a longer timeout in {}",
+                "`{}` took longer than {} and was ended; give the check a longer timeout in {}",
                 outcome.line,
-                after.as_secs(),
+                shown::seconds(*after),
                 crate::config::FILE
             );
             return judged(Verdict::Unverifiable, reason);
@@ -253,7 +253,7 @@ fn judge_each(each: &[Came]) -> Judged {
                 continue;
             }
         };
-        let judged = judge(Value::Null, Says::Succeeds, &Figures::default(), outcome);
+        let judged = judge(&Value::Null, Says::Succeeds, &Figures::default(), outcome);
         observed.push(match &outcome.how {
             How::Exited(code) => format!("{} exited with {code}", outcome.line),
             How::TimedOut(_) => format!("{} took too long", outcome.line),

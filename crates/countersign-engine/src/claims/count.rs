@@ -194,7 +194,7 @@ async fn against_check(
             Judged::unverifiable(json!(claimed), format!("`{}` could not be run: {why}", outcome.line))
         }
         (How::TimedOut(after), _) => {
-            let why = format!("`{}` took longer than {} s and was ended", outcome.line, after.as_secs());
+            let why = format!("`{}` took longer than {} and was ended", outcome.line, shown::seconds(*after));
             Judged::unverifiable(json!(claimed), why)
         }
         (How::Stopped, _) => Judged::unverifiable(json!(claimed), format!("`{}` was stopped", outcome.line)),

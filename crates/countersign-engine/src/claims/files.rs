@@ -251,7 +251,8 @@ fn unclaimed(
 }
 
 fn difference(total: usize, told: Told, mut wrong: Vec<(Differs, String)>, unclaimed: &[String]) -> String {
-    wrong.sort();
+    // In the order they are claimed.
+    wrong.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut parts = Vec::new();
     let mut rest = wrong.as_slice();
     while let Some((differs, _)) = rest.first() {

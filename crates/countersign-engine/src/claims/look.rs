@@ -194,7 +194,7 @@ pub(super) fn lines(frame: &Frame, path: &Path) -> Result<u64, Unread> {
             Err(error) => return Err(error.to_string()),
         };
         let piece = &buffer[..read];
-        lines += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
+        lines += memchr::memchr_iter(b'\n', piece).count() as u64;
         last = piece.last().copied().unwrap_or(last);
     }
     // The last line need not be ended.

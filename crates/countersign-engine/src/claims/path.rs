@@ -39,12 +39,12 @@ impl Frame {
 
     /// The workspace's folder.
     pub(super) fn folder(&self) -> &Path {
-        self.folders.last().map(PathBuf::as_path).unwrap_or(Path::new("."))
+        self.folders.last().map_or(Path::new("."), PathBuf::as_path)
     }
 
     /// The top of the repository.
     pub(super) fn top(&self) -> &Path {
-        self.tops.last().map(PathBuf::as_path).unwrap_or(Path::new("."))
+        self.tops.last().map_or(Path::new("."), PathBuf::as_path)
     }
 
     /// Whether the folder is one below the repository's top.

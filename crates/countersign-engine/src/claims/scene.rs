@@ -1,7 +1,9 @@
 //! What all claims of a result are held against: what changed, where paths count from, what nobody claims.
 
 use super::World;
+use super::check::Outcome;
 use super::path::{Frame, Index};
+use crate::config::Check;
 use crate::tree::{Change, Changes};
 use globset::GlobSet;
 use std::collections::HashSet;
@@ -16,6 +18,8 @@ pub(super) struct Scene {
     /// The tree's name.
     pub(super) tree: Option<String>,
     pub(super) began: Option<SystemTime>,
+    /// Checks that were run for this result, on which tree, and what came of them.
+    pub(super) ran: Vec<(Check, Option<String>, Outcome)>,
     noise: GlobSet,
     /// Files that are ours, relative to the folder.
     ours: HashSet<PathBuf>,
@@ -36,6 +40,7 @@ impl Scene {
             changes: world.observer.changes().cloned(),
             tree: world.observer.tree_id(),
             began: world.observer.began(),
+            ran: Vec::new(),
             noise: world.config.noise(),
             ours: world.ours.iter().filter_map(relative).collect(),
             frame,

@@ -63,6 +63,15 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
+/// A time in seconds.
+pub(super) fn seconds(time: std::time::Duration) -> String {
+    if time.subsec_nanos() == 0 {
+        format!("{} s", time.as_secs())
+    } else {
+        format!("{:.1} s", time.as_secs_f64())
+    }
+}
+
 /// A number of things: `1 file`, `2 files`, `2 processes`.
 pub(super) fn number(count: usize, one: &str) -> String {
     let ending = match (count, one.ends_with('s')) {

@@ -1,4 +1,4 @@
-//! JUnit XML: every test case counts once, wherever in nested suites it stands. Nothing it refers to is fetched or expanded.
+//! `JUnit` XML: every test case counts once, wherever in nested suites it stands. Nothing it refers to is fetched or expanded.
 
 use super::Figures;
 use quick_xml::Reader;
@@ -29,7 +29,7 @@ pub(super) fn junit(bytes: &[u8]) -> Result<Figures, String> {
     loop {
         let broken = |reader: &Reader<&[u8]>, why: String| {
             let at = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX).min(text.len());
-            let line = text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+            let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1;
             format!("it is no well-formed XML: line {line}: {why}")
         };
         let event = match reader.read_event() {
@@ -123,6 +123,7 @@ fn is_not_run(tag: &BytesStart<'_>) -> bool {
 mod tests {
     use super::*;
 
+    #[allow(clippy::unnecessary_wraps)] // It stands beside what is refused.
     fn figures(total: u64, passed: u64, failed: u64, skipped: u64) -> Result<Figures, String> {
         Ok(Figures { total: Some(total), passed: Some(passed), failed: Some(failed), skipped: Some(skipped) })
     }
@@ -139,12 +140,12 @@ mod tests {
             ),
             (
                 "an error and output",
-                r#"<testsuite><testcase><system-out>FAILED failure</system-out></testcase><testcase><error/><failure/></testcase></testsuite>"#,
+                "<testsuite><testcase><system-out>FAILED failure</system-out></testcase><testcase><error/><failure/></testcase></testsuite>",
                 figures(2, 1, 1, 0),
             ),
             (
                 "reruns that passed at last",
-                r#"<testsuite><testcase><flakyFailure/></testcase><testcase><properties><failure/></properties></testcase></testsuite>"#,
+                "<testsuite><testcase><flakyFailure/></testcase><testcase><properties><failure/></properties></testcase></testsuite>",
                 figures(2, 2, 0, 0),
             ),
             (

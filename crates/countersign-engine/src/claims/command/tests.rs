@@ -113,7 +113,7 @@ fn what_is_said_is_held_against_how_it_ended() {
             "`make test` was stopped before it ended",
         ),
     ] {
-        let judged = judge(json!(true), says, &claimed, &outcome);
+        let judged = judge(&json!(true), says, &claimed, &outcome);
         assert_eq!((judged.verdict, judged.reason.as_str()), (verdict, reason), "{says:?} {outcome:?}");
     }
 }
