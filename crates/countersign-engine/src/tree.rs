@@ -23,7 +23,7 @@ pub use git::Git;
 
 use entry::{Entry, Head, Repo, Seen, Thing, Told};
 use gather::{Found, Listings};
-use git::{Place, Trouble};
+use git::{Abilities, Place, Trouble};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use look::{Cache, look};
 use name::{Name, real, seen_from, tidy};
@@ -317,14 +317,18 @@ impl Tree {
         !self.noise.is_empty() && self.noise.is_match(seen_from(&self.here, name))
     }
 
+    fn abilities(&self) -> Abilities {
+        self.place.as_ref().map_or_else(Abilities::default, |place| place.abilities)
+    }
+
     fn file_mode(&self) -> bool {
-        self.place.as_ref().is_none_or(|place| place.file_mode)
+        self.abilities().file_mode
     }
 
     /// Where git is to be called for a repository of a snapshot.
     fn place_of(&self, folder: &Name, repo: &Repo) -> Place {
         let top = if folder.bytes().is_empty() { self.top.clone() } else { self.top.join(folder.path()) };
-        Place { git_dir: repo.git_dir.clone(), top, file_mode: self.file_mode() }
+        Place { git_dir: repo.git_dir.clone(), top, abilities: self.abilities() }
     }
 }
 
@@ -340,12 +344,22 @@ fn discover(git: &Git, folder: &Path) -> Result<Option<Place>, Trouble> {
         return Err(Trouble::Refused { what: "rev-parse".to_owned(), words });
     };
     let git_dir = git_dir.strip_suffix(b"\n").unwrap_or(git_dir);
-    let said = git.discover(folder, &["config", "--type=bool", "--get", "core.fileMode"]);
-    let file_mode = said.map_or(true, |said| said.out.trim_ascii() != b"false");
+    let keys = r"^core\.(filemode|ignorecase|symlinks)$";
+    // It ends with 1 if none is set.
+    let said = git.discover(folder, &["config", "-z", "--type=bool", "--get-regexp", keys]);
+    let mut abilities = Abilities::default();
+    for line in said.map(|said| said.out).unwrap_or_default().split(|byte| *byte == 0) {
+        match line {
+            b"core.filemode\nfalse" => abilities.file_mode = false,
+            b"core.ignorecase\ntrue" => abilities.ignore_case = true,
+            b"core.symlinks\nfalse" => abilities.symlinks = false,
+            _ => {}
+        }
+    }
     Ok(Some(Place {
         git_dir: PathBuf::from(OsStr::from_bytes(git_dir)),
         top: tidy(&folder.join(OsStr::from_bytes(up))),
-        file_mode,
+        abilities,
     }))
 }
 

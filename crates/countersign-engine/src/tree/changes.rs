@@ -322,7 +322,7 @@ impl Tree {
         for (at, (name, keys)) in new.iter().enumerate() {
             let Some(entry) = b.entries.get(name).filter(|_| keys.oid.is_none()) else { continue };
             let Some((folder, repo)) = b.repo_of(name) else { continue };
-            if self.still(name, entry) && matches!(entry.thing, Thing::File { .. }) {
+            if matches!(entry.thing, Thing::File { bytes: Bytes::Hash(_), .. }) && self.still(name, entry) {
                 let place = || (self.place_of(&folder, repo), Vec::new());
                 by_place.entry(folder.clone()).or_insert_with(place).1.push(at);
             }

@@ -2,6 +2,7 @@
 
 use super::entry::{Head, Identity, Repo, Told};
 use super::git::{Git, Place, Trouble};
+use super::look::Folders;
 use super::name::Name;
 use super::parse::{self, Blob, Line, Listing};
 use super::walk::walk;
@@ -132,8 +133,10 @@ impl Gathering<'_> {
             self.line(line, &mut dirty);
         }
         for (name, blob) in &listing.unwatched {
-            let told = || Told::new(Head::Has(blob.clone()));
-            self.found.told.entry(folder.join(name.bytes())).or_insert_with(told);
+            let told = self.found.told.entry(folder.join(name.bytes()));
+            let told = told.or_insert_with(|| Told::new(Head::Has(blob.clone())));
+            // Git takes the file for what the index has without looking.
+            (told.staged, told.edited) = (None, false);
         }
         for (name, commit, watched) in &listing.submodules {
             let name = folder.join(name.bytes());
@@ -167,13 +170,16 @@ impl Gathering<'_> {
 
     fn submodule(&mut self, name: &Name, clean: Option<&String>, depth: usize) {
         let top = self.top.top.join(name.path());
-        // Not checked out: nothing of it is in the work tree.
+        // Not checked out: nothing of it is in the work tree. What a link leads to is not in it either.
+        if !Folders::new(&self.top.top).is_real(name) {
+            return;
+        }
         let Some(git_dir) = git_dir_of(&top) else { return };
         if depth >= DEEPEST || self.found.repos.len() >= MOST_REPOSITORIES {
             self.found.notes.push(format!("{name}: one submodule too many, not looked at"));
             return;
         }
-        let place = Place { git_dir, top, file_mode: self.top.file_mode };
+        let place = Place { git_dir, top, abilities: self.top.abilities };
         if let Err(trouble) = self.repository(&place, name, clean.map(String::as_str), depth + 1) {
             self.found.notes.push(format!("{name}: looked at without git, since {trouble}"));
             self.by_walking(name);

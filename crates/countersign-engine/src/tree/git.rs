@@ -53,9 +53,26 @@ pub(super) struct Place {
     pub(super) git_dir: PathBuf,
     /// Where its files are.
     pub(super) top: PathBuf,
-    /// Whether the executable bit means something there, as found when the folder was opened: what an agent sets later
-    /// does not count.
+    /// What its file system can do.
+    pub(super) abilities: Abilities,
+}
+
+/// What git found that a file system can do, as it was set when the folder was opened: what an agent sets later to hide an
+/// edit does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Abilities {
+    /// The executable bit means something.
     pub(super) file_mode: bool,
+    /// Names that differ only in case are one.
+    pub(super) ignore_case: bool,
+    /// There are symbolic links.
+    pub(super) symlinks: bool,
+}
+
+impl Default for Abilities {
+    fn default() -> Self {
+        Self { file_mode: true, ignore_case: false, symlinks: true }
+    }
 }
 
 /// Why git gave no answer.
@@ -135,7 +152,10 @@ impl Git {
         // The folder of a submodule may be gone while its objects are still there.
         let folder = if place.top.is_dir() { &place.top } else { &place.git_dir };
         let mut command = self.command(folder);
-        command.arg("-c").arg(format!("core.fileMode={}", place.file_mode));
+        let Abilities { file_mode, ignore_case, symlinks } = place.abilities;
+        for (key, value) in [("fileMode", file_mode), ("ignoreCase", ignore_case), ("symlinks", symlinks)] {
+            command.arg("-c").arg(format!("core.{key}={value}"));
+        }
         command.env("GIT_DIR", &place.git_dir).env("GIT_WORK_TREE", folder);
         command
     }
@@ -151,6 +171,9 @@ impl Git {
         command
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_TERMINAL_PROMPT", "0")
+            // An object that another stands in for would be a way to make an edit look committed.
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_NO_LAZY_FETCH", "1")
             .env("LC_ALL", "C")
             .current_dir(folder)
             .args(["--no-optional-locks", "--no-pager"]);
@@ -278,4 +301,22 @@ pub(super) fn quoted(name: &Name) -> Vec<u8> {
     }
     out.push(b'"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_only_where_they_must_be() {
+        for (name, line) in [
+            ("a b", "a b"),
+            ("é", "é"),
+            ("a\nb", r#""a\nb""#),
+            (r#"a"b\c"#, r#""a\"b\\c""#),
+            ("\"", r#""\"""#),
+        ] {
+            assert_eq!(quoted(&Name::from(name.as_bytes())), line.as_bytes(), "{name:?}");
+        }
+    }
 }

@@ -71,7 +71,7 @@ impl Tree {
             let top = self.top.join(owner.path());
             let inside = git_dir_of(&top).filter(|_| !owner.bytes().is_empty());
             let place = inside
-                .map_or_else(|| place.clone(), |git_dir| Place { git_dir, top, file_mode: place.file_mode });
+                .map_or_else(|| place.clone(), |git_dir| Place { git_dir, top, abilities: place.abilities });
             ignored.extend(self.ask_ignored(&owner, &place, members));
         }
         ignored

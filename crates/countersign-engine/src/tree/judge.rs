@@ -54,9 +54,11 @@ pub(super) fn judge(before: &Side, after: &Side, file_mode: bool) -> Judged {
             let modes = !file_mode || entry.thing.executable() == blob.executable();
             match &entry.thing {
                 Thing::File { .. } if blob.is_link() || !modes => differs(false),
-                Thing::File { .. } => match &entry.told.staged {
+                Thing::File { bytes, .. } => match &entry.told.staged {
                     Some(staged) => differs(*staged == blob.oid),
                     None if entry.told.edited && entry.told.head_is(blob) => differs(false),
+                    // Too large for us to read is too large to have git read it.
+                    None if *bytes == Bytes::Unread && entry.told.dirty => differs(false),
                     None => Judged::Ask(blob.clone()),
                 },
                 Thing::Link { .. } if !blob.is_link() => differs(false),
@@ -133,4 +135,81 @@ fn by_key(files: &[(Name, Keys)], key: impl Fn(&Keys) -> Option<Vec<u8>>) -> Has
         }
     }
     by
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::{Head, Told};
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        Name::from(text.as_bytes())
+    }
+
+    fn blob(mode: u32, oid: &str) -> Blob {
+        Blob { mode, oid: oid.to_owned() }
+    }
+
+    fn gone(head: Head) -> Entry {
+        Entry { thing: Thing::Gone, told: Told::new(head) }
+    }
+
+    fn link(target: &str, staged: Option<&str>) -> Entry {
+        let at = super::super::entry::Identity::of(&std::fs::metadata("/").unwrap());
+        let told = Told { staged: staged.map(Into::into), ..Told::new(Head::Lacks) };
+        Entry { thing: Thing::Link { target: target.as_bytes().into(), at }, told }
+    }
+
+    #[test]
+    fn what_is_not_looked_at_is_compared_by_its_blob() {
+        let clean = |mode, oid: &str| Side::Clean(blob(mode, oid));
+        let (plain, run, links) = (0o100_644, 0o100_755, 0o120_000);
+        for (before, after, file_mode, expected) in [
+            (clean(plain, "a"), clean(plain, "a"), true, None),
+            (clean(plain, "a"), clean(plain, "b"), true, Some(Change::Modified)),
+            (clean(plain, "a"), clean(run, "a"), true, Some(Change::Modified)),
+            (clean(plain, "a"), clean(run, "a"), false, None),
+            (clean(plain, "a"), clean(links, "a"), false, Some(Change::Modified)),
+            (clean(plain, "a"), Side::Absent, true, Some(Change::Deleted)),
+            (Side::Absent, clean(plain, "a"), true, Some(Change::Added)),
+            (Side::Absent, Side::Absent, true, None),
+        ] {
+            let judged = judge(&before, &after, file_mode);
+            assert_eq!(judged, expected.map_or(Judged::Same, Judged::Differs), "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn only_git_can_tell_whether_a_link_is_a_blob() {
+        let (entry, nothing) = (link("a", None), gone(Head::Unknown));
+        let clean = Side::Clean(blob(0o120_000, "x"));
+        assert_eq!(judge(&clean, &Side::Seen(&entry), true), Judged::Ask(blob(0o120_000, "x")));
+        assert_eq!(judge(&clean, &Side::Seen(&nothing), true), Judged::Differs(Change::Deleted));
+        assert_eq!(judge(&Side::Absent, &Side::Seen(&nothing), true), Judged::Same);
+        let file = Side::Clean(blob(0o100_644, "x"));
+        assert_eq!(judge(&file, &Side::Seen(&entry), true), Judged::Differs(Change::Modified));
+    }
+
+    #[test]
+    fn renames_are_not_guessed() {
+        let hash = |text: &str| Keys { hash: Some((false, text.into())), oid: None };
+        let oid = |text: &str| Keys { hash: None, oid: Some((false, text.into())) };
+        let both = |a: &str, b: &str| Keys { hash: hash(a).hash, oid: oid(b).oid };
+        let pairs = |gone: &[(&str, Keys)], new: &[(&str, Keys)]| {
+            let named = |files: &[(&str, Keys)]| -> Vec<(Name, Keys)> {
+                files.iter().map(|(at, keys)| (name(at), keys.clone())).collect()
+            };
+            let pairs = renames(&named(gone), &named(new));
+            pairs.iter().map(|(from, to)| format!("{from} {to}")).collect::<Vec<_>>()
+        };
+        assert_eq!(pairs(&[("a", hash("x"))], &[("b", hash("x")), ("c", hash("y"))]), ["a b"]);
+        assert_eq!(pairs(&[("a", oid("x"))], &[("b", both("h", "x"))]), ["a b"]);
+        assert!(pairs(&[("a", hash("x"))], &[("b", hash("x")), ("c", hash("x"))]).is_empty());
+        assert!(pairs(&[("a", hash("x")), ("b", hash("x"))], &[("c", hash("x"))]).is_empty());
+        // Two that are gone claim one that is new, each by another key.
+        assert!(pairs(&[("a", hash("h")), ("b", oid("x"))], &[("c", both("h", "x"))]).is_empty());
+        assert!(pairs(&[("a", Keys::default())], &[("b", Keys::default())]).is_empty());
+        let link = Keys { hash: Some((true, "x".into())), oid: None };
+        assert!(pairs(&[("a", hash("x"))], &[("b", link)]).is_empty());
+    }
 }

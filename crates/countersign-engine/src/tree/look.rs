@@ -86,7 +86,11 @@ pub(super) fn look(
     store: &Store,
 ) -> (Vec<Thing>, Vec<String>) {
     let looker = Looker { top, cache, store, read: AtomicU64::new(0), doubts: Mutex::new(Vec::new()) };
-    let mut seen: Vec<Option<(Thing, bool)>> = names.iter().map(|name| looker.glance(name)).collect();
+    let mut folders = Folders::new(top);
+    let mut seen: Vec<Option<(Thing, bool)>> = names
+        .iter()
+        .map(|name| if folders.hold(name) { looker.glance(name) } else { Some((Thing::Gone, true)) })
+        .collect();
     let open: Vec<usize> = (0..names.len()).filter(|at| seen[*at].is_none()).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     if open.len() < FEW || threads == 1 {
@@ -213,6 +217,49 @@ impl Looker<'_> {
         let Ok(meta) = path.symlink_metadata() else { return (Thing::Gone, true) };
         self.doubt(Doubt::Unreadable, name);
         (Thing::File { bytes: Bytes::Unread, at: Identity::of(&meta) }, false)
+    }
+}
+
+/// Which folders below the top are folders and no links: through a link one would see files that are elsewhere.
+#[derive(Debug)]
+pub(super) struct Folders<'a> {
+    top: &'a Path,
+    real: HashMap<Name, bool>,
+}
+
+impl<'a> Folders<'a> {
+    pub(super) fn new(top: &'a Path) -> Self {
+        Self { top, real: HashMap::new() }
+    }
+
+    /// Whether all folders that a file is in are real.
+    fn hold(&mut self, name: &Name) -> bool {
+        name.folders().next().is_none_or(|folder| self.is_real(&folder))
+    }
+
+    /// Whether a folder is there, and no link is on the way to it. What cannot be looked at may be real.
+    pub(super) fn is_real(&mut self, folder: &Name) -> bool {
+        if let Some(real) = self.real.get(folder) {
+            return *real;
+        }
+        // From the outside in, and not by calling ourselves: paths can be deep.
+        let mut way: Vec<Name> = folder.folders().collect();
+        way.reverse();
+        way.push(folder.clone());
+        let mut real = true;
+        for folder in way {
+            if let Some(known) = self.real.get(&folder) {
+                real = *known;
+                continue;
+            }
+            real = real
+                && match self.top.join(folder.path()).symlink_metadata() {
+                    Ok(meta) => meta.is_dir(),
+                    Err(error) => !is_gone(&error),
+                };
+            self.real.insert(folder, real);
+        }
+        real
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 #[test]
 fn sees_what_is_done_to_a_file() {
     type Act = fn(&Lab);
-    let cases: [(&str, Act, &[&str]); 22] = [
+    let cases: [(&str, Act, &[&str]); 23] = [
         ("nothing", |_| {}, &[]),
         ("edit", |lab| lab.write("a.rs", "other\n"), &["M a.rs"]),
         ("edit of the same size", |lab| lab.write("a.rs", "x\n"), &["M a.rs"]),
@@ -72,6 +72,14 @@ fn sees_what_is_done_to_a_file() {
             |lab| {
                 fs::remove_dir_all(lab.at("src")).unwrap();
                 lab.write("src", "x");
+            },
+            &["A src", "D src/b.rs", "D src/deep/c.rs"],
+        ),
+        (
+            "a folder becomes a link to one just like it",
+            |lab| {
+                fs::rename(lab.at("src"), lab.at(".git/copy")).unwrap();
+                symlink(".git/copy", lab.at("src")).unwrap();
             },
             &["A src", "D src/b.rs", "D src/deep/c.rs"],
         ),
@@ -296,6 +304,15 @@ fn what_git_was_told_not_to_look_at_is_looked_at() {
         lab.git(&["update-index", flag, "a.rs", "src/b.rs"]);
         lab.write("a.rs", "x\n");
         assert_eq!(changed(&mut tree, &before), ["M a.rs"], "{flag}");
+        // What stands in the index is not what stands there.
+        let lab = Lab::new();
+        let mut tree = lab.tree();
+        let before = tree.snapshot();
+        lab.write("a.rs", "staged\n");
+        lab.git(&["add", "a.rs"]);
+        lab.git(&["update-index", flag, "a.rs"]);
+        lab.write("a.rs", "a\n");
+        assert_eq!(changed(&mut tree, &before), no_changes(), "{flag}");
     }
 }
 

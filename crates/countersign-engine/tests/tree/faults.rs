@@ -187,7 +187,11 @@ fn a_huge_file_is_not_read() {
     assert_eq!(before.notes, ["huge: larger than 256 MiB, told apart by size and times"]);
     assert_eq!(changed(&mut tree, &before), no_changes());
     file.set_len((1 << 40) + 1).unwrap();
-    assert_eq!(changed(&mut tree, &before), ["M huge"]);
+    lab.remove("a.rs");
+    let other = fs::File::create(lab.at("d.rs")).unwrap();
+    other.set_len(1 << 40).unwrap();
+    fs::File::create(lab.at("huge too")).unwrap().set_len(1 << 40).unwrap();
+    assert_eq!(changed(&mut tree, &before), ["D a.rs", "M d.rs", "M huge", "A huge too"]);
     assert!(tree.content(&before, Path::new("huge")).unwrap_err().to_string().starts_with("not kept"));
     let failed = tree.restore(&before, &["huge".into()]);
     assert_eq!(failed.len(), 1);
@@ -298,6 +302,8 @@ fn hooks_and_monitors_are_not_run_and_settings_of_an_agent_do_not_blind_us() {
         ("core.trustctime", "false"),
         ("core.checkStat", "minimal"),
         ("core.fileMode", "false"),
+        ("core.ignoreCase", "true"),
+        ("core.symlinks", "false"),
         ("status.showUntrackedFiles", "no"),
         ("diff.ignoreSubmodules", "all"),
         ("core.untrackedCache", "true"),
@@ -311,8 +317,25 @@ fn hooks_and_monitors_are_not_run_and_settings_of_an_agent_do_not_blind_us() {
     let old = lab.at("d.rs").metadata().unwrap().modified().unwrap();
     lab.write("d.rs", "x\n");
     fs::File::options().write(true).open(lab.at("d.rs")).unwrap().set_modified(old).unwrap();
-    assert_eq!(changed(&mut tree, &before), ["M a.rs", "M d.rs", "A new.rs"]);
+    fs::rename(lab.at("src/b.rs"), lab.at("src/B.rs")).unwrap();
+    let expected = ["M a.rs", "M d.rs", "A new.rs", "A src/B.rs", "D src/b.rs", "R src/b.rs -> src/B.rs"];
+    assert_eq!(changed(&mut tree, &before), expected);
     assert!(!lab.at("ran").exists());
+}
+
+#[test]
+fn a_commit_that_stands_in_for_head_hides_nothing() {
+    let lab = Lab::new();
+    let mut tree = lab.tree();
+    let before = tree.snapshot();
+    let head = lab.git(&["rev-parse", "HEAD"]);
+    lab.write("a.rs", "edited\n");
+    lab.commit("edited");
+    let edited = lab.git(&["rev-parse", "HEAD"]);
+    lab.git(&["reset", "-q", "--soft", &head]);
+    lab.git(&["replace", &head, &edited]);
+    assert_eq!(lab.git(&["status", "--porcelain"]), "");
+    assert_eq!(changed(&mut tree, &before), ["M a.rs"]);
 }
 
 #[test]

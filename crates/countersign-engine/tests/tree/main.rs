@@ -175,3 +175,11 @@ fn changed(tree: &mut Tree, before: &Snapshot) -> Vec<String> {
 fn no_changes() -> Vec<String> {
     Vec::new()
 }
+
+/// It moves to the thread that looks.
+#[test]
+fn a_tree_can_be_sent() {
+    fn sent<T: Send>() {}
+    sent::<Tree>();
+    sent::<Snapshot>();
+}
