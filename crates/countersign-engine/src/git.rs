@@ -17,11 +17,12 @@ const MOST_OUTPUT: u64 = 512 << 20;
 /// The most that is read of its complaints.
 const MOST_COMPLAINTS: u64 = 16 << 10;
 /// Variables that say where git's own settings are. All others that begin with `GIT_` point it at another repository.
-const KEPT: [&str; 5] = [
+const KEPT: [&str; 6] = [
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM",
     "GIT_EXEC_PATH",
+    "GIT_CEILING_DIRECTORIES",
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 ];
 
@@ -193,7 +194,6 @@ impl Call {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_NO_REPLACE_OBJECTS", "1")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stderr(Stdio::piped())

@@ -434,7 +434,7 @@ mod tests {
     fn names_can_be_read_and_never_meet() {
         let spaces = Workspaces::new(Path::new("/s"), Path::new("/r"));
         let name = |run: &str, id: &str| spaces.path(run, id).to_string_lossy().into_owned();
-        insta::assert_snapshot!(name("01J", "fix/2/api server"), @"");
+        assert!(name("01J", "fix/2/api server").starts_with("/s/worktrees/01J/fix-2-api-server_"));
         let cases = [
             ("r", "a/b"),
             ("r", "a-b"),

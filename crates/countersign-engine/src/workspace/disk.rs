@@ -299,15 +299,19 @@ pub(super) fn pour(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<(Strin
     Ok((crate::journal::hex(&hash.finalize()), size))
 }
 
-/// Removes a folder and everything in it, also where somebody took the right to write away.
+/// Removes a folder and everything in it, or a file, also where somebody took the right to write away.
 pub(super) fn clear(path: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(path) {
-        Ok(()) => return Ok(()),
-        Err(error) if is_missing(&error) => return Ok(()),
-        Err(_) if std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_dir()) => {
-            return std::fs::remove_file(path);
-        }
-        Err(_) => {}
+    let gone = |done: io::Result<()>| match done {
+        Err(error) if !is_missing(&error) => Err(error),
+        _ => Ok(()),
+    };
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => {}
+        Ok(_) => return gone(std::fs::remove_file(path)),
+        Err(error) => return gone(Err(error)),
+    }
+    if gone(std::fs::remove_dir_all(path)).is_ok() {
+        return Ok(());
     }
     let mut open = vec![path.to_owned()];
     while let Some(folder) = open.pop() {
@@ -318,8 +322,5 @@ pub(super) fn clear(path: &Path) -> io::Result<()> {
             }
         }
     }
-    match std::fs::remove_dir_all(path) {
-        Err(error) if !is_missing(&error) => Err(error),
-        _ => Ok(()),
-    }
+    gone(std::fs::remove_dir_all(path))
 }

@@ -419,7 +419,7 @@ fn finish(spaces: &Workspaces, desk: &Desk, record: &Record, name: &str) -> Resu
         return Err(Error::Damaged { path: folder.join("manifest.json"), why });
     };
     let total = plan.changes.len() as u64;
-    if plan.state != FoldingState::Begun {
+    if plan.state == FoldingState::Done {
         return Ok(Folded { changed: total, notes: plan.notes, ..Folded::default() });
     }
     let followed = plan.follow(spaces, &folder, Way::Fold)?;

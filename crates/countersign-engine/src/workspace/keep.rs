@@ -24,7 +24,10 @@ pub(super) fn discard(spaces: &Workspaces, run: &str, id: &str) -> Result<Option
 pub(super) fn give_up(spaces: &Workspaces, desk: &Desk, mut record: Record) -> Result<Option<String>, Error> {
     let kept = match &record.stage {
         Stage::Opening => None,
-        Stage::Open => keep(spaces, desk, &record)?,
+        Stage::Open => {
+            plan::drop_unbegun(desk)?;
+            keep(spaces, desk, &record)?
+        }
         Stage::Folding(name) => {
             plan::stop(desk, name)?;
             keep(spaces, desk, &record)?
@@ -105,7 +108,7 @@ fn keep(spaces: &Workspaces, desk: &Desk, record: &Record) -> Result<Option<Stri
     write_patch(spaces, desk, record, &differences).map(Some)
 }
 
-/// Writes differences as a patch, or as files if there is no git; where.
+/// Writes differences as a patch, or as files if git cannot; where.
 pub(super) fn write_patch(
     spaces: &Workspaces,
     desk: &Desk,
@@ -115,11 +118,21 @@ pub(super) fn write_patch(
     std::fs::create_dir_all(&desk.kept).map_err(at("create", &desk.kept))?;
     let draft = desk.kept.join(format!("{}.part", desk.name));
     clear(&draft).map_err(at("remove", &draft))?;
-    let ending = if record.git {
+    let is_patch = record.git && {
         let file = File::create(&draft).map_err(at("create", &draft))?;
         let end = file.try_clone().map_err(at("create", &draft))?;
-        desk.shadow(record).patch(&desk.worktree, differences, file)?;
-        end.sync_all().map_err(at("write", &draft))?;
+        match desk.shadow(record).patch(&desk.worktree, differences, file) {
+            Ok(()) => end.sync_all().map(|()| true).map_err(at("write", &draft))?,
+            // The repository's objects are borrowed, and may be gone. The work is here.
+            Err(Error::Git(why)) => {
+                tracing::warn!(why, "there is no patch of a workspace, so its files are kept");
+                clear(&draft).map_err(at("remove", &draft))?;
+                false
+            }
+            Err(error) => return Err(error),
+        }
+    };
+    let ending = if is_patch {
         "patch"
     } else {
         write_files(&desk.worktree, &draft, differences)?;

@@ -89,7 +89,7 @@ pub(super) fn repository(top: &Path) -> Result<Listed, Error> {
     }
     if !listed.sparse.is_empty() {
         listed.notes.push(format!(
-            "the checkout is sparse: {} tracked files are not there, here as in the repository",
+            "the checkout is sparse, here as in the repository; tracked files that are not there: {}",
             listed.sparse.len()
         ));
     }

@@ -2,6 +2,8 @@
 
 use super::Error;
 use crate::git::{Call, Failure};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// Where a folder lies.
@@ -39,32 +41,44 @@ pub(super) fn find(folder: &Path) -> Result<Place, Error> {
         let top = folder.clone();
         Ok(Place { top, prefix: PathBuf::new(), repository: None, git, notes: vec![note] })
     };
-    let ask = |arguments: &[&str]| Call::new(&folder, arguments).run();
-    let inside = match ask(&["rev-parse", "--is-inside-work-tree", "--show-object-format"]) {
-        Ok(answer) => answer.line(),
+    let ask = |arguments: &[&str]| Call::new(&folder, arguments).ask();
+    let known = ["--is-inside-work-tree", "--show-object-format", "--path-format=absolute"];
+    let (common, top) = ("--git-common-dir", "--show-toplevel");
+    let answer = match ask(&["rev-parse", known[0], known[1], known[2], common, top]) {
+        Ok(answer) => answer,
         Err(Failure::Absent) => {
             let note = "git is not installed: this is a plain copy of the folder, and no two changes of one file can be merged";
             return alone(false, note.to_owned());
         }
-        Err(Failure::Refused { said, .. }) => {
-            let note = if said.contains("not a git repository") {
+        Err(error) => return Err(error.into()),
+    };
+    if answer.stdout.starts_with(b"false\n") {
+        let note = "the repository has no work tree here: this is a plain copy of the folder";
+        return alone(true, note.to_owned());
+    }
+    if answer.code != Some(0) {
+        let said = answer.complaint;
+        return alone(
+            true,
+            if said.contains("not a git repository") {
                 "the folder is in no git repository: this is a plain copy of it".to_owned()
             } else {
                 format!("git does not read the repository, so this is a plain copy of the folder: {said}")
-            };
-            return alone(true, note);
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let inside = inside.to_string_lossy().into_owned();
-    let Some(format) = inside.strip_prefix("true\n") else {
-        return alone(
-            true,
-            "the repository has no work tree here: this is a plain copy of the folder".to_owned(),
+            },
         );
+    }
+    let lines = answer.line().into_vec();
+    let lines: Vec<_> = lines.split(|byte| *byte == b'\n').collect();
+    let format = String::from_utf8_lossy(lines.get(1).copied().unwrap_or_default()).into_owned();
+    let (common, top) = match lines[..] {
+        [_, _, common, top] => (common.to_vec(), top.to_vec()),
+        // There are newlines in the paths.
+        _ => {
+            let one = |what| Ok::<_, Failure>(ask(&["rev-parse", known[2], what])?.line().into_vec());
+            (one(common)?, one(top)?)
+        }
     };
-    let top = PathBuf::from(ask(&["rev-parse", "--show-toplevel"])?.line());
-    let common = PathBuf::from(ask(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?.line());
+    let (common, top) = (PathBuf::from(OsString::from_vec(common)), PathBuf::from(OsString::from_vec(top)));
     let Ok(prefix) = folder.strip_prefix(&top) else {
         return alone(
             true,
@@ -88,7 +102,7 @@ pub(super) fn find(folder: &Path) -> Result<Place, Error> {
     Ok(Place {
         prefix: prefix.to_owned(),
         top,
-        repository: Some(Repository { common, head, format: format.to_owned(), excludes }),
+        repository: Some(Repository { common, head, format, excludes }),
         git: true,
         notes,
     })

@@ -213,6 +213,16 @@ pub(super) fn all(folder: &Path) -> Vec<(PathBuf, Plan)> {
     plans
 }
 
+/// Removes plans of a workspace that were written down and never decided on.
+pub(super) fn drop_unbegun(desk: &Desk) -> Result<(), Error> {
+    for (folder, plan) in all(&desk.undo) {
+        if plan.id == desk.id && plan.state == FoldingState::Begun {
+            super::disk::clear(&folder).map_err(at("remove", &folder))?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes down that a folding will not be finished.
 pub(super) fn stop(desk: &Desk, name: &str) -> Result<(), Error> {
     let folder = desk.undo.join(name);

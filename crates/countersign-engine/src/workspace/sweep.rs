@@ -37,13 +37,15 @@ pub(super) fn sweep(spaces: &Workspaces, is_open: &dyn Fn(&str, &str) -> bool) -
         }
         remove_if_empty(base.parent());
     }
+    let mut aside = BTreeSet::new();
     for folder in grandchildren(&spaces.state.join("worktrees")) {
         if !known.contains(&folder) {
             swept.push(put_aside(spaces, &folder));
+            aside.insert(folder.clone());
         }
         remove_if_empty(folder.parent());
     }
-    swept.extend(stale_entries(spaces, &known));
+    swept.extend(stale_entries(spaces, &known, &aside));
     swept
 }
 
@@ -108,7 +110,7 @@ fn put_aside(spaces: &Workspaces, folder: &Path) -> Swept {
 }
 
 /// Entries of the repository for worktrees in our state folder that are not there.
-fn stale_entries(spaces: &Workspaces, known: &BTreeSet<PathBuf>) -> Vec<Swept> {
+fn stale_entries(spaces: &Workspaces, known: &BTreeSet<PathBuf>, aside: &BTreeSet<PathBuf>) -> Vec<Swept> {
     let Ok(place) = place::find(&spaces.repo) else { return Vec::new() };
     let Some(repository) = place.repository else { return Vec::new() };
     let ours = spaces.state.join("worktrees");
@@ -117,11 +119,14 @@ fn stale_entries(spaces: &Workspaces, known: &BTreeSet<PathBuf>) -> Vec<Swept> {
     for entry in std::fs::read_dir(repository.common.join("worktrees")).into_iter().flatten().flatten() {
         let Some(aim) = keep::aim(&entry.path()) else { continue };
         let is_ours = ours.iter().flatten().any(|ours| aim.starts_with(ours));
-        let is_known = known.contains(&spaces.state.join("worktrees").join(tail(&aim)));
-        if is_ours && !is_known && !aim.exists() {
+        let folder = spaces.state.join("worktrees").join(tail(&aim));
+        if is_ours && !known.contains(&folder) && !aim.exists() {
             keep::forget(&repository.common, &aim);
             let (run, id) = (name(aim.parent()), name(Some(&aim)));
-            swept.push(Swept { run, id, kept: None, notes: Vec::new() });
+            // What was put aside is told already.
+            if !aside.contains(&folder) {
+                swept.push(Swept { run, id, kept: None, notes: Vec::new() });
+            }
         }
     }
     swept
