@@ -1,5 +1,5 @@
 //! Which tests stand in a file, and what became of them in a step: a test that is gone, skipped or empty is seen, whatever the
-//! result says. Pure: it reads texts that it is given. Rust, Python, JavaScript with TypeScript and JSX, and Go are read by their
+//! result says. It reads texts that it is given and no files; a clock only ends what would take too long. Rust, Python, JavaScript with TypeScript and JSX, and Go are read by their
 //! grammars, so a test that is commented out or stands in a string is none.
 //!
 //! It is not for what only running shows: tests that a macro or a loop makes, tests that the runner's settings leave out.
@@ -18,7 +18,7 @@ pub use delta::{Delta, Pair, TestName, Weakened, delta};
 pub use report::report;
 
 use body::Body;
-use parse::{Language, Unread};
+use parse::{Language, Patience, Unread};
 use std::ops::Range;
 use std::path::Path;
 
@@ -55,7 +55,7 @@ pub fn is_test_file(path: &Path) -> bool {
 
 /// The tests of a file, in the order of their lines. None where it cannot be read.
 pub fn tests(path: &Path, text: &[u8]) -> Vec<Test> {
-    read(path, text).map(|inventory| inventory.tests).unwrap_or_default()
+    read(path, text, Patience::of(Patience::ONE)).map(|inventory| inventory.tests).unwrap_or_default()
 }
 
 /// What stands in a file.
@@ -70,19 +70,19 @@ struct Inventory {
     only: Option<u32>,
 }
 
-fn read(path: &Path, text: &[u8]) -> Result<Inventory, Unread> {
+fn read(path: &Path, text: &[u8], patience: Patience) -> Result<Inventory, Unread> {
     let Some(language) = Language::of(path) else { return Ok(Inventory::default()) };
     if parse::is_binary(text) || !language.may_hold_tests(text) {
         return Ok(Inventory::default());
     }
-    let tree = parse::parse(language, text)?;
+    let tree = parse::parse(language, text, patience)?;
     let root = tree.root_node();
     let mut found = scope::Findings::default();
     match language {
         Language::Rust => rust::find(root, text, &mut found),
         Language::Python => python::find(root, text, &mut found),
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
-            javascript::find(root, text, &mut found)
+            javascript::find(root, text, &mut found);
         }
         Language::Go => go::find(root, text, &mut found),
     }

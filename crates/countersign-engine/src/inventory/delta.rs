@@ -1,7 +1,7 @@
 //! What became of the tests of a step: which are new, gone, skipped, empty, elsewhere or under another name.
 
 use super::body::Body;
-use super::parse::{Language, Unread};
+use super::parse::{Language, Patience, Unread};
 use super::{Inventory, State, Test, read};
 use crate::wording::{counted, listed, plain, shown};
 use memchr::memmem;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// How many words may be compared to find tests that were renamed and edited at once.
 const COMPARED: usize = 20_000_000;
 
-/// How many tests are looked for by name in a file that does not parse.
+/// How many tests are looked for by name in a file that does not parse; nothing is said about more.
 const LOOKED_FOR: usize = 200;
 
 /// How many names a note lists.
@@ -84,9 +84,10 @@ pub struct Delta {
 /// Holds the tests of files before a step against those after it. A file that is missing has none.
 pub fn delta<'a>(files: impl Iterator<Item = (&'a Path, Option<&'a [u8]>, Option<&'a [u8]>)>) -> Delta {
     let mut comparison = Comparison::default();
+    let patience = Patience::of(Patience::ALL);
     for (path, before, after) in files {
         if before != after {
-            comparison.file(path, before.unwrap_or_default(), after.unwrap_or_default());
+            comparison.file(path, before.unwrap_or_default(), after.unwrap_or_default(), patience);
         }
     }
     comparison.settle()
@@ -112,8 +113,8 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn file(&mut self, path: &Path, before: &[u8], after: &[u8]) {
-        let (old, new) = match (read(path, before), read(path, after)) {
+    fn file(&mut self, path: &Path, before: &[u8], after: &[u8], patience: Patience) {
+        let (old, new) = match (read(path, before, patience), read(path, after, patience)) {
             (Ok(old), Ok(new)) => (old, new),
             (old, new) => return self.unread(path, old, new),
         };
@@ -132,9 +133,9 @@ impl Comparison {
                 (Some(before), Some(now)) => {
                     self.judge(&before, &placed(now));
                 }
-                (Some(before), None) if broken.is_some() && looked < LOOKED_FOR => {
+                (Some(before), None) if broken.is_some() => {
                     looked += 1;
-                    if stands(own_name(path, &before.name), after, &comments) {
+                    if looked > LOOKED_FOR || stands(own_name(path, &before.name), after, &comments) {
                         unclear.push(before.name);
                     } else {
                         self.lost.push(placed(before));
@@ -222,7 +223,7 @@ impl Comparison {
 
     /// The same where bodies share most of their words. Those of one file are tried first.
     fn take_up_alike(&mut self) {
-        let mut left = COMPARED;
+        let (mut left, mut tired) = (COMPARED, false);
         let mut taken = vec![false; self.gained.len()];
         let gained: Vec<(PathBuf, Body)> =
             self.gained.iter().map(|gained| (gained.file.clone(), gained.test.body.clone())).collect();
@@ -235,7 +236,11 @@ impl Comparison {
             let everywhere = near.iter().copied().chain(0..gained.len());
             for index in everywhere {
                 let (_, body) = &gained[index];
-                left = left.checked_sub(1 + lost.test.body.weight().max(body.weight()))?;
+                let Some(rest) = left.checked_sub(1 + lost.test.body.weight().max(body.weight())) else {
+                    tired = true;
+                    return None;
+                };
+                left = rest;
                 if !taken[index] && lost.test.body.is_like(body) {
                     taken[index] = true;
                     return Some(index);
@@ -244,6 +249,10 @@ impl Comparison {
             None
         };
         self.settle_pairs(&mut next, |delta| &mut delta.renamed);
+        if tired {
+            let note = "so many tests changed that not all were compared: some that are renamed may be told as removed";
+            self.delta.notes.push(note.to_owned());
+        }
     }
 
     /// Takes those that `next` finds a match for off both lists, and tells of them.

@@ -32,7 +32,8 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
                 }
             }
         }
-        open.extend(children(node).into_iter().filter(Node::is_named).map(|child| (child, inner)));
+        // The first is taken first.
+        open.extend(children(node).into_iter().rev().filter(Node::is_named).map(|child| (child, inner)));
     }
 }
 
@@ -75,7 +76,7 @@ impl<'t> Call<'t> {
         for name in chain {
             match name {
                 "skip" | "skipIf" | "runIf" | "fixme" | "failing" | "fails" | "fail" | "ignore" | "if" => {
-                    skipped = true
+                    skipped = true;
                 }
                 "todo" => (skipped, unfinished) = (true, true),
                 "only" => only = true,

@@ -1,8 +1,9 @@
-//! Parsing within bounds: bytes, steps of the parser, no recursion. What a tree is asked for is asked iteratively.
+//! Parsing within bounds: bytes, time, no recursion. What a tree is asked for is asked iteratively.
 
 use memchr::memmem;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
+use std::time::{Duration, Instant};
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 /// A language that tests are written in.
@@ -22,7 +23,7 @@ pub(super) enum Language {
 pub(super) enum Unread {
     /// It is longer than is read.
     TooLong,
-    /// The grammar finds no way through it with reasonable effort.
+    /// The grammar finds no way through it in reasonable time.
     TooHard,
 }
 
@@ -30,7 +31,7 @@ impl Unread {
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::TooLong => "it is longer than 2 MiB",
-            Self::TooHard => "it cannot be parsed with reasonable effort",
+            Self::TooHard => "it takes too long to parse",
         }
     }
 }
@@ -96,9 +97,30 @@ pub(super) fn is_binary(text: &[u8]) -> bool {
     memchr::memchr(0, &text[..text.len().min(8_000)]).is_some()
 }
 
-/// The tree of a text. The parser reports about every hundredth of its steps; the budget is a multiple of what the worst of real files needs,
-/// and counts steps rather than time, so that the same text is always read or always not.
-pub(super) fn parse(language: Language, text: &[u8]) -> Result<Tree, Unread> {
+/// How long texts may take. Recovering from errors costs a parser up to twenty times what reading does, and no count of its steps
+/// tells the one from the other: what is in the wrong language, or in none, would take a minute. Only a clock bounds that.
+#[derive(Clone, Copy)]
+pub(super) struct Patience(Option<Instant>);
+
+impl Patience {
+    /// With one text.
+    pub(super) const ONE: Duration = Duration::from_secs(5);
+
+    /// With all texts of a step.
+    pub(super) const ALL: Duration = Duration::from_mins(1);
+
+    /// From now on.
+    pub(super) fn of(time: Duration) -> Self {
+        Self(Instant::now().checked_add(time))
+    }
+
+    fn is_over(self) -> bool {
+        self.0.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
+/// The tree of a text. The parser asks now and then whether it should go on.
+pub(super) fn parse(language: Language, text: &[u8], all: Patience) -> Result<Tree, Unread> {
     if text.len() > super::MAX_BYTES {
         return Err(Unread::TooLong);
     }
@@ -106,12 +128,11 @@ pub(super) fn parse(language: Language, text: &[u8]) -> Result<Tree, Unread> {
     if parser.set_language(&language.grammar()).is_err() {
         return Err(Unread::TooHard);
     }
-    let mut left = 2_000 + text.len() / 8;
-    let mut spend = |_: &ParseState| {
-        left = left.saturating_sub(1);
-        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let one = Patience::of(Patience::ONE);
+    let mut go_on = |_: &ParseState| {
+        if one.is_over() || all.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let options = ParseOptions::new().progress_callback(&mut spend);
+    let options = ParseOptions::new().progress_callback(&mut go_on);
     let mut rest = |at: usize, _| text.get(at..).unwrap_or_default();
     parser.parse_with_options(&mut rest, None, Some(options)).ok_or(Unread::TooHard)
 }
@@ -123,7 +144,8 @@ pub(super) fn children(node: Node<'_>) -> Vec<Node<'_>> {
 
 /// Whether a node is a comment, in whatever language.
 pub(super) fn is_comment(node: Node<'_>) -> bool {
-    node.kind().ends_with("comment")
+    // Asking for the name of a kind is slow.
+    node.is_extra() && node.kind().ends_with("comment")
 }
 
 /// Visits what stands in a node, from the top down and in order. What `enter` says no to is not gone into.

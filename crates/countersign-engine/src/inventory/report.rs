@@ -81,8 +81,9 @@ fn names(tests: &[TestName]) -> Value {
 
 fn evidence(delta: &Delta) -> Vec<Evidence> {
     let mut evidence = vec![Evidence::new("diff", summary(delta))];
-    for pair in delta.moved.iter().chain(&delta.renamed).take(SHOWN) {
-        evidence.push(Evidence::new("diff", format!("{} is {} now", pair.from, pair.to)));
+    for (what, pairs) in [("moved", &delta.moved), ("renamed", &delta.renamed)] {
+        let lines = pairs.iter().take(SHOWN).map(|pair| format!("{what}: {} to {}", pair.from, pair.to));
+        evidence.extend(lines.map(|line| Evidence::new("diff", line)));
     }
     for weak in delta.weakened.iter().take(SHOWN) {
         let was = format!("{} before, {} now", counted(weak.before as usize, weak.what), weak.after);
