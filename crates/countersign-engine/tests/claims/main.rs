@@ -149,6 +149,7 @@ impl Stage {
             marker: format!("claims-{}", uuid()),
             ours: &ours,
             commands: self.commands,
+            company: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(verify(held, contract, value, &mut world))
