@@ -18,6 +18,7 @@ mod judged;
 mod location;
 mod look;
 mod path;
+mod places;
 mod read;
 mod scene;
 mod shown;

@@ -28,7 +28,7 @@ impl Trees {
         let mut tree = idle.unwrap_or_else(|| {
             let settings = Settings {
                 without: [scene.state.clone()].into(),
-                keep: Some(scene.state.join("kept")),
+                keep: Some(scene.state.join("contents")),
                 ..Settings::default()
             };
             Tree::open(&scene.folder, settings)
