@@ -55,6 +55,9 @@ pub trait Observer: Send + Sync {
         paths.iter().map(|path| self.since(path)).collect()
     }
 
+    /// Those of some paths that git ignores, whether there is anything or not. Of what is not there nothing tells whether it was.
+    fn ignored(&mut self, paths: &[PathBuf]) -> BTreeSet<PathBuf>;
+
     /// A name for the tree as it stands now, equal for equal trees; none if it cannot be told.
     fn tree_id(&mut self) -> Option<String>;
 

@@ -99,8 +99,20 @@ impl Examiner {
         if scene.tests != ClaimPolicy::Ignore {
             reports.push(inventory::report(&look.delta, scene.tests));
         }
-        reports
+        match look.observed.blind() {
+            Some(why) => reports.into_iter().map(|report| unseen(report, why)).collect(),
+            None => reports,
+        }
     }
+}
+
+/// Where nothing can be seen, that nothing was seen proves nothing.
+fn unseen(report: ClaimReport, why: &str) -> ClaimReport {
+    if report.verdict != Verdict::Verified {
+        return report;
+    }
+    let reason = format!("what changed cannot be told: {why}");
+    ClaimReport { verdict: Verdict::Unverifiable, reason, evidence: Vec::new(), ..report }
 }
 
 impl Witness for Examiner {
@@ -160,5 +172,35 @@ impl Witness for Examiner {
             look.end(&self.scene, &self.trees);
             conclusion
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::Delta;
+    use crate::protect::{Breach, Why};
+    use crate::tree::Change;
+
+    #[test]
+    fn nothing_is_verified_by_not_looking() {
+        let breach =
+            Breach { path: "AGENTS.md".into(), change: Change::Modified, why: Why::Default("instructions") };
+        let protected = |breaches: &[Breach]| {
+            protect::report(breaches, &[], &[], ClaimPolicy::Record, !breaches.is_empty())
+        };
+        for (report, verdict) in [
+            (protected(&[]), Verdict::Unverifiable),
+            (inventory::report(&Delta::default(), ClaimPolicy::Record), Verdict::Unverifiable),
+            // What was seen stays seen.
+            (protected(&[breach]), Verdict::Refuted),
+        ] {
+            let report = unseen(report, "too much to look at");
+            assert_eq!(report.verdict, verdict, "{report:?}");
+            if verdict == Verdict::Unverifiable {
+                assert_eq!(report.reason, "what changed cannot be told: too much to look at");
+                assert_eq!(report.evidence, []);
+            }
+        }
     }
 }

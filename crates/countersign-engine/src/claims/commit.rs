@@ -217,13 +217,13 @@ fn judge(names: &[String], known: &Known, wanted: &[(Vec<String>, Vec<String>)],
             None => wrong.push(format!("{shown} (there is no such commit)")),
             Some(Err(why)) => wrong.push(format!("{shown} ({why})")),
             Some(Ok(commit)) if commit.is_reachable => {
-                observed.push(format!("{shown} is {}", commit.id));
+                observed.push(identity(&shown, commit));
                 if during(commit) == Some(false) {
                     notes.push(format!("{shown} was made before the step began"));
                 }
             }
             Some(Ok(commit)) if during(commit) == Some(true) => {
-                observed.push(format!("{shown} is {}", commit.id));
+                observed.push(identity(&shown, commit));
                 notes.push(format!("{shown} was made during the step, and is not in the history of HEAD"));
             }
             Some(Ok(_)) => {
@@ -270,6 +270,11 @@ fn judge(names: &[String], known: &Known, wanted: &[(Vec<String>, Vec<String>)],
         .because(reasons.join("; "))
         .with(Evidence::new("commit", text))
         .with_notes(notes.into_iter().take(shown::MOST))
+}
+
+/// A name that is short is told with what it stands for.
+fn identity(shown: &str, commit: &Commit) -> String {
+    if shown == commit.id { commit.id.clone() } else { format!("{shown} is {}", commit.id) }
 }
 
 fn holds(text: &str, commits: &[&Commit], scene: &Scene) -> bool {

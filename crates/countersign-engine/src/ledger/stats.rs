@@ -98,7 +98,8 @@ impl ReplyFigures {
 
     fn reply(&mut self, reply: &Reply) {
         let violates = match reply.status.as_str() {
-            "accepted" => false,
+            // One that was refuted satisfies its contract; it is its claims that do not hold.
+            "accepted" | "refuted" => false,
             "rejected" | "absent" => true,
             _ => return,
         };

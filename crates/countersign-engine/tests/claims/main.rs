@@ -200,6 +200,10 @@ impl Observer for Looking<'_> {
         self.stage.ignored.get(path).copied().unwrap_or(Since::Untouched)
     }
 
+    fn ignored(&mut self, paths: &[PathBuf]) -> BTreeSet<PathBuf> {
+        paths.iter().filter(|path| self.stage.ignored.contains_key(*path)).cloned().collect()
+    }
+
     fn tree_id(&mut self) -> Option<String> {
         if self.stage.blind.is_some() {
             return None;
