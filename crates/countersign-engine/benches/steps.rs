@@ -124,6 +124,7 @@ async fn drive(engine: &Engine, folder: &Path, steps: usize) -> Vec<Instant> {
         budget: Budget::default(),
         cast: Cast::new().with("one", "in-process", Arc::new(Prompt)),
         repo: folder.to_owned(),
+        home: Vec::new(),
     };
     let (_keep, stop) = watch::channel(Stop::No);
     let report = engine.start(launch, starts.clone(), stop).await.unwrap();
@@ -252,6 +253,7 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
         budget: Budget::default(),
         cast: Cast::new().with("one", "command:true", Arc::new(Prompt)),
         repo: folder.to_owned(),
+        home: Vec::new(),
     };
     let report = runtime.block_on(engine.start(launch, watcher, stop)).unwrap();
     let events = engine.journal().run(&report.run).unwrap().last_seq;

@@ -1,12 +1,12 @@
 //! One attempt: ask, read, hold to the contract, ask again for just the result. It knows neither the journal's rows nor the
 //! workflow; what it needs comes with the request, and what comes of it goes through the handle.
 
-use crate::agent::{Agent, Answer, How, Reach, Task, reference};
+use crate::agent::{Agent, Answer, How, Later, Reach, Task, reference};
 use crate::journal::{self, Transcript};
 use crate::process::Stop;
 use countersign_contract::render::prompt;
-use countersign_contract::{Contract, Report, Status};
-use countersign_flow::{AgentWork, AttemptOutcome, Budget, Ended, Event, Reply, Usage};
+use countersign_contract::{ClaimReport, Contract, Report, Status};
+use countersign_flow::{AgentWork, AttemptOutcome, Budget, Changed, Ended, Event, Reply, Usage};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +25,28 @@ pub struct Request {
     pub cwd: PathBuf,
     /// What is left of the run's budget.
     pub left: Budget,
+}
+
+/// Holds what an attempt says against what happened.
+pub trait Witness: Send {
+    /// Looks at the workspace before anything happens in it.
+    fn begin(&mut self) -> Later<'_, ()>;
+    /// Holds a result against the world.
+    fn examine<'a>(&'a mut self, value: &'a Value) -> Later<'a, Vec<ClaimReport>>;
+    /// Looks at the workspace for the last time, whatever became of the result; if nothing happened since the last result was
+    /// examined, what was seen then still holds.
+    fn conclude(&mut self, examined: bool) -> Later<'_, Conclusion>;
+}
+
+/// What was seen at the end of an attempt.
+#[derive(Clone, Debug, Default)]
+pub struct Conclusion {
+    /// What it changed.
+    pub changed: Option<Changed>,
+    /// The tree it left.
+    pub tree: Option<String>,
+    /// What the engine itself holds against it, for an attempt without a result.
+    pub claims: Vec<ClaimReport>,
 }
 
 /// What an attempt reaches of the world outside of it.
@@ -61,10 +83,38 @@ pub struct Completed {
 /// A session that does not come back this long after its time was up or it was told to stop is left alone.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Runs one attempt to its end.
-pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Handle>) -> Completed {
+/// Runs one attempt to its end. A witness, if there is one, holds what it says against what happened.
+pub async fn attempt(
+    request: Request,
+    agent: Arc<dyn Agent>,
+    handle: Arc<dyn Handle>,
+    mut witness: Option<Box<dyn Witness>>,
+) -> Completed {
+    if let Some(witness) = &mut witness {
+        witness.begin().await;
+    }
+    let mut done = converse(&request, agent, handle, &mut witness).await;
+    if let Some(mut witness) = witness {
+        let examined = matches!(done.ended.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim);
+        let conclusion = witness.conclude(examined).await;
+        done.ended.changed = conclusion.changed;
+        done.ended.tree = conclusion.tree;
+        if done.ended.claims.is_empty() {
+            done.ended.claims = conclusion.claims;
+        }
+    }
+    done
+}
+
+/// The conversation: the first reply and the repairs.
+async fn converse(
+    request: &Request,
+    agent: Arc<dyn Agent>,
+    handle: Arc<dyn Handle>,
+    witness: &mut Option<Box<dyn Witness>>,
+) -> Completed {
     let work = &request.work;
-    let deadline = Instant::now() + Duration::from_millis(work.bounds.timeout_ms);
+    let mut deadline = Instant::now() + Duration::from_millis(work.bounds.timeout_ms);
     let mut session = agent.open(Task {
         agent: work.agent.clone(),
         marker: request.marker.clone(),
@@ -82,11 +132,11 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
         let kept = if agent.has_files() { Kept::InFiles } else { Kept::InLines };
         let transcript = match handle.transcript(&name, kept) {
             Ok(transcript) => transcript,
-            Err(error) => return unkept(&request, error),
+            Err(error) => return unkept(request, error),
         };
         // What was asked stands beside what was said, for whoever reads the run.
         if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), kept, &session.told(&asked)) {
-            return unkept(&request, error);
+            return unkept(request, error);
         }
         let beat = handle.clone();
         let mut reach = Reach {
@@ -98,13 +148,13 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
         let answer = one_reply(&mut *session, &asked, &mut reach).await;
         let stored = match keep(reach.transcript, &answer) {
             Ok(stored) => stored,
-            Err(error) => return unkept(&request, error),
+            Err(error) => return unkept(request, error),
         };
         spent += answer.usage;
         let mut reply = reference(&stored, "", answer.played);
         if let How::Failed { outcome, reason, reset_at } = answer.how {
             outcome.name().clone_into(&mut reply.status);
-            let ended = Ended { reason, reset_at, ..ended(&request, outcome, reply, answer.usage) };
+            let ended = Ended { reason, reset_at, ..ended(request, outcome, reply, answer.usage) };
             return Completed { ended, used_up: None, unkept: None };
         }
         let report = work.contract.check_bytes(&answer.text);
@@ -112,24 +162,55 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
         reply.codes = report.codes().iter().map(ToString::to_string).collect();
         let used_up =
             over(&work.bounds.budget, &spent, "this step").or_else(|| over(&request.left, &spent, "the run"));
-        match judge(&work.contract, report, repairs, work.bounds.repairs) {
+        let (value, mut claims) = (report.value.clone(), Vec::new());
+        if let (Some(value), Some(witness)) = (&value, witness.as_mut()) {
+            // The time it takes to look is not the agent's.
+            let looking = Instant::now();
+            claims = witness.examine(value).await;
+            deadline += looking.elapsed();
+            if *handle.stop().borrow() != Stop::No {
+                let reason = "stopped while its claims were held against the workspace".to_owned();
+                let ended =
+                    Ended { reason, ..ended(request, AttemptOutcome::Cancelled, reply, answer.usage) };
+                return Completed { ended, used_up: None, unkept: None };
+            }
+        }
+        let refuted: Vec<ClaimReport> = claims.iter().filter(|claim| claim.blocks()).cloned().collect();
+        match judge(&work.contract, report, &refuted, repairs, work.bounds.repairs) {
             Judged::Accepted(value) => {
                 let ended = Ended {
                     value: Some(value),
-                    ..ended(&request, AttemptOutcome::Accepted, reply, answer.usage)
+                    claims,
+                    ..ended(request, AttemptOutcome::Accepted, reply, answer.usage)
                 };
                 return Completed { ended, used_up, unkept: None };
             }
             Judged::GiveUp(report) => {
-                let ended = refused(&request, *report, reply, answer.usage, repairs);
+                let ended = refused(request, *report, reply, answer.usage, repairs);
+                return Completed { ended, used_up, unkept: None };
+            }
+            Judged::Refuted => {
+                "refuted".clone_into(&mut reply.status);
+                let ended = Ended {
+                    reason: contradicted(&refuted, repairs),
+                    partial: value,
+                    claims,
+                    ..ended(request, AttemptOutcome::Claim, reply, answer.usage)
+                };
                 return Completed { ended, used_up, unkept: None };
             }
             Judged::Repair(text) => {
                 if let Some(what) = used_up {
                     let reason = format!("the result was not accepted, and {what}");
-                    let ended =
-                        Ended { reason, ..ended(&request, AttemptOutcome::Cancelled, reply, answer.usage) };
+                    let ended = Ended {
+                        reason,
+                        claims,
+                        ..ended(request, AttemptOutcome::Cancelled, reply, answer.usage)
+                    };
                     return Completed { ended, used_up: Some(what), unkept: None };
+                }
+                if value.is_some() {
+                    "refuted".clone_into(&mut reply.status);
                 }
                 repairs += 1;
                 asked = text;
@@ -137,11 +218,17 @@ pub async fn attempt(request: Request, agent: Arc<dyn Agent>, handle: Arc<dyn Ha
                     attempt: request.attempt.clone(),
                     reply,
                     usage: answer.usage,
-                    claims: Vec::new(),
+                    claims,
                 });
             }
         }
     }
+}
+
+/// Why a result was not taken although it satisfies its contract.
+fn contradicted(refuted: &[ClaimReport], repairs: u32) -> String {
+    let words: Vec<String> = refuted.iter().map(|one| format!("{}: {}", one.claim, one.reason)).collect();
+    format!("refuted: {}{}", words.join("; "), after(repairs))
 }
 
 /// A reply, however the session behaves: one that neither answers nor stops is given up.
@@ -197,11 +284,14 @@ enum Judged {
     Accepted(Value),
     Repair(String),
     GiveUp(Box<Report>),
+    Refuted,
 }
 
-fn judge(contract: &Contract, report: Report, repairs: u32, most: u32) -> Judged {
+fn judge(contract: &Contract, report: Report, refuted: &[ClaimReport], repairs: u32, most: u32) -> Judged {
     match report.value {
-        Some(value) => Judged::Accepted(value),
+        Some(value) if refuted.is_empty() => Judged::Accepted(value),
+        Some(_) if repairs < most => Judged::Repair(prompt::claims(contract, refuted)),
+        Some(_) => Judged::Refuted,
         None if repairs < most => Judged::Repair(prompt::repair(contract, &report)),
         None => Judged::GiveUp(Box::new(report)),
     }
@@ -263,11 +353,7 @@ fn refused(request: &Request, report: Report, reply: Reply, usage: Usage, repair
     };
     let first =
         report.violations.first().map(|violation| format!(": {}", violation.message)).unwrap_or_default();
-    let again = match repairs {
-        0 => String::new(),
-        1 => " (after 1 repair)".to_owned(),
-        more => format!(" (after {more} repairs)"),
-    };
+    let again = after(repairs);
     let violations =
         report.violations.iter().filter_map(|violation| serde_json::to_value(violation).ok()).collect();
     Ended {
@@ -275,6 +361,14 @@ fn refused(request: &Request, report: Report, reply: Reply, usage: Usage, repair
         partial: report.partial,
         violations,
         ..ended(request, AttemptOutcome::Contract, reply, usage)
+    }
+}
+
+fn after(repairs: u32) -> String {
+    match repairs {
+        0 => String::new(),
+        1 => " (after 1 repair)".to_owned(),
+        more => format!(" (after {more} repairs)"),
     }
 }
 

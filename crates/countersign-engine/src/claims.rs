@@ -18,12 +18,14 @@ mod judged;
 mod location;
 mod look;
 mod path;
+mod places;
 mod read;
 mod scene;
 mod shown;
 mod xml;
 
 pub use crate::config::{Check, Config, ConfigError, Run};
+pub use crate::tree::Since;
 pub use figures::Figures;
 pub use read::understands;
 
@@ -39,21 +41,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::watch;
 
-/// What became of a file that changes cannot show, because git ignores it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
-    /// It is not there.
-    Absent,
-    /// It is as it was.
-    Untouched,
-    /// It was written to.
-    Modified,
-    /// It is new.
-    Added,
-}
-
 /// What the judge asks of the workspace. Calls may block: it looks at files and asks git.
-pub trait Observer: Send {
+pub trait Observer: Send + Sync {
     /// What changed since the step began, as the tree stands now; or why that cannot be told.
     fn changes(&mut self) -> Result<&Changes, String>;
 
@@ -98,6 +87,8 @@ pub struct World<'a> {
     pub ours: &'a BTreeSet<PathBuf>,
     /// Whether commands may be run.
     pub commands: bool,
+    /// Who else was at work in the folder meanwhile, in words: what nobody claims may be theirs.
+    pub company: Option<&'a str>,
 }
 
 /// Holds the claims of an accepted result against the world: one report for each claim that was made and is not ignored,

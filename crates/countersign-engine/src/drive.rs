@@ -1,22 +1,25 @@
 //! Driving one run: facts in, a turn, the events to the journal in one transaction, and only then the work. It decides
 //! nothing; `turn` does.
 
-use crate::attempt::{Completed, Handle, Kept, Request, attempt};
+pub(crate) mod errands;
+mod work;
+
 use crate::cast::Cast;
 use crate::clock::Clock;
 use crate::engine::Error;
-use crate::journal::{self, Batch, Journal, Lease, Row, Summary, Transcript};
+use crate::examine::Trees;
+use crate::journal::{self, Batch, Journal, Lease, Row, Summary};
 use crate::process::Stop;
-use crate::tree::{Settings, Tree};
-use crate::{publish, shell};
-use countersign_flow::{Budget, Event, Fold, Rendered, Start, Turn, Work, Workflow, artifacts, turn};
+use crate::publish;
+use crate::workspace::Workspaces;
+use countersign_flow::{Event, Fold, Look, Rendered, Turn, Workflow, artifacts, turn};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use work::{News, Running};
 
 /// Sees a run as it goes: the live tree, plain lines, nothing.
 pub trait Watcher: Send + Sync {
@@ -60,26 +63,15 @@ pub(crate) struct Drive {
     pub(crate) fold: Fold,
     pub(crate) cast: Cast,
     pub(crate) repo: PathBuf,
+    pub(crate) workspaces: Arc<Workspaces>,
+    /// The work trees that are looked at again and again.
+    pub(crate) trees: Arc<Trees>,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) stop: watch::Receiver<Stop>,
     /// What the run recorded before it was taken up.
     pub(crate) trail: publish::Trail,
     /// Why what an attempt said could not be kept: the run stops there, and goes on when it is resumed.
     pub(crate) unkept: Option<journal::Error>,
-}
-
-/// What an attempt tells its driver.
-enum News {
-    Progress(Box<Event>),
-    Done(Box<Completed>),
-}
-
-struct Running {
-    stops: BTreeMap<String, watch::Sender<Stop>>,
-    tasks: JoinSet<()>,
-    sender: mpsc::UnboundedSender<News>,
-    /// The files we write ourselves: they do not count as changes of the work tree.
-    published: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 /// Something posted by another process.
@@ -115,8 +107,7 @@ impl Drive {
     /// Drives the run until it ends, waits for somebody, or is stopped.
     async fn run(mut self, mut first: Vec<Event>) -> Result<Fold, Error> {
         let (sender, mut news) = mpsc::unbounded_channel();
-        let mut running =
-            Running { stops: BTreeMap::new(), tasks: JoinSet::new(), sender, published: Arc::default() };
+        let mut running = Running::new(sender);
         first.extend(self.catch_up(&running));
         let driven = self.turns(first, &mut running, &mut news).await;
         // However it ended, nothing of it is left running.
@@ -163,8 +154,11 @@ impl Drive {
             if turned.moved() {
                 facts.extend(self.publish(running));
             }
-            facts.extend(turned.looks.iter().map(|(frame, paths)| self.look(frame, paths)));
+            facts.extend(turned.looks.iter().map(|look| self.look(look)));
             facts.extend(self.ready_answers(&turned));
+            for errand in turned.errands {
+                self.send(errand, running);
+            }
             for start in turned.starts {
                 self.start(start, running);
             }
@@ -177,10 +171,12 @@ impl Drive {
             if !facts.is_empty() {
                 continue;
             }
-            if self.fold.attempts.is_empty() && (self.fold.stopped.is_some() || turned.wake_at.is_none()) {
+            let idle = self.fold.attempts.is_empty() && running.errands.is_empty();
+            if idle && (self.fold.stopped.is_some() || turned.wake_at.is_none()) {
                 return Ok(());
             }
             facts = self.wait(turned.wake_at, &mut clock, &mut told, news).await;
+            self.came_back(&facts, running);
         }
     }
 
@@ -288,9 +284,10 @@ impl Drive {
         None
     }
 
-    fn look(&self, frame: &str, paths: &[String]) -> Event {
-        let missing = paths.iter().filter(|path| !self.repo.join(path).exists()).cloned().collect();
-        Event::ContextChecked { frame: frame.to_owned(), missing }
+    fn look(&self, look: &Look) -> Event {
+        let folder = self.folder(look.workspace.as_deref());
+        let missing = look.paths.iter().filter(|path| !folder.join(path).exists()).cloned().collect();
+        Event::ContextChecked { frame: look.frame.clone(), missing }
     }
 
     /// Answers that a script has ready.
@@ -317,58 +314,10 @@ impl Drive {
         answers
     }
 
-    fn start(&self, start: Start, running: &mut Running) {
-        let (stop, stopped) = watch::channel(Stop::No);
-        running.stops.insert(start.attempt.clone(), stop);
-        let marker = format!("{}/{}", self.fold.run, start.attempt);
-        let handle: Arc<dyn Handle> = Arc::new(Reaching {
-            journal: self.journal.clone(),
-            run: self.fold.run.clone(),
-            attempt: start.attempt.clone(),
-            stop: stopped,
-            sender: running.sender.clone(),
-            watcher: self.watcher.clone(),
-        });
-        let word = Word { attempt: start.attempt.clone(), sender: Some(running.sender.clone()) };
-        let repo = self.repo.clone();
-        match start.work {
-            Work::Command(work) => {
-                running.tasks.spawn(async move {
-                    word.give(shell::run(start.attempt, marker, *work, repo, handle).await);
-                });
-            }
-            Work::Agent(work) => {
-                // Without its word the attempt counts as failed, so an agent that nobody plays does not hang the run.
-                let Some(agent) = self.cast.get(&work.agent) else { return };
-                let left = self.budget_left();
-                // Only a machine that can go round asks whether anything moved.
-                let machines = std::iter::once(&self.workflow.main).chain(self.workflow.machines.values());
-                let watches_tree =
-                    agent.changes_files() && machines.into_iter().any(|machine| !machine.limits.is_empty());
-                let published = running.published.clone();
-                running.tasks.spawn(async move {
-                    let request =
-                        Request { attempt: start.attempt, marker, work: *work, cwd: repo.clone(), left };
-                    let mut done = attempt(request, agent, handle).await;
-                    if watches_tree {
-                        let tree = tokio::task::spawn_blocking(move || {
-                            let mut without =
-                                published.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                            without.insert(repo.join(".countersign"));
-                            Tree::open(&repo, Settings { without, ..Settings::default() }).snapshot().id
-                        });
-                        done.ended.tree = tree.await.ok().flatten();
-                    }
-                    word.give(done);
-                });
-            }
-        }
-    }
-
     /// What an attempt said, as facts.
     fn hear(&mut self, news: News) -> Vec<Event> {
         match news {
-            News::Progress(event) => vec![*event],
+            News::Progress(event) | News::Back(event) => vec![*event],
             News::Done(done) => {
                 // It stays in flight: it is fenced and started anew when the run goes on.
                 if let Some(error) = done.unkept {
@@ -378,40 +327,6 @@ impl Drive {
                 let used_up = done.used_up.map(|what| Event::BudgetReached { what });
                 [Event::AttemptEnded(Box::new(done.ended))].into_iter().chain(used_up).collect()
             }
-        }
-    }
-
-    fn budget_left(&self) -> Budget {
-        let (budget, usage) = (&self.fold.budget, &self.fold.usage);
-        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-        Budget {
-            tokens: budget.tokens.map(|most| most.saturating_sub(tokens)),
-            cost_usd: budget.cost_usd.map(|most| (most - usage.cost_usd).max(0.0)),
-            ..Budget::default()
-        }
-    }
-}
-
-/// The word that an attempt owes its driver: one that ends without it, by a panic, has failed, and the run does not wait for
-/// it forever.
-struct Word {
-    attempt: String,
-    sender: Option<mpsc::UnboundedSender<News>>,
-}
-
-impl Word {
-    fn give(mut self, done: Completed) {
-        if let Some(sender) = self.sender.take() {
-            let _ = sender.send(News::Done(Box::new(done)));
-        }
-    }
-}
-
-impl Drop for Word {
-    fn drop(&mut self) {
-        if let Some(sender) = self.sender.take() {
-            let reason = "the attempt broke off: nobody plays the agent, or it panicked".to_owned();
-            let _ = sender.send(News::Done(Box::new(Completed::failed(&self.attempt, reason))));
         }
     }
 }
@@ -438,37 +353,5 @@ fn summary(fold: &Fold) -> Summary {
         cost_usd: fold.usage.cost_usd,
         wall_ms: fold.usage.wall_ms,
         questions: fold.open_questions().count() as u64,
-    }
-}
-
-/// An attempt's reach into the embedded engine.
-struct Reaching {
-    journal: Journal,
-    run: String,
-    attempt: String,
-    stop: watch::Receiver<Stop>,
-    sender: mpsc::UnboundedSender<News>,
-    watcher: Arc<dyn Watcher>,
-}
-
-impl Handle for Reaching {
-    fn heartbeat(&self, activity: &str) {
-        self.watcher.activity(&self.attempt, activity);
-    }
-
-    fn stop(&self) -> watch::Receiver<Stop> {
-        self.stop.clone()
-    }
-
-    fn transcript(&self, name: &str, kept: Kept) -> journal::Result<Transcript> {
-        let make = match kept {
-            Kept::InFiles => Transcript::create,
-            Kept::InLines => Transcript::in_log,
-        };
-        make(&self.journal, &self.run, name, TRANSCRIPT_CAP)
-    }
-
-    fn progress(&self, event: Event) {
-        let _ = self.sender.send(News::Progress(Box::new(event)));
     }
 }

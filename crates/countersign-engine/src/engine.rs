@@ -1,98 +1,26 @@
 //! The embedded engine: runs in a state folder, started, resumed, answered, cancelled.
 
-use crate::agent::{ScriptError, SpecError};
-use crate::cast::{Cast, CastError};
+mod error;
+
+pub use error::Error;
+
+use crate::cast::Cast;
 use crate::clock::wall;
-use crate::drive::{Drive, Letter, Watcher, batch};
+use crate::drive::{Drive, Letter, Watcher, batch, errands};
 use crate::given::{given, merged};
 use crate::journal::{self, Journal, Lease, NewRun};
 use crate::ledger::Ledger;
 use crate::process::{self, Stop};
 use crate::publish::{self, Trail};
 use crate::story::{self, Report};
-use countersign_flow::{
-    Budget, Bundle, DECIDE, Event, Fold, Refused, Rejected, Started, Workflow, reload, turn,
-};
+use crate::workspace::Workspaces;
+use countersign_flow::{Budget, Bundle, DECIDE, Event, Fold, Player, Started, Workflow, reload, turn};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
-
-/// Why a run cannot be started, driven or read.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The journal.
-    #[error(transparent)]
-    Journal(#[from] journal::Error),
-    /// The workflow of a run does not pass any more.
-    #[error("the workflow of this run does not pass the checker of this version:\n{0}")]
-    Rejected(#[from] Box<Rejected>),
-    /// Who plays the agents.
-    #[error(transparent)]
-    Cast(#[from] CastError),
-    /// An input.
-    #[error("{0}")]
-    Input(String),
-    /// An answer.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// A run that ended.
-    #[error("run {run} ended as {outcome}; start a new one")]
-    Ended {
-        /// Which.
-        run: String,
-        /// How.
-        outcome: String,
-    },
-    /// The folder a run works in is gone.
-    #[error("run {run} works in {}, which is not there any more; put it back, then `countersign resume {run}` goes on", repo.display())]
-    NoRepository {
-        /// Which.
-        run: String,
-        /// The folder.
-        repo: PathBuf,
-    },
-    /// An event that this version cannot read.
-    #[error("event {seq} of run {run} cannot be read: {why}; use the version that wrote it, or a newer one")]
-    Unreadable {
-        /// Which run.
-        run: String,
-        /// Which event.
-        seq: u64,
-        /// Why.
-        why: String,
-    },
-    /// A run that began under a version of deciding which this program does not know.
-    #[error(
-        "run {run} began under decision rules {found}, and this program knows up to {DECIDE}: upgrade it"
-    )]
-    Newer {
-        /// Which.
-        run: String,
-        /// The version.
-        found: u32,
-    },
-    /// The runtime went away under the run.
-    #[error("the run was broken off; `countersign resume` goes on")]
-    Broken,
-    /// Something that could not be written down.
-    #[error("an event could not be written as JSON: {0}")]
-    Json(#[from] serde_json::Error),
-}
-
-impl From<SpecError> for Error {
-    fn from(error: SpecError) -> Self {
-        Self::Cast(error.into())
-    }
-}
-
-impl From<ScriptError> for Error {
-    fn from(error: ScriptError) -> Self {
-        Self::Cast(error.into())
-    }
-}
 
 /// A run to start.
 pub struct Launch {
@@ -106,6 +34,9 @@ pub struct Launch {
     pub cast: Cast,
     /// Where the work is done.
     pub repo: PathBuf,
+    /// The folder of the workflow's files, and others with its contracts, where they are known. What of them stands where the
+    /// work is done is protected from agents.
+    pub home: Vec<PathBuf>,
 }
 
 /// Who plays the agents of a run that is resumed, where it is not as it was.
@@ -153,7 +84,7 @@ impl Engine {
         watcher: Arc<dyn Watcher>,
         stop: Stopped,
     ) -> Result<Report, Error> {
-        let Launch { workflow, inputs, budget, cast, repo } = launch;
+        let Launch { workflow, inputs, budget, cast, repo, home } = launch;
         let inputs = given(&workflow, inputs)?;
         let bundle = workflow.bundle.to_bytes()?;
         let run = uuid::Uuid::now_v7().to_string();
@@ -167,6 +98,7 @@ impl Engine {
             agents: cast.players(),
             budget: merged(&workflow.budget, &budget),
             repo: repo.display().to_string(),
+            own: own(&workflow, &home, &repo),
         }));
         let at = wall();
         let mut fold = Fold::default();
@@ -175,12 +107,15 @@ impl Engine {
             NewRun { id: &run, workflow: &workflow.name, version: workflow.version, bundle: &bundle, at };
         let lease = self.journal.create(new, batch(&[(started.clone(), at)], &fold)?)?;
         watcher.event(&started, at, &fold);
+        let workspaces = self.swept(&fold, &repo, &*watcher);
         let drive = Drive {
             journal: self.journal.clone(),
             lease,
             workflow: Arc::new(workflow),
             fold,
             cast,
+            workspaces,
+            trees: Arc::default(),
             repo,
             watcher,
             stop,
@@ -218,13 +153,18 @@ impl Engine {
         }
         let workflow = self.workflow(&fold)?;
         let cast = self.recast(&workflow, &fold, recast)?;
-        let facts = Self::taken_up(&fold);
+        let mut players = cast.players();
+        players.retain(|name, player| fold.agents.get(name) != Some(player));
+        let facts = Self::taken_up(&fold, players);
+        let workspaces = self.swept(&fold, &repo, &*watcher);
         let drive = Drive {
             journal: self.journal.clone(),
             lease,
             workflow: Arc::new(workflow),
             fold,
             cast,
+            workspaces,
+            trees: Arc::default(),
             repo,
             watcher,
             stop,
@@ -268,12 +208,18 @@ impl Engine {
         match self.take(&run) {
             Ok((lease, mut fold)) => {
                 let workflow = self.workflow(&fold)?;
-                let mut facts = Self::taken_up(&fold);
+                let mut facts = Self::taken_up(&fold, BTreeMap::new());
                 facts.push(Event::CancelRequested { by: by.to_owned() });
-                let turned = turn(&workflow, &mut fold, facts, wall());
-                let mut batch = batch(&turned.events, &fold)?;
-                batch.snapshot = Some(serde_json::to_vec(&fold)?);
-                lease.append_blocking(batch)?;
+                // What is open is dropped first, and the run ends when it is gone; each errand is asked for once.
+                while !facts.is_empty() {
+                    let turned = turn(&workflow, &mut fold, std::mem::take(&mut facts), wall());
+                    let mut batch = batch(&turned.events, &fold)?;
+                    batch.snapshot = Some(serde_json::to_vec(&fold)?);
+                    lease.append_blocking(batch)?;
+                    let workspaces = self.workspaces(Path::new(&fold.repo));
+                    let carry_out = |errand| errands::run(&workspaces, &run, errand, &BTreeSet::new());
+                    facts.extend(turned.errands.iter().map(carry_out));
+                }
                 lease.release()?;
                 publish::show_end(&workflow, &fold);
                 Ok(Cancelled::Now)
@@ -358,6 +304,25 @@ impl Engine {
         Ok(reload(&bundle).map_err(Box::new)?)
     }
 
+    /// The workspaces of a repository.
+    pub fn workspaces(&self, repo: &Path) -> Workspaces {
+        Workspaces::new(self.journal.folder(), repo)
+    }
+
+    /// The workspaces of a repository, without those that belong to nobody any more.
+    fn swept(&self, fold: &Fold, repo: &Path, watcher: &dyn Watcher) -> Arc<Workspaces> {
+        let workspaces = self.workspaces(repo);
+        let is_open = |run: &str, id: &str| {
+            let has = |fold: &Fold| fold.ended.is_none() && fold.workspaces().any(|(open, _)| open == id);
+            if run == fold.run { has(fold) } else { self.fold(run).is_ok_and(|other| has(&other)) }
+        };
+        for swept in workspaces.sweep(&is_open) {
+            let kept = swept.kept.map(|kept| format!("; its work is kept in {kept}")).unwrap_or_default();
+            watcher.remark(&format!("a worktree that run {} left behind was removed{kept}", swept.run));
+        }
+        Arc::new(workspaces)
+    }
+
     fn report_of(&self, fold: &Fold) -> Result<Report, Error> {
         let mut story = story::Teller::default();
         self.each_event(&fold.run, 1, |event, at| story.hear(&event, at))?;
@@ -417,8 +382,9 @@ impl Engine {
     }
 
     /// The facts of taking a run up again: what was in flight is lost, and its processes are killed.
-    fn taken_up(fold: &Fold) -> Vec<Event> {
-        let mut facts = vec![Event::RunResumed { by: format!("process {}", std::process::id()) }];
+    fn taken_up(fold: &Fold, agents: BTreeMap<String, Player>) -> Vec<Event> {
+        let by = format!("process {}", std::process::id());
+        let mut facts = vec![Event::RunResumed { by, agents }];
         for attempt in fold.attempts.keys() {
             process::sweep(&format!("{}/{attempt}", fold.run));
             facts.push(Event::AttemptLost { attempt: attempt.clone() });
@@ -475,4 +441,17 @@ fn full_id(fold: &Fold, question: &str) -> String {
         (Some(only), None) => only.clone(),
         _ => question.to_owned(),
     }
+}
+
+/// The files of a workflow that stand in the repository, relative to it.
+fn own(workflow: &Workflow, home: &[PathBuf], repo: &Path) -> Vec<String> {
+    let Ok(repo) = repo.canonicalize() else { return Vec::new() };
+    let mut own = BTreeSet::new();
+    for folder in home {
+        let files = workflow.bundle.files.keys().map(|file| folder.join(file));
+        for path in files.filter_map(|path| path.canonicalize().ok()) {
+            own.extend(path.strip_prefix(&repo).ok().and_then(Path::to_str).map(str::to_owned));
+        }
+    }
+    own.into_iter().collect()
 }

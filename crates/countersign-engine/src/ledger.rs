@@ -146,6 +146,13 @@ struct Kept {
     claim: ClaimReport,
 }
 
+impl Kept {
+    /// What we make for every step and nothing speaks against is no claim of the agent's.
+    fn goes_without_saying(&self) -> bool {
+        self.claim.is_own() && self.claim.verdict == Verdict::Verified
+    }
+}
+
 /// An attempt that changed something.
 #[derive(Clone, Copy, Debug)]
 struct Change {
@@ -241,9 +248,9 @@ impl Ledger {
         }
     }
 
-    /// Whether no claim was made.
+    /// Whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+        self.kept.iter().all(Kept::goes_without_saying)
     }
 
     /// Every claim of the run, in the order they were held against the world.
@@ -251,7 +258,7 @@ impl Ledger {
         let last = self.last_words();
         let refuted = self.refuted_by_reply();
         let mut entries = Vec::with_capacity(self.kept.len());
-        for (index, kept) in self.kept.iter().enumerate() {
+        for (index, kept) in self.kept.iter().enumerate().filter(|(_, kept)| !kept.goes_without_saying()) {
             let Some(work) = self.attempts.get(kept.attempt) else { continue };
             let since = self.outdated(kept, work);
             let is_refuted = kept.claim.verdict == Verdict::Refuted;

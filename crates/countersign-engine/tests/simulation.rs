@@ -25,6 +25,8 @@ mod limits;
 mod run;
 #[path = "simulation/shapes.rs"]
 mod shapes;
+#[path = "simulation/spaces.rs"]
+mod spaces;
 #[path = "simulation/world.rs"]
 mod world;
 
@@ -114,7 +116,7 @@ fn nothing_is_missing(sum: &Sum) {
     for blow in ["stop", "cancel", "artifact", "crash hung"] {
         assert!(sum.blows.contains_key(blow), "no {blow} fell");
     }
-    assert_eq!(sum.kinds.len(), 22, "some kinds of events never happened: {:?}", sum.kinds.keys());
+    assert_eq!(sum.kinds.len(), 28, "some kinds of events never happened: {:?}", sum.kinds.keys());
     assert!(sum.fenced > 0, "nobody was fenced");
     assert!(sum.refused * 50 <= sum.seeds, "the checker refused {} workflows", sum.refused);
 }
@@ -175,7 +177,7 @@ fn an_append_under_an_old_lease_changes_nothing() {
     let old = journal.take();
     let new = journal.take();
     journal.post(Event::CancelRequested { by: "somebody".to_owned() });
-    let events = [(Event::RunResumed { by: "old".to_owned() }, 1)];
+    let events = [(Event::RunResumed { by: "old".to_owned(), agents: BTreeMap::new() }, 1)];
     let batch = || journal::Batch { events: &events, snapshot: Some(Vec::new()), consumed: &[1] };
     assert!(journal.append(old, batch()).is_err());
     assert!(journal.rows.is_empty() && journal.snapshot.is_none() && journal.inbox.len() == 1);

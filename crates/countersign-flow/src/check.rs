@@ -4,14 +4,18 @@
 //! contracts, every list of branches total, every cycle bounded.
 
 mod bounds;
+mod claims;
+mod globs;
 mod graph;
 mod machine;
 mod moves;
+mod space;
 mod step;
 mod templates;
 mod terms;
 mod types;
 
+pub(crate) use claims::NO_CLAIM;
 pub(crate) use moves::problem_type;
 
 use crate::bundle::{Bundle, Files};
@@ -19,7 +23,7 @@ use crate::draft::{AgentDraft, Draft, KindDraft, MachineDraft, Name, Reader};
 use crate::finding::{Code, Finding};
 use crate::template::Template;
 use crate::tree::{self, Kind, Node};
-use crate::workflow::{Access, Artifact, Bounds, Role, Workflow};
+use crate::workflow::{Access, Artifact, Bounds, Holding, Paths, Role, Workflow};
 use countersign_contract::{Contract, Registry, Source, Type, did_you_mean};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -104,6 +108,7 @@ fn check_with(
         agents_used: BTreeSet::new(),
         machines_used: BTreeSet::new(),
         signatures: BTreeMap::new(),
+        writers: BTreeSet::new(),
     };
     if own == OwnContracts::InFiles {
         checker.own_contracts(&draft.contracts);
@@ -163,6 +168,8 @@ struct Checker<'n> {
     machines_used: BTreeSet<&'n str>,
     /// What each sub-workflow takes and gives.
     signatures: BTreeMap<&'n str, Signature>,
+    /// The sub-workflows in which an agent can write.
+    writers: BTreeSet<&'n str>,
 }
 
 /// What a sub-workflow takes and gives.
@@ -180,7 +187,9 @@ impl<'n> Checker<'n> {
         if let Some(name) = draft.name {
             self.plain_name(name, "a workflow");
         }
-        let agents = self.agents(draft);
+        let paths = self.paths(draft);
+        let agents = self.agents(draft, &paths);
+        self.writers = space::writers(draft, &agents);
         for (name, machine) in &draft.machines {
             self.plain_name(*name, "a sub-workflow");
             let (inputs, _) = self.inputs(machine);
@@ -195,6 +204,7 @@ impl<'n> Checker<'n> {
             }
         }
         self.recursion(draft);
+        self.nested(draft, &agents);
         // A state that is two things may be what uses them.
         let clear = |machine: &MachineDraft<'_>| {
             !machine.states.iter().any(|(_, state)| matches!(state.kind, KindDraft::Unclear))
@@ -221,6 +231,7 @@ impl<'n> Checker<'n> {
             agents,
             artifacts,
             budget,
+            paths,
             bundle: Bundle { workflow: self.reader.file.to_owned(), files: self.read.clone(), contracts },
         })
     }
@@ -303,6 +314,12 @@ impl<'n> Checker<'n> {
         match self.registry.get(name.text) {
             Ok(contract) => {
                 self.contracts.insert(contract.reference().to_owned(), contract.clone());
+                // What its artifacts must satisfy goes along; where there is no such contract, nothing can be said of them.
+                for id in contract.claims().values().filter_map(|claim| claim.contract.as_ref()) {
+                    if let Ok(other) = self.registry.get(id) {
+                        self.contracts.insert(other.reference().to_owned(), other);
+                    }
+                }
                 Some(contract)
             }
             Err(countersign_contract::ResolveError::NotFound(error)) => {
@@ -325,19 +342,29 @@ impl<'n> Checker<'n> {
         }
     }
 
-    fn agents(&mut self, draft: &Draft<'n>) -> BTreeMap<String, Role> {
+    /// What agents may write, and what follows if they write something else.
+    fn paths(&mut self, draft: &Draft<'n>) -> Paths {
+        Paths {
+            writes: draft.writes.map(|node| self.globs(node, "writes")),
+            protect: draft.protect.map(|node| self.globs(node, "protect")).unwrap_or_default(),
+            protection: self.protection(draft.protection),
+            tests: self.policy(draft.tests),
+        }
+    }
+
+    fn agents(&mut self, draft: &Draft<'n>, paths: &Paths) -> BTreeMap<String, Role> {
         let mut agents = BTreeMap::new();
         for (name, agent) in &draft.agents {
             self.plain_name(*name, "an agent");
             self.prompts.insert(name.text, agent.prompt);
-            if let Some(role) = self.agent(agent) {
+            if let Some(role) = self.agent(agent, paths) {
                 agents.insert(name.text.to_owned(), role);
             }
         }
         agents
     }
 
-    fn agent(&mut self, agent: &AgentDraft<'n>) -> Option<Role> {
+    fn agent(&mut self, agent: &AgentDraft<'n>, paths: &Paths) -> Option<Role> {
         let contract = agent.contract.and_then(|name| self.contract(name));
         let prompt = agent.prompt.and_then(|name| self.file_template(name));
         let access = match agent.access.map(|name| (name, name.text)) {
@@ -351,10 +378,22 @@ impl<'n> Checker<'n> {
                 Access::default()
             }
         };
+        let own = agent.writes.map(|node| self.globs(node, "writes"));
+        if let (Access::ReadOnly, Some(node)) = (access, agent.writes) {
+            let message = "the agent only reads, so there is nowhere it may write";
+            self.report(Code::BadHolding, node, message, "take `writes` out, or `access: read-only`");
+        }
+        let writes = match access {
+            Access::ReadOnly => Some(Vec::new()),
+            Access::WorkspaceWrite => own.or_else(|| paths.writes.clone()),
+        };
         let bounds = self.bounds(&agent.settings, Bounds::default());
         let contract = contract?;
+        let declared =
+            Holding { claims: contract.held_claims(), protected: paths.protection, tests: paths.tests };
+        let holding = self.holding(agent.settings.claims, declared);
         let suffix = countersign_contract::render::prompt::suffix(&contract);
-        Some(Role { contract, prompt: prompt?, suffix, access, bounds })
+        Some(Role { contract, prompt: prompt?, suffix, access, writes, holding, bounds })
     }
 
     fn artifacts(&mut self, draft: &Draft<'n>, types: &BTreeMap<String, Type>) -> Vec<Artifact> {

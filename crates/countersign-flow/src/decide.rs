@@ -6,13 +6,16 @@
 
 mod enter;
 mod moves;
+mod space;
+
+pub use space::{Chore, Errand};
 
 use crate::event::{Cause, Event, Outcome};
 use crate::fan::Next;
-use crate::fold::{Fold, Frame, Phase, Problem, SAME_AGAIN, Stopping, split};
+use crate::fold::{Fold, Frame, Phase, Problem, SAME_AGAIN, Stopping, Workspace, split};
 use crate::scope::Seen;
 use crate::workflow::{Access, Body, Bounds, Dispatch, End, State, Step, Trouble, Workflow};
-use countersign_contract::Contract;
+use countersign_contract::{ClaimPolicy, Contract, HeldClaim};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -24,18 +27,26 @@ pub enum Command {
     Record(Event),
     /// Record that an attempt starts, then run it.
     Start(Box<Start>),
-    /// See whether these files are there, and record what is missing.
-    Look {
-        /// The frame that needs them.
-        frame: String,
-        /// Paths in the repository.
-        paths: Vec<String>,
-    },
+    /// See whether files are there, and record what is missing.
+    Look(Look),
+    /// See to a workspace, and record what came of it.
+    Workspace(Errand),
     /// Stop this attempt, and record how it ended.
     Stop {
         /// Which.
         attempt: String,
     },
+}
+
+/// Files to look for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The frame that needs them.
+    pub frame: String,
+    /// The workspace they should be in; the repository, if there is none.
+    pub workspace: Option<String>,
+    /// Paths in it.
+    pub paths: Vec<String>,
 }
 
 /// An attempt to start.
@@ -95,6 +106,18 @@ pub struct AgentWork {
     pub contract: Arc<Contract>,
     /// What it may do to the workspace.
     pub access: Access,
+    /// The workspace it works in; the repository, if there is none.
+    pub workspace: Option<String>,
+    /// The claims that its result is held to; none of them is ignored.
+    pub claims: Vec<HeldClaim>,
+    /// Where it may write, as globs; anywhere, if there is no list.
+    pub writes: Option<Vec<String>>,
+    /// Where it may not, as globs, beside what is never written.
+    pub protect: Vec<String>,
+    /// What follows when it wrote what it may not; nothing is looked at if that is ignored.
+    pub protected: ClaimPolicy,
+    /// What follows when it removed, skipped or emptied tests.
+    pub tests: ClaimPolicy,
     /// How long, and how often the result is asked for again.
     pub bounds: Bounds,
 }
@@ -108,7 +131,9 @@ pub struct CommandWork {
     pub input: String,
     /// What its output must satisfy.
     pub output: Option<Arc<Contract>>,
-    /// Where it runs, in the repository.
+    /// The workspace it runs in; the repository, if there is none.
+    pub workspace: Option<String>,
+    /// Where it runs, in the workspace.
     pub cwd: Option<String>,
     /// How long it may take.
     pub timeout_ms: u64,
@@ -145,8 +170,10 @@ pub fn decide(workflow: &Workflow, fold: &Fold) -> Vec<Command> {
     let mut commands = Vec::new();
     for id in &fold.ready {
         let Some(frame) = fold.frames.get(id) else { continue };
-        let command = one(workflow, fold, id, frame)
-            .unwrap_or_else(|reason| Some(Command::Record(Event::StepFailed { frame: id.clone(), reason })));
+        let command = match one(workflow, fold, id, frame) {
+            Ok(command) => command.and_then(|command| space::gate(fold, id, frame, command)),
+            Err(reason) => Some(Command::Record(Event::StepFailed { frame: id.clone(), reason })),
+        };
         if matches!(command, Some(Command::Start(_)))
             && let Some(what) = used_up(fold)
         {
@@ -154,19 +181,25 @@ pub fn decide(workflow: &Workflow, fold: &Fold) -> Vec<Command> {
         }
         commands.extend(command);
     }
+    commands.extend(space::left(fold));
     commands
 }
 
-/// Ending from outside: everything in flight is stopped first.
+/// Ending from outside: everything in flight is stopped first, and what was done in workspaces is put aside.
 fn winding_down(fold: &Fold, stopping: &Stopping) -> Vec<Command> {
     if !fold.attempts.is_empty() {
         return fold.attempts.keys().map(|attempt| Command::Stop { attempt: attempt.clone() }).collect();
+    }
+    let drops = space::all(fold);
+    if !drops.is_empty() {
+        return drops;
     }
     let (outcome, reason) = match stopping {
         Stopping::Budget(what) => (Outcome::Budget, what.clone()),
         Stopping::Cancel(by) => (Outcome::Cancelled, format!("cancelled by {by}")),
         Stopping::Artifact(why) => (Outcome::Blocked, why.clone()),
     };
+    let reason = space::kept(fold, &reason);
     vec![Command::Record(Event::RunEnded { outcome, cause: None, reason, state: fold.place() })]
 }
 
@@ -203,6 +236,9 @@ fn one(workflow: &Workflow, fold: &Fold, id: &str, frame: &Frame) -> Result<Opti
     let item_agent = item_agent(workflow, fold, frame);
     match &frame.phase {
         Phase::Entered { not_before, context } => {
+            if let Some(command) = space::before(workflow, fold, id, frame, state) {
+                return Ok(Some(command));
+            }
             let at = enter::At { workflow, fold, id, frame, not_before: *not_before, context: *context };
             match item_agent {
                 Some(dispatch) => at.dispatch(dispatch, state).map(Some),
@@ -257,7 +293,7 @@ fn end(
     Command::Record(if frame.parent.is_none() {
         Event::RunEnded { outcome: outcome.into(), cause, reason, state: frame.state.clone() }
     } else {
-        Event::FrameEnded { frame: id.to_owned(), outcome, cause, reason, value }
+        Event::FrameEnded { frame: id.to_owned(), outcome, cause, reason, value, conflict: false }
     })
 }
 
@@ -270,21 +306,30 @@ fn troubled(
     problem: &Problem,
 ) -> Result<Command, String> {
     let item_agent = item_agent(workflow, fold, frame);
+    let only_ends = frame.workspace.as_ref().is_some_and(Workspace::ends_its_frame);
     let dispatch = item_agent.or(match &state.kind {
         Step::Agent(dispatch) => Some(dispatch),
         _ => None,
     });
-    if let Some(retry) = dispatch.and_then(|dispatch| retry(fold, id, frame, dispatch, problem)) {
+    if let Some(dispatch) = dispatch.filter(|_| !only_ends)
+        && let Some(retry) = retry(fold, id, frame, dispatch, problem)
+    {
         return Ok(Command::Record(retry));
     }
     let streak = frame.requests.get(&format!("{}!", frame.state));
-    if problem.trouble == Trouble::Contract
-        && let Some(streak) = streak.filter(|streak| streak.times >= SAME_AGAIN)
-    {
-        let reason = format!("the result was wrong in the same way {} times in a row", streak.times);
-        return Ok(end(id, frame, End::Exhausted, Some(Cause::NoProgress), reason, None));
+    if let Some(streak) = streak.filter(|streak| streak.times >= SAME_AGAIN) {
+        let what = match problem.trouble {
+            Trouble::Contract => Some("the result was wrong"),
+            Trouble::Claim => Some("the result did not agree with what was observed"),
+            _ => None,
+        };
+        if let Some(what) = what {
+            let reason = format!("{what} in the same way {} times in a row", streak.times);
+            return Ok(end(id, frame, End::Exhausted, Some(Cause::NoProgress), reason, None));
+        }
     }
     if item_agent.is_none()
+        && !only_ends
         && let Some(transition) = state.on.get(&problem.trouble).or_else(|| state.on.get(&Trouble::Any))
     {
         return moves::on(workflow, fold, id, frame, state, transition, problem);
@@ -295,7 +340,13 @@ fn troubled(
         _ => End::Failed,
     };
     let cause = problem.cause.or(Cause::of(problem.trouble));
-    Ok(end(id, frame, outcome, cause, problem.reason.clone(), None))
+    let mut ended = end(id, frame, outcome, cause, problem.reason.clone(), None);
+    if let Command::Record(Event::FrameEnded { conflict, .. }) = &mut ended {
+        // The frame around it is told so if the whole of this one was to be folded back.
+        let whole = item_agent.is_some() || only_ends;
+        *conflict = problem.trouble == Trouble::Conflict && whole;
+    }
+    Ok(ended)
 }
 
 fn retry(fold: &Fold, id: &str, frame: &Frame, dispatch: &Dispatch, problem: &Problem) -> Option<Event> {

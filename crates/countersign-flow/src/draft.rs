@@ -27,6 +27,10 @@ pub(crate) struct Draft<'n> {
     pub(crate) artifacts: Vec<ArtifactDraft<'n>>,
     pub(crate) contracts: Vec<Name<'n>>,
     pub(crate) budget: Option<&'n Node>,
+    pub(crate) writes: Option<&'n Node>,
+    pub(crate) protect: Option<&'n Node>,
+    pub(crate) protection: Option<Name<'n>>,
+    pub(crate) tests: Option<Name<'n>>,
 }
 
 /// A state machine: the main one or a sub-workflow.
@@ -47,6 +51,7 @@ pub(crate) struct AgentDraft<'n> {
     pub(crate) prompt: Option<Name<'n>>,
     pub(crate) settings: Settings<'n>,
     pub(crate) access: Option<Name<'n>>,
+    pub(crate) writes: Option<&'n Node>,
 }
 
 /// What an agent and a state that uses it may both say.
@@ -58,6 +63,7 @@ pub(crate) struct Settings<'n> {
     pub(crate) repairs: Option<&'n Node>,
     pub(crate) retries: Option<&'n Node>,
     pub(crate) budget: Option<&'n Node>,
+    pub(crate) claims: Option<&'n Node>,
 }
 
 #[derive(Debug)]
@@ -94,6 +100,7 @@ pub(crate) enum KindDraft<'n> {
     Call {
         machine: Name<'n>,
         with: Vec<(Name<'n>, &'n Node)>,
+        workspace: Option<Name<'n>>,
     },
     Route,
     End {
@@ -119,6 +126,8 @@ pub(crate) struct StepDraft<'n> {
     pub(crate) prompt: Option<Name<'n>>,
     pub(crate) with: Vec<(Name<'n>, &'n Node)>,
     pub(crate) needs: Vec<Name<'n>>,
+    /// For a state; a fan-out says it of its items.
+    pub(crate) workspace: Option<Name<'n>>,
     pub(crate) settings: Settings<'n>,
 }
 
@@ -149,6 +158,7 @@ pub(crate) struct EachDraft<'n> {
     pub(crate) rank: Option<Name<'n>>,
     pub(crate) parallel: Option<&'n Node>,
     pub(crate) failures: Option<Name<'n>>,
+    pub(crate) workspace: Option<Name<'n>>,
     pub(crate) body: Option<BodyDraft<'n>>,
 }
 

@@ -1,5 +1,11 @@
 //! What happened in a run. A run is a journal of these and nothing else.
 
+mod attempt;
+mod outcome;
+
+pub use attempt::{AttemptOutcome, Changed, Ended, Reply, Usage};
+pub use outcome::{Cause, Outcome};
+
 use crate::workflow::{Budget, End, Form, Trouble};
 use countersign_contract::ClaimReport;
 use serde::{Deserialize, Serialize};
@@ -8,7 +14,9 @@ use std::collections::BTreeMap;
 
 /// The version of [`crate::decide`] that a run begins under. A run keeps its version; a newer program that decides
 /// otherwise must still decide the old way for it.
-pub const DECIDE: u32 = 1;
+pub const DECIDE: u32 = 2;
+/// The first version under which agents are held to their claims and to paths, and work in worktrees of their own.
+pub(crate) const COUNTERSIGNED: u32 = 2;
 
 /// One thing that happened. Written as `{"kind": {…}}`: a tag among the fields would have to be read into a buffer first,
 /// and numbers that keep all their digits do not survive that.
@@ -21,6 +29,9 @@ pub enum Event {
     RunResumed {
         /// Who.
         by: String,
+        /// Who plays the agents from here on, where that changed.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        agents: BTreeMap<String, Player>,
     },
     /// The files that a step needs were looked for.
     ContextChecked {
@@ -154,6 +165,70 @@ pub enum Event {
         /// What it hands back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<Value>,
+        /// Whether it failed because its work could not be folded back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        conflict: bool,
+    },
+    /// A frame, or the state it stands in, is to work in a worktree of its own.
+    WorkspacePlanned {
+        /// The frame.
+        frame: String,
+        /// The id of the workspace, which is its fence.
+        workspace: String,
+        /// How long it is kept.
+        tenure: Tenure,
+    },
+    /// A workspace is there.
+    WorkspaceOpened {
+        /// The frame.
+        frame: String,
+        /// Which.
+        workspace: String,
+        /// What is different in it, for whoever reads the run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
+    },
+    /// A workspace could not be opened, folded back or dropped.
+    WorkspaceFailed {
+        /// The frame.
+        frame: String,
+        /// Which.
+        workspace: String,
+        /// Why.
+        reason: String,
+    },
+    /// An item is done and waits until those that began before it are folded back.
+    FoldQueued {
+        /// The frame.
+        frame: String,
+    },
+    /// What was done in a workspace is in the repository, or none of it is, if there were conflicts. The workspace is gone.
+    WorkspaceFolded {
+        /// The frame.
+        frame: String,
+        /// Which.
+        workspace: String,
+        /// How many files of the repository were changed by it.
+        changed: u64,
+        /// The files that could not be brought together; then nothing was changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conflicts: Vec<String>,
+        /// The patch that keeps the work, if it is not in the repository.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<String>,
+        /// What else there is to say.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
+    },
+    /// A workspace is gone, and what was done in it is not in the repository.
+    WorkspaceDropped {
+        /// The frame.
+        frame: String,
+        /// Which.
+        workspace: String,
+        /// The patch that keeps the work, if there was any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<String>,
     },
     /// All items that will run have run.
     FannedIn {
@@ -223,6 +298,12 @@ impl Event {
             Self::FannedOut { .. } => "fanned-out",
             Self::FrameOpened { .. } => "frame-opened",
             Self::FrameEnded { .. } => "frame-ended",
+            Self::WorkspacePlanned { .. } => "workspace-planned",
+            Self::WorkspaceOpened { .. } => "workspace-opened",
+            Self::WorkspaceFailed { .. } => "workspace-failed",
+            Self::FoldQueued { .. } => "fold-queued",
+            Self::WorkspaceFolded { .. } => "workspace-folded",
+            Self::WorkspaceDropped { .. } => "workspace-dropped",
             Self::FannedIn { .. } => "fanned-in",
             Self::Moved(_) => "moved",
             Self::StepFailed { .. } => "step-failed",
@@ -256,6 +337,9 @@ pub struct Started {
     pub budget: Budget,
     /// Where the work is done.
     pub repo: String,
+    /// The files of the workflow that stand where the work is done, relative to it: no agent may change them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<String>,
 }
 
 /// Who plays an agent of the workflow.
@@ -273,160 +357,14 @@ pub struct Player {
     pub version: Option<String>,
 }
 
-/// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ended {
-    /// The attempt.
-    pub attempt: String,
-    /// How.
-    pub outcome: AttemptOutcome,
-    /// The result, if accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Value>,
-    /// What could be salvaged of a result that was not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub partial: Option<Value>,
-    /// Why, in words.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    /// What was wrong with the last reply.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub violations: Vec<Value>,
-    /// What became of its claims.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub claims: Vec<ClaimReport>,
-    /// What it changed, whatever became of its text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed: Option<Changed>,
-    /// The last reply; those before it stand in their own events.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reply: Option<Reply>,
-    /// What the last reply cost.
-    #[serde(default)]
-    pub usage: Usage,
-    /// When a limit is lifted, in milliseconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reset_at: Option<i64>,
-    /// A fingerprint of the work tree behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tree: Option<String>,
-}
-
-/// What an attempt changed in its workspace. Long lists are cut; `total` counts all.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Changed {
-    /// Files that were not there before.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub added: Vec<String>,
-    /// Files whose bytes or mode differ.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub modified: Vec<String>,
-    /// Files that are gone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub deleted: Vec<String>,
-    /// Files that are there under another name: from, to.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub renamed: Vec<(String, String)>,
-    /// How many files.
-    pub total: u64,
-    /// What could not be seen, and why.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-}
-
-/// How an attempt can end.
+/// How long a workspace is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum AttemptOutcome {
-    /// A result that satisfies its contract.
-    Accepted,
-    /// None, after all repairs.
-    Contract,
-    /// A claim that had to hold was refuted.
-    Claim,
-    /// The agent failed.
-    Agent,
-    /// It could not be reached.
-    Transport,
-    /// A rate or quota is used up.
-    Limit,
-    /// It was not allowed to do what it had to.
-    Permission,
-    /// It took too long.
-    Timeout,
-    /// It was stopped.
-    Cancelled,
-}
-
-impl AttemptOutcome {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Cancelled => "cancelled",
-            Self::Contract => "contract",
-            Self::Claim => "claim",
-            Self::Agent => "agent",
-            Self::Transport => "transport",
-            Self::Limit => "limit",
-            Self::Permission => "permission",
-            Self::Timeout => "timeout",
-        }
-    }
-
-    /// The trouble it is; none for one that was accepted or stopped.
-    pub fn trouble(self) -> Option<Trouble> {
-        match self {
-            Self::Accepted | Self::Cancelled => None,
-            Self::Contract => Some(Trouble::Contract),
-            Self::Claim => Some(Trouble::Claim),
-            Self::Agent => Some(Trouble::Agent),
-            Self::Transport => Some(Trouble::Transport),
-            Self::Limit => Some(Trouble::Limit),
-            Self::Permission => Some(Trouble::Permission),
-            Self::Timeout => Some(Trouble::Timeout),
-        }
-    }
-}
-
-/// One reply of an agent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Reply {
-    /// The file with everything that was received.
-    pub transcript: String,
-    /// Its hash.
-    pub sha256: String,
-    /// What came of it: accepted, rejected, absent, or how it failed.
-    pub status: String,
-    /// The codes of what was wrong.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub codes: Vec<String>,
-    /// Which of its recorded replies this was, for an agent that plays them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub played: Option<u32>,
-}
-
-/// What was spent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Tokens in.
-    pub input_tokens: u64,
-    /// Tokens out.
-    pub output_tokens: u64,
-    /// Money.
-    #[serde(deserialize_with = "crate::value::amount")]
-    pub cost_usd: f64,
-    /// Time, in milliseconds.
-    pub wall_ms: u64,
-}
-
-impl std::ops::AddAssign for Usage {
-    fn add_assign(&mut self, other: Self) {
-        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        self.cost_usd += other.cost_usd;
-        self.wall_ms = self.wall_ms.saturating_add(other.wall_ms);
-    }
+pub enum Tenure {
+    /// For one state, with all its retries; one whose attempt was lost is not used again.
+    State,
+    /// As long as its frame, with all that is done in it.
+    Frame,
 }
 
 /// A question that was asked.
@@ -499,99 +437,4 @@ pub struct Moved {
     /// What was asked for by going round again, to see whether anything moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-}
-
-/// How a run ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// The work is done.
-    Done,
-    /// It cannot go on without somebody.
-    Blocked,
-    /// It failed.
-    Failed,
-    /// It was cancelled.
-    Cancelled,
-    /// It tried as often as it may, or nothing moved.
-    Exhausted,
-    /// It spent what it may.
-    Budget,
-}
-
-impl Outcome {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Blocked => "blocked",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Exhausted => "exhausted",
-            Self::Budget => "budget",
-        }
-    }
-}
-
-impl From<End> for Outcome {
-    fn from(end: End) -> Self {
-        match end {
-            End::Done => Self::Done,
-            End::Blocked => Self::Blocked,
-            End::Failed => Self::Failed,
-            End::Exhausted => Self::Exhausted,
-        }
-    }
-}
-
-/// Why something failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
-    /// No result that satisfies the contract.
-    Contract,
-    /// A claim was refuted.
-    Claim,
-    /// The agent failed.
-    Agent,
-    /// It could not be reached.
-    Transport,
-    /// A rate or quota is used up.
-    Limit,
-    /// It was not allowed to do what it had to.
-    Permission,
-    /// It took too long.
-    Timeout,
-    /// The same thing was asked for again and again and nothing changed.
-    NoProgress,
-}
-
-impl Cause {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Contract => "contract",
-            Self::Claim => "claim",
-            Self::Agent => "agent",
-            Self::Transport => "transport",
-            Self::Limit => "limit",
-            Self::Permission => "permission",
-            Self::Timeout => "timeout",
-            Self::NoProgress => "no-progress",
-        }
-    }
-
-    /// The cause that a trouble is.
-    pub fn of(trouble: Trouble) -> Option<Self> {
-        match trouble {
-            Trouble::Contract => Some(Self::Contract),
-            Trouble::Claim => Some(Self::Claim),
-            Trouble::Agent => Some(Self::Agent),
-            Trouble::Transport => Some(Self::Transport),
-            Trouble::Limit => Some(Self::Limit),
-            Trouble::Permission => Some(Self::Permission),
-            Trouble::Timeout => Some(Self::Timeout),
-            Trouble::Blocked | Trouble::Failed | Trouble::Exhausted | Trouble::Order | Trouble::Any => None,
-        }
-    }
 }

@@ -23,6 +23,19 @@ pub struct FanOut {
     /// Why no further item can begin: those at work are waited for first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) broken: Option<String>,
+    /// Those at work, in the order they began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    working: Vec<Working>,
+}
+
+/// An item at work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Working {
+    /// Its frame.
+    frame: String,
+    /// Whether it is done and waits until those before it are folded back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    queued: bool,
 }
 
 /// An item.
@@ -58,6 +71,9 @@ pub enum Fate {
         reason: String,
         /// What it handed back.
         value: Option<Value>,
+        /// Whether its work could not be folded back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        conflict: bool,
     },
 }
 
@@ -85,28 +101,41 @@ impl FanOut {
             })
             .collect();
         let index = items.iter().enumerate().map(|(at, item)| (item.key.clone(), at)).collect();
-        Self { items, index, running: 0, parallel, strict, broken: None }
+        Self { items, index, running: 0, parallel, strict, broken: None, working: Vec::new() }
     }
 
-    pub(crate) fn opened(&mut self, key: &str) {
+    pub(crate) fn opened(&mut self, key: &str, frame: &str) {
         if let Some(item) = self.index.get(key).and_then(|at| self.items.get_mut(*at)) {
             item.fate = Fate::Running;
             self.running += 1;
+            self.working.push(Working { frame: frame.to_owned(), queued: false });
         }
     }
 
-    pub(crate) fn ended(
-        &mut self,
-        key: &str,
-        outcome: End,
-        cause: Option<Cause>,
-        reason: &str,
-        value: Option<&Value>,
-    ) {
+    /// An item ended; the frame of one that waited for it and whose turn it is now.
+    pub(crate) fn ended(&mut self, key: &str, frame: &str, fate: Fate) -> Option<String> {
         if let Some(item) = self.index.get(key).and_then(|at| self.items.get_mut(*at)) {
-            item.fate = Fate::Ended { outcome, cause, reason: reason.to_owned(), value: value.cloned() };
+            item.fate = fate;
             self.running = self.running.saturating_sub(1);
         }
+        self.working.retain(|one| one.frame != frame);
+        let first = self.working.first_mut().filter(|first| first.queued)?;
+        first.queued = false;
+        Some(first.frame.clone())
+    }
+
+    /// Whether it is the turn of an item to be folded back: none that began before it is at work.
+    pub(crate) fn may_fold(&self, frame: &str) -> bool {
+        self.working.first().is_none_or(|first| first.frame == frame)
+    }
+
+    /// Puts an item off until it is its turn; not if it is.
+    pub(crate) fn queue(&mut self, frame: &str) -> bool {
+        let waits = !self.may_fold(frame);
+        if let Some(one) = self.working.iter_mut().find(|one| one.frame == frame) {
+            one.queued = waits;
+        }
+        waits
     }
 
     pub(crate) fn is_working(&self) -> bool {
@@ -169,10 +198,10 @@ impl FanOut {
     fn first_lost(&self) -> Option<Problem> {
         let lost = self.items.iter().filter(|item| item.is_lost()).count();
         self.items.iter().find_map(|item| match &item.fate {
-            Fate::Ended { outcome, cause, reason, .. } if *outcome != End::Done => {
+            Fate::Ended { outcome, cause, reason, conflict, .. } if *outcome != End::Done => {
                 let others = if lost > 1 { format!(" (and {} more)", lost - 1) } else { String::new() };
                 let reason = format!("item '{}': {reason}{others}", item.key);
-                Some(Problem::ended(*outcome, *cause, &reason))
+                Some(Problem::ended(*outcome, *cause, &reason, *conflict))
             }
             _ => None,
         })

@@ -18,12 +18,14 @@ countersign_contract::codes! {
     BadName = "F0105", "a name is malformed or taken";
     BadType = "F0106", "a type is malformed";
     MissingFile = "F0107", "a file that the workflow names cannot be read";
+    BadGlob = "F0108", "a pattern for paths cannot be used";
     UnknownState = "F0201", "no state has this name";
     UnknownAgent = "F0202", "no agent has this name";
     UnknownContract = "F0203", "no contract has this id";
     UnknownVariable = "F0204", "no variable has this name";
     UnknownLimit = "F0205", "no limit has this name";
     UnknownWorkflow = "F0206", "no sub-workflow has this name";
+    UnknownClaim = "F0207", "no claim has this name";
     BadExpression = "F0301", "an expression does not hold together";
     NotACondition = "F0302", "a guard is not a condition";
     WrongType = "F0303", "an assignment has the wrong type";
@@ -36,6 +38,8 @@ countersign_contract::codes! {
     BadLimit = "F0406", "a limit cannot do its work";
     Recursive = "F0407", "a sub-workflow contains itself";
     Unused = "F0408", "something is declared and never used";
+    BadHolding = "F0409", "a claim cannot be held to this";
+    NestedWorktree = "F0410", "a worktree inside of a worktree";
     BadTemplate = "F0501", "a template does not hold together";
 }
 

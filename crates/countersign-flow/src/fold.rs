@@ -2,13 +2,16 @@
 
 mod frame;
 mod questions;
+mod space;
 
-pub use frame::{Frame, Phase, Problem, Streak};
+pub use frame::{Frame, Phase, Problem, Stood, Streak};
 pub(crate) use frame::{join, split, visit};
 pub use questions::{OpenQuestion, Refused};
+pub use space::{Stage, Workspace};
+pub(crate) use space::{counted, with_kept};
 
-use crate::event::{AttemptOutcome, Cause, Ended, Event, Moved, Outcome, Player, Started, Usage};
-use crate::fan::FanOut;
+use crate::event::{AttemptOutcome, Cause, Ended, Event, Moved, Outcome, Player, Started, Tenure, Usage};
+use crate::fan::{FanOut, Fate};
 use crate::workflow::{Budget, End, Trouble};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -26,6 +29,9 @@ pub struct Fold {
     pub workflow: String,
     /// The hash of its bundle.
     pub bundle: String,
+    /// The version of deciding that it began under.
+    #[serde(default = "first_version")]
+    pub decide: u32,
     /// When it began, in milliseconds since 1970.
     pub started_at: i64,
     /// When the last event happened.
@@ -40,13 +46,19 @@ pub struct Fold {
     pub budget: Budget,
     /// Where the work is done.
     pub repo: String,
+    /// The files of the workflow that stand there.
+    #[serde(default)]
+    pub own: Vec<String>,
     /// The machines at work: the main one has the empty name.
     pub frames: BTreeMap<String, Frame>,
     /// The frames that wait for a decision.
     pub(crate) ready: BTreeSet<String>,
     /// The attempts in flight, with the frame each works for.
     pub attempts: BTreeMap<String, String>,
-    /// How many attempts each path had, and how often each question was asked.
+    /// Workspaces that nobody works in any more and that are still there, with the frame each was for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) left: BTreeMap<String, String>,
+    /// How many attempts and workspaces each path had, and how often each question was asked.
     pub(crate) visits: BTreeMap<String, u32>,
     /// The questions that are open, or answered beside open ones.
     pub questions: BTreeMap<String, OpenQuestion>,
@@ -62,6 +74,11 @@ pub struct Fold {
     pub stopped: Option<String>,
     /// How it ended.
     pub ended: Option<Ending>,
+}
+
+/// What was written before the version was kept is of the first.
+fn first_version() -> u32 {
+    1
 }
 
 /// Why a run is about to end from outside its workflow.
@@ -101,7 +118,10 @@ impl Fold {
         self.seq += 1;
         match event {
             Event::RunStarted(started) => self.start(started, at),
-            Event::RunResumed { .. } => self.stopped = None,
+            Event::RunResumed { agents, .. } => {
+                self.stopped = None;
+                self.agents.extend(agents.clone());
+            }
             Event::ContextChecked { frame, missing } => self.context(frame, missing),
             Event::AttemptStarted { attempt, frame, path, n, .. } => {
                 self.started += 1;
@@ -114,6 +134,7 @@ impl Fold {
             Event::AttemptEnded(ended) => self.attempt_ended(ended),
             Event::AttemptLost { attempt } => {
                 if let Some(frame) = self.attempts.remove(attempt) {
+                    self.leave_workspace(&frame);
                     self.phase(&frame, Phase::Entered { not_before: None, context: false });
                 }
             }
@@ -155,9 +176,22 @@ impl Fold {
                 Some(reason) => self.phase(frame, Phase::Troubled(Problem::new(Trouble::Order, reason))),
             },
             Event::FrameOpened { .. } => self.open(event),
-            Event::FrameEnded { frame, outcome, cause, reason, value } => {
-                self.close(frame, *outcome, *cause, reason, value.as_ref());
+            Event::FrameEnded { frame, outcome, cause, reason, value, conflict } => {
+                let fate = Fate::Ended {
+                    outcome: *outcome,
+                    cause: *cause,
+                    reason: reason.clone(),
+                    value: value.clone(),
+                    conflict: *conflict,
+                };
+                self.close(frame, fate);
             }
+            Event::WorkspacePlanned { .. }
+            | Event::WorkspaceOpened { .. }
+            | Event::WorkspaceFailed { .. }
+            | Event::WorkspaceFolded { .. }
+            | Event::WorkspaceDropped { .. } => self.workspace(event),
+            Event::FoldQueued { frame } => self.queue_fold(frame),
             Event::FannedIn { frame } => {
                 let Some(Phase::Fanned(fan)) = self.frames.get(frame).map(|frame| &frame.phase) else {
                     return;
@@ -197,7 +231,10 @@ impl Fold {
     /// Whether nothing is at work and only a person can move it.
     pub fn is_resting(&self) -> bool {
         self.stopped.is_some()
-            || (self.attempts.is_empty() && self.ready.is_empty() && !self.questions.is_empty())
+            || (self.attempts.is_empty()
+                && self.ready.is_empty()
+                && self.left.is_empty()
+                && !self.questions.is_empty())
     }
 
     /// The path of a frame's state, as people read it.
@@ -209,10 +246,12 @@ impl Fold {
         self.run.clone_from(&started.run);
         self.workflow.clone_from(&started.workflow);
         self.bundle.clone_from(&started.bundle);
+        self.decide = started.decide;
         self.inputs.clone_from(&started.inputs);
         self.agents.clone_from(&started.agents);
         self.budget = started.budget.clone();
         self.repo.clone_from(&started.repo);
+        self.own.clone_from(&started.own);
         (self.started_at, self.last_at) = (at, at);
     }
 
@@ -261,6 +300,7 @@ impl Fold {
         if ended.tree.is_some() {
             frame.tree.clone_from(&ended.tree);
         }
+        frame.claims = Stood::of(&ended.claims);
         let phase = match (ended.outcome, ended.outcome.trouble()) {
             (AttemptOutcome::Accepted, _) => Phase::Resulted(ended.value.clone().unwrap_or(Value::Null)),
             (_, Some(trouble)) => Phase::Troubled(Problem {
@@ -279,6 +319,17 @@ impl Fold {
                 let what = ended.violations.iter().map(signature).collect::<Vec<_>>().join(" ");
                 again(&mut frame.requests, same, what);
             }
+            // The same mismatch is none again if the tree is another, or nobody knows.
+            AttemptOutcome::Claim => match &ended.tree {
+                Some(tree) => {
+                    let blocking = ended.claims.iter().filter(|report| report.blocks());
+                    let names: Vec<&str> = blocking.map(|report| report.claim.as_str()).collect();
+                    again(&mut frame.requests, same, format!("{} in {tree}", names.join(" ")));
+                }
+                None => {
+                    frame.requests.remove(&same);
+                }
+            },
             AttemptOutcome::Accepted => {
                 frame.requests.remove(&same);
             }
@@ -298,7 +349,7 @@ impl Fold {
         {
             let waits = match (&mut at.phase, item) {
                 (Phase::Fanned(fan), Some(key)) => {
-                    fan.opened(key);
+                    fan.opened(key, frame);
                     fan.next() == crate::fan::Next::Wait
                 }
                 (phase, _) => {
@@ -317,14 +368,7 @@ impl Fold {
         self.ready.insert(frame.clone());
     }
 
-    fn close(
-        &mut self,
-        frame: &str,
-        outcome: End,
-        cause: Option<Cause>,
-        reason: &str,
-        value: Option<&Value>,
-    ) {
+    fn close(&mut self, frame: &str, fate: Fate) {
         self.ready.remove(frame);
         let Some(closed) = self.frames.remove(frame) else { return };
         let Some(parent) = closed.parent else { return };
@@ -334,15 +378,21 @@ impl Fold {
         }
         match (&mut at.phase, closed.item) {
             (Phase::Fanned(fan), Some(key)) => {
-                fan.ended(&key, outcome, cause, reason, value);
+                // The one whose turn it is now may have waited for it.
+                self.ready.extend(fan.ended(&key, frame, fate));
                 if fan.next() == crate::fan::Next::Wait {
                     return;
                 }
             }
             (phase, _) => {
-                *phase = match outcome {
-                    End::Done => Phase::Resulted(value.cloned().unwrap_or_else(|| Value::Object(Map::new()))),
-                    other => Phase::Troubled(Problem::ended(other, cause, reason)),
+                *phase = match fate {
+                    Fate::Ended { outcome: End::Done, value, .. } => {
+                        Phase::Resulted(value.unwrap_or_else(|| Value::Object(Map::new())))
+                    }
+                    Fate::Ended { outcome, cause, reason, conflict, .. } => {
+                        Phase::Troubled(Problem::ended(outcome, cause, &reason, conflict))
+                    }
+                    Fate::Waiting | Fate::Running => return,
                 }
             }
         }
@@ -372,6 +422,8 @@ impl Fold {
             }
         }
         frame.tries.clear();
+        frame.claims.clear();
+        frame.workspace.take_if(|own| own.tenure == Tenure::State);
         frame.reason.clone_from(&moved.reason);
         frame.phase = Phase::Entered { not_before: None, context: false };
         self.ready.insert(moved.frame.clone());

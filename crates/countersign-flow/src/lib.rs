@@ -24,16 +24,19 @@ mod workflow;
 pub use artifact::{Rendered, artifacts};
 pub use bundle::{Bundle, Files};
 pub use check::{Rejected, check, reload};
-pub use decide::{AgentWork, Command, CommandWork, Start, Work, decide};
+pub use decide::{AgentWork, Chore, Command, CommandWork, Errand, Look, Start, Work, decide};
 pub use event::{
     Asked, AttemptOutcome, Cause, Changed, DECIDE, Ended, Event, Moved, Outcome, Planned, Player, Reply,
-    Started, Usage,
+    Started, Tenure, Usage,
 };
 pub use fan::{FanOut, Fate, Item};
 pub use finding::{Code, Finding, UnknownCode, render};
-pub use fold::{Ending, Fold, Frame, OpenQuestion, Phase, Problem, Refused, Stopping, Streak};
+pub use fold::{
+    Ending, Fold, Frame, OpenQuestion, Phase, Problem, Refused, Stage, Stood, Stopping, Streak, Workspace,
+};
 pub use turn::{Turn, turn};
 pub use workflow::{
-    Access, Artifact, Body, Bounds, Budget, Dispatch, Each, End, Failures, Form, Input, Limit, Machine,
-    Question, Role, ShellStep, State, Step, Target, Term, Transition, Trouble, Variable, Workflow,
+    Access, Artifact, Body, Bounds, Budget, Dispatch, Each, End, Failures, Form, Held, Holding, Input, Limit,
+    Machine, Paths, Question, Role, ShellStep, State, Step, Target, Term, Transition, Trouble, Variable,
+    Workflow, Workplace,
 };

@@ -1,7 +1,7 @@
 //! One turn of a run: facts in, events to record and work to do out. Every engine turns a run by this function, live, in a
 //! replay and in a simulation; what differs is who keeps the events and who does the work.
 
-use crate::decide::{Command, Start, decide, used_up};
+use crate::decide::{Command, Errand, Look, Start, decide, used_up};
 use crate::event::Event;
 use crate::fold::{Fold, Phase};
 use crate::workflow::Workflow;
@@ -16,8 +16,10 @@ pub struct Turn {
     pub events: Vec<(Event, i64)>,
     /// What to start.
     pub starts: Vec<Start>,
-    /// What to look for: the frame, and paths in the repository.
-    pub looks: Vec<(String, Vec<String>)>,
+    /// What to look for.
+    pub looks: Vec<Look>,
+    /// What to do about workspaces; handed out each turn until its fact is told.
+    pub errands: Vec<Errand>,
     /// What to stop.
     pub stops: Vec<String>,
     /// When to turn again if nothing happens before.
@@ -42,7 +44,7 @@ impl Turn {
 }
 
 /// Takes facts and decides until only waiting is left. Facts that no longer concern the run (an attempt that was fenced, a
-/// question that is not open, files that nobody waits for) are dropped.
+/// question that is not open, files that nobody waits for, a workspace that is gone) are dropped.
 pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -> Turn {
     let mut turn = Turn::default();
     for fact in facts {
@@ -52,7 +54,8 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
     }
     for _ in 0..MOST_STEPS {
         let mut quiet = true;
-        (turn.looks, turn.stops, turn.wake_at) = (Vec::new(), Vec::new(), None);
+        (turn.looks, turn.errands, turn.stops) = (Vec::new(), Vec::new(), Vec::new());
+        turn.wake_at = None;
         for command in decide(workflow, fold) {
             match command {
                 Command::Record(event) => {
@@ -72,7 +75,8 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
                         turn.starts.push(*start);
                     }
                 },
-                Command::Look { frame, paths } => turn.looks.push((frame, paths)),
+                Command::Look(look) => turn.looks.push(look),
+                Command::Workspace(errand) => turn.errands.push(errand),
                 Command::Stop { attempt } => turn.stops.push(attempt),
             }
         }
@@ -108,6 +112,10 @@ fn concerns(fold: &Fold, fact: &Event) -> bool {
             .frames
             .get(frame)
             .is_some_and(|frame| matches!(frame.phase, Phase::Entered { context: false, .. })),
+        Event::WorkspaceOpened { .. }
+        | Event::WorkspaceFailed { .. }
+        | Event::WorkspaceFolded { .. }
+        | Event::WorkspaceDropped { .. } => fold.awaits(fact),
         Event::RunStarted(_) => fold.seq == 0,
         Event::RunStopped { .. } => fold.stopped.is_none(),
         _ => true,

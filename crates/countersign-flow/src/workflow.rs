@@ -1,5 +1,12 @@
 //! A workflow that passed the checker: every name resolved, every expression compiled, every template typed.
 
+mod guard;
+mod trouble;
+
+pub use guard::{Held, Holding, Paths, Workplace};
+pub(crate) use guard::{PROTECTED, TESTS};
+pub use trouble::{End, Trouble};
+
 use crate::bundle::Bundle;
 use crate::template::Template;
 use countersign_contract::{Contract, Expression, Type};
@@ -27,6 +34,8 @@ pub struct Workflow {
     pub artifacts: Vec<Artifact>,
     /// What a run may cost, unless whoever starts it says otherwise.
     pub budget: Budget,
+    /// What its agents may write.
+    pub paths: Paths,
     /// The files and contracts it was made from.
     pub bundle: Bundle,
 }
@@ -116,8 +125,19 @@ pub struct Role {
     pub suffix: String,
     /// What it may do to the workspace.
     pub access: Access,
+    /// Where it may write, as globs; anywhere, if there is no list.
+    pub writes: Option<Vec<String>>,
+    /// What its claims are held to, unless a state says otherwise.
+    pub holding: Holding,
     /// How long and how often, unless a state says otherwise.
     pub bounds: Bounds,
+}
+
+impl Role {
+    /// Whether it can change anything.
+    pub fn can_write(&self) -> bool {
+        self.access == Access::WorkspaceWrite && self.writes.as_ref().is_none_or(|globs| !globs.is_empty())
+    }
 }
 
 /// What an agent may do to the workspace.
@@ -181,6 +201,8 @@ pub struct State {
     pub counts: Option<String>,
     /// The type of `result` in its transitions.
     pub result: Type,
+    /// The type of `claims` in its transitions, if an agent works in it.
+    pub claims: Option<Type>,
 }
 
 /// What happens in a state.
@@ -201,6 +223,8 @@ pub enum Step {
         machine: String,
         /// Its inputs.
         with: Vec<(String, Term)>,
+        /// Where it works.
+        workspace: Workplace,
     },
     /// Nothing: the guards decide.
     Route,
@@ -226,6 +250,10 @@ pub struct Dispatch {
     pub with: Vec<(String, Term)>,
     /// Files that must be there first.
     pub needs: Vec<Template>,
+    /// What its claims are held to.
+    pub held: Held,
+    /// Where it works; for an item of a fan-out, the fan-out says so.
+    pub workspace: Workplace,
     /// How long and how often.
     pub bounds: Bounds,
 }
@@ -319,6 +347,8 @@ pub struct Each {
     pub parallel: u32,
     /// What an item that is not done means for the rest.
     pub failures: Failures,
+    /// Where each item works.
+    pub workspace: Workplace,
     /// What runs for an item.
     pub body: Body,
 }
@@ -334,6 +364,7 @@ pub enum Failures {
 
 /// What runs for an item.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // One for each fan-out, made once.
 pub enum Body {
     /// An agent.
     Agent(Dispatch),
@@ -379,101 +410,6 @@ impl Target {
         match self {
             Self::State(name) => std::slice::from_ref(name),
             Self::Computed(_, names) => names,
-        }
-    }
-}
-
-/// What can go wrong with a step, as `on:` names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Trouble {
-    /// No result that satisfies the contract, after all repairs.
-    Contract,
-    /// A claim that had to hold was refuted.
-    Claim,
-    /// The agent failed.
-    Agent,
-    /// The agent could not be reached.
-    Transport,
-    /// A rate or quota was used up.
-    Limit,
-    /// The agent was not allowed to do what it had to.
-    Permission,
-    /// It took too long.
-    Timeout,
-    /// Something it needs is not there, or a sub-workflow ended as blocked.
-    Blocked,
-    /// A sub-workflow ended as failed.
-    Failed,
-    /// A sub-workflow ended as exhausted.
-    Exhausted,
-    /// The items of a fan-out cannot be ordered.
-    Order,
-    /// Any of them that is not named.
-    Any,
-}
-
-impl Trouble {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
-        Self::Contract,
-        Self::Claim,
-        Self::Agent,
-        Self::Transport,
-        Self::Limit,
-        Self::Permission,
-        Self::Timeout,
-        Self::Blocked,
-        Self::Failed,
-        Self::Exhausted,
-        Self::Order,
-        Self::Any,
-    ];
-
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Contract => "contract",
-            Self::Claim => "claim",
-            Self::Agent => "agent",
-            Self::Transport => "transport",
-            Self::Limit => "limit",
-            Self::Permission => "permission",
-            Self::Timeout => "timeout",
-            Self::Blocked => "blocked",
-            Self::Failed => "failed",
-            Self::Exhausted => "exhausted",
-            Self::Order => "order",
-            Self::Any => "any",
-        }
-    }
-}
-
-/// How a machine can end by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum End {
-    /// The work is done.
-    Done,
-    /// It cannot go on without somebody.
-    Blocked,
-    /// It failed.
-    Failed,
-    /// It tried as often as it may.
-    Exhausted,
-}
-
-impl End {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Done, Self::Blocked, Self::Failed, Self::Exhausted];
-
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Blocked => "blocked",
-            Self::Failed => "failed",
-            Self::Exhausted => "exhausted",
         }
     }
 }

@@ -30,7 +30,7 @@ fn every_example_passes_again_from_what_a_run_keeps() {
 
 #[test]
 fn together_they_use_every_key_of_the_language() {
-    const KEYS: [&str; 57] = [
+    const KEYS: [&str; 64] = [
         "workflow",
         "version",
         "summary",
@@ -88,6 +88,13 @@ fn together_they_use_every_key_of_the_language() {
         "counts",
         "resets",
         "append",
+        "writes",
+        "protect",
+        "protection",
+        "tests",
+        "claims",
+        "match",
+        "workspace",
     ];
     let texts: Vec<String> =
         shipped::examples().into_iter().map(|one| one.files[&one.workflow].clone()).collect();

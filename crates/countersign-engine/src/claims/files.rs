@@ -137,7 +137,9 @@ fn judge(
         ClaimMatch::Subset | ClaimMatch::BestEffort => Vec::new(),
     };
     let refuted = match matching {
-        ClaimMatch::Exact | ClaimMatch::Subset => !wrong.is_empty() || !unclaimed.is_empty(),
+        // What nobody claims may be the work of somebody else.
+        ClaimMatch::Exact if scene.company.is_none() => !wrong.is_empty() || !unclaimed.is_empty(),
+        ClaimMatch::Exact | ClaimMatch::Subset => !wrong.is_empty(),
         ClaimMatch::BestEffort => agreeing == 0,
     };
     let difference = difference(items.len(), told, wrong, &unclaimed);
@@ -149,6 +151,9 @@ fn judge(
         judged.reason = difference;
     } else if !difference.is_empty() {
         judged = judged.with_notes([difference]);
+    }
+    if let Some(company) = scene.company.as_ref().filter(|_| !unclaimed.is_empty()) {
+        judged = judged.with_notes([format!("what was not claimed is not held against it: {company}")]);
     }
     let left = notes.len().saturating_sub(shown::MOST);
     notes.truncate(shown::MOST);

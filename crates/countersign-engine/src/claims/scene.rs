@@ -18,6 +18,8 @@ pub(super) struct Scene {
     /// The tree's name.
     pub(super) tree: Option<String>,
     pub(super) began: Option<SystemTime>,
+    /// Who else was at work here.
+    pub(super) company: Option<String>,
     /// Checks that were run for this result, on which tree, and what came of them.
     pub(super) ran: Vec<(Check, Option<String>, Outcome)>,
     noise: GlobSet,
@@ -37,9 +39,10 @@ impl Scene {
             frame.of_real(path).or_else(|| path.strip_prefix(world.folder).ok().map(Path::to_owned))
         };
         Self {
-            changes: world.observer.changes().cloned(),
+            changes: world.observer.changes().map(|changes| plainly(changes, &frame)),
             tree: world.observer.tree_id(),
             began: world.observer.began(),
+            company: world.company.map(str::to_owned),
             ran: Vec::new(),
             noise: world.config.noise(),
             ours: world.ours.iter().filter_map(relative).collect(),
@@ -82,6 +85,19 @@ impl Scene {
                 parts.join(", ")
             ),
         }
+    }
+}
+
+/// The changes with one name for each file: `../../web/b` seen from `web/app` is `../b`.
+fn plainly(changes: &Changes, frame: &Frame) -> Changes {
+    let plain = |path: &PathBuf| match frame.seen_from_top(path) {
+        Some(from_top) if path.starts_with("..") => frame.seen_from_folder(&from_top),
+        _ => path.clone(),
+    };
+    Changes {
+        files: changes.files.iter().map(|(path, change)| (plain(path), *change)).collect(),
+        renamed: changes.renamed.iter().map(|(from, to)| (plain(from), plain(to))).collect(),
+        notes: changes.notes.clone(),
     }
 }
 

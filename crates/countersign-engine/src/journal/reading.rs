@@ -94,6 +94,17 @@ impl Journal {
         })
     }
 
+    /// The other runs that somebody drives, or that recorded something since that time.
+    pub fn beside(&self, run: &str, since: i64) -> Result<Vec<RunInfo>> {
+        let query = format!("{INFO} WHERE id <> ?1 AND (holder IS NOT NULL OR updated_at >= ?2)");
+        let found: Vec<RunInfo> = self.read(|connection| {
+            connection.prepare_cached(&query)?.query_map((run, since), |row| self.info(row))?.collect()
+        })?;
+        let at_work =
+            |run: &RunInfo| run.updated_at >= since || run.driver.as_ref().is_some_and(|driver| driver.live);
+        Ok(found.into_iter().filter(at_work).collect())
+    }
+
     /// What a run started from, by the hash its information names.
     pub fn bundle(&self, hash: &str) -> Result<Vec<u8>> {
         let wrong = |why: &str| Error::Bundle { hash: hash.to_owned(), why: why.to_owned() };

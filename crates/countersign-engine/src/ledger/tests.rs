@@ -52,6 +52,7 @@ fn began(players: &[(&str, &str, Option<&str>)]) -> Event {
         agents: agents.collect(),
         budget: Budget::default(),
         repo: String::new(),
+        own: Vec::new(),
     }))
 }
 

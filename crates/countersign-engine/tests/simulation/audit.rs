@@ -4,8 +4,10 @@
 use crate::fans::Fans;
 use crate::journal::{self, Journal};
 use crate::limits::Limits;
+use crate::spaces::Spaces;
 use countersign_flow::{
-    AttemptOutcome, Body, Budget, Dispatch, Event, Fold, Frame, Phase, Step, Trouble, Usage, Workflow,
+    AttemptOutcome, Body, Budget, Dispatch, Event, Fold, Frame, Phase, Start, Step, Trouble, Usage, Work,
+    Workflow,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +35,8 @@ pub(crate) struct Audit<'w> {
     recorded: BTreeMap<String, u64>,
     /// Those in flight, with their frames.
     open: BTreeMap<String, String>,
+    /// The frame of every attempt.
+    recorded_frames: BTreeMap<String, String>,
     paths: BTreeMap<Vec<String>, u32>,
     visits: BTreeMap<String, Visit>,
     parents: BTreeMap<String, Option<String>>,
@@ -40,6 +44,7 @@ pub(crate) struct Audit<'w> {
     answered: BTreeSet<String>,
     limits: Limits,
     fans: Fans,
+    spaces: Spaces,
     ended: bool,
     /// How often each kind of event was seen.
     pub(crate) kinds: BTreeMap<&'static str, u64>,
@@ -59,6 +64,7 @@ impl<'w> Audit<'w> {
             attempts: 0,
             recorded: BTreeMap::new(),
             open: BTreeMap::new(),
+            recorded_frames: BTreeMap::new(),
             paths: BTreeMap::new(),
             visits: BTreeMap::new(),
             parents: BTreeMap::new(),
@@ -66,13 +72,22 @@ impl<'w> Audit<'w> {
             answered: BTreeSet::new(),
             limits: Limits::default(),
             fans: Fans::default(),
+            spaces: Spaces::default(),
             ended: false,
             kinds: BTreeMap::new(),
         }
     }
 
-    /// A driver may start only what it recorded itself.
-    pub(crate) fn may_start(&self, attempt: &str, epoch: u64) -> Result<(), String> {
+    /// A driver may start only what it recorded itself, in a workspace that is there.
+    pub(crate) fn may_start(&self, start: &Start, epoch: u64) -> Result<(), String> {
+        let attempt = &start.attempt;
+        let workspace = match &start.work {
+            Work::Agent(work) => &work.workspace,
+            Work::Command(work) => &work.workspace,
+        };
+        if let Some(workspace) = workspace {
+            self.spaces.may_work_in(workspace)?;
+        }
         match self.recorded.get(attempt) {
             Some(by) if *by == epoch => Ok(()),
             Some(by) => Err(format!("driver {epoch} started {attempt}, which driver {by} recorded")),
@@ -113,6 +128,7 @@ impl<'w> Audit<'w> {
             *self.kinds.entry(read.kind()).or_default() += 1;
             self.examine(&read, row.at, epoch).map_err(|why| format!("event {}: {why}", row.seq))?;
             self.fold.apply(&read, row.at);
+            self.claims(&read).map_err(|why| format!("event {}: {why}", row.seq))?;
             self.fans.after(&read, &self.fold).map_err(|why| format!("event {}: {why}", row.seq))?;
             if let Some(tail) = &mut self.tail {
                 tail.apply(&read, row.at);
@@ -150,11 +166,13 @@ impl<'w> Audit<'w> {
         }
         self.limits.before(event, &self.fold, self.workflow)?;
         self.fans.before(event)?;
+        self.spaces.before(event, &self.open)?;
         match event {
             Event::RunStarted(started) => self.budget = started.budget.clone(),
             Event::AttemptStarted { attempt, frame, path, n, .. } => {
                 self.attempt_started(attempt, frame, path, *n, at)?;
                 self.recorded.insert(attempt.clone(), epoch);
+                self.recorded_frames.insert(attempt.clone(), frame.clone());
             }
             Event::RepairAsked { attempt, usage, .. } => {
                 if !self.open.contains_key(attempt) {
@@ -173,7 +191,8 @@ impl<'w> Audit<'w> {
             }
             Event::AttemptLost { attempt } => {
                 let known = self.open.remove(attempt);
-                known.ok_or_else(|| format!("{attempt} is not in flight and was lost"))?;
+                let frame = known.ok_or_else(|| format!("{attempt} is not in flight and was lost"))?;
+                self.spaces.lost(&frame);
             }
             Event::RetryPlanned { frame, trouble, retry, not_before, .. } => {
                 let most = self.retries(frame, *trouble);
@@ -228,6 +247,16 @@ impl<'w> Audit<'w> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The fold remembers what became of the claims of the last attempt, and of no other.
+    fn claims(&self, event: &Event) -> Result<(), String> {
+        let Event::AttemptEnded(ended) = event else { return Ok(()) };
+        let frame = self.recorded_frames.get(&ended.attempt).and_then(|frame| self.fold.frames.get(frame));
+        let Some(frame) = frame else { return Ok(()) };
+        let known: BTreeSet<&str> = frame.claims.keys().map(String::as_str).collect();
+        let told: BTreeSet<&str> = ended.claims.iter().map(|report| report.claim.as_str()).collect();
+        if known == told { Ok(()) } else { Err(format!("{told:?} were told, and {known:?} are known")) }
     }
 
     fn attempt_started(

@@ -7,8 +7,9 @@ const CONTRACTS: [&str; 4] = [
     r"
 contract: sim/make
 version: 1
-fields: { summary: string }
-examples: [{ summary: first }, { summary: second }, { summary: third }]
+fields: { summary: string, files?: [path] }
+claims: { files: { kind: files-changed } }
+examples: [{ summary: first }, { summary: second, files: [a.rs] }, { summary: third }]
 ",
     r"
 contract: sim/check

@@ -4,8 +4,8 @@
 use crate::dice::Dice;
 use crate::journal::{Batch, Journal};
 use crate::world::{Delivery, Weather, World, cancelled, course};
-use countersign_flow::{Event, Fold, Turn, Workflow, turn};
-use std::collections::BTreeSet;
+use countersign_flow::{Errand, Event, Fold, Look, Turn, Workflow, turn};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a driver stands between two steps.
 pub(crate) enum Stage {
@@ -67,6 +67,8 @@ pub(crate) struct Driver {
     weather: Weather,
     stopping: BTreeSet<String>,
     looking: BTreeSet<String>,
+    /// The errands that are being seen to.
+    errands: BTreeSet<Errand>,
     wake_at: Option<i64>,
 }
 
@@ -76,7 +78,7 @@ impl Driver {
         let mut facts = vec![if fold.seq == 0 {
             started.clone()
         } else {
-            Event::RunResumed { by: format!("driver {epoch}") }
+            Event::RunResumed { by: format!("driver {epoch}"), agents: BTreeMap::new() }
         }];
         facts.extend(fold.attempts.keys().map(|attempt| Event::AttemptLost { attempt: attempt.clone() }));
         Self {
@@ -90,13 +92,14 @@ impl Driver {
             weather,
             stopping: BTreeSet::new(),
             looking: BTreeSet::new(),
+            errands: BTreeSet::new(),
             wake_at: None,
         }
     }
 
-    /// Whether it waits for files that are being looked for.
-    pub(crate) fn is_looking(&self) -> bool {
-        !self.looking.is_empty()
+    /// Whether it waits for files that are being looked for, or for what is done about workspaces.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.looking.is_empty() || !self.errands.is_empty()
     }
 
     pub(crate) fn has_timer(&self) -> bool {
@@ -146,7 +149,10 @@ impl Driver {
                         self.queue.extend(course.duplicate);
                         self.stage = Stage::Appended { turn, started: started + 1 };
                     }
-                    None => self.look_and_stop(dice, &turn, time),
+                    None => {
+                        self.see_to(dice, world, &turn, time);
+                        self.look_and_stop(dice, &turn, time);
+                    }
                 }
                 Ok(Step::Went)
             }
@@ -205,13 +211,34 @@ impl Driver {
             Event::ContextChecked { frame, .. } => {
                 self.looking.remove(frame);
             }
+            Event::WorkspaceOpened { workspace, .. }
+            | Event::WorkspaceFailed { workspace, .. }
+            | Event::WorkspaceFolded { workspace, .. }
+            | Event::WorkspaceDropped { workspace, .. } => {
+                self.errands.retain(|errand| errand.workspace != *workspace);
+            }
             _ => {}
         }
         Ok(())
     }
 
+    /// Sees to workspaces, each errand once while it is on its way.
+    fn see_to(&mut self, dice: &mut Dice, world: &mut World, turn: &Turn, time: i64) {
+        for errand in &turn.errands {
+            if !self.errands.insert(errand.clone()) {
+                continue;
+            }
+            let fact = world.see_to(dice, errand);
+            let due = time + i64::try_from(dice.below(20_000)).unwrap_or(0);
+            if dice.percent(15) {
+                self.queue.push(Delivery { due: due + 1, fact: fact.clone() });
+            }
+            self.queue.push(Delivery { due, fact });
+        }
+    }
+
     fn look_and_stop(&mut self, dice: &mut Dice, turn: &Turn, time: i64) {
-        for (frame, paths) in &turn.looks {
+        for Look { frame, paths, .. } in &turn.looks {
             if !self.looking.insert(frame.clone()) {
                 continue;
             }

@@ -28,6 +28,7 @@ impl Play {
             agents: BTreeMap::new(),
             budget,
             repo: ".".to_owned(),
+            own: Vec::new(),
         }));
         let turn = play.tell([started]);
         (play, turn)
@@ -149,7 +150,7 @@ agents: {{ plan: {{ contract: sim/plan, prompt: "Plan it." }}, check: {{ contrac
 start: plan
 states:
   plan: {{ agent: plan, next: [{{ set: {{ tasks: result.tasks }}, go: all }}] }}
-  all: {{ each: {{ in: tasks, as: task, key: task.id, parallel: 2, run: one, with: {{ share: 12 / task.size }} }}, go: done }}
+  all: {{ each: {{ in: tasks, as: task, key: task.id, parallel: 2, workspace: repository, run: one, with: {{ share: 12 / task.size }} }}, go: done }}
   done: {{ end: done }}
 workflows:
   one:
@@ -212,7 +213,7 @@ agents: {{ plan: {{ contract: sim/plan, prompt: "Plan it." }}, check: {{ contrac
 start: plan
 states:
   plan: {{ agent: plan, next: [{{ set: {{ tasks: result.tasks }}, go: all }}] }}
-  all: {{ each: {{ in: tasks, as: task, key: task.id, parallel: 2, agent: check }}, go: done }}
+  all: {{ each: {{ in: tasks, as: task, key: task.id, parallel: 2, workspace: repository, agent: check }}, go: done }}
   done: {{ end: done }}
 "#
     );
@@ -220,7 +221,11 @@ states:
     let turn = play.accept("plan#1", json!({"tasks": [task("a", 1), task("b", 1)]}));
     assert_eq!(started(&turn), ["all/a#1", "all/b#1"]);
     let lost = |attempt: &str| Event::AttemptLost { attempt: attempt.to_owned() };
-    let turn = play.tell([Event::RunResumed { by: "me".to_owned() }, lost("all/a#1"), lost("all/b#1")]);
+    let turn = play.tell([
+        Event::RunResumed { by: "me".to_owned(), agents: BTreeMap::new() },
+        lost("all/a#1"),
+        lost("all/b#1"),
+    ]);
     assert_eq!(started(&turn), ["all/a#2"], "the fourth attempt was the last");
     assert!(turn.events.iter().any(|(event, _)| matches!(event, Event::BudgetReached { .. })));
 }

@@ -112,6 +112,7 @@ impl<'m> Run<'m> {
             agents: agents.collect(),
             budget: made.workflow.budget.clone(),
             repo: ".".to_owned(),
+            own: Vec::new(),
         }));
         let weather = if dice.percent(50) { Weather::Calm } else { Weather::Rough };
         let person = if dice.percent(85) { Person::Answers } else { Person::NeverAnswers };
@@ -231,7 +232,7 @@ impl<'m> Run<'m> {
         if let Stage::Appended { turn, started } = &driver.stage
             && let Some(start) = turn.starts.get(*started)
         {
-            self.audit.may_start(&start.attempt, driver.epoch)?;
+            self.audit.may_start(start, driver.epoch)?;
         }
         if matches!(driver.stage, Stage::Waiting) {
             if self.dice.percent(3) {
@@ -271,7 +272,7 @@ impl<'m> Run<'m> {
             return Ok(Next::Gone);
         }
         let asked = waits_for_somebody(fold);
-        let moves = !fold.attempts.is_empty() || driver.has_timer() || driver.is_looking();
+        let moves = !fold.attempts.is_empty() || driver.has_timer() || driver.is_busy();
         if !moves && !asked {
             return Err(
                 "nothing runs, nothing is due and nobody was asked, and the run is not over".to_owned()

@@ -38,7 +38,7 @@ pub(crate) fn examples(registry: &Registry) -> Vec<Made> {
 /// A random workflow; the error is what the checker says against it, with the text.
 pub(crate) fn random(dice: &mut Dice, registry: &Registry) -> Result<Made, String> {
     let mut writer = Writer { dice, machines: Vec::new(), agents: BTreeMap::new() };
-    let main = writer.machine(0);
+    let main = writer.machine(0, false);
     let Writer { machines, agents, .. } = writer;
     let mut whole = Map::from_iter([("workflow".to_owned(), json!("random"))]);
     whole.extend(main);
@@ -90,6 +90,8 @@ struct Draft {
     /// A machine forks once: its states `left` and `right` are named by a contract.
     forked: bool,
     depth: u32,
+    /// Whether it runs in a worktree: nothing in it may ask for another.
+    inside: bool,
 }
 
 impl Draft {
@@ -111,13 +113,14 @@ impl Draft {
 }
 
 impl Writer<'_> {
-    fn machine(&mut self, depth: u32) -> Map<String, Value> {
+    fn machine(&mut self, depth: u32, inside: bool) -> Map<String, Value> {
         let mut draft = Draft {
             states: Map::new(),
             limits: Map::new(),
             ends: BTreeSet::from(["done"]),
             forked: false,
             depth,
+            inside,
         };
         let blocks = if depth == 0 { self.dice.between(1, 5) } else { self.dice.between(1, 2) };
         // From the last to the first, since each must know where it leads.
@@ -170,7 +173,15 @@ impl Writer<'_> {
             "prompt": "Work on {{ item }}, about {{ topic }}.{% if note %} Mind this: {{ note }}{% endif %}",
         });
         if self.dice.percent(20) {
-            agent["retries"] = json!({"transport": 1, "timeout": 2, "agent": 1, "contract": 1});
+            agent["retries"] = json!({"transport": 1, "timeout": 2, "agent": 1, "contract": 1, "claim": 1});
+        }
+        if self.dice.percent(25) {
+            agent["access"] = json!("read-only");
+        } else if self.dice.percent(20) {
+            agent["writes"] = json!(["src/**", "*.md"]);
+        }
+        if contract == "make" && self.dice.percent(30) {
+            agent["claims"] = json!({"files": {"policy": "require", "match": "subset"}, "tests": "ignore"});
         }
         self.agents.entry(name.clone()).or_insert(agent);
         name
@@ -216,9 +227,14 @@ impl Writer<'_> {
             state["retries"] =
                 json!({"transport": self.dice.below(3), "limit": self.dice.below(4), "permission": 1});
         }
+        let mut troubles = vec!["contract", "timeout", "blocked", "claim", "any"];
+        if !draft.inside && self.dice.percent(35) {
+            state["workspace"] = json!("worktree");
+            troubles.push("conflict");
+        }
         if self.dice.percent(40) {
             let mut on = Map::new();
-            for trouble in ["contract", "timeout", "blocked", "claim", "any"] {
+            for trouble in troubles {
                 if self.dice.percent(40) {
                     let to = self.otherwise(draft, next);
                     on.insert(trouble.to_owned(), json!({"go": to, "reason": "problem.reason"}));
@@ -233,6 +249,15 @@ impl Writer<'_> {
     fn work(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let agent = self.agent("make");
         let mut state = json!({"agent": agent, "go": next});
+        if self.dice.percent(40) {
+            let refuted = self.otherwise(draft, next);
+            let mut guards = vec![
+                json!({"when": "claims.files.verdict == \"refuted\"", "go": refuted, "reason": "claims.files.reason"}),
+                json!({"when": "claims.tests.verdict != \"none\"", "go": next}),
+            ];
+            guards.push(json!({"go": next}));
+            state = json!({"agent": agent, "next": guards});
+        }
         self.settings(draft, &mut state, next);
         draft.state(name, state);
         name.to_owned()
@@ -388,17 +413,21 @@ impl Writer<'_> {
     }
 
     /// A sub-workflow of its own.
-    fn sub(&mut self, depth: u32) -> String {
-        let machine = self.machine(depth + 1);
+    fn sub(&mut self, depth: u32, inside: bool) -> String {
+        let machine = self.machine(depth + 1, inside);
         let name = format!("sub{}", self.machines.len() + 1);
         self.machines.push((name.clone(), Value::Object(machine)));
         name
     }
 
     fn call(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
-        let sub = self.sub(draft.depth);
+        let own = !draft.inside && self.dice.percent(40);
+        let sub = self.sub(draft.depth, draft.inside || own);
         let mut state =
             json!({"run": sub, "with": {"item": "item"}, "next": [{"set": {"topic": "result"}, "go": next}]});
+        if own {
+            state["workspace"] = json!("worktree");
+        }
         if self.dice.percent(50) {
             let (blocked, any) = (self.otherwise(draft, next), self.otherwise(draft, next));
             state["on"] = json!({"blocked": {"go": blocked, "reason": "problem.reason"}, "any": any});
@@ -416,6 +445,14 @@ impl Writer<'_> {
             json!({"agent": planner, "next": [{"set": {"tasks": "result.tasks"}, "go": name}]}),
         );
         let mut each = json!({"in": "tasks", "as": "task", "parallel": self.dice.between(1, 4)});
+        if self.dice.percent(30) {
+            each["workspace"] =
+                json!(if draft.inside || self.dice.percent(40) { "repository" } else { "worktree" });
+        }
+        let own = match each["workspace"].as_str() {
+            Some(place) => place == "worktree",
+            None => each["parallel"] != json!(1),
+        };
         if self.dice.percent(70) {
             each["key"] = json!("task.id");
             if self.dice.percent(60) {
@@ -429,7 +466,7 @@ impl Writer<'_> {
             each["failures"] = json!("collect");
         }
         if draft.depth < DEEPEST && self.dice.percent(50) {
-            each["run"] = json!(self.sub(draft.depth));
+            each["run"] = json!(self.sub(draft.depth, draft.inside || own));
             each["with"] = json!({"item": "task.id", "most": "task.size"});
             if self.dice.percent(30) {
                 // Some sizes are zero: an item whose inputs cannot be computed.

@@ -1,7 +1,8 @@
 //! What agents, commands and files do: how an attempt goes, when its replies come, and whether they come at all.
 
 use crate::dice::Dice;
-use countersign_flow::{AttemptOutcome, Ended, Event, Reply, Start, Usage, Work};
+use countersign_contract::{ClaimPolicy, ClaimReport, HeldClaim, Verdict};
+use countersign_flow::{AttemptOutcome, Chore, Ended, Errand, Event, Reply, Start, Usage, Work};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -19,6 +20,8 @@ pub(crate) struct World {
     started: BTreeMap<String, u32>,
     /// How often each attempt did its work to the end.
     completed: BTreeMap<String, u32>,
+    /// What came of each errand: asked again, also by another process, it is the same.
+    seen_to: BTreeMap<Errand, Event>,
 }
 
 impl World {
@@ -34,6 +37,38 @@ impl World {
         let times = self.completed.entry(attempt.to_owned()).or_default();
         *times += 1;
         if *times > 1 { Err(format!("attempt {attempt} did its work twice")) } else { Ok(()) }
+    }
+
+    /// Does something about a workspace.
+    pub(crate) fn see_to(&mut self, dice: &mut Dice, errand: &Errand) -> Event {
+        if let Some(known) = self.seen_to.get(errand) {
+            return known.clone();
+        }
+        let (frame, workspace) = (errand.frame.clone(), errand.workspace.clone());
+        let kept = dice.percent(50).then(|| format!("kept/{workspace}.patch"));
+        let fact = match errand.what {
+            _ if dice.percent(4) => Event::WorkspaceFailed { frame, workspace, reason: "no room".to_owned() },
+            Chore::Open => Event::WorkspaceOpened { frame, workspace, notes: Vec::new() },
+            Chore::Fold if dice.percent(15) => Event::WorkspaceFolded {
+                frame,
+                workspace,
+                changed: 0,
+                conflicts: vec!["src/a.rs".to_owned(), "src/b.rs".to_owned()],
+                kept,
+                notes: Vec::new(),
+            },
+            Chore::Fold => Event::WorkspaceFolded {
+                frame,
+                workspace,
+                changed: dice.below(9),
+                conflicts: Vec::new(),
+                kept: None,
+                notes: Vec::new(),
+            },
+            Chore::Drop => Event::WorkspaceDropped { frame, workspace, kept },
+        };
+        self.seen_to.insert(errand.clone(), fact.clone());
+        fact
     }
 
     pub(crate) fn completions(&self) -> usize {
@@ -158,13 +193,35 @@ fn ended(dice: &mut Dice, start: &Start, outcome: AttemptOutcome, due: i64) -> E
         partial: None,
         reason,
         violations: if outcome == AttemptOutcome::Contract { vec![wrong] } else { Vec::new() },
-        claims: Vec::new(),
+        claims: claims(dice, &start.work, outcome),
         changed: None,
         reply: Some(Reply { status: outcome.name().to_owned(), ..Reply::default() }),
         usage: usage(dice),
         reset_at,
         tree: dice.percent(50).then(|| format!("tree-{}", dice.below(3))),
     }))
+}
+
+/// What became of the claims of a step; one that had to hold was refuted if that is how it ended.
+fn claims(dice: &mut Dice, work: &Work, outcome: AttemptOutcome) -> Vec<ClaimReport> {
+    let Work::Agent(work) = work else { return Vec::new() };
+    if !matches!(outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim) {
+        return Vec::new();
+    }
+    let blocks = outcome == AttemptOutcome::Claim;
+    let report = |held: &HeldClaim| ClaimReport {
+        claim: held.name.clone(),
+        field: held.field.clone(),
+        kind: held.claim.kind,
+        policy: if blocks { ClaimPolicy::Require } else { held.claim.policy },
+        verdict: if blocks { Verdict::Refuted } else { *dice.pick(&Verdict::ALL) },
+        claimed: Value::Null,
+        observed: Value::Null,
+        reason: "claimed 2 files, 1 of them did not change: a.rs".to_owned(),
+        evidence: Vec::new(),
+        tree: None,
+    };
+    work.claims.iter().map(report).collect()
 }
 
 /// A result that satisfies the contract: one of its examples.

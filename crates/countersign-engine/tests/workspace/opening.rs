@@ -427,7 +427,7 @@ fn in_a_world_without_git() {
     scene.write("b", "1\n");
     scene.write("c", "1\n");
     let opened = scene.spaces.open(RUN, "a", &BTreeSet::new()).unwrap();
-    assert!(opened.notes[0].starts_with("git is not installed"), "{:?}", opened.notes);
+    assert!(opened.notes[0].starts_with("git is not there"), "{:?}", opened.notes);
     write(&opened.folder.join("b"), "2\n");
     std::fs::remove_file(opened.folder.join("c")).unwrap();
     assert_eq!(scene.fold("a").changed, 2);

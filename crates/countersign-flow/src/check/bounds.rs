@@ -78,6 +78,7 @@ impl<'n> Checker<'n> {
                 Trouble::Agent,
                 Trouble::Permission,
                 Trouble::Contract,
+                Trouble::Claim,
             ];
             match retried.iter().find(|trouble| trouble.name() == name) {
                 Some(trouble) => {

@@ -1,9 +1,10 @@
 //! One state machine: its names, limits, states and transitions.
 
-use super::moves::troubles;
+use super::claims::claims_type;
+use super::moves::{Outcome, troubles};
 use super::types::{Presence, field, run};
 use super::{Checker, graph};
-use crate::draft::{LimitDraft, MachineDraft, Name, StateDraft};
+use crate::draft::{KindDraft, LimitDraft, MachineDraft, Name, StateDraft};
 use crate::finding::Code;
 use crate::value::with_article;
 use crate::workflow::{Limit, Machine, Role, State, Step, Term};
@@ -200,19 +201,26 @@ impl<'n> Checker<'n> {
         let counts = draft.counts.map(|name| self.known_limit(name, frame.draft));
         // What cannot be typed is any value, so that one mistake is one finding.
         let result = step.as_ref().map_or(Type::Any, |(_, ty)| ty.clone());
+        let claims = match &step {
+            Some((Step::Agent(dispatch), _)) => Some(claims_type(&dispatch.held.holding)),
+            // What it claims cannot be told either.
+            None if matches!(draft.kind, KindDraft::Agent(_)) => Some(Type::Any),
+            _ => None,
+        };
+        let seen = Outcome { result: &result, claims: claims.as_ref() };
         let next = if matches!(step, Some((Step::End { .. }, _))) {
             Some(Vec::new())
         } else {
-            self.next(name, draft, frame, &result)
+            self.next(name, draft, frame, &seen)
         };
         let allowed = step.as_ref().map(|(step, _)| troubles(step));
-        let on = self.on(name, draft, frame, &result, allowed.as_deref());
+        let on = self.on(name, draft, frame, &seen, allowed.as_deref());
         let counts = match counts {
             Some(None) => return None,
             Some(counts) => counts,
             None => None,
         };
-        Some(State { kind: step?.0, next: next?, on: on?, counts, result })
+        Some(State { kind: step?.0, next: next?, on: on?, counts, result, claims })
     }
 }
 

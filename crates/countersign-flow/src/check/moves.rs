@@ -7,10 +7,26 @@ use crate::draft::{Name, StateDraft, TransitionDraft};
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
 use crate::value::with_article;
-use crate::workflow::{Step, Target, Transition, Trouble};
+use crate::workflow::{Failures, Step, Target, Transition, Trouble, Workplace};
 use countersign_contract::{Expression, ObjectType, Scope, Type, branches, did_you_mean};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// What the transitions of a state can see of its step.
+pub(super) struct Outcome<'a> {
+    pub(super) result: &'a Type,
+    /// For the state of an agent.
+    pub(super) claims: Option<&'a Type>,
+}
+
+impl Outcome<'_> {
+    fn with_claims(&self, scope: Scope) -> Scope {
+        match self.claims {
+            Some(claims) => scope.with("claims", claims.clone()),
+            None => scope,
+        }
+    }
+}
 
 impl<'n> Checker<'n> {
     pub(super) fn next(
@@ -18,9 +34,9 @@ impl<'n> Checker<'n> {
         name: Name<'n>,
         draft: &StateDraft<'n>,
         frame: &Frame<'_, 'n>,
-        result: &Type,
+        step: &Outcome<'_>,
     ) -> Option<Vec<Transition>> {
-        let mut scope = frame.scope.clone().with("result", result.clone());
+        let mut scope = step.with_claims(frame.scope.clone().with("result", step.result.clone()));
         let whole = scope.clone();
         let mut transitions = Vec::new();
         for transition in &draft.next {
@@ -64,13 +80,13 @@ impl<'n> Checker<'n> {
         name: Name<'n>,
         draft: &StateDraft<'n>,
         frame: &Frame<'_, 'n>,
-        result: &Type,
+        step: &Outcome<'_>,
         allowed: Option<&[Trouble]>,
     ) -> Option<BTreeMap<Trouble, Transition>> {
         let mut on = BTreeMap::new();
         let mut whole = true;
         for (trouble, transition) in &draft.on {
-            let scope = frame.scope.clone().with("problem", problem_type(result));
+            let scope = step.with_claims(frame.scope.clone().with("problem", problem_type(step.result)));
             let checked = self.transition(transition, frame, &scope);
             if transition.when.is_some() {
                 let message = "a transition on trouble has no guard";
@@ -241,23 +257,27 @@ impl<'n> Checker<'n> {
 /// What can go wrong in a state of this kind.
 pub(super) fn troubles(step: &Step) -> Vec<Trouble> {
     use Trouble::{
-        Agent, Any, Blocked, Claim, Contract, Exhausted, Failed, Limit, Order, Permission, Timeout, Transport,
+        Agent, Any, Blocked, Claim, Conflict, Contract, Exhausted, Failed, Limit, Order, Permission, Timeout,
+        Transport,
     };
-    match step {
-        Step::Agent(_) => vec![Contract, Claim, Agent, Transport, Limit, Permission, Timeout, Blocked, Any],
-        Step::Command(command) if command.output.is_some() => vec![Contract, Timeout, Any],
-        Step::Command(_) => vec![Timeout, Any],
-        Step::Each(each) => {
-            let mut troubles = vec![Order];
-            if each.failures == crate::workflow::Failures::Stop {
-                troubles.extend([Blocked, Failed, Exhausted]);
-            }
-            troubles.push(Any);
-            troubles
+    let (mut troubles, workspace) = match step {
+        Step::Agent(dispatch) => {
+            (vec![Contract, Claim, Agent, Transport, Limit, Permission, Timeout, Blocked], dispatch.workspace)
         }
-        Step::Call { .. } => vec![Blocked, Failed, Exhausted, Any],
-        Step::Ask(_) | Step::Route | Step::End { .. } => Vec::new(),
+        Step::Command(command) if command.output.is_some() => {
+            (vec![Contract, Timeout], Workplace::Repository)
+        }
+        Step::Command(_) => (vec![Timeout], Workplace::Repository),
+        Step::Each(each) if each.failures == Failures::Collect => (vec![Order], Workplace::Repository),
+        Step::Each(each) => (vec![Order, Blocked, Failed, Exhausted], each.workspace),
+        Step::Call { workspace, .. } => (vec![Blocked, Failed, Exhausted], *workspace),
+        Step::Ask(_) | Step::Route | Step::End { .. } => return Vec::new(),
+    };
+    if workspace == Workplace::Worktree {
+        troubles.push(Conflict);
     }
+    troubles.push(Any);
+    troubles
 }
 
 /// What `problem` is in a transition on trouble.

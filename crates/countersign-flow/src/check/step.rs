@@ -9,7 +9,9 @@ use crate::draft::{
 use crate::finding::Code;
 use crate::tree::Node;
 use crate::value::with_article;
-use crate::workflow::{Body, Dispatch, Each, End, Failures, Form, Question, ShellStep, Step, Term};
+use crate::workflow::{
+    Body, Dispatch, Each, End, Failures, Form, Question, ShellStep, Step, Term, Workplace,
+};
 use countersign_contract::{Expression, ObjectType, Type, assignable, did_you_mean};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,15 +26,17 @@ impl<'n> Checker<'n> {
     pub(super) fn step(&mut self, draft: &StateDraft<'n>, frame: &Frame<'_, 'n>) -> Option<(Step, Type)> {
         match &draft.kind {
             KindDraft::Agent(step) => {
+                let workspace = self.workplace(step.workspace).unwrap_or_default();
                 let (dispatch, ty) = self.dispatch(step, frame, frame.types)?;
-                Some((Step::Agent(dispatch), ty))
+                Some((Step::Agent(Dispatch { workspace, ..dispatch }), ty))
             }
             KindDraft::Command(command) => self.command(command, frame),
             KindDraft::Ask(questions, asked) => self.ask(draft.node, questions, *asked, frame),
             KindDraft::Each(each) => self.each(each, frame),
-            KindDraft::Call { machine, with } => {
+            KindDraft::Call { machine, with, workspace } => {
+                let workspace = self.workplace(*workspace).unwrap_or_default();
                 let (name, with, result) = self.call(*machine, with, frame.types)?;
-                Some((Step::Call { machine: name, with }, result.unwrap_or_else(|| object([]))))
+                Some((Step::Call { machine: name, with, workspace }, result.unwrap_or_else(|| object([]))))
             }
             KindDraft::Route => Some((Step::Route, object([]))),
             KindDraft::End { outcome, reason, result } => self.end(*outcome, *reason, *result, frame),
@@ -101,9 +105,11 @@ impl<'n> Checker<'n> {
             }
         };
         let bounds = self.bounds(&draft.settings, role.bounds.clone());
+        let held = self.held(draft.settings.claims, role.holding.clone(), Some(&scope));
         let ty = role.contract.ty().clone();
         let agent = draft.agent.text.to_owned();
-        Some((Dispatch { agent, prompt, with, needs, bounds }, ty))
+        let workspace = Workplace::default();
+        Some((Dispatch { agent, prompt, with, needs, held, workspace, bounds }, ty))
     }
 
     /// A term whose type follows from what it is.
@@ -351,6 +357,7 @@ impl<'n> Checker<'n> {
                 Failures::Stop
             }
         };
+        let workspace = self.place_of_items(draft, parallel, frame.agents);
         let (body, value) = match draft.body.as_ref()? {
             BodyDraft::Agent(step) => {
                 let (dispatch, ty) = self.dispatch(step, frame, &types)?;
@@ -370,6 +377,7 @@ impl<'n> Checker<'n> {
             rank: rank?,
             parallel: u32::try_from(parallel).unwrap_or(1),
             failures,
+            workspace,
             body,
         };
         Some((Step::Each(Box::new(each)), collected(value)))

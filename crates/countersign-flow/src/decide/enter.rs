@@ -1,11 +1,14 @@
 //! Coming into a state: what its step asks of the engine.
 
-use super::{AgentWork, Command, CommandWork, Start, Work, beginning, end, path_of, seen};
-use crate::event::{Asked, Event, Planned};
+use super::{AgentWork, Command, CommandWork, Look, Start, Work, beginning, end, path_of, seen};
+use crate::event::{Asked, COUNTERSIGNED, Event, Planned};
 use crate::fan::{Item, disorder};
 use crate::fold::{Fold, Frame, join, visit};
 use crate::scope::Seen;
-use crate::workflow::{Body, Dispatch, Each, End, Failures, Machine, Question, State, Step, Term, Workflow};
+use crate::workflow::{
+    Body, Dispatch, Each, End, Failures, Held, Machine, Question, State, Step, Term, Workflow,
+};
+use countersign_contract::{ClaimPolicy, HeldClaim};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -117,6 +120,16 @@ fn given(seen: &Seen<'_>, with: &[(String, Term)]) -> Result<Map<String, Value>,
     with.iter().map(|(name, term)| Ok((name.clone(), seen.term(term)?))).collect()
 }
 
+/// The claims of a step that are not ignored, with what it was asked to fix.
+fn claims(held: &Held, seen: &Seen<'_>) -> Result<Vec<HeldClaim>, String> {
+    let counted = held.holding.claims.iter().filter(|held| held.claim.policy != ClaimPolicy::Ignore);
+    let with_findings = |claim: &HeldClaim| {
+        let findings = held.findings.get(&claim.name).map(|findings| seen.evaluate(findings)).transpose()?;
+        Ok(HeldClaim { findings, ..claim.clone() })
+    };
+    counted.map(with_findings).collect()
+}
+
 impl At<'_> {
     pub(super) fn enter(&self, state: &State) -> Result<Command, String> {
         match &state.kind {
@@ -129,6 +142,7 @@ impl At<'_> {
                     argv: command.argv.iter().map(&render).collect::<Result<_, _>>()?,
                     input: command.input.as_ref().map(&render).transpose()?.unwrap_or_default(),
                     output: command.output.clone(),
+                    workspace: self.workspace(),
                     cwd: command.cwd.as_ref().map(&render).transpose()?,
                     timeout_ms: command.timeout_ms,
                 };
@@ -136,7 +150,7 @@ impl At<'_> {
             }
             Step::Ask(questions) => self.ask(state, questions),
             Step::Each(each) => self.fan_out(state, each),
-            Step::Call { machine, with } => {
+            Step::Call { machine, with, .. } => {
                 let seen = seen(self.workflow, self.fold, self.frame, state)?;
                 let given = given(&seen, with)?;
                 let callee =
@@ -192,7 +206,8 @@ impl At<'_> {
             let none = BTreeMap::new();
             let paths =
                 dispatch.needs.iter().map(|need| seen.render(need, &none)).collect::<Result<_, _>>()?;
-            return Ok(Command::Look { frame: self.id.to_owned(), paths });
+            let (frame, workspace) = (self.id.to_owned(), self.workspace());
+            return Ok(Command::Look(Look { frame, workspace, paths }));
         }
         let Some(role) = self.workflow.agents.get(&dispatch.agent) else {
             return Err(format!("the workflow has no agent '{}'", dispatch.agent));
@@ -201,14 +216,32 @@ impl At<'_> {
         let asked = seen
             .render(&dispatch.prompt, &more)
             .map_err(|why| format!("the prompt cannot be written: {why}"))?;
-        let work = AgentWork {
+        let mut work = AgentWork {
             agent: dispatch.agent.clone(),
             prompt: format!("{}\n\n{}", asked.trim_end(), role.suffix),
             contract: role.contract.clone(),
             access: role.access,
+            workspace: self.workspace(),
+            claims: Vec::new(),
+            writes: None,
+            protect: Vec::new(),
+            protected: ClaimPolicy::Ignore,
+            tests: ClaimPolicy::Ignore,
             bounds: dispatch.bounds.clone(),
         };
+        if self.fold.decide >= COUNTERSIGNED {
+            let holding = &dispatch.held.holding;
+            work.claims = claims(&dispatch.held, &seen)?;
+            work.writes.clone_from(&role.writes);
+            work.protect.clone_from(&self.workflow.paths.protect);
+            (work.protected, work.tests) = (holding.protected, holding.tests);
+        }
         Ok(self.start(Work::Agent(Box::new(work))))
+    }
+
+    /// The workspace of the frame, or of one around it.
+    fn workspace(&self) -> Option<String> {
+        super::space::of(self.fold, self.frame).map(str::to_owned)
     }
 
     fn ask(&self, state: &State, questions: &[Question]) -> Result<Command, String> {

@@ -1,13 +1,13 @@
 //! Leaving a state: which transition is taken, what it assigns, what it counts, and whether anything moves at all.
 
 use super::{Command, end, seen};
-use crate::check::problem_type;
+use crate::check::{NO_CLAIM, problem_type};
 use crate::event::{Cause, Event, Moved};
 use crate::fold::{Fold, Frame, Problem, SAME_AGAIN};
 use crate::scope::Seen;
 use crate::value::in_words;
 use crate::workflow::{End, Machine, State, Target, Transition, Workflow};
-use countersign_contract::Expression;
+use countersign_contract::{Expression, Type};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -21,7 +21,11 @@ pub(super) fn next(
     state: &State,
     result: &Value,
 ) -> Result<Command, String> {
-    let seen = seen(workflow, fold, frame, state)?.with("result", result, &state.result);
+    let claims = stood(frame, state);
+    let mut seen = seen(workflow, fold, frame, state)?.with("result", result, &state.result);
+    if let Some((claims, ty)) = &claims {
+        seen = seen.with("claims", claims, ty);
+    }
     let mut saw = Map::new();
     for transition in &state.next {
         if let Some(guard) = &transition.when {
@@ -61,10 +65,28 @@ pub(super) fn on(
         }
     }
     let ty = problem_type(&state.result);
-    let seen = seen(workflow, fold, frame, state)?.with("problem", &shown, &ty);
+    let claims = stood(frame, state);
+    let mut seen = seen(workflow, fold, frame, state)?.with("problem", &shown, &ty);
+    if let Some((claims, ty)) = &claims {
+        seen = seen.with("claims", claims, ty);
+    }
     let leaving = Leaving { fold, id, frame, transition, seen: &seen, subject: &shown };
     // Why it came here is the trouble, unless the transition says otherwise.
     leaving.take(Moved { trouble: Some(problem.trouble), reason: problem.reason.clone(), ..Moved::default() })
+}
+
+/// What `claims` is where an agent worked: each of its claims as it stood, and those that were not made.
+fn stood<'s>(frame: &Frame, state: &'s State) -> Option<(Value, &'s Type)> {
+    let ty = state.claims.as_ref()?;
+    let names = ty.object().into_iter().flat_map(|object| object.fields.keys());
+    let claims = names.map(|name| {
+        let (verdict, reason) = match frame.claims.get(name) {
+            Some(stood) => (stood.verdict.name(), stood.reason.as_str()),
+            None => (NO_CLAIM, ""),
+        };
+        (name.clone(), json!({"verdict": verdict, "reason": reason}))
+    });
+    Some((Value::Object(claims.collect()), ty))
 }
 
 struct Leaving<'a> {

@@ -11,7 +11,8 @@ impl<'n> Reader<'n> {
         const MACHINE: &[&str] = &["inputs", "variables", "limits", "iterations", "start", "states"];
         const WHOLE: &[&str] =
             &["workflow", "version", "summary", "agents", "workflows", "artifacts", "contracts", "budget"];
-        let entries = self.known(root, "a workflow", &[WHOLE, MACHINE]);
+        const HELD: &[&str] = &["writes", "protect", "protection", "tests"];
+        let entries = self.known(root, "a workflow", &[WHOLE, MACHINE, HELD]);
         let name = self.pick_name(&entries, "workflow");
         if name.is_none() && Self::pick(&entries, "workflow").is_none() {
             self.report(Code::MissingKey, root, "the workflow has no name", "begin with `workflow: name`");
@@ -61,6 +62,10 @@ impl<'n> Reader<'n> {
             artifacts,
             contracts,
             budget: Self::pick(&entries, "budget"),
+            writes: Self::pick(&entries, "writes"),
+            protect: Self::pick(&entries, "protect"),
+            protection: self.pick_name(&entries, "protection"),
+            tests: self.pick_name(&entries, "tests"),
         }
     }
 
@@ -91,7 +96,8 @@ impl<'n> Reader<'n> {
     fn agent(&mut self, name: Name<'n>, node: &'n Node) -> AgentDraft<'n> {
         const KEYS: &[&str] =
             &["contract", "prompt", "access", "timeout", "startup", "idle", "repairs", "retries", "budget"];
-        let entries = self.known(node, "an agent", &[KEYS]);
+        const HELD: &[&str] = &["claims", "writes"];
+        let entries = self.known(node, "an agent", &[KEYS, HELD]);
         for key in ["contract", "prompt"] {
             if Self::pick(&entries, key).is_none() {
                 self.report(
@@ -106,6 +112,7 @@ impl<'n> Reader<'n> {
             contract: self.pick_name(&entries, "contract"),
             prompt: self.pick_name(&entries, "prompt"),
             access: self.pick_name(&entries, "access"),
+            writes: Self::pick(&entries, "writes"),
             settings: self.settings(&entries),
         }
     }
@@ -123,6 +130,7 @@ impl<'n> Reader<'n> {
             repairs: pick("repairs"),
             retries: pick("retries"),
             budget: pick("budget"),
+            claims: pick("claims"),
         }
     }
 

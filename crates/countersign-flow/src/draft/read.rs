@@ -16,7 +16,7 @@ pub(crate) struct Reader<'n> {
 /// A file with more wrong in it than this is not read on.
 const MOST_FINDINGS: usize = 100;
 
-pub(super) type Entries<'n> = Vec<(Name<'n>, &'n Node)>;
+pub(crate) type Entries<'n> = Vec<(Name<'n>, &'n Node)>;
 
 impl<'n> Reader<'n> {
     /// Reports something about a node.
@@ -71,7 +71,7 @@ impl<'n> Reader<'n> {
         if inner.starts_with(closing) { end + (rest.len() - inner.len()) + 1 } else { end }
     }
 
-    pub(super) fn entries(&mut self, node: &'n Node, what: &str) -> Entries<'n> {
+    pub(crate) fn entries(&mut self, node: &'n Node, what: &str) -> Entries<'n> {
         let Some(entries) = node.entries() else {
             if !matches!(node.kind, Kind::Null) {
                 let found = node.name();
@@ -97,7 +97,7 @@ impl<'n> Reader<'n> {
     }
 
     /// The entries of a mapping whose keys are known; others are reported.
-    pub(super) fn known(&mut self, node: &'n Node, what: &str, keys: &[&[&str]]) -> Entries<'n> {
+    pub(crate) fn known(&mut self, node: &'n Node, what: &str, keys: &[&[&str]]) -> Entries<'n> {
         let entries = self.entries(node, what);
         for (name, _) in &entries {
             let mut known = keys.iter().copied().flatten().copied();
@@ -112,7 +112,7 @@ impl<'n> Reader<'n> {
     }
 
     /// A text; numbers and booleans are not silently made into one.
-    pub(super) fn name(&mut self, node: &'n Node, what: &str) -> Option<Name<'n>> {
+    pub(crate) fn name(&mut self, node: &'n Node, what: &str) -> Option<Name<'n>> {
         match node.text() {
             Some(text) => Some(Name { text, node }),
             None => {
@@ -127,18 +127,18 @@ impl<'n> Reader<'n> {
         }
     }
 
-    pub(super) fn names(&mut self, node: &'n Node, what: &str) -> Vec<Name<'n>> {
+    pub(crate) fn names(&mut self, node: &'n Node, what: &str) -> Vec<Name<'n>> {
         match node.items() {
             Some(items) => items.iter().filter_map(|item| self.name(item, what)).collect(),
             None => self.name(node, what).into_iter().collect(),
         }
     }
 
-    pub(super) fn pick(entries: &Entries<'n>, key: &str) -> Option<&'n Node> {
+    pub(crate) fn pick(entries: &Entries<'n>, key: &str) -> Option<&'n Node> {
         entries.iter().find(|(name, _)| name.text == key).map(|(_, node)| *node)
     }
 
-    pub(super) fn pick_name(&mut self, entries: &Entries<'n>, key: &str) -> Option<Name<'n>> {
+    pub(crate) fn pick_name(&mut self, entries: &Entries<'n>, key: &str) -> Option<Name<'n>> {
         Self::pick(entries, key).and_then(|node| self.name(node, &format!("`{key}`")))
     }
 

@@ -9,8 +9,12 @@ use crate::finding::Code;
 use crate::tree::{Kind, Node};
 use std::collections::BTreeSet;
 
-const STEP_KEYS: &[&str] =
-    &["agent", "prompt", "with", "needs", "timeout", "startup", "idle", "repairs", "retries", "budget"];
+const STEP_KEYS: &[&str] = &[
+    "agent", "prompt", "with", "needs", "timeout", "startup", "idle", "repairs", "retries", "budget",
+    "claims",
+];
+/// What a step that can have a workspace of its own may say.
+const PLACE_KEYS: &[&str] = &["workspace"];
 const MOVE_KEYS: &[&str] = &["when", "set", "go", "goto", "reason", "counts", "resets"];
 const FLOW_KEYS: &[&str] = &["next", "go", "on", "counts"];
 
@@ -30,8 +34,10 @@ impl<'n> Reader<'n> {
         let kind = match kinds.first().copied() {
             _ if kinds.len() > 1 => KindDraft::Unclear,
             Some("agent") => {
-                let entries = self.known(node, &what, &[STEP_KEYS, FLOW_KEYS]);
-                self.step(&entries).map_or(KindDraft::Unclear, KindDraft::Agent)
+                let entries = self.known(node, &what, &[STEP_KEYS, PLACE_KEYS, FLOW_KEYS]);
+                let workspace = self.pick_name(&entries, "workspace");
+                self.step(&entries)
+                    .map_or(KindDraft::Unclear, |step| KindDraft::Agent(StepDraft { workspace, ..step }))
             }
             Some("command") => self.command(node, &what),
             Some("ask") => {
@@ -52,9 +58,13 @@ impl<'n> Reader<'n> {
                 KindDraft::Each(self.each(Self::pick(&plain, "each").unwrap_or(node)))
             }
             Some("run") => {
-                let entries = self.known(node, &what, &[&["run", "with"], FLOW_KEYS]);
+                let entries = self.known(node, &what, &[&["run", "with"], PLACE_KEYS, FLOW_KEYS]);
                 match self.pick_name(&entries, "run") {
-                    Some(machine) => KindDraft::Call { machine, with: self.with(&entries) },
+                    Some(machine) => KindDraft::Call {
+                        machine,
+                        with: self.with(&entries),
+                        workspace: self.pick_name(&entries, "workspace"),
+                    },
                     None => KindDraft::Unclear,
                 }
             }
@@ -177,6 +187,7 @@ impl<'n> Reader<'n> {
             prompt: self.pick_name(entries, "prompt"),
             with: self.with(entries),
             needs: Self::pick(entries, "needs").map(|node| self.names(node, "`needs`")).unwrap_or_default(),
+            workspace: None,
             settings: self.settings(entries),
         })
     }
@@ -238,10 +249,14 @@ impl<'n> Reader<'n> {
 
     fn each(&mut self, node: &'n Node) -> EachDraft<'n> {
         const KEYS: &[&str] = &["in", "as", "key", "after", "rank", "parallel", "failures", "run"];
-        let entries = self.known(node, "`each`", &[KEYS, STEP_KEYS]);
+        let entries = self.known(node, "`each`", &[KEYS, STEP_KEYS, PLACE_KEYS]);
         let body = match (Self::pick(&entries, "agent"), Self::pick(&entries, "run")) {
             (Some(_), None) => self.step(&entries).map(BodyDraft::Agent),
             (None, Some(_)) => {
+                if let Some(claims) = Self::pick(&entries, "claims") {
+                    let message = "the claims are those of the agents in the sub-workflow";
+                    self.report(Code::UnknownKey, claims, message, "say it in its states, or of the agent");
+                }
                 let with = self.with(&entries);
                 self.pick_name(&entries, "run").map(|machine| BodyDraft::Machine { machine, with })
             }
@@ -283,6 +298,7 @@ impl<'n> Reader<'n> {
             rank: self.pick_name(&entries, "rank"),
             parallel: Self::pick(&entries, "parallel"),
             failures: self.pick_name(&entries, "failures"),
+            workspace: self.pick_name(&entries, "workspace"),
             body,
         }
     }

@@ -1,8 +1,10 @@
 //! A machine at work: where it stands, what it remembers, what it is doing.
 
+use super::space::Workspace;
 use crate::event::Cause;
 use crate::fan::FanOut;
 use crate::workflow::{End, Trouble};
+use countersign_contract::{ClaimPolicy, ClaimReport, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -32,10 +34,53 @@ pub struct Frame {
     pub requests: BTreeMap<String, Streak>,
     /// The work tree as the last attempt left it.
     pub tree: Option<String>,
+    /// What became of the claims of the last attempt in this state, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub claims: BTreeMap<String, Stood>,
+    /// The workspace of its own, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Workspace>,
     /// Why it came here.
     pub reason: String,
     /// What it is doing.
     pub phase: Phase,
+}
+
+/// How a claim stood.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stood {
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Where it differs from what was observed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// More of a reason is not kept.
+const LONGEST_REASON: usize = 2000;
+
+impl Stood {
+    /// What is kept of reports. Where two have one name, the one that stands worse counts.
+    pub(crate) fn of(reports: &[ClaimReport]) -> BTreeMap<String, Self> {
+        let mut stood: BTreeMap<String, Self> = BTreeMap::new();
+        for report in reports.iter().filter(|report| report.policy != ClaimPolicy::Ignore) {
+            let known = stood.get(&report.claim).map(|known| badness(known.verdict));
+            if known.is_none_or(|known| badness(report.verdict) > known) {
+                let reason = report.reason.chars().take(LONGEST_REASON).collect();
+                stood.insert(report.claim.clone(), Self { verdict: report.verdict, reason });
+            }
+        }
+        stood
+    }
+}
+
+fn badness(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Verified => 0,
+        Verdict::Unverifiable => 1,
+        Verdict::Stale => 2,
+        Verdict::Refuted => 3,
+    }
 }
 
 impl Frame {
@@ -58,6 +103,8 @@ impl Frame {
             tries: BTreeMap::new(),
             requests: BTreeMap::new(),
             tree: None,
+            claims: BTreeMap::new(),
+            workspace: None,
             reason: String::new(),
             phase: Phase::Entered { not_before: None, context: false },
         }
@@ -124,8 +171,9 @@ impl Problem {
     }
 
     /// A sub-workflow or item that did not end well.
-    pub(crate) fn ended(outcome: End, cause: Option<Cause>, reason: &str) -> Self {
+    pub(crate) fn ended(outcome: End, cause: Option<Cause>, reason: &str, conflict: bool) -> Self {
         let trouble = match outcome {
+            _ if conflict => Trouble::Conflict,
             End::Blocked => Trouble::Blocked,
             End::Exhausted => Trouble::Exhausted,
             End::Done | End::Failed => Trouble::Failed,

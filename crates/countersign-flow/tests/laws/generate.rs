@@ -301,7 +301,12 @@ impl Maker<'_> {
                 if self.dice.chance(20) {
                     state["needs"] = json!(["docs/{{ run.state }}.md"]);
                 }
-                (state, contract.seen("result"), Some(AGENT.to_vec()))
+                let mut seen = contract.seen("result");
+                let verdicts = ["verified", "refuted", "stale", "unverifiable", "none"];
+                let verdicts = verdicts.iter().map(|&word| word.to_owned()).collect();
+                seen.push(Seen::new("claims.tests.verdict", Kind::Word(verdicts), There::Always));
+                seen.push(Seen::new("claims.protected.reason", Kind::Text, There::Always));
+                (state, seen, Some(AGENT.to_vec()))
             }
             3 => {
                 let mut state = json!({"command": ["make", prompt], "timeout": "5m"});

@@ -2,10 +2,10 @@
 
 use crate::dice::Dice;
 use crate::expressions::Kind;
-use countersign_contract::Type;
+use countersign_contract::{ClaimReport, HeldClaim, Type, Verdict};
 use countersign_flow::{
-    AttemptOutcome, Bundle, DECIDE, Ended, Event, Fold, Form, Started, Term, Turn, Usage, Work, Workflow,
-    artifacts, turn,
+    AttemptOutcome, Bundle, Chore, DECIDE, Ended, Errand, Event, Fold, Form, Started, Term, Turn, Usage,
+    Work, Workflow, artifacts, turn,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -25,6 +25,7 @@ pub(crate) struct Played {
 enum Pending {
     Attempt { id: String, work: Box<Work> },
     Look { frame: String, paths: usize },
+    Errand(Errand),
 }
 
 /// Plays a workflow to its end; the error is a law that did not hold.
@@ -42,7 +43,7 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
                 played.faults.push(format!("{frame}: {reason}"));
             }
         }
-        let Turn { events, starts, looks, wake_at, .. } = done;
+        let Turn { events, starts, looks, errands, wake_at, .. } = done;
         played.events.extend(events);
         if played.fold.ended.is_some() {
             return Ok(played);
@@ -52,12 +53,17 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
                 .into_iter()
                 .map(|start| Pending::Attempt { id: start.attempt, work: Box::new(start.work) }),
         );
-        for (frame, paths) in looks {
+        for look in looks {
             let known = pending
                 .iter()
-                .any(|one| matches!(one, Pending::Look { frame: known, .. } if *known == frame));
+                .any(|one| matches!(one, Pending::Look { frame: known, .. } if *known == look.frame));
             if !known {
-                pending.push(Pending::Look { frame, paths: paths.len() });
+                pending.push(Pending::Look { frame: look.frame, paths: look.paths.len() });
+            }
+        }
+        for errand in errands {
+            if !pending.iter().any(|one| matches!(one, Pending::Errand(known) if *known == errand)) {
+                pending.push(Pending::Errand(errand));
             }
         }
         let questions: Vec<(String, Form)> =
@@ -94,6 +100,7 @@ fn started(workflow: &Workflow, dice: &mut Dice) -> Event {
         agents: BTreeMap::new(),
         budget: workflow.budget.clone(),
         repo: ".".to_owned(),
+        own: Vec::new(),
     }))
 }
 
@@ -163,6 +170,7 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
                 if dice.chance(15) { vec!["docs/missing.md".to_owned(); paths.min(1)] } else { Vec::new() };
             return Event::ContextChecked { frame, missing };
         }
+        Pending::Errand(errand) => return seen_to(errand, dice),
         Pending::Attempt { id, work } => (id, work),
     };
     if dice.chance(3) {
@@ -207,13 +215,50 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
         } else {
             Vec::new()
         },
-        claims: Vec::new(),
+        claims: claims(&work, dice),
         changed: None,
         reply: None,
         usage: Usage { input_tokens: 10, output_tokens: 5, cost_usd: 0.25, wall_ms: 3 },
         reset_at: None,
         tree: dice.chance(60).then(|| format!("tree{}", dice.below(3))),
     }))
+}
+
+/// What comes of an errand.
+fn seen_to(errand: Errand, dice: &mut Dice) -> Event {
+    let Errand { frame, workspace, what } = errand;
+    if dice.chance(5) {
+        return Event::WorkspaceFailed { frame, workspace, reason: "no room".to_owned() };
+    }
+    match what {
+        Chore::Open => Event::WorkspaceOpened { frame, workspace, notes: Vec::new() },
+        Chore::Fold => {
+            let conflicts = if dice.chance(15) { vec!["src/a.rs".to_owned()] } else { Vec::new() };
+            let kept = (!conflicts.is_empty()).then(|| "kept.patch".to_owned());
+            Event::WorkspaceFolded { frame, workspace, changed: 1, conflicts, kept, notes: Vec::new() }
+        }
+        Chore::Drop => Event::WorkspaceDropped { frame, workspace, kept: None },
+    }
+}
+
+/// What became of the claims of a step.
+fn claims(work: &Work, dice: &mut Dice) -> Vec<ClaimReport> {
+    let Work::Agent(work) = work else { return Vec::new() };
+    let report = |held: &HeldClaim, dice: &mut Dice| ClaimReport {
+        claim: held.name.clone(),
+        field: held.field.clone(),
+        kind: held.claim.kind,
+        policy: held.claim.policy,
+        verdict: *dice.pick(&Verdict::ALL),
+        claimed: Value::Null,
+        observed: Value::Null,
+        reason: "claimed 3 files, 1 of them did not change: a.rs".to_owned(),
+        evidence: Vec::new(),
+        tree: None,
+    };
+    let mut reports: Vec<ClaimReport> = work.claims.iter().map(|held| report(held, dice)).collect();
+    reports.retain(|_| dice.chance(80));
+    reports
 }
 
 /// A value of a type.

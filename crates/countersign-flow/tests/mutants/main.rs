@@ -4,6 +4,7 @@
 //! A kind with a rule under which a mutant may pass says so ([`Claim::Open`]); all others must be refused without exception.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+mod held;
 #[path = "../shipped/mod.rs"]
 mod shipped;
 mod sites;

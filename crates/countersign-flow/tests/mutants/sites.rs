@@ -22,16 +22,16 @@ pub(crate) struct Mutant {
     pub(crate) text: String,
 }
 
-struct Maker<'e> {
+pub(crate) struct Maker<'e> {
     example: &'e Example,
-    root: &'e Value,
+    pub(crate) root: &'e Value,
     /// Every word of every file: a misspelling must not be one of them.
     words: BTreeSet<String>,
     mutants: Vec<Mutant>,
 }
 
 /// A place in the tree: the keys that lead there, and what is there.
-type Site<'v> = (Vec<String>, &'v Value);
+pub(crate) type Site<'v> = (Vec<String>, &'v Value);
 
 /// Every mutant of a workflow.
 pub(crate) fn mutants(example: &Example, root: &Value) -> Vec<Mutant> {
@@ -50,6 +50,7 @@ pub(crate) fn mutants(example: &Example, root: &Value) -> Vec<Mutant> {
         maker.call(site);
         maker.template(site);
         maker.needed(site);
+        maker.held(site);
     }
     maker.template_files();
     maker.mutants
@@ -69,12 +70,12 @@ fn walk<'v>(value: &'v Value, path: &mut Vec<String>, sites: &mut Vec<Site<'v>>)
     }
 }
 
-fn pointer(path: &[String]) -> String {
+pub(crate) fn pointer(path: &[String]) -> String {
     path.iter().fold(String::new(), |pointer, key| pointer + "/" + &key.replace('~', "~0").replace('/', "~1"))
 }
 
 /// The last key of a path, and the one before it.
-fn keys(path: &[String]) -> (&str, &str) {
+pub(crate) fn keys(path: &[String]) -> (&str, &str) {
     let key =
         |back: usize| path.len().checked_sub(back).and_then(|at| path.get(at)).map_or("", String::as_str);
     (key(1), key(2))
@@ -150,7 +151,7 @@ fn replaced(text: &str, at: usize, word: &str, other: &str) -> String {
 
 impl Maker<'_> {
     /// Misspellings of a word that are words of nothing else.
-    fn misspelt(&self, word: &str) -> Vec<String> {
+    pub(crate) fn misspelt(&self, word: &str) -> Vec<String> {
         let middle = word.len() / 2;
         let mut found = vec![
             format!("{}{}", &word[..middle], &word[middle + 1..]),
@@ -168,7 +169,13 @@ impl Maker<'_> {
     }
 
     /// The workflow with another value at a place, or none.
-    fn changed(&mut self, kind: &'static str, claim: Claim, path: &[String], value: Option<Value>) {
+    pub(crate) fn changed(
+        &mut self,
+        kind: &'static str,
+        claim: Claim,
+        path: &[String],
+        value: Option<Value>,
+    ) {
         let mut root = self.root.clone();
         let what = match &value {
             Some(value) => format!("{} is {value}", pointer(path)),

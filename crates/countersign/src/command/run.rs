@@ -39,7 +39,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         ..Budget::default()
     };
     let engine = Engine::open(&state)?;
-    let launch = Launch { workflow, inputs, budget, cast, repo };
+    let folder = args.workflow.parent().unwrap_or(Path::new("")).to_owned();
+    let home = std::iter::once(folder).chain(args.contracts.iter().cloned()).collect();
+    let launch = Launch { workflow, inputs, budget, cast, repo, home };
     driven(&engine, args.format, |watcher, stop| engine.start(launch, watcher, stop))
 }
 

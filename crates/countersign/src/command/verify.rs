@@ -116,14 +116,15 @@ fn observe(
     }
     let registry = input::registry(&args.contracts)?;
     let contracts = move |id: &str| -> Option<Arc<Contract>> { registry.get(id).ok() };
-    let (folder, top) = (base.folder().to_owned(), base.top().to_owned());
+    let observed = base.observed();
+    let (folder, top) = (observed.folder().to_owned(), observed.top().to_owned());
     let ours = ours(&folder, &args.file);
     let value = report.value.clone().context("an accepted result has a value")?;
     let (sender, stop) = watch::channel(Stop::No);
     let mut world = World {
         folder: &folder,
         top: &top,
-        observer: base,
+        observer: observed,
         config: &config,
         contracts: &contracts,
         cache: None,
@@ -131,6 +132,7 @@ fn observe(
         marker: format!("verify/{}", std::process::id()),
         ours: &ours,
         commands: !args.no_commands,
+        company: None,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (claims, stopped) = runtime.block_on(async {

@@ -106,6 +106,7 @@ pub(crate) fn began(run: &str, workflow: &str, spec: &str, model: Option<&str>) 
         agents: BTreeMap::from([("worker".to_owned(), player)]),
         budget: Budget::default(),
         repo: "/".to_owned(),
+        own: Vec::new(),
     }))
 }
 
