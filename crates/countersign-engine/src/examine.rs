@@ -115,6 +115,22 @@ fn unseen(report: ClaimReport, why: &str) -> ClaimReport {
     ClaimReport { verdict: Verdict::Unverifiable, reason, evidence: Vec::new(), ..report }
 }
 
+/// A claim of which nothing can be said, since looking broke off by a fault of ours: that is never silence.
+fn broken_off(held: &HeldClaim) -> ClaimReport {
+    ClaimReport {
+        claim: held.name.clone(),
+        field: held.field.clone(),
+        kind: held.claim.kind,
+        policy: held.claim.policy,
+        verdict: Verdict::Unverifiable,
+        claimed: Value::Null,
+        observed: Value::Null,
+        reason: "looking at the workspace broke off".to_owned(),
+        evidence: Vec::new(),
+        tree: None,
+    }
+}
+
 impl Witness for Examiner {
     fn begin(&mut self) -> Later<'_, ()> {
         Box::pin(async move {
@@ -127,7 +143,9 @@ impl Witness for Examiner {
         Box::pin(async move {
             self.look_again().await;
             let scene = self.scene.clone();
-            let Some(mut look) = self.look.take() else { return Vec::new() };
+            let Some(mut look) = self.look.take() else {
+                return scene.claims.iter().map(broken_off).collect();
+            };
             let (folder, top) = (look.observed.folder().to_owned(), look.observed.top().to_owned());
             let config = look.config.clone();
             let none = Config::default();
