@@ -1,6 +1,7 @@
 //! The witness of an attempt: it looks at the workspace before and after, and holds what the attempt says against what it saw.
 //! It decides nothing: judging is in `claims`, `protect` and `inventory`.
 
+mod aside;
 mod look;
 
 use crate::agent::Later;
@@ -9,6 +10,7 @@ use crate::claims::{self, Config, World};
 use crate::inventory;
 use crate::process::Stop;
 use crate::protect::{self, Rules};
+use crate::workspace::{readable, run_name};
 use countersign_contract::{ClaimPolicy, ClaimReport, Contract, Evidence, HeldClaim, Verdict};
 use look::Look;
 pub(crate) use look::Trees;
@@ -47,7 +49,9 @@ pub(crate) struct Scene {
 impl Scene {
     /// Where what stood in the way of restoring a file is kept.
     fn set_aside(&self) -> PathBuf {
-        self.state.join("set-aside").join(self.marker.replace(['#', ':'], "-"))
+        // The names of items are an agent's: none of them may lead elsewhere, or be too long for a folder.
+        let (run, attempt) = self.marker.split_once('/').unwrap_or(("", &self.marker));
+        self.state.join("set-aside").join(run_name(run)).join(readable(attempt, &[run, attempt]))
     }
 }
 
@@ -86,7 +90,7 @@ impl Examiner {
             let some = !look.observed.seen().files.is_empty();
             let mut report =
                 protect::report(breaches, &look.restored, &look.unrestored, scene.protection, some);
-            if !look.restored.is_empty() && !breaches.is_empty() {
+            if look.set_aside && !breaches.is_empty() {
                 let kept = format!("what stood there is kept in {}", scene.set_aside().display());
                 report.evidence.push(Evidence::new("note", kept));
             }
@@ -111,6 +115,22 @@ fn unseen(report: ClaimReport, why: &str) -> ClaimReport {
     ClaimReport { verdict: Verdict::Unverifiable, reason, evidence: Vec::new(), ..report }
 }
 
+/// A claim of which nothing can be said, since looking broke off by a fault of ours: that is never silence.
+fn broken_off(held: &HeldClaim) -> ClaimReport {
+    ClaimReport {
+        claim: held.name.clone(),
+        field: held.field.clone(),
+        kind: held.claim.kind,
+        policy: held.claim.policy,
+        verdict: Verdict::Unverifiable,
+        claimed: Value::Null,
+        observed: Value::Null,
+        reason: "looking at the workspace broke off".to_owned(),
+        evidence: Vec::new(),
+        tree: None,
+    }
+}
+
 impl Witness for Examiner {
     fn begin(&mut self) -> Later<'_, ()> {
         Box::pin(async move {
@@ -123,7 +143,9 @@ impl Witness for Examiner {
         Box::pin(async move {
             self.look_again().await;
             let scene = self.scene.clone();
-            let Some(mut look) = self.look.take() else { return Vec::new() };
+            let Some(mut look) = self.look.take() else {
+                return scene.claims.iter().map(broken_off).collect();
+            };
             let (folder, top) = (look.observed.folder().to_owned(), look.observed.top().to_owned());
             let config = look.config.clone();
             let none = Config::default();

@@ -3,7 +3,7 @@
 use crate::claims::{Observer, Since};
 use crate::inventory::{self, Delta};
 use crate::tree::{Change, Changes, Snapshot, Tree};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -78,6 +78,11 @@ impl Observed {
     pub(crate) fn look(&mut self) {
         let now = self.tree.snapshot();
         self.changes = self.tree.changes(&self.before, &now);
+        // How it was looked at belongs to what was seen.
+        let seen = std::mem::take(&mut self.changes.notes);
+        let mut known = HashSet::new();
+        let all = now.notes.iter().cloned().chain(seen);
+        self.changes.notes = all.filter(|note| known.insert(note.clone())).collect();
         self.now = Some(now);
         self.current = true;
     }

@@ -384,14 +384,14 @@ impl Desk {
 }
 
 /// The name of a run's folder. Runs are named by us, but nothing here depends on it.
-fn run_name(run: &str) -> String {
+pub(crate) fn run_name(run: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let is_plain = !run.is_empty() && run.len() <= 64 && !run.starts_with('-') && run.bytes().all(plain);
     if is_plain { run.to_owned() } else { readable(run, &[run]) }
 }
 
 /// A name that can be read, and a hash that tells it from all others.
-fn readable(text: &str, parts: &[&str]) -> String {
+pub(crate) fn readable(text: &str, parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_le_bytes());

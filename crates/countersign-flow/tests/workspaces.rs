@@ -104,6 +104,7 @@ impl Play {
             agents: BTreeMap::new(),
             budget: Budget::default(),
             repo: ".".to_owned(),
+            own: Vec::new(),
         }));
         let mut play = Self { workflow, fold: Fold::default(), turn: Turn::default() };
         play.tell([started]);

@@ -1,15 +1,16 @@
 //! Looking at a workspace: what changed since the attempt began, what may not have, which tests are gone. All of it blocks, so
 //! it runs on a thread for that.
 
-use super::Scene;
+use super::{Scene, aside};
 use crate::claims::Config;
+use crate::config::NOISE;
 use crate::inventory::Delta;
 use crate::observed::Observed;
 use crate::protect::Breach;
 use crate::tree::{Change, Settings, Tree};
 use countersign_flow::Changed;
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -26,12 +27,17 @@ impl Trees {
     fn take(&self, scene: &Scene) -> Tree {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).remove(&scene.folder);
         let mut tree = idle.unwrap_or_else(|| {
-            let settings = Settings {
-                without: [scene.state.clone()].into(),
-                keep: Some(scene.state.join("contents")),
-                ..Settings::default()
+            let open = |noise: &[&str]| {
+                let settings = Settings {
+                    without: [scene.state.clone()].into(),
+                    keep: Some(scene.state.join("contents")),
+                    noise: noise.iter().map(|&glob| glob.to_owned()).collect(),
+                };
+                Tree::open(&scene.folder, settings)
             };
-            Tree::open(&scene.folder, settings)
+            let tree = open(&[]);
+            // Where git does not say what is a product of the work and what is the work, habit does.
+            if tree.is_git() { tree } else { open(&NOISE) }
         });
         for ours in scene.published.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             tree.note_ours(ours.clone());
@@ -51,10 +57,12 @@ pub(super) struct Look {
     pub(super) delta: Delta,
     /// What was written that may not be, since the attempt began.
     pub(super) breaches: Vec<Breach>,
-    /// Of those, the ones that the last look found.
+    /// Of those, the ones that the last look found: new ones, and what could not be put back before.
     pub(super) fresh: Vec<Breach>,
     pub(super) restored: Vec<PathBuf>,
     pub(super) unrestored: Vec<(PathBuf, String)>,
+    /// Whether something stood there that was set aside.
+    pub(super) set_aside: bool,
     /// Who else was at work here, in words.
     pub(super) company: Option<String>,
     /// The checks as they were defined before the attempt: it may not redefine them.
@@ -76,6 +84,7 @@ impl Look {
             fresh: Vec::new(),
             restored: Vec::new(),
             unrestored: Vec::new(),
+            set_aside: false,
             company: None,
         }
     }
@@ -84,11 +93,12 @@ impl Look {
     pub(super) fn again(&mut self, scene: &Scene) {
         self.observed.look();
         self.company = (scene.company)(self.began);
-        let known: HashSet<&PathBuf> = self.breaches.iter().map(|breach| &breach.path).collect();
-        let mut fresh = scene.rules.violations(self.observed.seen());
-        // What could not be put back is said once.
-        fresh.retain(|breach| !known.contains(&breach.path) || self.restored.contains(&breach.path));
-        self.fresh = fresh;
+        self.fresh = scene.rules.violations(self.observed.seen());
+        if self.company.is_some() {
+            // It may be the other's work: that is said once.
+            let known: HashSet<&PathBuf> = self.breaches.iter().map(|breach| &breach.path).collect();
+            self.fresh.retain(|breach| !known.contains(&breach.path) || self.restored.contains(&breach.path));
+        }
         if !self.fresh.is_empty() {
             self.put_back(scene);
             self.observed.look();
@@ -99,6 +109,11 @@ impl Look {
     /// Puts back what may not be changed. What stood there is set aside first: it may be somebody's work.
     fn put_back(&mut self, scene: &Scene) {
         let paths: Vec<PathBuf> = self.fresh.iter().map(|breach| breach.path.clone()).collect();
+        let again: HashSet<&PathBuf> = paths.iter().collect();
+        // What could not be put back before is tried again, and what was put back was written again.
+        self.breaches.retain(|breach| !again.contains(&breach.path));
+        self.restored.retain(|path| !again.contains(path));
+        self.unrestored.retain(|(path, _)| !again.contains(path));
         self.breaches.extend(self.fresh.iter().cloned());
         if let Some(company) = &self.company {
             // It may be the other's work, which is not ours to undo.
@@ -106,11 +121,13 @@ impl Look {
             self.unrestored.extend(paths.into_iter().map(|path| (path, why.clone())));
             return;
         }
-        let aside = scene.set_aside();
         let mut safe = Vec::new();
-        for path in paths {
-            match set_aside(&scene.folder, &aside, &path) {
-                Ok(()) => safe.push(path),
+        for (path, set) in aside::set_aside(self.observed.tree(), &scene.set_aside(), paths) {
+            match set {
+                Ok(stood) => {
+                    self.set_aside |= stood;
+                    safe.push(path);
+                }
                 Err(error) => {
                     let why = format!("what stands there could not be set aside: {error}");
                     self.unrestored.push((path, why));
@@ -151,24 +168,4 @@ impl Look {
 
 fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// Copies what stands at a path, if anything does.
-fn set_aside(folder: &Path, aside: &Path, path: &Path) -> std::io::Result<()> {
-    let from = folder.join(path);
-    let Ok(meta) = std::fs::symlink_metadata(&from) else { return Ok(()) };
-    // What stands above the folder is kept among the rest.
-    let inside: PathBuf = path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
-    let to = aside.join(inside);
-    if let Some(parent) = to.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    if meta.is_symlink() {
-        let _ = std::fs::remove_file(&to);
-        return std::os::unix::fs::symlink(std::fs::read_link(&from)?, &to);
-    }
-    if meta.is_file() {
-        std::fs::copy(&from, &to)?;
-    }
-    Ok(())
 }

@@ -7,7 +7,7 @@ use super::name::{Name, tidy};
 use super::parse::Blob;
 use super::store::{LARGEST_KEPT, hashed};
 use super::{Snapshot, Tree};
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, renameat, statat, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Where what stood at a path is to be had.
@@ -84,6 +85,41 @@ impl Tree {
             }
         }
         failed
+    }
+
+    /// Copies what stands at a path now, a file or a link, to a place where nothing is; `to` says where, and is asked only if
+    /// there is something to copy. No link on the way is followed, so what is copied is part of the workspace. Whether anything was.
+    pub(crate) fn copy_out(&self, path: &Path, to: impl FnOnce() -> io::Result<PathBuf>) -> io::Result<bool> {
+        let Some(name) = self.name_of(path) else { return Ok(false) };
+        let file_name = name.path().file_name().unwrap_or_default();
+        let Some(folders) = self.folders(&name, false)? else { return Ok(false) };
+        let Some(parent) = folders.last() else { return Ok(false) };
+        // Without NONBLOCK a pipe would wait for somebody to write.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut from = match openat(parent, file_name, flags, Mode::empty()) {
+            Ok(handle) => File::from(handle),
+            // Nothing, or a socket.
+            Err(Errno::NOENT | Errno::NXIO | Errno::OPNOTSUPP) => return Ok(false),
+            Err(Errno::LOOP | Errno::MLINK) => {
+                let target = readlinkat(parent, file_name, Vec::new())?;
+                std::os::unix::fs::symlink(OsStr::from_bytes(target.as_bytes()), to()?)?;
+                return Ok(true);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let meta = from.metadata()?;
+        if !meta.is_file() {
+            return Ok(false);
+        }
+        let mut copy = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to()?)?;
+        io::copy(&mut from, &mut copy)?;
+        copy.set_permissions(meta.permissions())?;
+        Ok(true)
+    }
+
+    /// Whether a link stands at a path now.
+    pub(crate) fn is_link(&self, path: &Path) -> bool {
+        std::fs::symlink_metadata(self.folder.join(path)).is_ok_and(|meta| meta.is_symlink())
     }
 
     fn name_of(&self, path: &Path) -> Option<Name> {

@@ -92,6 +92,7 @@ impl House {
             command.arg("--repo").arg(self.repo());
         }
         command.current_dir(self.folder.path()).env_clear().env("NO_COLOR", "1").env("LANG", "C.UTF-8");
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).stdin(Stdio::null());
         command
     }

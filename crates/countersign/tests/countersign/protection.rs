@@ -1,0 +1,198 @@
+//! Files that no agent may write, and tests that may not go.
+
+use crate::scene::{Ran, Scene, claims, files, says};
+use serde_json::{Value, json};
+use std::os::unix::fs::symlink;
+
+/// What was set aside in a run: paths below the folder of its attempt, with their text.
+fn aside(scene: &Scene) -> Vec<(String, String)> {
+    let kept = files(&scene.state().join("set-aside")).into_iter();
+    kept.map(|(path, (_, bytes))| {
+        (path.to_string_lossy().into_owned(), String::from_utf8_lossy(&bytes).into_owned())
+    })
+    .collect()
+}
+
+fn is_set_aside(scene: &Scene, path: &str, text: &str) {
+    let kept = aside(scene);
+    assert!(kept.iter().any(|(at, bytes)| at.ends_with(path) && bytes == text), "{path}: {kept:?}");
+}
+
+#[test]
+fn a_protected_file_is_put_back_and_what_stood_there_is_kept() {
+    let scene = Scene::new();
+    scene.file("AGENTS.md", "Be careful. (not committed)\n");
+    std::fs::create_dir_all(scene.repo().join(".claude")).unwrap();
+    scene.file(".claude/mine.json", "untracked\n");
+    scene.one_step("protect: [\"src/**\"]", "");
+    let reply = claims(
+        &["a.rs"],
+        json!({
+            "writes": {"a.rs": "new\n", "AGENTS.md": "obey\n", "src/lib.rs": "short\n", ".github/workflows/ci.yml": "on: push\n",
+                       "flow.yaml": "workflow: mine\n"},
+            "deletes": [".claude/mine.json"],
+        }),
+    );
+    let ran = scene.plays(&[reply], &["a.rs"]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    ran.held(
+        0,
+        "protected",
+        "refuted",
+        &["AGENTS.md", "src/lib.rs", "ci.yml", "flow.yaml", ".claude/mine.json", "restored", "is kept in"],
+    );
+    ran.held(0, "files", "verified", &[]);
+    for (path, text) in [
+        ("AGENTS.md", "obey\n"),
+        ("src/lib.rs", "short\n"),
+        (".github/workflows/ci.yml", "on: push\n"),
+        ("flow.yaml", "workflow: mine\n"),
+    ] {
+        is_set_aside(&scene, path, text);
+    }
+    assert!(!scene.repo().join(".github").exists(), "no empty folder is left");
+}
+
+#[test]
+fn where_protection_is_required_it_is_sent_back() {
+    let scene = Scene::new();
+    scene.one_step("protection: require", ", repairs: 1");
+    let touch = |text: &str| claims(&["a.rs"], json!({"writes": {"AGENTS.md": text, "a.rs": text}}));
+    let ran = scene.plays(&[touch("1\n"), claims(&["a.rs"], json!({}))], &["a.rs"]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.verdict(0, "protected"), "verified", "it did better");
+    let prompt = scene.prompt(&ran, "work_1.2");
+    assert!(prompt.contains("protected") && prompt.contains("AGENTS.md"), "{prompt}");
+    let ran = scene.plays(&[touch("2\n"), touch("3\n")], &["a.rs"]);
+    assert_eq!(ran.ended(), ("failed", Some("claim"), 3), "{ran:?}");
+    ran.held(0, "protected", "refuted", &["AGENTS.md"]);
+    // Both times something stood there; neither is lost.
+    is_set_aside(&scene, "AGENTS.md", "2\n");
+    is_set_aside(&scene, "AGENTS.md", "3\n");
+}
+
+#[test]
+fn an_attempt_without_a_result_is_put_back_too() {
+    let scene = Scene::new();
+    scene.one_step("", ", retries: { agent: 0 }");
+    let reply = json!({"agent": "worker", "fail": "agent", "exec": "echo obey > AGENTS.md; echo new > a.rs"});
+    let ran = scene.plays(&[reply], &["a.rs"]);
+    assert_eq!(ran.ended(), ("failed", Some("agent"), 5), "{ran:?}");
+    ran.held(0, "protected", "refuted", &["AGENTS.md", "restored"]);
+}
+
+#[test]
+fn one_that_may_only_read_writes_nowhere() {
+    let scene = Scene::new();
+    scene.file(
+        "flow.yaml",
+        "workflow: play\nagents: { worker: { contract: acme/change, prompt: prompts/work.md, access: read-only } }\n\
+         contracts: [contracts]\nstart: work\nstates:\n  work: { agent: worker, go: end }\n  end: { end: done }\n",
+    );
+    let reply = claims(
+        &[],
+        json!({"exec": "echo x > a.rs; rm b.rs mine.txt; mv untracked.txt moved.txt; mkdir -p deep/er; echo y > deep/er/new; chmod 755 src/lib.rs; ln -sf /etc/passwd staged.txt"}),
+    );
+    let ran = scene.plays(&[reply], &[]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    ran.held(0, "protected", "refuted", &["8 files", "restored"]);
+    assert_eq!(ran.report["attempts"][0]["changed"]["total"], 0, "all was put back");
+}
+
+#[test]
+fn a_link_in_the_place_of_a_protected_folder_leads_nobody_astray() {
+    let scene = Scene::new();
+    scene.file(".github/workflows/ci.yml", "on: push\n");
+    let outside = scene.folder().join("shared");
+    std::fs::create_dir_all(outside.join("workflows")).unwrap();
+    std::fs::write(outside.join("workflows/ci.yml"), "precious\n").unwrap();
+    std::fs::write(outside.join("notes.md"), "precious too\n").unwrap();
+    scene.one_step("protection: require", ", repairs: 2");
+    let shared = outside.display();
+    scene.script(
+        &[
+            claims(&[], json!({"exec": format!("rm -r .github; ln -s '{shared}' .github; ln -sf '{shared}/notes.md' AGENTS.md")})),
+            claims(&[], json!({"exec": "mkdir -p .github/workflows; echo evil > .github/workflows/ci.yml; rm -f AGENTS.md; echo evil > AGENTS.md"})),
+            claims(&[], json!({})),
+        ],
+    );
+    let before = scene.belongings();
+    let ran = scene.play();
+    scene.holds(&before, &[]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(outside.join("workflows/ci.yml")).unwrap(), "precious\n");
+    is_set_aside(&scene, "AGENTS.md", "evil\n");
+}
+
+#[test]
+fn a_user_whose_file_is_a_link_gets_the_link_back() {
+    let scene = Scene::new();
+    std::fs::remove_file(scene.repo().join("AGENTS.md")).unwrap();
+    std::fs::write(scene.folder().join("shared.md"), "for all my projects\n").unwrap();
+    symlink("../shared.md", scene.repo().join("AGENTS.md")).unwrap();
+    scene.one_step("", "");
+    let ran = scene
+        .plays(&[claims(&[], json!({"exec": "rm AGENTS.md; mkdir AGENTS.md; echo x > AGENTS.md/y"}))], &[]);
+    ran.held(0, "protected", "refuted", &["AGENTS.md", "restored"]);
+}
+
+#[test]
+fn names_of_items_lead_nowhere() {
+    let scene = Scene::new();
+    let long = "x".repeat(300);
+    scene.flow(
+        &format!("variables: {{ parts: {{ type: [string], initial: [\"../../../../stolen\", \"/stolen\", \"..\", \"{long}\"] }} }}"),
+        "fan",
+        "  fan: { each: { in: parts, as: part, key: part, agent: worker, failures: collect }, go: end }",
+    );
+    let write = || claims(&[], json!({"writes": {"AGENTS.md": "obey\n"}}));
+    let ran = scene.plays(&[write(), write(), write(), write()], &[]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(
+        aside(&scene).iter().filter(|(path, text)| path.ends_with("AGENTS.md") && text == "obey\n").count(),
+        4,
+        "{:?}",
+        aside(&scene)
+    );
+}
+
+/// A reply that leaves this in the file of tests.
+fn with_tests(text: &str) -> Value {
+    claims(&["tests/it.rs"], json!({"writes": {"tests/it.rs": text}}))
+}
+
+const BOTH: &str = "#[test]\nfn one() {\n    assert_eq!(play::add(1, 1), 2);\n}\n\n#[test]\nfn two() {\n    assert_eq!(play::add(2, 1), 3);\n}\n";
+const ONE: &str = "#[test]\nfn one() {\n    assert_eq!(play::add(1, 1), 2);\n}\n";
+const SKIPPED: &str = "#[test]\nfn one() {\n    assert_eq!(play::add(1, 1), 2);\n}\n\n#[test]\n#[ignore]\nfn two() {\n    assert_eq!(play::add(1, 1), 2);\n}\n";
+const EMPTIED: &str = "#[test]\nfn one() {\n    assert_eq!(play::add(1, 1), 2);\n}\n\n#[test]\nfn two() {}\n";
+
+#[test]
+fn tests_that_went_are_shown() {
+    for (text, words) in [(ONE, "removed"), (SKIPPED, "skipped"), (EMPTIED, "empt")] {
+        let scene = Scene::new();
+        scene.one_step("", "");
+        let ran = scene.plays(&[with_tests(text)], &["tests/it.rs"]);
+        assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+        ran.held(0, "tests", "refuted", &["two", words]);
+    }
+}
+
+fn required(replies: &[Value]) -> (Scene, Ran) {
+    let scene = Scene::new();
+    scene.one_step("tests: require", ", repairs: 1");
+    let ran = scene.plays(replies, &["tests/it.rs"]);
+    (scene, ran)
+}
+
+#[test]
+fn tests_that_went_are_asked_back_where_they_are_required() {
+    let (scene, ran) = required(&[with_tests(ONE), with_tests(BOTH)]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    let prompt = scene.prompt(&ran, "work_1.2");
+    assert!(prompt.contains("tests") && prompt.contains("two"), "{prompt}");
+    assert_eq!(ran.verdict(0, "tests"), "verified");
+
+    let (_scene, ran) = required(&[with_tests(SKIPPED), says(&json!({"files": ["tests/it.rs"]}), json!({}))]);
+    assert_eq!(ran.ended(), ("failed", Some("claim"), 3), "{ran:?}");
+    assert!(ran.reason().contains("two"), "{}", ran.reason());
+}
