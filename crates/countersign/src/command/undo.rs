@@ -75,7 +75,7 @@ mod tests {
             ("build/a", Ok("build/a#1")),
             ("fix", Ok("fix")),
             ("build/b", Err("there are build/b#1, build/b#2: say which")),
-            ("build/c", Err("did you mean 'build/a#1'?")),
+            ("build/a#9", Err("did you mean 'build/a#1'?")),
             ("somewhere else", Err("there are build/a#1, build/b#1, build/b#2, fix")),
         ] {
             assert_eq!(named(name, &known), meant.map_err(str::to_owned), "{name}");
