@@ -21,6 +21,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio::sync::watch;
 
+/// Finds a contract by its id.
+pub(crate) type Contracts = dyn Fn(&str) -> Option<Arc<Contract>> + Send + Sync;
+
 /// What an attempt is held to, and where.
 pub(crate) struct Scene {
     /// The workspace.
@@ -40,7 +43,7 @@ pub(crate) struct Scene {
     /// The files we write ourselves.
     pub(crate) published: Arc<Mutex<BTreeSet<PathBuf>>>,
     /// Contracts by id, for artifacts.
-    pub(crate) contracts: Arc<dyn Fn(&str) -> Option<Arc<Contract>> + Send + Sync>,
+    pub(crate) contracts: Arc<Contracts>,
     /// Who else was at work in the workspace since a time, in words.
     pub(crate) company: Box<dyn Fn(SystemTime) -> Option<String> + Send + Sync>,
     pub(crate) stop: watch::Receiver<Stop>,

@@ -157,7 +157,7 @@ impl Drive {
             let named = |name: &&String| {
                 name.as_str() == id || name.rsplit_once('@').is_some_and(|(name, _)| name == id)
             };
-            let (_, definition) = definitions.filter(|(name, _)| named(name)).last()?;
+            let (_, definition) = definitions.rev().find(|(name, _)| named(name))?;
             Contract::compile(definition.clone()).ok().map(Arc::new)
         };
         let scene = Scene {

@@ -463,13 +463,13 @@ fn a_file_that_git_ignores_is_judged_by_its_times() {
 
 #[test]
 fn whether_an_ignored_file_was_deleted_cannot_be_told() {
+    use ClaimKind::{FilesAdded, FilesChanged, FilesDeleted};
+    use ClaimMatch::{BestEffort, Exact, Subset};
     let mut stage = Stage::with(&[("a", "1"), ("b", "2"), ("cache.log", "x")]);
     stage.delete("a").delete("cache.log");
     stage.ignored.insert("cache.log".into(), Since::Absent);
     let ignored = "1 is ignored by git, and nothing tells whether there was such a file: cache.log";
     let of_them = "1 of them is ignored by git, and nothing tells whether there was such a file: cache.log";
-    use ClaimKind::{FilesAdded, FilesChanged, FilesDeleted};
-    use ClaimMatch::{BestEffort, Exact, Subset};
     for (kind, matching, claimed, verdict, reason) in [
         (
             FilesDeleted,
