@@ -146,11 +146,9 @@ struct Kept {
     claim: ClaimReport,
 }
 
-impl Kept {
-    /// What we make for every step and nothing speaks against is no claim of the agent's.
-    fn goes_without_saying(&self) -> bool {
-        self.claim.is_own() && self.claim.verdict == Verdict::Verified
-    }
+/// What we make for every step and nothing speaks against is no claim of the agent's.
+fn goes_without_saying(claim: &ClaimReport) -> bool {
+    claim.is_own() && claim.verdict == Verdict::Verified
 }
 
 /// An attempt that changed something.
@@ -250,15 +248,22 @@ impl Ledger {
 
     /// Whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
-        self.kept.iter().all(Kept::goes_without_saying)
+        self.kept.iter().all(|kept| goes_without_saying(&kept.claim))
     }
 
-    /// Every claim of the run, in the order they were held against the world.
+    /// The claims of the run, in the order they were held against the world.
     pub fn entries(&self) -> Vec<Entry> {
+        let mut entries = self.every();
+        entries.retain(|entry| !goes_without_saying(&entry.claim));
+        entries
+    }
+
+    /// Also those that go without saying: a rate is one of all of them.
+    fn every(&self) -> Vec<Entry> {
         let last = self.last_words();
         let refuted = self.refuted_by_reply();
         let mut entries = Vec::with_capacity(self.kept.len());
-        for (index, kept) in self.kept.iter().enumerate().filter(|(_, kept)| !kept.goes_without_saying()) {
+        for (index, kept) in self.kept.iter().enumerate() {
             let Some(work) = self.attempts.get(kept.attempt) else { continue };
             let since = self.outdated(kept, work);
             let is_refuted = kept.claim.verdict == Verdict::Refuted;

@@ -314,12 +314,6 @@ impl<'n> Checker<'n> {
         match self.registry.get(name.text) {
             Ok(contract) => {
                 self.contracts.insert(contract.reference().to_owned(), contract.clone());
-                // What its artifacts must satisfy goes along; where there is no such contract, nothing can be said of them.
-                for id in contract.claims().values().filter_map(|claim| claim.contract.as_ref()) {
-                    if let Ok(other) = self.registry.get(id) {
-                        self.contracts.insert(other.reference().to_owned(), other);
-                    }
-                }
                 Some(contract)
             }
             Err(countersign_contract::ResolveError::NotFound(error)) => {

@@ -280,7 +280,7 @@ impl Stats {
 
     /// A run is over: its claims are counted and forgotten.
     fn close(&mut self) {
-        for entry in std::mem::take(&mut self.ledger).entries() {
+        for entry in std::mem::take(&mut self.ledger).every() {
             // A command has no agent, and makes no claims that would say something of one.
             let Some(agent) = &entry.agent else { continue };
             let field = if entry.claim.field.is_empty() { &entry.claim.claim } else { &entry.claim.field };
