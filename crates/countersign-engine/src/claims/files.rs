@@ -163,7 +163,7 @@ fn judge(
     } else if !difference.is_empty() {
         judged = judged.with_notes([difference]);
     }
-    if let Some(company) = scene.company.as_ref().filter(|_| !unclaimed.is_empty()) {
+    if let Some(company) = scene.company.as_ref().filter(|_| matching == ClaimMatch::Exact) {
         judged = judged.with_notes([format!("what was not claimed is not held against it: {company}")]);
     }
     let left = notes.len().saturating_sub(shown::MOST);

@@ -1,0 +1,125 @@
+//! Files as they stand on the disk, and what of them is whose.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+/// What stands at a path.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Thing {
+    File { bytes: Vec<u8>, mode: u32 },
+    Link(PathBuf),
+}
+
+/// Files by their path.
+pub(crate) type Things = BTreeMap<PathBuf, Thing>;
+
+impl std::fmt::Debug for Thing {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Link(aim) => write!(out, "a link to {}", aim.display()),
+            Self::File { bytes, mode } => {
+                write!(out, "{mode:o} {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(200)]))
+            }
+        }
+    }
+}
+
+impl Thing {
+    /// What stands there, if it is a file or a link.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        let meta = path.symlink_metadata().ok()?;
+        if meta.is_symlink() {
+            return Some(Self::Link(std::fs::read_link(path).ok()?));
+        }
+        meta.is_file().then(|| Self::File { bytes: std::fs::read(path).unwrap(), mode: meta.mode() & 0o7777 })
+    }
+
+    /// The same but for what git does not keep of a mode.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File { bytes, mode }, Self::File { bytes: others, mode: other }) => {
+                bytes == others && (mode & 0o100 == 0) == (other & 0o100 == 0)
+            }
+            (one, other) => one == other,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::File { bytes, .. } => bytes,
+            Self::Link(aim) => aim.as_os_str().as_bytes(),
+        }
+    }
+}
+
+/// Whether two places have the same, as far as git would keep it.
+pub(crate) fn alike(one: Option<&Thing>, other: Option<&Thing>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.is_like(other),
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+/// Everything below a folder but what begins with one of these.
+pub(crate) fn things(folder: &Path, without: &[&str]) -> Things {
+    let mut things = Things::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(inside) = open.pop() {
+        for entry in std::fs::read_dir(folder.join(&inside)).into_iter().flatten().flatten() {
+            let path = inside.join(entry.file_name());
+            if without.iter().any(|without| path.starts_with(without)) {
+                continue;
+            }
+            if entry.file_type().unwrap().is_dir() {
+                open.push(path);
+            } else if let Some(thing) = Thing::at(&entry.path()) {
+                things.insert(path, thing);
+            }
+        }
+    }
+    things
+}
+
+/// The paths at which two differ, with what they have.
+pub(crate) fn differences(one: &Things, other: &Things) -> Vec<String> {
+    let paths: BTreeSet<&PathBuf> = one.keys().chain(other.keys()).collect();
+    let differ = paths.into_iter().filter(|path| one.get(*path) != other.get(*path));
+    differ.map(|path| format!("{}: {:?} -> {:?}", path.display(), one.get(path), other.get(path))).collect()
+}
+
+/// A path without `..`.
+pub(crate) fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// What comes of three texts, line by line, where none of them has more lines than another and no line differs in both; none
+/// where that cannot be told so simply.
+pub(crate) fn merged(base: &[u8], one: &[u8], other: &[u8]) -> Option<Vec<u8>> {
+    let lines = |text: &[u8]| -> Vec<Vec<u8>> {
+        text.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+    };
+    let (base, one, other) = (lines(base), lines(one), lines(other));
+    if base.len() != one.len() || base.len() != other.len() {
+        return None;
+    }
+    let mut text = Vec::new();
+    for ((base, one), other) in base.into_iter().zip(one).zip(other) {
+        match (one == base, other == base) {
+            (true, _) => text.extend(other),
+            (false, true) => text.extend(one),
+            (false, false) if one == other => text.extend(one),
+            (false, false) => return None,
+        }
+    }
+    Some(text)
+}
