@@ -117,6 +117,9 @@ pub struct Tree {
     trees: HashMap<String, String>,
 }
 
+/// What git says of a folder in no repository.
+const NO_REPOSITORY: &str = "not a git repository";
+
 impl Tree {
     /// Opens a folder. Where git cannot help, files are told apart by content, and snapshots have a note that says why.
     pub fn open(folder: &Path, settings: Settings) -> Self {
@@ -128,7 +131,12 @@ impl Tree {
         let folder = real(&std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()));
         let mut notes = Vec::new();
         let place = discover(&git, &folder).unwrap_or_else(|why| {
-            notes.push(format!("looked at without git, file by file: {why}"));
+            notes.push(match &why {
+                Failure::Refused { words, .. } if words.contains(NO_REPOSITORY) => {
+                    "this is not a git repository: files are looked at one by one, by content".to_owned()
+                }
+                why => format!("looked at without git, file by file: {why}"),
+            });
             None
         });
         let top = place.as_ref().map_or_else(|| folder.clone(), |place| place.top.clone());
