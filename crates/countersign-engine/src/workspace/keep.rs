@@ -190,6 +190,7 @@ pub(super) fn remove(spaces: &Workspaces, desk: &Desk, record: &Record) -> Resul
     }
     spaces.step(Step::Removed);
     if let Some(repository) = &record.repository {
+        let _list = lock::list(&spaces.state)?;
         forget(&repository.0, &desk.worktree);
     }
     spaces.step(Step::Forgotten);

@@ -17,17 +17,23 @@ pub(super) struct Lock {
 
 /// For one who changes the repository.
 pub(super) fn alone(state: &Path) -> Result<Lock, Error> {
-    take(state, File::try_lock)
+    take(state, "workspaces.lock", File::try_lock)
 }
 
 /// For one who reads it.
 pub(super) fn together(state: &Path) -> Result<Lock, Error> {
-    take(state, File::try_lock_shared)
+    take(state, "workspaces.lock", File::try_lock_shared)
 }
 
-fn take(state: &Path, lock: fn(&File) -> Result<(), TryLockError>) -> Result<Lock, Error> {
+/// For one who changes git's list of worktrees, and only while they do: git removes the list with its last entry, and fails if
+/// that happens while it adds one.
+pub(super) fn list(state: &Path) -> Result<Lock, Error> {
+    take(state, "worktrees.lock", File::try_lock)
+}
+
+fn take(state: &Path, name: &str, lock: fn(&File) -> Result<(), TryLockError>) -> Result<Lock, Error> {
     std::fs::create_dir_all(state).map_err(at("create", state))?;
-    let path = state.join("workspaces.lock");
+    let path = state.join(name);
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)

@@ -5,13 +5,15 @@ use super::list::{self, Listed};
 use super::place::{self, Place, Repository};
 use super::record::{self, Bytes, Held, Listing, Record, Stage};
 use super::{Desk, Error, Opened, Step, Workspaces, at, keep, lock};
-use crate::git::Call;
+use crate::git::{Call, Failure};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The most bytes of a plain copy.
 const MOST_BYTES: u64 = 4 << 30;
+/// So often a worktree is added before that failed.
+const TRIES: u32 = 3;
 
 pub(super) fn open(
     spaces: &Workspaces,
@@ -78,7 +80,7 @@ fn fill(
     mut listed: Listed,
 ) -> Result<Opened, Error> {
     clear(&desk.worktree).map_err(at("remove", &desk.worktree))?;
-    make(desk, place, repository, &listed)?;
+    make(spaces, desk, place, repository, &listed)?;
     spaces.step(Step::Added);
 
     let most = record.repository.is_none().then_some(MOST_BYTES);
@@ -157,7 +159,13 @@ fn without_from(spaces: &Workspaces, place: &Place, without: &BTreeSet<PathBuf>)
 }
 
 /// Makes the folder: a worktree, or a plain one.
-fn make(desk: &Desk, place: &Place, repository: Option<&Repository>, listed: &Listed) -> Result<(), Error> {
+fn make(
+    spaces: &Workspaces,
+    desk: &Desk,
+    place: &Place,
+    repository: Option<&Repository>,
+    listed: &Listed,
+) -> Result<(), Error> {
     let folder = &desk.worktree;
     let Some((repository, head)) =
         repository.and_then(|repository| Some((repository, repository.head.as_ref()?)))
@@ -169,13 +177,9 @@ fn make(desk: &Desk, place: &Place, repository: Option<&Repository>, listed: &Li
         }
         return Ok(());
     };
-    keep::forget(&repository.common, folder);
     let around = folder.parent().unwrap_or(folder);
     std::fs::create_dir_all(around).map_err(at("create", around))?;
-    Call::new(&place.top, ["worktree", "add", "--quiet", "--detach", "--no-checkout"])
-        .arg(folder)
-        .arg(head)
-        .run()?;
+    add(spaces, &place.top, repository, folder, head)?;
     Call::new(folder, ["read-tree", head]).run()?;
     if !listed.sparse.is_empty() {
         let mut names = Vec::new();
@@ -187,6 +191,29 @@ fn make(desk: &Desk, place: &Place, repository: Option<&Repository>, listed: &Li
         let _ = Call::new(folder, ["update-index", "--skip-worktree", "-z", "--stdin"]).stdin(names).ask();
     }
     Ok(())
+}
+
+/// Adds a worktree to git's list, without files.
+fn add(
+    spaces: &Workspaces,
+    top: &Path,
+    repository: &Repository,
+    folder: &Path,
+    head: &str,
+) -> Result<(), Error> {
+    let mut left = TRIES;
+    loop {
+        let _list = lock::list(&spaces.state)?;
+        keep::forget(&repository.common, folder);
+        let call = Call::new(top, ["worktree", "add", "--quiet", "--detach", "--no-checkout"]);
+        left -= 1;
+        match call.arg(folder).arg(head).run() {
+            Ok(_) => return Ok(()),
+            // Somebody who does not know our lock may have removed the list, as git does with its last entry.
+            Err(Failure::Refused { .. }) if left > 0 => clear(folder).map_err(at("remove", folder))?,
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Keeps the bytes of the base: those that the repository has not, if there is git, and all of them if not.

@@ -397,27 +397,30 @@ impl Audit<'_> {
         true
     }
 
-    /// What agents wrote where they may not was put aside, each of it.
+    /// What agents wrote where they may not was put aside: the last that each of them left at a path. What it wrote over itself,
+    /// before anybody looked, is its own affair.
     fn set_aside(&self) -> u64 {
         let aside = crate::things::things(&self.user.state.join("set-aside").join(&self.report.run), &[]);
-        let mut count = 0;
+        let mut last = BTreeMap::new();
         for deed in self.deeds {
-            for (path, thing) in
-                deed.left.iter().filter(|(path, _)| self.is_refused(path) && !self.user.ignores(path))
-            {
-                count += 1;
-                let Some(thing) = thing else { continue };
-                let same = deed.base.get(path).is_some_and(|base| base.is_like(thing));
-                if !same && !aside.iter().any(|(at, kept)| at.ends_with(strip(path)) && kept.is_like(thing)) {
-                    self.fail(&format!(
-                        "what stood at {} is lost; set aside: {:?}",
-                        path.display(),
-                        aside.keys()
-                    ));
-                }
+            for (path, thing) in &deed.left {
+                last.insert((&deed.attempt, path), (deed, thing));
             }
         }
-        count
+        last.retain(|(_, path), _| self.is_refused(path) && !self.user.ignores(path));
+        for ((_, path), (deed, thing)) in &last {
+            let Some(thing) = thing else { continue };
+            let same = deed.base.get(*path).is_some_and(|base| base.is_like(thing));
+            let place = strip(&self.from_folder(path));
+            if !same && !aside.iter().any(|(at, kept)| at.ends_with(&place) && kept.is_like(thing)) {
+                self.fail(&format!(
+                    "what stood at {} is lost; set aside: {:?}",
+                    path.display(),
+                    aside.keys()
+                ));
+            }
+        }
+        last.len() as u64
     }
 }
 
