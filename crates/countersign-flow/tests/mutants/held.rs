@@ -28,9 +28,12 @@ impl Maker<'_> {
                     self.changed("the name of a claim", Claim::Refused, path, Some(Value::Object(whole)));
                 }
             }
-            for key in ["run", "check", "findings"] {
+            // A claim that runs something may run something else.
+            let runs = members.values().any(|rule| rule.get("run").or(rule.get("check")).is_some());
+            let keys: &[&str] = if runs { &["findings"] } else { &["run", "check", "findings"] };
+            for key in keys {
                 let mut whole = members.clone();
-                whole.values_mut().for_each(|rule| *rule = json!({key: "run.id"}));
+                whole.values_mut().for_each(|rule| *rule = json!({*key: "run.id"}));
                 let kind = "a key of another claim";
                 self.changed(kind, Claim::Refused, path, Some(Value::Object(whole)));
             }
