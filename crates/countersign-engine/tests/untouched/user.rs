@@ -55,7 +55,7 @@ impl User {
         hands.put(Path::new("outside/precious.txt"), &file(b"precious\n"));
         hands.put(Path::new("above.txt"), &file(b"above\n"));
         let mut hands = Hands::new(&user.repo, &user.top);
-        let lines: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+        let lines = (1..=9).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
         for (name, text) in [
             ("shared.txt", lines.as_str()),
             ("a.txt", "a\n"),

@@ -85,7 +85,7 @@ fn a_kill_before_folding_back_is_taken_up_in_a_fresh_worktree() {
     assert_eq!(stage.seen(), "part-a \npart-a \n", "the second one began where the first did");
     assert_eq!(stage.scene.read("part-a.txt").lines().count(), 1);
     stage.scene.holds(&before, &["part-a.rs", "part-a.txt"]);
-    stage.scene.is_quiet(&ran);
+    ran.is_quiet();
     // What the lost attempt had done is not lost with it.
     let kept = files(&stage.scene.state().join("kept"));
     assert!(
@@ -125,7 +125,7 @@ fn worktrees_of_a_fan_out_that_nobody_drives_any_more_are_cleaned_up_when_it_is_
     );
     assert_eq!(stage.seen().lines().filter(|line| line.starts_with("part-b")).count(), 2);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    stage.scene.is_quiet(&ran);
+    ran.is_quiet();
     assert_eq!(stage.scene.git(&["worktree", "list"]).lines().count(), 1);
     let all =
         ["part-a", "part-b", "part-c"].map(|part| [format!("{part}.rs"), format!("{part}.txt")]).concat();
@@ -185,7 +185,7 @@ fn another_run_leaves_the_worktrees_of_a_killed_one_for_its_resumption() {
     assert!(last.starts_with("part-b") && last.contains("part-a.rs"), "{seen}");
     assert_eq!(seen.lines().filter(|line| line.starts_with("part-a")).count(), 1, "{seen}");
     stage.scene.holds(&before, &["part-a.rs", "part-a.txt", "part-b.rs", "part-b.txt"]);
-    stage.scene.is_quiet(&ran);
+    ran.is_quiet();
 }
 
 /// Moments that look random and can be had again.

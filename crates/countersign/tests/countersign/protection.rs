@@ -145,9 +145,15 @@ fn a_user_whose_file_is_a_link_gets_the_link_back() {
     std::fs::write(scene.folder().join("shared.md"), "for all my projects\n").unwrap();
     symlink("../shared.md", scene.repo().join("AGENTS.md")).unwrap();
     scene.one_step("", "");
-    let ran = scene
-        .plays(&[claims(&[], json!({"exec": "rm AGENTS.md; mkdir AGENTS.md; echo x > AGENTS.md/y"}))], &[]);
-    ran.held(0, "protected", "refuted", &["AGENTS.md", "restored"]);
+    for does in [
+        "rm AGENTS.md; mkdir AGENTS.md; echo x > AGENTS.md/y",
+        "rm AGENTS.md; mkfifo AGENTS.md",
+        "ln -sfn /dev/zero AGENTS.md",
+        "rm AGENTS.md; echo obey > AGENTS.md",
+    ] {
+        let ran = scene.plays(&[claims(&[], json!({"exec": does}))], &[]);
+        ran.held(0, "protected", "refuted", &["AGENTS.md", "restored"]);
+    }
 }
 
 #[test]
