@@ -65,6 +65,11 @@ pub struct ClaimReport {
 }
 
 impl ClaimReport {
+    /// Whether the engine itself makes it, for every step.
+    pub fn is_own(&self) -> bool {
+        self.field.is_empty()
+    }
+
     /// Whether the step may not go on with it.
     pub fn blocks(&self) -> bool {
         self.verdict == Verdict::Refuted && self.policy == ClaimPolicy::Require

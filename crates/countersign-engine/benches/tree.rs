@@ -1,10 +1,16 @@
-//! Snapshots against `git status`, in repositories made here: 10,000 and 100,000 files, committed, 50 of them edited and 50
-//! new ones. Prints one JSON object a line.
+//! Snapshots, and claims held against them, beside `git status`, in repositories made here: 10,000 and 100,000 files, committed,
+//! 50 of them edited and 50 new ones. Prints one JSON object a line.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
+use countersign_contract::Contract;
+use countersign_engine::claims::{Config, World, verify};
+use countersign_engine::observed::Observed;
+use countersign_engine::process::Stop;
 use countersign_engine::tree::{Settings, Tree};
+use countersign_engine::workspace::Workspaces;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -84,15 +90,65 @@ fn measure(folder: &Path, files: usize) {
         let after = tree.snapshot();
         timed(&mut times[3], &mut || drop(tree.changes(&before, &after)));
     }
+    let verified: Vec<Duration> = (0..ROUNDS).map(|_| verified(folder, files)).collect();
+    let state = tempfile::tempdir_in(folder.parent().unwrap()).unwrap();
+    let began = Instant::now();
+    let workspaces = Workspaces::new(state.path(), folder);
+    workspaces.open("bench", "one", &BTreeSet::new()).unwrap();
+    let worktree = began.elapsed().as_secs_f64() * 1000.0;
+    workspaces.discard("bench", "one").unwrap();
+    let verified = median(verified);
     let [status, again, first, changes] = times.map(median);
     println!(
         "{}",
         json!({
             "name": format!("snapshot-{files}-files"),
             "git_status_ms": status, "snapshot_ms": again, "first_snapshot_ms": first, "changes_ms": changes,
+            "verify_ms": verified, "worktree_ms": worktree,
             "snapshot_by_status": again / status, "first_by_status": first / status,
+            "verify_by_status": verified / status,
         })
     );
+}
+
+/// What an attempt pays at its end: a look at the tree, and a result with 100 claimed files and 100 places in files held
+/// against it.
+fn verified(folder: &Path, files: usize) -> Duration {
+    const CONTRACT: &str = "contract: bench/work\nversion: 1\nframing: any-json\n\
+        fields: { files: [string], found: [{ file: string, line: integer }] }\n\
+        claims: { files: { kind: files-changed, match: subset }, found/*/file: { kind: location } }\n\
+        examples: [{ files: [], found: [] }]\n";
+    let contract = Contract::from_yaml(CONTRACT).unwrap();
+    let edited: Vec<String> = (0..TOUCHED).map(|at| path((at * files / TOUCHED) % files)).collect();
+    let new = (0..TOUCHED).map(|at| format!("part0/new{at}.rs"));
+    let found: Vec<_> = edited.iter().chain(&edited).map(|file| json!({"file": file, "line": 7})).collect();
+    let claimed: Vec<String> = edited.iter().cloned().chain(new).collect();
+    let value = json!({"files": claimed, "found": found});
+    let mut tree = Tree::open(folder, Settings::default());
+    let before = tree.revision("HEAD").unwrap();
+    let mut observed = Observed::new(tree, before, None);
+    let (_keep, stop) = tokio::sync::watch::channel(Stop::No);
+    let (config, ours) = (Config::default(), BTreeSet::new());
+    let mut world = World {
+        folder,
+        top: folder,
+        observer: &mut observed,
+        config: &config,
+        contracts: &|_| None,
+        cache: None,
+        stop,
+        marker: "bench".to_owned(),
+        ours: &ours,
+        commands: false,
+        company: None,
+    };
+    let held = contract.held_claims();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let began = Instant::now();
+    let reports = runtime.block_on(verify(&held, &contract, &value, &mut world));
+    let took = began.elapsed();
+    assert!(reports.iter().all(|report| report.verdict.name() == "verified"), "{reports:#?}");
+    took
 }
 
 fn median(mut times: Vec<Duration>) -> f64 {

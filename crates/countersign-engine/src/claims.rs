@@ -18,6 +18,7 @@ mod judged;
 mod location;
 mod look;
 mod path;
+mod places;
 mod read;
 mod scene;
 mod shown;
@@ -53,6 +54,9 @@ pub trait Observer: Send + Sync {
     fn since_all(&mut self, paths: &[PathBuf]) -> Vec<Since> {
         paths.iter().map(|path| self.since(path)).collect()
     }
+
+    /// Those of some paths that git ignores, whether there is anything or not. Of what is not there nothing tells whether it was.
+    fn ignored(&mut self, paths: &[PathBuf]) -> BTreeSet<PathBuf>;
 
     /// A name for the tree as it stands now, equal for equal trees; none if it cannot be told.
     fn tree_id(&mut self) -> Option<String>;

@@ -176,7 +176,7 @@ impl Drive {
                 return Ok(());
             }
             facts = self.wait(turned.wake_at, &mut clock, &mut told, news).await;
-            running.came_back(&facts);
+            self.came_back(&facts, running);
         }
     }
 

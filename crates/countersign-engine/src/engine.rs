@@ -1,7 +1,10 @@
 //! The embedded engine: runs in a state folder, started, resumed, answered, cancelled.
 
-use crate::agent::{ScriptError, SpecError};
-use crate::cast::{Cast, CastError};
+mod error;
+
+pub use error::Error;
+
+use crate::cast::Cast;
 use crate::clock::wall;
 use crate::drive::{Drive, Letter, Watcher, batch, errands};
 use crate::given::{given, merged};
@@ -11,89 +14,13 @@ use crate::process::{self, Stop};
 use crate::publish::{self, Trail};
 use crate::story::{self, Report};
 use crate::workspace::Workspaces;
-use countersign_flow::{
-    Budget, Bundle, DECIDE, Event, Fold, Refused, Rejected, Started, Workflow, reload, turn,
-};
+use countersign_flow::{Budget, Bundle, DECIDE, Event, Fold, Player, Started, Workflow, reload, turn};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
-
-/// Why a run cannot be started, driven or read.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The journal.
-    #[error(transparent)]
-    Journal(#[from] journal::Error),
-    /// The workflow of a run does not pass any more.
-    #[error("the workflow of this run does not pass the checker of this version:\n{0}")]
-    Rejected(#[from] Box<Rejected>),
-    /// Who plays the agents.
-    #[error(transparent)]
-    Cast(#[from] CastError),
-    /// An input.
-    #[error("{0}")]
-    Input(String),
-    /// An answer.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// A run that ended.
-    #[error("run {run} ended as {outcome}; start a new one")]
-    Ended {
-        /// Which.
-        run: String,
-        /// How.
-        outcome: String,
-    },
-    /// The folder a run works in is gone.
-    #[error("run {run} works in {}, which is not there any more; put it back, then `countersign resume {run}` goes on", repo.display())]
-    NoRepository {
-        /// Which.
-        run: String,
-        /// The folder.
-        repo: PathBuf,
-    },
-    /// An event that this version cannot read.
-    #[error("event {seq} of run {run} cannot be read: {why}; use the version that wrote it, or a newer one")]
-    Unreadable {
-        /// Which run.
-        run: String,
-        /// Which event.
-        seq: u64,
-        /// Why.
-        why: String,
-    },
-    /// A run that began under a version of deciding which this program does not know.
-    #[error(
-        "run {run} began under decision rules {found}, and this program knows up to {DECIDE}: upgrade it"
-    )]
-    Newer {
-        /// Which.
-        run: String,
-        /// The version.
-        found: u32,
-    },
-    /// The runtime went away under the run.
-    #[error("the run was broken off; `countersign resume` goes on")]
-    Broken,
-    /// Something that could not be written down.
-    #[error("an event could not be written as JSON: {0}")]
-    Json(#[from] serde_json::Error),
-}
-
-impl From<SpecError> for Error {
-    fn from(error: SpecError) -> Self {
-        Self::Cast(error.into())
-    }
-}
-
-impl From<ScriptError> for Error {
-    fn from(error: ScriptError) -> Self {
-        Self::Cast(error.into())
-    }
-}
 
 /// A run to start.
 pub struct Launch {
@@ -226,7 +153,9 @@ impl Engine {
         }
         let workflow = self.workflow(&fold)?;
         let cast = self.recast(&workflow, &fold, recast)?;
-        let facts = Self::taken_up(&fold);
+        let mut players = cast.players();
+        players.retain(|name, player| fold.agents.get(name) != Some(player));
+        let facts = Self::taken_up(&fold, players);
         let workspaces = self.swept(&fold, &repo, &*watcher);
         let drive = Drive {
             journal: self.journal.clone(),
@@ -279,7 +208,7 @@ impl Engine {
         match self.take(&run) {
             Ok((lease, mut fold)) => {
                 let workflow = self.workflow(&fold)?;
-                let mut facts = Self::taken_up(&fold);
+                let mut facts = Self::taken_up(&fold, BTreeMap::new());
                 facts.push(Event::CancelRequested { by: by.to_owned() });
                 // What is open is dropped first, and the run ends when it is gone; each errand is asked for once.
                 while !facts.is_empty() {
@@ -453,8 +382,9 @@ impl Engine {
     }
 
     /// The facts of taking a run up again: what was in flight is lost, and its processes are killed.
-    fn taken_up(fold: &Fold) -> Vec<Event> {
-        let mut facts = vec![Event::RunResumed { by: format!("process {}", std::process::id()) }];
+    fn taken_up(fold: &Fold, agents: BTreeMap<String, Player>) -> Vec<Event> {
+        let by = format!("process {}", std::process::id());
+        let mut facts = vec![Event::RunResumed { by, agents }];
         for attempt in fold.attempts.keys() {
             process::sweep(&format!("{}/{attempt}", fold.run));
             facts.push(Event::AttemptLost { attempt: attempt.clone() });

@@ -21,6 +21,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio::sync::watch;
 
+/// Finds a contract by its id.
+pub(crate) type Contracts = dyn Fn(&str) -> Option<Arc<Contract>> + Send + Sync;
+
 /// What an attempt is held to, and where.
 pub(crate) struct Scene {
     /// The workspace.
@@ -40,7 +43,7 @@ pub(crate) struct Scene {
     /// The files we write ourselves.
     pub(crate) published: Arc<Mutex<BTreeSet<PathBuf>>>,
     /// Contracts by id, for artifacts.
-    pub(crate) contracts: Arc<dyn Fn(&str) -> Option<Arc<Contract>> + Send + Sync>,
+    pub(crate) contracts: Arc<Contracts>,
     /// Who else was at work in the workspace since a time, in words.
     pub(crate) company: Box<dyn Fn(SystemTime) -> Option<String> + Send + Sync>,
     pub(crate) stop: watch::Receiver<Stop>,
@@ -99,7 +102,35 @@ impl Examiner {
         if scene.tests != ClaimPolicy::Ignore {
             reports.push(inventory::report(&look.delta, scene.tests));
         }
-        reports
+        match look.observed.blind() {
+            Some(why) => reports.into_iter().map(|report| unseen(report, why)).collect(),
+            None => reports,
+        }
+    }
+}
+
+/// Where nothing can be seen, that nothing was seen proves nothing.
+fn unseen(report: ClaimReport, why: &str) -> ClaimReport {
+    if report.verdict != Verdict::Verified {
+        return report;
+    }
+    let reason = format!("what changed cannot be told: {why}");
+    ClaimReport { verdict: Verdict::Unverifiable, reason, evidence: Vec::new(), ..report }
+}
+
+/// A claim of which nothing can be said, since looking broke off by a fault of ours: that is never silence.
+fn broken_off(held: &HeldClaim) -> ClaimReport {
+    ClaimReport {
+        claim: held.name.clone(),
+        field: held.field.clone(),
+        kind: held.claim.kind,
+        policy: held.claim.policy,
+        verdict: Verdict::Unverifiable,
+        claimed: Value::Null,
+        observed: Value::Null,
+        reason: "looking at the workspace broke off".to_owned(),
+        evidence: Vec::new(),
+        tree: None,
     }
 }
 
@@ -115,7 +146,9 @@ impl Witness for Examiner {
         Box::pin(async move {
             self.look_again().await;
             let scene = self.scene.clone();
-            let Some(mut look) = self.look.take() else { return Vec::new() };
+            let Some(mut look) = self.look.take() else {
+                return scene.claims.iter().map(broken_off).collect();
+            };
             let (folder, top) = (look.observed.folder().to_owned(), look.observed.top().to_owned());
             let config = look.config.clone();
             let none = Config::default();
@@ -160,5 +193,35 @@ impl Witness for Examiner {
             look.end(&self.scene, &self.trees);
             conclusion
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::Delta;
+    use crate::protect::{Breach, Why};
+    use crate::tree::Change;
+
+    #[test]
+    fn nothing_is_verified_by_not_looking() {
+        let breach =
+            Breach { path: "AGENTS.md".into(), change: Change::Modified, why: Why::Default("instructions") };
+        let protected = |breaches: &[Breach]| {
+            protect::report(breaches, &[], &[], ClaimPolicy::Record, !breaches.is_empty())
+        };
+        for (report, verdict) in [
+            (protected(&[]), Verdict::Unverifiable),
+            (inventory::report(&Delta::default(), ClaimPolicy::Record), Verdict::Unverifiable),
+            // What was seen stays seen.
+            (protected(&[breach]), Verdict::Refuted),
+        ] {
+            let report = unseen(report, "too much to look at");
+            assert_eq!(report.verdict, verdict, "{report:?}");
+            if verdict == Verdict::Unverifiable {
+                assert_eq!(report.reason, "what changed cannot be told: too much to look at");
+                assert_eq!(report.evidence, []);
+            }
+        }
     }
 }

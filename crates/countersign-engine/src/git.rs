@@ -1,74 +1,87 @@
-//! Runs git so that it asks nobody, waits for nothing and leaves alone what it was not asked to touch.
+//! Runs git so that it asks nobody, waits for nothing, runs nothing of the repository's own and leaves alone what it was not
+//! asked to touch. Everything here that needs git goes through a [`Call`].
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread::JoinHandle;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// No command of ours takes longer; one that does is stuck.
+/// A call that does not say otherwise takes no longer; one that does is stuck.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// The most that is read of what git says.
-const MOST_OUTPUT: u64 = 512 << 20;
-/// The most that is read of its complaints.
-const MOST_COMPLAINTS: u64 = 16 << 10;
-/// Variables that say where git's own settings are. All others that begin with `GIT_` point it at another repository.
-const KEPT: [&str; 6] = [
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_EXEC_PATH",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-];
+/// What a call may say on its standard output before it is ended.
+const MOST_OUTPUT: u64 = 1 << 30;
+/// What is kept of its complaints.
+const MOST_WORDS: u64 = 4000;
+/// So many words of a command are its name, for people.
+const NAMED: usize = 1;
+/// Hooks and monitors are programs of the repository's; a pager would wait for ever.
+const SETTINGS: [&str; 4] =
+    ["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "gc.auto=0"];
+/// Variables of ours that git must hear too: where its settings are, and where it stops to look for a repository. All others
+/// that begin with `GIT_` point it at another repository.
+const HEARD: [&str; 4] =
+    ["GIT_CONFIG", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"];
 
 /// Why git gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// There is no git.
-    #[error("git is not installed")]
-    Absent,
-    /// It could not be started, or spoken to.
-    #[error("git could not be run: {0}")]
-    Start(#[from] std::io::Error),
-    /// It was killed.
-    #[error("`git {what}` took longer than {} s and was stopped", PATIENCE.as_secs())]
-    Stuck {
+    /// There is no such program.
+    #[error(
+        "git is not there (`{0}` was not found on the PATH); install it to have work seen as git sees it"
+    )]
+    Absent(String),
+    /// It could not be started or heard.
+    #[error("`git {what}` could not be run: {why}")]
+    Unheard {
         /// The command.
         what: String,
+        /// Why.
+        why: String,
     },
-    /// It said more than anyone could mean.
-    #[error("`git {what}` wrote more than {MOST_OUTPUT} bytes")]
-    Endless {
+    /// It took too long or said too much, and was ended.
+    #[error("`git {what}` was ended: {why}")]
+    Ended {
         /// The command.
         what: String,
+        /// Why.
+        why: String,
     },
-    /// It refused.
-    #[error("`git {what}` failed: {said}")]
+    /// It said no.
+    #[error("`git {what}` failed: {words}")]
     Refused {
         /// The command.
         what: String,
         /// Its complaint.
-        said: String,
+        words: String,
     },
 }
 
 /// What git answered.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// Its exit code; none if a signal ended it.
-    pub(crate) code: Option<i32>,
+    status: ExitStatus,
     /// What it wrote.
     pub(crate) stdout: Vec<u8>,
-    /// Its complaint, on one line.
-    pub(crate) complaint: String,
+    /// Its complaints, on one line.
+    pub(crate) words: String,
 }
 
 impl Answer {
+    /// Whether it said yes.
+    pub(crate) fn ok(&self) -> bool {
+        self.status.success()
+    }
+
+    /// Its exit code; none if a signal ended it.
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
     /// The output as a path or a word: without the newline that ends it.
     pub(crate) fn line(mut self) -> OsString {
         use std::os::unix::ffi::OsStringExt;
@@ -82,10 +95,13 @@ impl Answer {
 /// One command to be run.
 #[derive(Debug)]
 pub(crate) struct Call {
+    program: OsString,
+    limit: Duration,
     folder: PathBuf,
+    settings: Vec<String>,
     arguments: Vec<OsString>,
     variables: Vec<(&'static str, OsString)>,
-    stdin: Vec<u8>,
+    stdin: Option<Vec<u8>>,
     output: Option<File>,
 }
 
@@ -93,12 +109,27 @@ impl Call {
     /// A command in a folder.
     pub(crate) fn new<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Self {
         Self {
+            program: "git".into(),
+            limit: PATIENCE,
             folder: folder.to_owned(),
+            settings: Vec::new(),
             arguments: arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect(),
             variables: Vec::new(),
-            stdin: Vec::new(),
+            stdin: None,
             output: None,
         }
+    }
+
+    /// By another git, or in another time.
+    pub(crate) fn by(mut self, program: &OsStr, limit: Duration) -> Self {
+        (self.program, self.limit) = (program.to_owned(), limit);
+        self
+    }
+
+    /// With a setting, `key=value`.
+    pub(crate) fn set(mut self, setting: impl Into<String>) -> Self {
+        self.settings.push(setting.into());
+        self
     }
 
     /// With one more argument.
@@ -115,7 +146,7 @@ impl Call {
 
     /// With something to read.
     pub(crate) fn stdin(mut self, bytes: Vec<u8>) -> Self {
-        self.stdin = bytes;
+        self.stdin = Some(bytes);
         self
     }
 
@@ -129,64 +160,80 @@ impl Call {
     pub(crate) fn run(self) -> Result<Answer, Failure> {
         let what = self.what();
         let answer = self.ask()?;
-        if answer.code == Some(0) {
+        if answer.ok() {
             return Ok(answer);
         }
-        let said = match (answer.complaint.is_empty(), answer.code) {
-            (false, _) => answer.complaint,
-            (true, Some(code)) => format!("exit code {code}"),
-            (true, None) => "it was killed".to_owned(),
+        let words = match answer.words.as_str() {
+            "" => format!("it ended with {}", answer.status),
+            words => words.to_owned(),
         };
-        Err(Failure::Refused { what, said })
+        Err(Failure::Refused { what, words })
     }
 
     /// Runs it; the exit code is an answer.
-    pub(crate) fn ask(self) -> Result<Answer, Failure> {
+    pub(crate) fn ask(mut self) -> Result<Answer, Failure> {
         let what = self.what();
-        let (mut child, deadline) = (self.start()?, Instant::now() + PATIENCE);
-        let stdin = child.stdin.take().map(|mut pipe| {
-            let bytes = self.stdin;
-            // A git that does not read on has said why on stderr.
-            std::thread::spawn(move || drop(pipe.write_all(&bytes)))
-        });
-        let (done, both) = mpsc::channel();
-        let stdout = child.stdout.take().map(|pipe| hear(pipe, MOST_OUTPUT, done.clone()));
-        let stderr = child.stderr.take().map(|pipe| hear(pipe, MOST_COMPLAINTS, done));
-        let mut cut = None;
-        loop {
-            match both.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Ear::Closed) => {}
-                Ok(Ear::Full) => cut = Some(Failure::Endless { what: what.clone() }),
-                Err(RecvTimeoutError::Timeout) => cut = Some(Failure::Stuck { what: what.clone() }),
-                Err(RecvTimeoutError::Disconnected) => break,
+        let unheard = |why: String| Failure::Unheard { what: what.clone(), why };
+        let mut child = self.start()?;
+        let deadline = Instant::now() + self.limit;
+        // None of these threads is waited for: a stranger who holds a pipe open must not hold us.
+        let (told, hear) = mpsc::channel();
+        match child.stdout.take() {
+            Some(mut out) => {
+                std::thread::spawn(move || {
+                    let mut bytes = Vec::new();
+                    let read = out.by_ref().take(MOST_OUTPUT).read_to_end(&mut bytes);
+                    let _ = told.send(read.map(|_| bytes));
+                });
             }
-            if cut.is_some() {
-                kill(&child);
-                break;
-            }
+            None => drop(told.send(Ok(Vec::new()))),
         }
-        let status = child.wait()?;
-        let stdout = stdout.map(joined).unwrap_or_default();
-        let stderr = stderr.map(joined).unwrap_or_default();
-        if let Some(stdin) = stdin {
-            let _ = stdin.join();
+        let (told_words, hear_words) = mpsc::channel();
+        if let Some(mut words) = child.stderr.take() {
+            std::thread::spawn(move || {
+                let mut kept = Vec::new();
+                let _ = words.by_ref().take(MOST_WORDS).read_to_end(&mut kept);
+                let _ = told_words.send(kept);
+                let _ = std::io::copy(&mut words, &mut std::io::sink());
+            });
         }
-        match cut {
-            Some(failure) => Err(failure),
-            None => Ok(Answer { code: status.code(), stdout, complaint: on_one_line(&stderr) }),
+        if let (Some(mut pipe), Some(input)) = (child.stdin.take(), self.stdin.take()) {
+            // A git that does not read on has said why.
+            std::thread::spawn(move || pipe.write_all(&input));
         }
+        let heard = hear.recv_timeout(self.limit);
+        let full = matches!(&heard, Ok(Ok(bytes)) if bytes.len() as u64 == MOST_OUTPUT);
+        let ended = if full || heard.is_err() { None } else { wait(&mut child, deadline) };
+        let Some(status) = ended else {
+            end(&mut child);
+            let why = if full {
+                format!("it said more than {} MiB", MOST_OUTPUT >> 20)
+            } else {
+                format!("it took longer than {} s", self.limit.as_secs_f64())
+            };
+            return Err(Failure::Ended { what, why });
+        };
+        let stdout = match heard {
+            Ok(Ok(stdout)) => stdout,
+            Ok(Err(error)) => return Err(unheard(error.to_string())),
+            Err(_) => return Err(unheard("nothing was heard of it".to_owned())),
+        };
+        let words = hear_words.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        Ok(Answer { status, stdout, words: on_one_line(&words) })
     }
 
     fn start(&self) -> Result<Child, Failure> {
-        let mut command = Command::new("git");
-        for (name, _) in std::env::vars_os() {
-            let bytes = name.as_encoded_bytes();
-            if bytes.starts_with(b"GIT_") && !KEPT.iter().any(|kept| kept.as_bytes() == bytes) {
-                command.env_remove(name);
+        let mut command = Command::new(&self.program);
+        for (key, _) in std::env::vars_os() {
+            let text = key.to_string_lossy();
+            if text.starts_with("GIT_") && !HEARD.iter().any(|heard| text.starts_with(heard)) {
+                command.env_remove(&key);
             }
         }
-        // Hooks and monitors are programs of the repository's; a question on the terminal would wait for ever.
-        command.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0"]);
+        command.args(["--no-optional-locks", "--no-pager"]);
+        for setting in SETTINGS.into_iter().chain(self.settings.iter().map(String::as_str)) {
+            command.args(["-c", setting]);
+        }
         command
             .args(&self.arguments)
             .current_dir(&self.folder)
@@ -194,18 +241,23 @@ impl Call {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
+            // An object that another stands in for would be a way to make an edit look committed.
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
+            .stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
             .stderr(Stdio::piped())
             .process_group(0);
+        let unheard = |why: String| Failure::Unheard { what: self.what(), why };
         match &self.output {
-            Some(file) => command.stdout(file.try_clone()?),
+            Some(file) => command.stdout(file.try_clone().map_err(|error| unheard(error.to_string()))?),
             None => command.stdout(Stdio::piped()),
         };
         command.spawn().map_err(|error| match error.kind() {
             // The folder may be what is missing.
-            std::io::ErrorKind::NotFound if self.folder.is_dir() => Failure::Absent,
-            _ => Failure::Start(error),
+            std::io::ErrorKind::NotFound if self.folder.is_dir() => {
+                Failure::Absent(self.program.to_string_lossy().into_owned())
+            }
+            _ => unheard(error.to_string()),
         })
     }
 
@@ -220,43 +272,36 @@ impl Call {
                 named.push(word);
             }
         }
-        named.truncate(3);
+        named.truncate(NAMED);
         named.join(" ")
     }
 }
 
-enum Ear {
-    Closed,
-    Full,
-}
-
-fn hear(mut pipe: impl Read + Send + 'static, most: u64, done: mpsc::Sender<Ear>) -> JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut heard = Vec::new();
-        let _ = pipe.by_ref().take(most).read_to_end(&mut heard);
-        let full = heard.len() as u64 == most && most == MOST_OUTPUT;
-        let _ = done.send(if full { Ear::Full } else { Ear::Closed });
-        if !full {
-            // Complaints beyond what anyone reads must not block it.
-            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+/// Waits until a child that said everything has ended; none if it does not.
+fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
+    let mut pause = Duration::from_micros(100);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < deadline => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            _ => return None,
         }
-        heard
-    })
-}
-
-fn joined(thread: JoinHandle<Vec<u8>>) -> Vec<u8> {
-    thread.join().unwrap_or_default()
-}
-
-fn kill(child: &Child) {
-    let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(group) = group {
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
 }
 
-fn on_one_line(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.take(4).collect::<Vec<_>>().join("; ")
+/// Ends a child and the group it leads. It is not reaped yet, so its number is still its own.
+fn end(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Words of git as one line.
+fn on_one_line(words: &[u8]) -> String {
+    String::from_utf8_lossy(words).split_whitespace().collect::<Vec<_>>().join(" ")
 }

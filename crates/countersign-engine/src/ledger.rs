@@ -34,6 +34,12 @@ pub struct Entry {
     pub agent: Option<String>,
     /// Who played them.
     pub player: Option<String>,
+    /// The model, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The version of the program, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Which attempt of this path.
     pub n: u32,
     /// Which reply of the attempt, from 1.
@@ -124,7 +130,7 @@ struct Work {
     path: Vec<String>,
     item: Option<String>,
     agent: Option<String>,
-    player: Option<String>,
+    player: Option<Player>,
     n: u32,
     contract: Option<String>,
     replies: u32,
@@ -146,6 +152,11 @@ struct Kept {
     claim: ClaimReport,
 }
 
+/// What we make for every step and nothing speaks against is no claim of the agent's.
+fn goes_without_saying(claim: &ClaimReport) -> bool {
+    claim.is_own() && claim.verdict == Verdict::Verified
+}
+
 /// An attempt that changed something.
 #[derive(Clone, Copy, Debug)]
 struct Change {
@@ -155,8 +166,15 @@ struct Change {
 
 impl Ledger {
     /// The kinds of events it needs to hear.
-    pub const KINDS: [&'static str; 6] =
-        ["run-started", "frame-opened", "attempt-started", "repair-asked", "attempt-ended", "attempt-lost"];
+    pub const KINDS: [&'static str; 7] = [
+        "run-started",
+        "run-resumed",
+        "frame-opened",
+        "attempt-started",
+        "repair-asked",
+        "attempt-ended",
+        "attempt-lost",
+    ];
 
     /// An empty one.
     pub fn new() -> Self {
@@ -167,18 +185,19 @@ impl Ledger {
     pub fn hear(&mut self, event: &Event, at: i64) {
         match event {
             Event::RunStarted(started) => self.players.clone_from(&started.agents),
+            // From here on; what was said before was said by whoever played then.
+            Event::RunResumed { agents, .. } => self.players.extend(agents.clone()),
             Event::FrameOpened { frame, parent, item, .. } => {
                 let above = parent.as_ref().and_then(|parent| self.items.get(parent).cloned().flatten());
                 self.items.insert(frame.clone(), item.clone().or(above));
             }
             Event::AttemptStarted { attempt, frame, path, agent, n, contract } => {
-                let player = agent.as_ref().and_then(|agent| self.players.get(agent));
                 self.open.insert(attempt.clone(), self.attempts.len());
                 self.attempts.push(Work {
                     path: path.clone(),
                     item: self.items.get(frame).cloned().flatten(),
                     agent: agent.clone(),
-                    player: player.map(|player| player_name(&player.spec)),
+                    player: agent.as_ref().and_then(|agent| self.players.get(agent).cloned()),
                     n: *n,
                     contract: contract.clone(),
                     replies: 0,
@@ -241,13 +260,20 @@ impl Ledger {
         }
     }
 
-    /// Whether no claim was made.
+    /// Whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+        self.kept.iter().all(|kept| goes_without_saying(&kept.claim))
     }
 
-    /// Every claim of the run, in the order they were held against the world.
+    /// The claims of the run, in the order they were held against the world.
     pub fn entries(&self) -> Vec<Entry> {
+        let mut entries = self.every();
+        entries.retain(|entry| !goes_without_saying(&entry.claim));
+        entries
+    }
+
+    /// Also those that go without saying: a rate is one of all of them.
+    fn every(&self) -> Vec<Entry> {
         let last = self.last_words();
         let refuted = self.refuted_by_reply();
         let mut entries = Vec::with_capacity(self.kept.len());
@@ -261,7 +287,9 @@ impl Ledger {
                 path: work.path.clone(),
                 item: work.item.clone(),
                 agent: work.agent.clone(),
-                player: work.player.clone(),
+                player: work.player.as_ref().map(|player| player_name(&player.spec)),
+                model: work.player.as_ref().and_then(|player| player.model.clone()),
+                version: work.player.as_ref().and_then(|player| player.version.clone()),
                 n: work.n,
                 reply: kept.reply,
                 contract: work.contract.clone(),

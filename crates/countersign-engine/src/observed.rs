@@ -3,7 +3,7 @@
 use crate::claims::{Observer, Since};
 use crate::inventory::{self, Delta};
 use crate::tree::{Change, Changes, Snapshot, Tree};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -66,6 +66,14 @@ impl Observed {
         self.now.as_ref().unwrap_or(&self.before).id.clone()
     }
 
+    /// Why nothing could be seen, at the beginning or at the last look.
+    pub(crate) fn blind(&self) -> Option<&str> {
+        let blind = |snapshot: &&Snapshot| snapshot.id.is_none();
+        let snapshot = std::iter::once(&self.before).chain(&self.now).find(blind)?;
+        // What was too much is said last.
+        Some(snapshot.notes.last().map_or("the workspace cannot be seen", String::as_str))
+    }
+
     /// Looks anew.
     pub(crate) fn look(&mut self) {
         let now = self.tree.snapshot();
@@ -117,11 +125,9 @@ impl Observer for Observed {
         if self.now.is_none() {
             self.look();
         }
-        match &self.now {
-            Some(Snapshot { id: None, notes, .. }) => {
-                Err(notes.first().cloned().unwrap_or_else(|| "the workspace cannot be seen".to_owned()))
-            }
-            _ => Ok(&self.changes),
+        match self.blind() {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(&self.changes),
         }
     }
 
@@ -139,6 +145,10 @@ impl Observer for Observed {
             since => since,
         };
         paths.iter().map(one).collect()
+    }
+
+    fn ignored(&mut self, paths: &[PathBuf]) -> BTreeSet<PathBuf> {
+        self.tree.ignored(paths)
     }
 
     fn tree_id(&mut self) -> Option<String> {

@@ -1,6 +1,6 @@
 //! The story of a run: how it stands, its attempts, its way through the states and why it went so.
 
-use countersign_contract::ClaimReport;
+use countersign_contract::{ClaimReport, Verdict};
 use countersign_flow::{Cause, Changed, Event, Fold, Form, Moved, Outcome, Reply, Usage};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -185,8 +185,9 @@ impl Teller {
             Event::RepairAsked { attempt, reply, usage, claims } => {
                 if let Some(attempt) = self.attempt(attempt) {
                     attempt.repairs_asked += 1;
+                    let claims = told(claims);
                     if !claims.is_empty() {
-                        attempt.earlier_claims.insert(attempt.repairs_asked, claims.clone());
+                        attempt.earlier_claims.insert(attempt.repairs_asked, claims);
                     }
                     attempt.replies.push(reply.clone());
                     attempt.usage += *usage;
@@ -197,7 +198,7 @@ impl Teller {
                     attempt.outcome = Some(ended.outcome.name().to_owned());
                     attempt.value.clone_from(&ended.value);
                     attempt.violations.clone_from(&ended.violations);
-                    attempt.claims.clone_from(&ended.claims);
+                    attempt.claims = told(&ended.claims);
                     attempt.changed.clone_from(&ended.changed);
                     attempt.replies.extend(ended.reply.clone());
                     attempt.usage += ended.usage;
@@ -258,4 +259,10 @@ impl Teller {
             updated_at: fold.last_at,
         }
     }
+}
+
+/// The claims without what we hold against every step where nothing speaks against it.
+fn told(claims: &[ClaimReport]) -> Vec<ClaimReport> {
+    let is_told = |claim: &&ClaimReport| !claim.is_own() || claim.verdict != Verdict::Verified;
+    claims.iter().filter(is_told).cloned().collect()
 }

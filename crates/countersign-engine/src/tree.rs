@@ -21,9 +21,10 @@ mod when;
 
 pub use git::Git;
 
+use crate::git::Failure;
 use entry::{Entry, Head, Repo, Seen, Thing, Told};
 use gather::{Found, Listings};
-use git::{Abilities, Place, Trouble};
+use git::{Abilities, Place};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use look::{Cache, look};
 use name::{Name, real, seen_from, tidy};
@@ -116,6 +117,9 @@ pub struct Tree {
     trees: HashMap<String, String>,
 }
 
+/// What git says of a folder in no repository.
+const NO_REPOSITORY: &str = "not a git repository";
+
 impl Tree {
     /// Opens a folder. Where git cannot help, files are told apart by content, and snapshots have a note that says why.
     pub fn open(folder: &Path, settings: Settings) -> Self {
@@ -127,7 +131,12 @@ impl Tree {
         let folder = real(&std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()));
         let mut notes = Vec::new();
         let place = discover(&git, &folder).unwrap_or_else(|why| {
-            notes.push(format!("looked at without git, file by file: {why}"));
+            notes.push(match &why {
+                Failure::Refused { words, .. } if words.contains(NO_REPOSITORY) => {
+                    "this is not a git repository: files are looked at one by one, by content".to_owned()
+                }
+                why => format!("looked at without git, file by file: {why}"),
+            });
             None
         });
         let top = place.as_ref().map_or_else(|| folder.clone(), |place| place.top.clone());
@@ -219,11 +228,11 @@ impl Tree {
             let why = self.notes.first().map_or("this is not a git repository", String::as_str);
             return Err(format!("revision '{revision}' cannot be found: {why}"));
         };
-        let wrong = |trouble: Trouble| format!("revision '{revision}' cannot be found: {trouble}");
+        let wrong = |trouble: Failure| format!("revision '{revision}' cannot be found: {trouble}");
         let commit = format!("{revision}^{{commit}}");
         let arguments = ["rev-parse", "--verify", "--end-of-options", &commit];
         let said = self.git.ask(&place, &arguments).map_err(wrong)?;
-        let head = String::from_utf8_lossy(&said.out).trim_end().to_owned();
+        let head = String::from_utf8_lossy(&said.stdout).trim_end().to_owned();
         let mut seen = Seen::default();
         let mut open = vec![(Name::from(&b""[..]), Repo { head: Some(head), git_dir: place.git_dir })];
         let mut notes = self.notes.clone();
@@ -238,7 +247,7 @@ impl Tree {
                     continue;
                 }
             };
-            for (name, commit) in parse::committed(&said.out).submodules {
+            for (name, commit) in parse::committed(&said.stdout).submodules {
                 let name = folder.join(name.bytes());
                 if let Some(git_dir) = gather::git_dir_of(&self.top.join(name.path())) {
                     open.push((name, Repo { head: Some(commit), git_dir }));
@@ -303,7 +312,7 @@ impl Tree {
         let revision = format!("{commit}^{{tree}}");
         let said = self.git.ask(&self.place_of(folder, repo), &["rev-parse", "--verify", &revision]);
         let Ok(said) = said else { return commit.to_owned() };
-        let tree = String::from_utf8_lossy(&said.out).trim_end().to_owned();
+        let tree = String::from_utf8_lossy(&said.stdout).trim_end().to_owned();
         self.trees.insert(commit.to_owned(), tree.clone());
         tree
     }
@@ -333,22 +342,22 @@ impl Tree {
 }
 
 /// Finds the repository that a folder is in; none or an error if there is none to work with.
-fn discover(git: &Git, folder: &Path) -> Result<Option<Place>, Trouble> {
+fn discover(git: &Git, folder: &Path) -> Result<Option<Place>, Failure> {
     let arguments = ["rev-parse", "--is-inside-work-tree", "--show-cdup", "--absolute-git-dir"];
-    let said = git.discover(folder, &arguments)?.out;
+    let said = git.discover(folder, &arguments)?.stdout;
     // The last is a path, which may have line breaks in it.
     let mut lines = said.splitn(3, |byte| *byte == b'\n');
     let (inside, up, git_dir) = (lines.next(), lines.next(), lines.next());
     let (Some(b"true"), Some(up), Some(git_dir)) = (inside, up, git_dir) else {
         let words = "this is inside a bare repository or a .git folder, which has no work tree".to_owned();
-        return Err(Trouble::Refused { what: "rev-parse".to_owned(), words });
+        return Err(Failure::Refused { what: "rev-parse".to_owned(), words });
     };
     let git_dir = git_dir.strip_suffix(b"\n").unwrap_or(git_dir);
     let keys = r"^core\.(filemode|ignorecase|symlinks)$";
     // It ends with 1 if none is set.
     let said = git.discover(folder, &["config", "-z", "--type=bool", "--get-regexp", keys]);
     let mut abilities = Abilities::default();
-    for line in said.map(|said| said.out).unwrap_or_default().split(|byte| *byte == 0) {
+    for line in said.map(|said| said.stdout).unwrap_or_default().split(|byte| *byte == 0) {
         match line {
             b"core.filemode\nfalse" => abilities.file_mode = false,
             b"core.ignorecase\ntrue" => abilities.ignore_case = true,

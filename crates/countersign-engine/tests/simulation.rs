@@ -177,7 +177,7 @@ fn an_append_under_an_old_lease_changes_nothing() {
     let old = journal.take();
     let new = journal.take();
     journal.post(Event::CancelRequested { by: "somebody".to_owned() });
-    let events = [(Event::RunResumed { by: "old".to_owned() }, 1)];
+    let events = [(Event::RunResumed { by: "old".to_owned(), agents: BTreeMap::new() }, 1)];
     let batch = || journal::Batch { events: &events, snapshot: Some(Vec::new()), consumed: &[1] };
     assert!(journal.append(old, batch()).is_err());
     assert!(journal.rows.is_empty() && journal.snapshot.is_none() && journal.inbox.len() == 1);

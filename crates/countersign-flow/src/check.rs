@@ -336,6 +336,24 @@ impl<'n> Checker<'n> {
         }
     }
 
+    /// A run keeps the contracts that its claims hold artifacts to, as it keeps those of its agents.
+    fn contracts_of_artifacts(&mut self, name: Name<'n>, contract: &Contract) {
+        for (field, claim) in &contract.definition().claims {
+            let Some(id) = &claim.contract else { continue };
+            match self.registry.get(id) {
+                Ok(found) => {
+                    self.contracts.insert(found.reference().to_owned(), found);
+                }
+                Err(error) => {
+                    let whose = contract.reference();
+                    let message = format!("the claim `{field}` of {whose} holds a file to '{id}': {error}");
+                    let hint = "add that contract to the folders in `contracts:`, or correct the claim";
+                    self.report(Code::UnknownContract, name.node, message, hint);
+                }
+            }
+        }
+    }
+
     /// What agents may write, and what follows if they write something else.
     fn paths(&mut self, draft: &Draft<'n>) -> Paths {
         Paths {
@@ -360,6 +378,9 @@ impl<'n> Checker<'n> {
 
     fn agent(&mut self, agent: &AgentDraft<'n>, paths: &Paths) -> Option<Role> {
         let contract = agent.contract.and_then(|name| self.contract(name));
+        if let (Some(name), Some(contract)) = (agent.contract, &contract) {
+            self.contracts_of_artifacts(name, contract);
+        }
         let prompt = agent.prompt.and_then(|name| self.file_template(name));
         let access = match agent.access.map(|name| (name, name.text)) {
             None => Access::default(),

@@ -29,6 +29,9 @@ pub enum Event {
     RunResumed {
         /// Who.
         by: String,
+        /// Who plays the agents from here on, where that changed.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        agents: BTreeMap<String, Player>,
     },
     /// The files that a step needs were looked for.
     ContextChecked {

@@ -118,7 +118,10 @@ impl Fold {
         self.seq += 1;
         match event {
             Event::RunStarted(started) => self.start(started, at),
-            Event::RunResumed { .. } => self.stopped = None,
+            Event::RunResumed { agents, .. } => {
+                self.stopped = None;
+                self.agents.extend(agents.clone());
+            }
             Event::ContextChecked { frame, missing } => self.context(frame, missing),
             Event::AttemptStarted { attempt, frame, path, n, .. } => {
                 self.started += 1;

@@ -104,6 +104,7 @@ impl Play {
             agents: BTreeMap::new(),
             budget: Budget::default(),
             repo: ".".to_owned(),
+            own: Vec::new(),
         }));
         let mut play = Self { workflow, fold: Fold::default(), turn: Turn::default() };
         play.tell([started]);
@@ -386,7 +387,7 @@ fn a_run_that_is_cancelled_drops_what_is_open_and_one_that_is_stopped_keeps_it()
     play.tell([Event::RunStopped { reason: "stop".to_owned() }]);
     assert!(play.errands().is_empty());
     cancelled("all/a/make#1", &mut play);
-    play.tell([Event::RunResumed { by: "me".to_owned() }]);
+    play.tell([Event::RunResumed { by: "me".to_owned(), agents: BTreeMap::new() }]);
     assert_eq!(play.started(), [("all/a/make#2", Some("all/a#1"))]);
     assert_eq!(play.errands(), [(Chore::Open, "all/b#1")]);
     play.tell([Event::CancelRequested { by: "me".to_owned() }]);

@@ -230,7 +230,9 @@ pub(crate) fn undone(undone: &Undone) -> String {
         if undone.changed_since.len() > REPEATED {
             let _ = writeln!(text, "  … and {} more", undone.changed_since.len() - REPEATED);
         }
-        text.push_str("commit or move them aside, put them back as the run left them, and undo again\n");
+        text.push_str(
+            "put them back as the run left them and undo again, or undo other workspaces by their names\n",
+        );
     }
     for note in &undone.notes {
         let _ = writeln!(text, "note: {}", one_line(note));

@@ -62,7 +62,10 @@ fn thirty_steps() -> String {
         let next = row.get(at + 1).map_or("end", String::as_str);
         let what = match name.as_str() {
             "approve" => "ask: { question: Go on?, choices: [yes, no] }".to_owned(),
-            "fan" => "each: { in: parts, as: part, key: part, parallel: 4, agent: worker }".to_owned(),
+            "fan" => {
+                "each: { in: parts, as: part, key: part, parallel: 4, workspace: repository, agent: worker }"
+                    .to_owned()
+            }
             "s05" | "s10" | "s14" | "s19" => "command: [sh, step.sh]".to_owned(),
             _ => "agent: worker".to_owned(),
         };

@@ -5,22 +5,38 @@
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
+use std::process::Output;
+
+#[path = "shipped/claims.rs"]
+mod claims;
 
 fn played(name: &str, more: &[&str]) -> Value {
+    played_in(tempfile::tempdir().unwrap().path(), name, more)
+}
+
+fn played_in(repo: &Path, name: &str, more: &[&str]) -> Value {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
-    let repo = tempfile::tempdir().unwrap();
-    let script = format!("script:{}", examples.join("script.yaml").display());
-    let output = Command::cargo_bin("countersign")
-        .unwrap()
-        .current_dir(repo.path())
-        .arg("run")
-        .arg(examples.join(format!("{name}.yaml")))
-        .args(["--format", "json", "--agent", &script, "--repo", "."])
-        .args(more)
-        .output()
-        .unwrap();
+    let (workflow, script) = (examples.join(format!("{name}.yaml")), examples.join("script.yaml"));
+    let (workflow, script) = (workflow.display().to_string(), format!("script:{}", script.display()));
+    let arguments = ["run", &workflow, "--format", "json", "--agent", &script, "--repo", "."];
+    let output = shown_in(repo, &[&arguments[..], more].concat());
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Runs the binary in a folder, with nothing of the user's.
+fn shown_in(folder: &Path, arguments: &[&str]) -> Output {
+    Command::cargo_bin("countersign")
+        .unwrap()
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder))
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_INDEX_FILE")
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 #[test]

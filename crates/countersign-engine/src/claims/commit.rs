@@ -1,12 +1,13 @@
 //! Commits that a result names: each is one, belongs to the work, and together they hold the files that they should.
 
 use super::World;
-use super::git::{Said, git};
+use super::git::git;
 use super::judged::Judged;
 use super::path::Meant;
 use super::read;
 use super::scene::Scene;
 use super::shown::{self, few, number};
+use crate::git::Answer;
 use countersign_contract::{Evidence, HeldClaim, Verdict};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -99,7 +100,7 @@ async fn look(names: &[String], scene: &Scene, world: &World<'_>) -> Result<Know
     }
     let head = git(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"], Vec::new(), world).await?;
     let is_repository =
-        head.ok || git(&["rev-parse", "--git-dir"], Vec::new(), world).await.is_ok_and(|said| said.ok);
+        head.ok() || git(&["rev-parse", "--git-dir"], Vec::new(), world).await.is_ok_and(|said| said.ok());
     if !is_repository {
         return Err(first_line(&head).unwrap_or_else(|| {
             format!("{} is in no repository that git can read", scene.frame.folder().display())
@@ -116,7 +117,7 @@ async fn look(names: &[String], scene: &Scene, world: &World<'_>) -> Result<Know
         };
         known.insert((*name).to_owned(), answer);
     }
-    date(&mut known, head.ok, world).await?;
+    date(&mut known, head.ok(), world).await?;
     Ok(known)
 }
 
@@ -141,7 +142,7 @@ async fn date(known: &mut Known, has_head: bool, world: &World<'_>) -> Result<()
     // Those that HEAD does not reach.
     let apart: HashSet<String> = if has_head {
         let said = git(&["rev-list", "--stdin"], format!("{input}^HEAD\n").into_bytes(), world).await?;
-        if !said.ok {
+        if !said.ok() {
             return Err(first_line(&said).unwrap_or_else(|| "its history cannot be read".to_owned()));
         }
         String::from_utf8_lossy(&said.stdout).lines().map(str::to_owned).collect()
@@ -178,7 +179,7 @@ async fn list_files(known: &mut Known, world: &World<'_>) -> Result<(), String> 
         ];
         let arguments: Vec<&str> = arguments.into_iter().chain([commit.id.as_str()]).collect();
         let said = git(&arguments, Vec::new(), world).await?;
-        if !said.ok {
+        if !said.ok() {
             return Err(
                 first_line(&said).unwrap_or_else(|| "the files of a commit cannot be listed".to_owned())
             );
@@ -195,8 +196,8 @@ fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-fn first_line(said: &Said) -> Option<String> {
-    said.stderr.lines().next().map(|line| shown::cut(line, 300))
+fn first_line(said: &Answer) -> Option<String> {
+    said.words.lines().next().map(|line| shown::cut(line, 300))
 }
 
 /// The judgement: each name, and the files that groups of them must hold.
@@ -216,13 +217,13 @@ fn judge(names: &[String], known: &Known, wanted: &[(Vec<String>, Vec<String>)],
             None => wrong.push(format!("{shown} (there is no such commit)")),
             Some(Err(why)) => wrong.push(format!("{shown} ({why})")),
             Some(Ok(commit)) if commit.is_reachable => {
-                observed.push(format!("{shown} is {}", commit.id));
+                observed.push(identity(&shown, commit));
                 if during(commit) == Some(false) {
                     notes.push(format!("{shown} was made before the step began"));
                 }
             }
             Some(Ok(commit)) if during(commit) == Some(true) => {
-                observed.push(format!("{shown} is {}", commit.id));
+                observed.push(identity(&shown, commit));
                 notes.push(format!("{shown} was made during the step, and is not in the history of HEAD"));
             }
             Some(Ok(_)) => {
@@ -269,6 +270,11 @@ fn judge(names: &[String], known: &Known, wanted: &[(Vec<String>, Vec<String>)],
         .because(reasons.join("; "))
         .with(Evidence::new("commit", text))
         .with_notes(notes.into_iter().take(shown::MOST))
+}
+
+/// A name that is short is told with what it stands for.
+fn identity(shown: &str, commit: &Commit) -> String {
+    if shown == commit.id { commit.id.clone() } else { format!("{shown} is {}", commit.id) }
 }
 
 fn holds(text: &str, commits: &[&Commit], scene: &Scene) -> bool {

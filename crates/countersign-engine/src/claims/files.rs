@@ -98,6 +98,8 @@ enum Differs {
     Unchanged,
     /// It is not there, and did not change.
     Missing,
+    /// It is not there, and git would not have told of it before.
+    Hidden,
     /// Another thing became of it.
     Otherwise(&'static str, &'static str),
     /// It was somewhere else before than the result says.
@@ -136,23 +138,32 @@ fn judge(
         ClaimMatch::Exact => unclaimed(told, &covered, changes, index, scene),
         ClaimMatch::Subset | ClaimMatch::BestEffort => Vec::new(),
     };
+    let hidden = wrong.iter().filter(|(differs, _)| *differs == Differs::Hidden).count();
     let refuted = match matching {
         // What nobody claims may be the work of somebody else.
-        ClaimMatch::Exact if scene.company.is_none() => !wrong.is_empty() || !unclaimed.is_empty(),
-        ClaimMatch::Exact | ClaimMatch::Subset => !wrong.is_empty(),
-        ClaimMatch::BestEffort => agreeing == 0,
+        ClaimMatch::Exact if scene.company.is_none() => wrong.len() > hidden || !unclaimed.is_empty(),
+        ClaimMatch::Exact | ClaimMatch::Subset => wrong.len() > hidden,
+        ClaimMatch::BestEffort => agreeing == 0 && hidden == 0,
+    };
+    let untold = match matching {
+        ClaimMatch::Exact | ClaimMatch::Subset => hidden > 0,
+        ClaimMatch::BestEffort => hidden > 0 && agreeing == 0,
     };
     let difference = difference(items.len(), told, wrong, &unclaimed);
     let claimed = shown::list(items.iter().map(|item| in_words(&item.file, told)));
-    let verdict = if refuted { Verdict::Refuted } else { Verdict::Verified };
+    let verdict = match (refuted, untold) {
+        (true, _) => Verdict::Refuted,
+        (false, true) => Verdict::Unverifiable,
+        (false, false) => Verdict::Verified,
+    };
     let mut judged = Judged::new(verdict, claimed, observed(told, changes, index, scene))
         .with(Evidence::new("diff", scene.summary(changes)));
-    if refuted {
+    if verdict != Verdict::Verified {
         judged.reason = difference;
     } else if !difference.is_empty() {
         judged = judged.with_notes([difference]);
     }
-    if let Some(company) = scene.company.as_ref().filter(|_| !unclaimed.is_empty()) {
+    if let Some(company) = scene.company.as_ref().filter(|_| matching == ClaimMatch::Exact) {
         judged = judged.with_notes([format!("what was not claimed is not held against it: {company}")]);
     }
     let left = notes.len().saturating_sub(shown::MOST);
@@ -167,6 +178,9 @@ fn agrees(item: &Item, told: Told, index: &Index<'_>, notes: &mut Vec<String>) -
     let Some(change) = sighting.change else {
         // The old name of a file that was renamed stands among the changes, so this is one that nothing became of.
         return Err(match &sighting.presence {
+            Presence::Absent if sighting.is_hidden && matches!(told, Told::Deleted | Told::Changed) => {
+                Differs::Hidden
+            }
             Presence::Absent => Differs::Missing,
             Presence::Folder => Differs::Folder(index.below(path)),
             Presence::Away(why) => Differs::Away(why.clone()),
@@ -274,6 +288,11 @@ fn difference(total: usize, told: Told, mut wrong: Vec<(Differs, String)>, uncla
             }
             Differs::Missing if same == 1 => format!("{same}{of} does not exist: {names}"),
             Differs::Missing => format!("{same}{of} do not exist: {names}"),
+            Differs::Hidden => {
+                format!(
+                    "{same}{of} {is} ignored by git, and nothing tells whether there was such a file: {names}"
+                )
+            }
             Differs::Otherwise(claimed, observed) => {
                 format!("{same}{of} {was} {observed}, not {claimed}: {names}")
             }

@@ -3,7 +3,8 @@
 use super::judged::Judged;
 use super::look::{self, Presence};
 use super::path::{Index, Meant};
-use super::read::{self, Lines, NamedPlace};
+use super::places::{Lines, NamedPlace, places};
+use super::read;
 use super::scene::Scene;
 use super::shown::{self, few, number};
 use crate::tree::{Change, Changes};
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 pub(super) fn hold(held: &HeldClaim, value: &Value, scene: &Scene) -> Option<Judged> {
     let found = read::field(&held.field, value)?;
-    let places = match read::places(&found) {
+    let places = match places(&found) {
         Ok(places) if places.is_empty() => return None,
         Ok(places) => places,
         Err(why) => {

@@ -41,6 +41,8 @@ pub(super) struct Sighting {
     pub(super) change: Option<Change>,
     /// What stands there. Only looked at if nothing became of it.
     pub(super) presence: Presence,
+    /// Whether git ignores it, and nothing is there: whether something was before cannot be told.
+    pub(super) is_hidden: bool,
     /// How the path was understood, where that is worth saying.
     pub(super) notes: Vec<String>,
 }
@@ -95,7 +97,22 @@ pub(super) fn sight(
             "and those after it were not looked up among the files that git ignores: there are too many";
         sightings[unseen[MOST_ASKED]].notes.push(note.to_owned());
     }
+    hide(&mut sightings, observer);
     sightings
+}
+
+/// Says of what is not there whether it could have been seen before.
+fn hide(sightings: &mut [Sighting], observer: &mut dyn Observer) {
+    let is_gone = |sighting: &Sighting| sighting.change.is_none() && sighting.presence == Presence::Absent;
+    let gone = sightings.iter().filter(|sighting| is_gone(sighting)).take(MOST_ASKED);
+    let paths: Vec<PathBuf> = gone.map(|sighting| sighting.path.clone()).collect();
+    if paths.is_empty() {
+        return;
+    }
+    let ignored = observer.ignored(&paths);
+    for sighting in sightings.iter_mut().filter(|sighting| is_gone(sighting)).take(MOST_ASKED) {
+        sighting.is_hidden = ignored.contains(&sighting.path);
+    }
 }
 
 /// Finds what is meant by a claimed path: as it is written, then as it may be meant.
@@ -105,6 +122,7 @@ fn sight_one(text: &str, frame: &Frame, index: &Index<'_>) -> Sighting {
         path: PathBuf::from(text),
         change: None,
         presence: Presence::Absent,
+        is_hidden: false,
         notes: Vec::new(),
     };
     let path = match frame.meant(text) {

@@ -39,7 +39,7 @@ impl Scene {
             frame.of_real(path).or_else(|| path.strip_prefix(world.folder).ok().map(Path::to_owned))
         };
         Self {
-            changes: world.observer.changes().cloned(),
+            changes: world.observer.changes().map(|changes| plainly(changes, &frame)),
             tree: world.observer.tree_id(),
             began: world.observer.began(),
             company: world.company.map(str::to_owned),
@@ -85,6 +85,19 @@ impl Scene {
                 parts.join(", ")
             ),
         }
+    }
+}
+
+/// The changes with one name for each file: `../../web/b` seen from `web/app` is `../b`.
+fn plainly(changes: &Changes, frame: &Frame) -> Changes {
+    let plain = |path: &PathBuf| match frame.seen_from_top(path) {
+        Some(from_top) if path.starts_with("..") => frame.seen_from_folder(&from_top),
+        _ => path.clone(),
+    };
+    Changes {
+        files: changes.files.iter().map(|(path, change)| (plain(path), *change)).collect(),
+        renamed: changes.renamed.iter().map(|(from, to)| (plain(from), plain(to))).collect(),
+        notes: changes.notes.clone(),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::protect::Rules;
 use crate::shell;
 use countersign_contract::Contract;
 use countersign_flow::{AgentWork, Budget, Errand, Event, Start, Work};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -32,8 +32,9 @@ pub(super) struct Running {
     pub(super) stops: BTreeMap<String, watch::Sender<Stop>>,
     pub(super) tasks: JoinSet<()>,
     pub(super) sender: mpsc::UnboundedSender<News>,
-    /// Errands that nobody came back from yet.
-    pub(super) errands: BTreeSet<Errand>,
+    /// Errands that nobody came back from yet, the first of them on its way: one after the other, so that attempts start in
+    /// the order in which they were decided.
+    pub(super) errands: VecDeque<Errand>,
     /// The files we write ourselves: they do not count as changes of the work tree.
     pub(super) published: Arc<Mutex<BTreeSet<PathBuf>>>,
     /// Attempts by the folder they work in.
@@ -46,18 +47,9 @@ impl Running {
             stops: BTreeMap::new(),
             tasks: JoinSet::new(),
             sender,
-            errands: BTreeSet::new(),
+            errands: VecDeque::new(),
             published: Arc::default(),
             beside: Arc::default(),
-        }
-    }
-
-    /// Somebody came back from an errand, or several did.
-    pub(super) fn came_back(&mut self, facts: &[Event]) {
-        for fact in facts {
-            if let Some(workspace) = errands::of(fact) {
-                self.errands.retain(|errand| errand.workspace != workspace);
-            }
         }
     }
 }
@@ -71,11 +63,28 @@ impl Drive {
         }
     }
 
-    /// Sees to a workspace, unless somebody is at it already.
+    /// Has somebody see to a workspace, unless that is under way.
     pub(super) fn send(&self, errand: Errand, running: &mut Running) {
-        if !running.errands.insert(errand.clone()) {
+        if running.errands.contains(&errand) {
             return;
         }
+        running.errands.push_back(errand);
+        if running.errands.len() == 1 {
+            self.set_out(running);
+        }
+    }
+
+    /// Somebody may have come back from an errand; then the next sets out.
+    pub(super) fn came_back(&self, facts: &[Event], running: &mut Running) {
+        let is_back = |errand: &Errand| facts.iter().any(|fact| errands::of(fact) == Some(&errand.workspace));
+        if running.errands.front().is_some_and(is_back) {
+            running.errands.pop_front();
+            self.set_out(running);
+        }
+    }
+
+    fn set_out(&self, running: &mut Running) {
+        let Some(errand) = running.errands.front().cloned() else { return };
         let (workspaces, run) = (self.workspaces.clone(), self.fold.run.clone());
         let (sender, published) = (running.sender.clone(), running.published.clone());
         running.tasks.spawn(async move {
@@ -148,7 +157,7 @@ impl Drive {
             let named = |name: &&String| {
                 name.as_str() == id || name.rsplit_once('@').is_some_and(|(name, _)| name == id)
             };
-            let (_, definition) = definitions.filter(|(name, _)| named(name)).last()?;
+            let (_, definition) = definitions.rev().find(|(name, _)| named(name))?;
             Contract::compile(definition.clone()).ok().map(Arc::new)
         };
         let scene = Scene {

@@ -3,6 +3,7 @@
 
 use super::{Scene, aside};
 use crate::claims::Config;
+use crate::config::NOISE;
 use crate::inventory::Delta;
 use crate::observed::Observed;
 use crate::protect::Breach;
@@ -26,12 +27,17 @@ impl Trees {
     fn take(&self, scene: &Scene) -> Tree {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).remove(&scene.folder);
         let mut tree = idle.unwrap_or_else(|| {
-            let settings = Settings {
-                without: [scene.state.clone()].into(),
-                keep: Some(scene.state.join("kept")),
-                ..Settings::default()
+            let open = |noise: &[&str]| {
+                let settings = Settings {
+                    without: [scene.state.clone()].into(),
+                    keep: Some(scene.state.join("contents")),
+                    noise: noise.iter().map(|&glob| glob.to_owned()).collect(),
+                };
+                Tree::open(&scene.folder, settings)
             };
-            Tree::open(&scene.folder, settings)
+            let tree = open(&[]);
+            // Where git does not say what is a product of the work and what is the work, habit does.
+            if tree.is_git() { tree } else { open(&NOISE) }
         });
         for ours in scene.published.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             tree.note_ours(ours.clone());

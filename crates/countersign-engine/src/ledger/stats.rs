@@ -98,7 +98,8 @@ impl ReplyFigures {
 
     fn reply(&mut self, reply: &Reply) {
         let violates = match reply.status.as_str() {
-            "accepted" => false,
+            // One that was refuted satisfies its contract; it is its claims that do not hold.
+            "accepted" | "refuted" => false,
             "rejected" | "absent" => true,
             _ => return,
         };
@@ -212,8 +213,18 @@ impl Stats {
                 self.runs += 1;
                 self.players.clone_from(&started.agents);
             }
+            Event::RunResumed { agents, .. } => self.players.extend(agents.clone()),
             Event::AttemptStarted { attempt, agent: Some(agent), contract, .. } => {
-                let key = self.key(Some(agent), contract.as_deref(), None);
+                let player = self.players.get(agent);
+                let name = player.map(|player| player_name(&player.spec));
+                let key = self.key(&Known {
+                    agent,
+                    contract: contract.as_deref(),
+                    field: None,
+                    player: name.as_deref(),
+                    model: player.and_then(|player| player.model.as_deref()),
+                    version: player.and_then(|player| player.version.as_deref()),
+                });
                 counted(&mut self.replies, &key).attempts += 1;
                 self.open.insert(attempt.clone(), (key, 0));
             }
@@ -279,33 +290,49 @@ impl Stats {
 
     /// A run is over: its claims are counted and forgotten.
     fn close(&mut self) {
-        for entry in std::mem::take(&mut self.ledger).entries() {
+        for entry in std::mem::take(&mut self.ledger).every() {
             // A command has no agent, and makes no claims that would say something of one.
             let Some(agent) = &entry.agent else { continue };
             let field = if entry.claim.field.is_empty() { &entry.claim.claim } else { &entry.claim.field };
-            let key = self.key(Some(agent), entry.contract.as_deref(), Some(field));
+            let key = self.key(&Known {
+                agent,
+                contract: entry.contract.as_deref(),
+                field: Some(field),
+                player: entry.player.as_deref(),
+                model: entry.model.as_deref(),
+                version: entry.version.as_deref(),
+            });
             counted(&mut self.claims, &key).add(entry.claim.verdict, entry.corrected);
         }
         self.open.clear();
         self.players.clear();
     }
 
-    fn key(&self, agent: Option<&str>, contract: Option<&str>, field: Option<&str>) -> Key {
-        let player = agent.and_then(|agent| self.players.get(agent));
+    /// What is grouped by, of what is known; a field only where there is one.
+    fn key(&self, known: &Known<'_>) -> Key {
         let by = |dimensions: &[Dimension], value: Option<&str>| {
             let wanted = self.by.iter().any(|by| dimensions.contains(by));
             wanted.then(|| value.unwrap_or_default().to_owned())
         };
-        let spec = player.map(|player| player_name(&player.spec));
         Key {
-            contract: by(&[Dimension::Contract], contract),
-            field: field.and_then(|field| by(&[Dimension::Field], Some(field))),
-            agent: by(&[Dimension::Agent], agent),
-            player: by(&[Dimension::Agent, Dimension::Player], spec.as_deref()),
-            model: by(&[Dimension::Model], player.and_then(|player| player.model.as_deref())),
-            version: by(&[Dimension::Version], player.and_then(|player| player.version.as_deref())),
+            contract: by(&[Dimension::Contract], known.contract),
+            field: known.field.and_then(|field| by(&[Dimension::Field], Some(field))),
+            agent: by(&[Dimension::Agent], Some(known.agent)),
+            player: by(&[Dimension::Agent, Dimension::Player], known.player),
+            model: by(&[Dimension::Model], known.model),
+            version: by(&[Dimension::Version], known.version),
         }
     }
+}
+
+/// Whose something is.
+struct Known<'a> {
+    agent: &'a str,
+    contract: Option<&'a str>,
+    field: Option<&'a str>,
+    player: Option<&'a str>,
+    model: Option<&'a str>,
+    version: Option<&'a str>,
 }
 
 /// The figures of a key, or of all beyond the last that is told apart.

@@ -6,12 +6,13 @@
 //! ends git does not care about.
 
 use super::entry::{Bytes, Entry, Head, Repo, Seen, Thing};
-use super::git::{Place, Trouble, quoted};
+use super::git::{Place, quoted};
 use super::judge::{Judged, Keys, Side, judge, renames};
 use super::look::named;
 use super::name::{Name, seen_from};
 use super::parse::{self, Blob};
 use super::{Change, Changes, Snapshot, Tree};
+use crate::git::Failure;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -134,7 +135,7 @@ impl Tree {
             let arguments = ["diff-tree", "-r", "-z", "--no-renames", "--no-commit-id", from, to];
             match self.git.ask_objects(&place, &arguments.map(OsStr::new)) {
                 Ok(said) => {
-                    for difference in parse::differences(&said.out, folder) {
+                    for difference in parse::differences(&said.stdout, folder) {
                         let row = rows.entry(difference.name).or_default();
                         // What was a submodule may be a folder now: one of the two repositories has the file.
                         let keep = |had: &mut Head, has: Option<Blob>| {
@@ -204,7 +205,7 @@ impl Tree {
         folder: &Name,
         repo: &Repo,
         names: &[Name],
-    ) -> Result<HashMap<Name, Blob>, Trouble> {
+    ) -> Result<HashMap<Name, Blob>, Failure> {
         let Some(head) = &repo.head else { return Ok(HashMap::new()) };
         let inner: Vec<Name> = names.iter().filter_map(|name| name.inside(folder)).collect();
         let mut arguments: Vec<&OsStr> = ["ls-tree", "-z", "--full-tree"].map(OsStr::new).to_vec();
@@ -218,7 +219,7 @@ impl Tree {
             arguments.extend(inner.iter().map(|name| name.path().as_os_str()));
         }
         let said = self.git.ask_objects(&self.place_of(folder, repo), &arguments)?;
-        let files = parse::committed(&said.out).files;
+        let files = parse::committed(&said.stdout).files;
         Ok(files.into_iter().map(|(name, blob)| (folder.join(name.bytes()), blob)).collect())
     }
 
@@ -277,7 +278,7 @@ impl Tree {
         }
         let arguments = ["hash-object", "--stdin-paths"].map(OsStr::new);
         let said = self.git.ask_filtered(place, &arguments, Some(input));
-        let said = said.map(|said| String::from_utf8_lossy(&said.out).into_owned()).unwrap_or_default();
+        let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
         let mut lines = said.lines().map(str::to_owned);
         names.iter().map(|_| lines.next()).collect()
     }
@@ -353,7 +354,7 @@ impl Tree {
     }
 
     /// A blob as it would stand in the work tree.
-    pub(super) fn checked_out(&self, place: &Place, inner: &Name, blob: &Blob) -> Result<Vec<u8>, Trouble> {
+    pub(super) fn checked_out(&self, place: &Place, inner: &Name, blob: &Blob) -> Result<Vec<u8>, Failure> {
         let path = [b"--path=", inner.bytes()].concat();
         let path = <OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(&path);
         let arguments = if blob.is_link() {
@@ -361,7 +362,7 @@ impl Tree {
         } else {
             vec![OsStr::new("cat-file"), OsStr::new("--filters"), path, OsStr::new(&blob.oid)]
         };
-        Ok(self.git.ask_filtered(place, &arguments, None)?.out)
+        Ok(self.git.ask_filtered(place, &arguments, None)?.stdout)
     }
 
     /// Whether a file is still what was looked at.

@@ -1,11 +1,12 @@
 //! Asking git what differs from HEAD: in the repository and in its submodules.
 
 use super::entry::{Head, Identity, Repo, Told};
-use super::git::{Git, Place, Trouble};
+use super::git::{Git, Place};
 use super::look::Folders;
 use super::name::Name;
 use super::parse::{self, Blob, Line, Listing};
 use super::walk::walk;
+use crate::git::Failure;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -43,7 +44,7 @@ pub(super) struct Found {
 }
 
 /// Asks about a repository and everything in it.
-pub(super) fn gather(git: &Git, top: &Place, listings: &mut Listings) -> Result<Found, Trouble> {
+pub(super) fn gather(git: &Git, top: &Place, listings: &mut Listings) -> Result<Found, Failure> {
     let mut gathering = Gathering { git, top, listings, found: Found::default() };
     gathering.repository(top, &Name::from(&b""[..]), None, 0)?;
     Ok(gathering.found)
@@ -54,7 +55,7 @@ pub(super) fn unwatched(
     git: &Git,
     place: &Place,
     listings: &mut Listings,
-) -> Result<Vec<(Name, Blob)>, Trouble> {
+) -> Result<Vec<(Name, Blob)>, Failure> {
     let mut gathering = Gathering { git, top: place, listings, found: Found::default() };
     Ok(gathering.listing(place)?.unwatched.clone())
 }
@@ -92,7 +93,7 @@ impl Gathering<'_> {
         folder: &Name,
         clean: Option<&str>,
         depth: usize,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), Failure> {
         let mut all_submodules = false;
         let (status, listing) = match clean {
             Some(commit) => {
@@ -104,7 +105,7 @@ impl Gathering<'_> {
                 let said = match said {
                     Ok(said) => said,
                     // A broken submodule must not blind us to the rest.
-                    Err(Trouble::Refused { words, .. }) if words.contains("submodule") => {
+                    Err(Failure::Refused { words, .. }) if words.contains("submodule") => {
                         let said = self.status(place, "--ignore-submodules=all")?;
                         self.found.notes.push(format!("a submodule cannot be looked at by git: {words}"));
                         all_submodules = true;
@@ -115,7 +116,7 @@ impl Gathering<'_> {
                 if !said.words.is_empty() {
                     self.found.notes.push(format!("git says: {}", said.words));
                 }
-                (parse::status(&said.out, folder), listing)
+                (parse::status(&said.stdout, folder), listing)
             }
         };
         if status.strange > 0 {
@@ -199,7 +200,7 @@ impl Gathering<'_> {
         }
     }
 
-    fn status(&self, place: &Place, submodules: &str) -> Result<super::git::Said, Trouble> {
+    fn status(&self, place: &Place, submodules: &str) -> Result<crate::git::Answer, Failure> {
         let arguments: Vec<&str> = STATUS.into_iter().chain([submodules]).collect();
         self.git.ask(place, &arguments)
     }
@@ -208,7 +209,7 @@ impl Gathering<'_> {
     fn status_and_listing(
         &mut self,
         place: &Place,
-    ) -> (Result<super::git::Said, Trouble>, Result<Arc<Listing>, Trouble>) {
+    ) -> (Result<crate::git::Answer, Failure>, Result<Arc<Listing>, Failure>) {
         let submodules = "--ignore-submodules=none";
         if let Ok(known) = self.known_listing(place) {
             return (self.status(place, submodules), Ok(known));
@@ -223,7 +224,7 @@ impl Gathering<'_> {
         (said, listed.map(|(at, listing)| self.remember(place, at, listing)))
     }
 
-    fn listing(&mut self, place: &Place) -> Result<Arc<Listing>, Trouble> {
+    fn listing(&mut self, place: &Place) -> Result<Arc<Listing>, Failure> {
         if let Ok(known) = self.known_listing(place) {
             return Ok(known);
         }
@@ -252,10 +253,10 @@ fn index(place: &Place) -> PathBuf {
 }
 
 /// Reads an index. What stood there is told too if a later write would show.
-fn list(git: &Git, place: &Place) -> Result<(Option<Identity>, Listing), Trouble> {
+fn list(git: &Git, place: &Place) -> Result<(Option<Identity>, Listing), Failure> {
     let look = || index(place).symlink_metadata().ok().map(|meta| Identity::of(&meta));
     let (before, when) = (look(), SystemTime::now());
     let said = git.ask(place, &["ls-files", "-s", "-v", "-z"])?;
     let at = before.filter(|at| at.is_settled_at(when) && look() == before);
-    Ok((at, parse::listing(&said.out)))
+    Ok((at, parse::listing(&said.stdout)))
 }

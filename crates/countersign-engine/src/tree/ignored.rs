@@ -88,7 +88,8 @@ impl Tree {
         }
         let arguments = ["check-ignore", "-z", "--stdin"].map(OsStr::new);
         // It ends with 1 if none is ignored.
-        let said = self.git.ask_with(place, &arguments, Some(input)).map(|said| said.out).unwrap_or_default();
+        let said =
+            self.git.ask_with(place, &arguments, Some(input)).map(|said| said.stdout).unwrap_or_default();
         let ignored: HashSet<&[u8]> = said.split(|byte| *byte == 0).collect();
         let is_ignored = |(name, _): &(Name, PathBuf)| ignored.contains(&spoken(name)[..]);
         members.into_iter().filter(is_ignored).map(|(_, path)| path).collect()

@@ -43,7 +43,7 @@ pub(super) fn repository(top: &Path) -> Result<Listed, Error> {
         });
         let (tracked, others) = match found {
             Ok(found) => found,
-            Err(Failure::Refused { said, .. }) if depth > 0 => {
+            Err(Failure::Refused { words: said, .. }) if depth > 0 => {
                 listed.notes.push(format!("{} is left out: {said}", inside.display()));
                 continue;
             }

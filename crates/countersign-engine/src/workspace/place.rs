@@ -46,7 +46,7 @@ pub(super) fn find(folder: &Path) -> Result<Place, Error> {
     let (common, top) = ("--git-common-dir", "--show-toplevel");
     let answer = match ask(&["rev-parse", known[0], known[1], known[2], common, top]) {
         Ok(answer) => answer,
-        Err(Failure::Absent) => {
+        Err(Failure::Absent(_)) => {
             let note = "git is not installed: this is a plain copy of the folder, and no two changes of one file can be merged";
             return alone(false, note.to_owned());
         }
@@ -56,8 +56,8 @@ pub(super) fn find(folder: &Path) -> Result<Place, Error> {
         let note = "the repository has no work tree here: this is a plain copy of the folder";
         return alone(true, note.to_owned());
     }
-    if answer.code != Some(0) {
-        let said = answer.complaint;
+    if !answer.ok() {
+        let said = answer.words;
         return alone(
             true,
             if said.contains("not a git repository") {
@@ -89,9 +89,9 @@ pub(super) fn find(folder: &Path) -> Result<Place, Error> {
         );
     };
     let head = Call::new(&folder, ["rev-parse", "-q", "--verify", "HEAD^{commit}"]).ask()?;
-    let head = (head.code == Some(0)).then(|| head.line().to_string_lossy().into_owned());
+    let head = head.ok().then(|| head.line().to_string_lossy().into_owned());
     let excludes = Call::new(&folder, ["config", "--type=path", "--get", "core.excludesFile"]).ask()?;
-    let excludes = (excludes.code == Some(0)).then(|| PathBuf::from(excludes.line()));
+    let excludes = excludes.ok().then(|| PathBuf::from(excludes.line()));
     let mut notes = Vec::new();
     if head.is_none() {
         notes.push(

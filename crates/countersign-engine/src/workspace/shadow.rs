@@ -164,7 +164,7 @@ impl Shadow {
         let arguments = ["merge-file", "-p", "--diff3", "stands", "was", "worked"];
         let answer =
             Call::new(&folder, arguments).env("GIT_DIR", &self.folder).env("GIT_WORK_TREE", &folder).ask()?;
-        match answer.code {
+        match answer.code() {
             Some(0) => Ok(Some(answer.stdout)),
             // The number of conflicts, or a complaint: that it is not text, for one.
             _ => Ok(None),

@@ -460,3 +460,64 @@ fn a_file_that_git_ignores_is_judged_by_its_times() {
     let report = stage.hold("files", claim(), &files(&["dist/old.js"]));
     assert_eq!(short(report).1, "claimed 1 file added, 1 did not change: dist/old.js");
 }
+
+#[test]
+fn whether_an_ignored_file_was_deleted_cannot_be_told() {
+    use ClaimKind::{FilesAdded, FilesChanged, FilesDeleted};
+    use ClaimMatch::{BestEffort, Exact, Subset};
+    let mut stage = Stage::with(&[("a", "1"), ("b", "2"), ("cache.log", "x")]);
+    stage.delete("a").delete("cache.log");
+    stage.ignored.insert("cache.log".into(), Since::Absent);
+    let ignored = "1 is ignored by git, and nothing tells whether there was such a file: cache.log";
+    let of_them = "1 of them is ignored by git, and nothing tells whether there was such a file: cache.log";
+    for (kind, matching, claimed, verdict, reason) in [
+        (
+            FilesDeleted,
+            Subset,
+            &["cache.log"][..],
+            UNVERIFIABLE,
+            format!("claimed 1 file deleted, {ignored}"),
+        ),
+        (
+            FilesDeleted,
+            Exact,
+            &["a", "cache.log"],
+            UNVERIFIABLE,
+            format!("claimed 2 files deleted, {of_them}"),
+        ),
+        (
+            FilesChanged,
+            Exact,
+            &["a", "cache.log"],
+            UNVERIFIABLE,
+            format!("claimed 2 files changed, {of_them}"),
+        ),
+        // What can be told goes before what cannot.
+        (
+            FilesDeleted,
+            Subset,
+            &["b", "cache.log"],
+            REFUTED,
+            format!("claimed 2 files deleted, 1 of them did not change: b; {ignored}"),
+        ),
+        (
+            FilesChanged,
+            BestEffort,
+            &["cache.log"],
+            UNVERIFIABLE,
+            format!("claimed 1 file changed, {ignored}"),
+        ),
+        (FilesChanged, BestEffort, &["a", "cache.log"], VERIFIED, String::new()),
+        // A file that is not there was not added, whoever ignores it.
+        (
+            FilesAdded,
+            Subset,
+            &["cache.log"],
+            REFUTED,
+            "claimed 1 file added, 1 does not exist: cache.log".to_owned(),
+        ),
+    ] {
+        let report = stage.hold("files", Claim::new(kind).matching(matching), &files(claimed));
+        assert_eq!(short(report), (verdict, reason), "{kind:?} {matching:?} {claimed:?}");
+    }
+}

@@ -149,6 +149,7 @@ impl Stage {
             marker: format!("claims-{}", uuid()),
             ours: &ours,
             commands: self.commands,
+            company: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(verify(held, contract, value, &mut world))
@@ -199,6 +200,10 @@ impl Observer for Looking<'_> {
         self.stage.ignored.get(path).copied().unwrap_or(Since::Untouched)
     }
 
+    fn ignored(&mut self, paths: &[PathBuf]) -> BTreeSet<PathBuf> {
+        paths.iter().filter(|path| self.stage.ignored.contains_key(*path)).cloned().collect()
+    }
+
     fn tree_id(&mut self) -> Option<String> {
         if self.stage.blind.is_some() {
             return None;
@@ -217,7 +222,6 @@ impl Observer for Looking<'_> {
 
 /// Every file below the top, as it is called from the folder.
 fn contents(top: &Path, folder: &Path) -> Contents {
-    let up = folder.strip_prefix(top).unwrap().components().count();
     let mut open = vec![top.to_owned()];
     let mut files = Contents::new();
     while let Some(next) = open.pop() {
@@ -229,18 +233,19 @@ fn contents(top: &Path, folder: &Path) -> Contents {
                 }
                 continue;
             }
-            let name = match path.strip_prefix(folder) {
-                Ok(name) => name.to_owned(),
-                Err(_) => {
-                    let climb: PathBuf = std::iter::repeat_n("..", up).collect();
-                    climb.join(path.strip_prefix(top).unwrap())
-                }
-            };
+            let name = seen_from(folder, &path);
             let bytes = if kind.is_file() { std::fs::read(&path).unwrap() } else { b"special".to_vec() };
             files.insert(name, bytes);
         }
     }
     files
+}
+
+/// A path as it is called from a folder: the shortest way.
+fn seen_from(folder: &Path, path: &Path) -> PathBuf {
+    let shared = folder.components().zip(path.components()).take_while(|(one, other)| one == other).count();
+    let climb = folder.components().skip(shared).map(|_| std::path::Component::ParentDir);
+    climb.chain(path.components().skip(shared)).collect()
 }
 
 fn open_contract() -> Contract {

@@ -5,7 +5,7 @@ use crate::dice::Dice;
 use crate::journal::{Batch, Journal};
 use crate::world::{Delivery, Weather, World, cancelled, course};
 use countersign_flow::{Errand, Event, Fold, Look, Turn, Workflow, turn};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a driver stands between two steps.
 pub(crate) enum Stage {
@@ -78,7 +78,7 @@ impl Driver {
         let mut facts = vec![if fold.seq == 0 {
             started.clone()
         } else {
-            Event::RunResumed { by: format!("driver {epoch}") }
+            Event::RunResumed { by: format!("driver {epoch}"), agents: BTreeMap::new() }
         }];
         facts.extend(fold.attempts.keys().map(|attempt| Event::AttemptLost { attempt: attempt.clone() }));
         Self {

@@ -221,7 +221,11 @@ states:
     let turn = play.accept("plan#1", json!({"tasks": [task("a", 1), task("b", 1)]}));
     assert_eq!(started(&turn), ["all/a#1", "all/b#1"]);
     let lost = |attempt: &str| Event::AttemptLost { attempt: attempt.to_owned() };
-    let turn = play.tell([Event::RunResumed { by: "me".to_owned() }, lost("all/a#1"), lost("all/b#1")]);
+    let turn = play.tell([
+        Event::RunResumed { by: "me".to_owned(), agents: BTreeMap::new() },
+        lost("all/a#1"),
+        lost("all/b#1"),
+    ]);
     assert_eq!(started(&turn), ["all/a#2"], "the fourth attempt was the last");
     assert!(turn.events.iter().any(|(event, _)| matches!(event, Event::BudgetReached { .. })));
 }

@@ -116,7 +116,7 @@ fn expected(before: &Files, after: &Files) -> BTreeMap<PathBuf, Change> {
 type Files = BTreeMap<PathBuf, (String, Vec<u8>)>;
 
 fn cases() -> u32 {
-    std::env::var("TREE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24)
+    std::env::var("TREE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(12)
 }
 
 proptest! {

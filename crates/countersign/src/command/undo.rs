@@ -3,7 +3,7 @@
 use crate::cli::UndoArgs;
 use crate::exit::Exit;
 use crate::{input, output, tell};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use countersign_contract::did_you_mean;
 use countersign_engine::Engine;
 use countersign_engine::workspace::{FoldingState, Workspaces};
@@ -28,20 +28,58 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     let workspaces = Workspaces::new(&state, &repo);
     let foldings = workspaces.foldings(&run);
     let known: BTreeSet<&str> = foldings.iter().map(|folding| folding.id.as_str()).collect();
-    if let Some(id) = args.workspace.as_deref().filter(|id| !known.contains(id)) {
-        let hint = did_you_mean(id, known.iter().copied()).unwrap_or_else(|| match known.len() {
-            0 => "nothing was brought in from any".to_owned(),
-            _ => format!("there are {}", known.into_iter().collect::<Vec<_>>().join(", ")),
-        });
-        bail!("run {run} brought in nothing from a workspace '{id}'; {hint}");
-    }
-    let meant = foldings.iter().filter(|folding| args.workspace.as_ref().is_none_or(|id| folding.id == *id));
+    let workspace = match &args.workspace {
+        Some(name) => Some(
+            named(name, &known)
+                .map_err(|hint| anyhow!("run {run} brought in nothing from a workspace '{name}'; {hint}"))?,
+        ),
+        None => None,
+    };
+    let meant = foldings.iter().filter(|folding| workspace.is_none_or(|id| folding.id == id));
     if meant.clone().all(|folding| folding.state == FoldingState::Undone) {
         let why = if foldings.is_empty() { "nothing was brought in" } else { "it was put back already" };
         output::words(&format!("there is nothing to undo in {}: {why}\n", repo.display()));
         return Ok(Exit::Good);
     }
-    let undone = workspaces.undo(&run, args.workspace.as_deref())?;
+    let undone = workspaces.undo(&run, workspace)?;
     output::words(&tell::undone(&undone));
     Ok(undone.changed_since.is_empty().into())
+}
+
+/// The workspace that is meant: by its whole name, or without the number behind it where there is one such. The error is a hint.
+fn named<'a>(name: &str, known: &BTreeSet<&'a str>) -> Result<&'a str, String> {
+    if let Some(id) = known.get(name) {
+        return Ok(id);
+    }
+    let numbered = |id: &&&str| id.rsplit_once('#').is_some_and(|(path, _)| path == name);
+    let numbered: Vec<&str> = known.iter().filter(numbered).copied().collect();
+    match numbered.as_slice() {
+        [one] => Ok(one),
+        [] if known.is_empty() => Err("nothing was brought in from any".to_owned()),
+        [] => Err(did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
+            format!("there are {}", known.iter().copied().collect::<Vec<_>>().join(", "))
+        })),
+        several => Err(format!("there are {}: say which", several.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_is_named_as_the_story_names_it() {
+        let known = BTreeSet::from(["build/a#1", "build/b#1", "build/b#2", "fix"]);
+        for (name, meant) in [
+            ("build/a#1", Ok("build/a#1")),
+            ("build/a", Ok("build/a#1")),
+            ("fix", Ok("fix")),
+            ("build/b", Err("there are build/b#1, build/b#2: say which")),
+            ("build/a#9", Err("did you mean 'build/a#1'?")),
+            ("somewhere else", Err("there are build/a#1, build/b#1, build/b#2, fix")),
+        ] {
+            assert_eq!(named(name, &known), meant.map_err(str::to_owned), "{name}");
+        }
+        assert_eq!(named("a", &BTreeSet::new()), Err("nothing was brought in from any".to_owned()));
+    }
 }

@@ -69,7 +69,7 @@ fn held(contract: &Contract, required: &[String]) -> Result<Vec<HeldClaim>> {
     for name in required {
         match held.iter_mut().find(|held| held.name == *name) {
             Some(held) if held.claim.policy == ClaimPolicy::Ignore => {
-                held.claim.policy = ClaimPolicy::Require
+                held.claim.policy = ClaimPolicy::Require;
             }
             Some(_) => {}
             None => {

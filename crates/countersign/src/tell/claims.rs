@@ -100,10 +100,10 @@ fn files_changed(changed: &Changed) -> String {
         names.truncate(FILES);
         names.push("…".to_owned());
     }
-    match names.is_empty() {
-        true => format!("files changed: {}", changed.total),
-        false => format!("files changed: {} ({})", changed.total, names.join(", ")),
+    if names.is_empty() {
+        return format!("files changed: {}", changed.total);
     }
+    format!("files changed: {} ({})", changed.total, names.join(", "))
 }
 
 /// The table of a run's claims, by attempt, in the order they were held against the world, and how they stand.

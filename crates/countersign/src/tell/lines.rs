@@ -132,6 +132,35 @@ impl Teller {
                 self.attempts.remove(attempt);
                 Some(format!("✗ {place}: was at work when its process died; it starts anew"))
             }
+            Event::WorkspaceFolded { frame, changed, conflicts, .. } if conflicts.is_empty() => {
+                let place = self.place(frame, fold);
+                Some(match *changed {
+                    0 => format!("⇠ {place}: nothing to fold back"),
+                    changed => format!(
+                        "⇠ {place}: folded back, {}",
+                        many(usize::try_from(changed).unwrap_or(usize::MAX), "file")
+                    ),
+                })
+            }
+            Event::WorkspaceFolded { frame, conflicts, kept, .. } => {
+                let kept =
+                    kept.as_ref().map(|kept| format!("; the work is kept in {kept}")).unwrap_or_default();
+                let files = many(conflicts.len(), "file");
+                let place = self.place(frame, fold);
+                Some(format!(
+                    "✗ {place}: not folded back, {files} in conflict: {}{kept}",
+                    conflicts.join(", ")
+                ))
+            }
+            Event::WorkspaceDropped { frame, kept: Some(kept), .. } => {
+                Some(format!("⇠ {}: not folded back; the work is kept in {kept}", self.place(frame, fold)))
+            }
+            Event::WorkspaceFailed { frame, reason, .. } => {
+                Some(format!("✗ {}: its worktree: {reason}", self.place(frame, fold)))
+            }
+            Event::WorkspaceOpened { frame, notes, .. } if !notes.is_empty() => {
+                Some(format!("· {}: its worktree: {}", self.place(frame, fold), notes.join("; ")))
+            }
             Event::RetryPlanned { frame, trouble, retry, after_ms, .. } => {
                 let wait = if *after_ms > 0 { format!(" in {}", time(*after_ms)) } else { String::new() };
                 Some(format!(

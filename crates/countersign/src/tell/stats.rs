@@ -4,7 +4,7 @@ use super::many;
 use super::table::{self, Cell, Color, Column, Row};
 use anyhow::Result;
 use countersign_contract::diagnostic::Style;
-use countersign_engine::ledger::{Dimension, Group, Key, ReplyFigures, Tally};
+use countersign_engine::ledger::{ClaimFigures, Dimension, Group, Key, ReplyFigures, Tally};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -73,7 +73,8 @@ pub(crate) fn json(tally: &Tally, by: &[Dimension]) -> Value {
 /// A line for each group, under a line with the names.
 pub(crate) fn csv(tally: &Tally, by: &[Dimension]) -> Result<String> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
-    let empty = Group { key: Key::default(), replies: ReplyFigures::default(), claims: Default::default() };
+    let empty =
+        Group { key: Key::default(), replies: ReplyFigures::default(), claims: ClaimFigures::default() };
     let names = parts(&empty.key, by).into_iter().map(|(name, _)| name);
     let figured = figures(&empty).into_iter().map(|(name, _)| name);
     writer.write_record(names.chain(figured).chain(["codes"]))?;

@@ -89,7 +89,7 @@ impl<'a> Story<'a> {
         lines.extend(claims::under(ended));
         for note in ended.changed.iter().flat_map(|changed| &changed.notes) {
             if self.notes.insert(note.clone()) {
-                lines.push(format!("not seen: {}", one_line(note)));
+                lines.push(format!("note: {}", one_line(note)));
             }
         }
         let refused = |value: &Value| agent.is_none() && value.get("ok") == Some(&Value::Bool(false));

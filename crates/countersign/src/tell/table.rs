@@ -96,15 +96,9 @@ pub(crate) fn render(columns: &[Column], rows: &[Row], indent: usize, style: Sty
     let mut text = String::new();
     let mut titled = false;
     for row in rows {
-        match row {
-            Row::Head(head) => {
-                if titled {
-                    text.push('\n');
-                }
-                text.push_str(&clean(head));
-                text.push('\n');
-            }
-            Row::Cells(_) => {}
+        if let Row::Head(head) = row {
+            let gap = if titled { "\n" } else { "" };
+            text.push_str(&format!("{gap}{}\n", clean(head)));
         }
         if !titled {
             text.push_str(&line(columns, &titles, &widths, indent, style));
@@ -154,18 +148,17 @@ fn line(columns: &[Column], cells: &[Cell], widths: &[usize], indent: usize, sty
             let part = lines.get(row).map(String::as_str).unwrap_or_default();
             let space = width.saturating_sub(part.width());
             let right = columns.get(index).is_some_and(|column| column.right);
-            if !part.is_empty() {
-                line.push_str(&" ".repeat(behind + if right { space } else { 0 }));
-                behind = 0;
-                match cells.get(index).and_then(|cell| cell.color) {
-                    Some(color) => line.push_str(&color.paint(part, style)),
-                    None => line.push_str(part),
-                }
-                behind += if right { 0 } else { space };
-            } else {
-                behind += width;
+            if part.is_empty() {
+                behind += width + GAP;
+                continue;
             }
-            behind += GAP;
+            let (before, after) = if right { (space, 0) } else { (0, space) };
+            line.push_str(&" ".repeat(behind + before));
+            match cells.get(index).and_then(|cell| cell.color) {
+                Some(color) => line.push_str(&color.paint(part, style)),
+                None => line.push_str(part),
+            }
+            behind = after + GAP;
         }
         text.push_str(line.trim_end());
         text.push('\n');

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// A contract with a claim of each kind that a result makes.
-const CONTRACT: &str = r#"
+const CONTRACT: &str = r"
 contract: scene/fix
 version: 1
 framing: any-json
@@ -28,7 +28,7 @@ claims:
   tests_added: { kind: count, figure: tests-added }
   commit: { kind: commit, policy: ignore }
 examples: [{ files_changed: [a.rs] }]
-"#;
+";
 
 const TRUE: &str = r#"Done. {"files_changed": ["src/a.rs", "new.txt"], "tests_passing": true,
   "checks": ["cmd: test -e new.txt", "manual: look at it"], "findings": [{"file": "src/a.rs", "line": 2}],

@@ -272,6 +272,11 @@ impl Ran {
     }
 
     pub(crate) fn verdict(&self, attempt: usize, name: &str) -> &str {
+        let claims = self.report["attempts"][attempt]["claims"].as_array().unwrap();
+        // What is held against every step is told only where something speaks against it.
+        if ["protected", "tests"].contains(&name) && !claims.iter().any(|claim| claim["claim"] == name) {
+            return "verified";
+        }
         self.claim(attempt, name)["verdict"].as_str().unwrap()
     }
 

@@ -45,7 +45,7 @@ fn a_question_is_answered_from_another_process_while_the_run_is_driven() {
         "workflow: both\nagents: { worker: { contract: acme/ok, prompt: prompts/work.md } }\ncontracts: [contracts]\n\
          variables: { parts: { type: [string], initial: [ask, work] } }\nstart: before\nstates:\n\
          \x20 before: { command: [sh, -c, 'echo ran >> before'], go: both }\n\
-         \x20 both: { each: { in: parts, as: part, key: part, parallel: 2, run: one, with: { part: part } }, go: end }\n\
+         \x20 both: { each: { in: parts, as: part, key: part, parallel: 2, workspace: repository, run: one, with: { part: part } }, go: end }\n\
          \x20 end: { end: done }\n\
          workflows:\n\
          \x20 one:\n\

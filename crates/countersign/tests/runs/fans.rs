@@ -62,8 +62,8 @@ fn items_run_beside_each_other_and_take_their_own_replies() {
         "replies:\n{}{}{}{}",
         tasks(&[("a", &[], 1), ("b", &[], 1), ("c", &["a", "b"], 1)]),
         task("c", "text: '{\"ok\": true, \"note\": \"c\"}'"),
-        task("b", "text: '{\"ok\": true, \"note\": \"b\"}', delay_ms: 20"),
-        task("a", "text: '{\"ok\": true, \"note\": \"a\"}', delay_ms: 20"),
+        task("b", "text: '{\"ok\": true, \"note\": \"b\"}', delay_ms: 500"),
+        task("a", "text: '{\"ok\": true, \"note\": \"a\"}', delay_ms: 500"),
     );
     let ran = Scene::new(&build(), &script).run();
     assert_eq!(ran.ended(), ("done", None, 0), "{}", ran.reason());

@@ -104,6 +104,13 @@ fn a_resumed_run_can_have_other_agents() {
     let ran = scene.json(&["resume", "last", "--format", "json", "--agent", "command:sh agent.sh"]);
     assert_eq!(ran.ended(), ("waiting", None, 4), "{}", ran.reason());
     assert_eq!(ran.report["attempts"][2]["value"]["note"], "other");
+    // And keeps them when it is taken up the next time.
+    let ran = scene.json(&["answer", "last", "approve", "yes", "--resume", "--format", "json"]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{}", ran.reason());
+    let events = scene.shown(&["show", "last", "--events"]);
+    let resumed: Vec<&str> = events.lines().filter(|line| line.contains("run-resumed")).collect();
+    assert!(resumed[0].contains("command:sh agent.sh"), "{resumed:?}");
+    assert!(!resumed[1].contains("agents"), "nothing changed: {resumed:?}");
 }
 
 #[test]
