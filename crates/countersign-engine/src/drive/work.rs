@@ -157,7 +157,11 @@ impl Drive {
             let named = |name: &&String| {
                 name.as_str() == id || name.rsplit_once('@').is_some_and(|(name, _)| name == id)
             };
-            let (_, definition) = definitions.rev().find(|(name, _)| named(name))?;
+            // The newest is the one with the highest number, which is not the last in the order of names.
+            let version =
+                |name: &str| name.rsplit_once('@').and_then(|(_, number)| number.parse::<u64>().ok());
+            let (_, definition) =
+                definitions.filter(|(name, _)| named(name)).max_by_key(|(name, _)| version(name))?;
             Contract::compile(definition.clone()).ok().map(Arc::new)
         };
         let scene = Scene {

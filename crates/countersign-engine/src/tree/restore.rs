@@ -7,7 +7,9 @@ use super::name::{Name, tidy};
 use super::parse::Blob;
 use super::store::{LARGEST_KEPT, hashed};
 use super::{Snapshot, Tree};
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat,
+};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -216,11 +218,12 @@ impl Tree {
         let Some(folders) = self.folders(name, make)? else { return Ok(()) };
         let Some(parent) = folders.last() else { return Ok(()) };
         let stands = match statat(parent, file_name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Some(rustix::fs::FileType::from_raw_mode(stat.st_mode)),
+            Ok(stat) => Some(stat.st_mode),
             Err(Errno::NOENT) => None,
             Err(error) => return Err(error.into()),
         };
-        let is_folder = stands.is_some_and(rustix::fs::FileType::is_dir);
+        let is_folder = stands.is_some_and(|mode| FileType::from_raw_mode(mode).is_dir());
+        let private = stands.filter(|mode| FileType::from_raw_mode(*mode).is_file());
         if !make {
             // A folder is no file: what is in it is put back under its own name.
             if stands.is_some() && !is_folder {
@@ -239,7 +242,10 @@ impl Tree {
             Wanted::Link(target) => {
                 symlinkat(OsStr::from_bytes(target), parent, temporary.as_str()).map_err(io::Error::from)
             }
-            Wanted::File { bytes, mode, exactly } => write(parent, &temporary, bytes, *mode, *exactly),
+            Wanted::File { bytes, mode, exactly: true } => write(parent, &temporary, bytes, *mode),
+            Wanted::File { bytes, mode, exactly: false } => {
+                write_new(parent, &temporary, bytes, *mode, private.map(Mode::from_raw_mode))
+            }
         };
         let put = put.and_then(|()| Ok(renameat(parent, temporary.as_str(), parent, file_name)?));
         if put.is_err() {
@@ -279,16 +285,27 @@ impl Tree {
     }
 }
 
-fn write(parent: &OwnedFd, name: &str, bytes: &[u8], mode: Mode, exactly: bool) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+/// Writes a file with exactly this mode.
+fn write(parent: &OwnedFd, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
     // What was private must not be readable by others while it is written.
-    let first = if exactly { Mode::from_raw_mode(0o600) } else { mode };
-    let mut file = File::from(openat(parent, name, flags, first)?);
+    let mut file = create(parent, name, Mode::from_raw_mode(0o600))?;
     file.write_all(bytes)?;
-    if exactly {
-        rustix::fs::fchmod(&file, mode)?;
+    Ok(rustix::fs::fchmod(&file, mode)?)
+}
+
+/// Writes a file with the mode that a new one gets, and no wider than what stood there: git does not keep who may read a file.
+fn write_new(parent: &OwnedFd, name: &str, bytes: &[u8], mode: Mode, stood: Option<Mode>) -> io::Result<()> {
+    let mut file = create(parent, name, mode)?;
+    if let Some(stood) = stood {
+        let made = Mode::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
+        rustix::fs::fchmod(&file, made & (stood | Mode::RWXU))?;
     }
-    Ok(())
+    file.write_all(bytes)
+}
+
+fn create(parent: &OwnedFd, name: &str, mode: Mode) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(openat(parent, name, flags, mode)?))
 }
 
 /// Removes the folders that a file leaves empty, innermost first; never the top, nor the folder we look from.

@@ -177,7 +177,7 @@ pub(crate) fn run(runtime: &tokio::runtime::Runtime, user: &User, engine: &Engin
     tally.attempts += report.attempts.len() as u64;
     let broken = report.attempts.iter().find(|attempt| attempt.reason.contains("panicked"));
     assert!(broken.is_none(), "the agent of the test broke: {broken:?}");
-    if !engine.fold(&report.run).unwrap().ended.is_some() {
+    if engine.fold(&report.run).unwrap().ended.is_none() {
         tally.stopped += 1;
         engine.cancel(&report.run, "the test").unwrap();
     }
@@ -246,7 +246,7 @@ impl Audit<'_> {
         }
         for (what, one, other) in [
             ("files", &expected, &files),
-            ("git's files", &without_objects(&self.before.git), &without_objects(&now.git)),
+            ("git's files", &self.before.git, &now.git),
             ("what is outside", &self.before.outside, &now.outside),
         ] {
             let differ = differences(one, other);
@@ -254,9 +254,9 @@ impl Audit<'_> {
                 self.fail(&format!("{what}: {}", differ.join("\n")));
             }
         }
-        let lost = self.before.git.keys().find(|path| !now.git.contains_key(*path));
-        if let Some(lost) = lost {
-            self.fail(&format!("{} is gone", lost.display()));
+        // An agent may commit in a worktree of its own, so there may be more.
+        if let Some(lost) = self.before.objects.difference(&now.objects).next() {
+            self.fail(&format!("the object {} is gone", lost.display()));
         }
         let left = crate::things::things(&self.user.state.join("worktrees"), &[]);
         if !left.is_empty() {
@@ -266,7 +266,7 @@ impl Audit<'_> {
     }
 
     /// A path from the top, as it is from the folder of the run.
-    fn from_folder(&self, path: &Path) -> PathBuf {
+    fn seen_from_folder(&self, path: &Path) -> PathBuf {
         let below = self.user.repo.strip_prefix(&self.user.top).unwrap();
         match path.strip_prefix(below) {
             Ok(inside) => inside.to_owned(),
@@ -275,7 +275,7 @@ impl Audit<'_> {
     }
 
     fn is_refused(&self, path: &Path) -> bool {
-        self.play.refuses(&self.from_folder(path))
+        self.play.refuses(&self.seen_from_folder(path))
     }
 
     /// What an attempt did in the repository itself stands there, but what it may not write.
@@ -411,7 +411,7 @@ impl Audit<'_> {
         for ((_, path), (deed, thing)) in &last {
             let Some(thing) = thing else { continue };
             let same = deed.base.get(*path).is_some_and(|base| base.is_like(thing));
-            let place = strip(&self.from_folder(path));
+            let place = strip(&self.seen_from_folder(path));
             if !same && !aside.iter().any(|(at, kept)| at.ends_with(&place) && kept.is_like(thing)) {
                 self.fail(&format!(
                     "what stood at {} is lost; set aside: {:?}",
@@ -430,11 +430,4 @@ fn strip(path: &Path) -> PathBuf {
 
 fn has(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len().max(1)).any(|window| window == part)
-}
-
-fn without_objects(git: &Things) -> Things {
-    git.iter()
-        .filter(|(path, _)| !path.starts_with("objects"))
-        .map(|(path, thing)| (path.clone(), thing.clone()))
-        .collect()
 }

@@ -64,7 +64,17 @@ pub(crate) fn alike(one: Option<&Thing>, other: Option<&Thing>) -> bool {
 
 /// Everything below a folder but what begins with one of these.
 pub(crate) fn things(folder: &Path, without: &[&str]) -> Things {
-    let mut things = Things::new();
+    let names = walk(folder, without).into_iter();
+    names.filter_map(|path| Some((path.clone(), Thing::at(&folder.join(&path))?))).collect()
+}
+
+/// The files below a folder, by name.
+pub(crate) fn names(folder: &Path) -> BTreeSet<PathBuf> {
+    walk(folder, &[]).into_iter().collect()
+}
+
+fn walk(folder: &Path, without: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
     let mut open = vec![PathBuf::new()];
     while let Some(inside) = open.pop() {
         for entry in std::fs::read_dir(folder.join(&inside)).into_iter().flatten().flatten() {
@@ -74,12 +84,12 @@ pub(crate) fn things(folder: &Path, without: &[&str]) -> Things {
             }
             if entry.file_type().unwrap().is_dir() {
                 open.push(path);
-            } else if let Some(thing) = Thing::at(&entry.path()) {
-                things.insert(path, thing);
+            } else {
+                found.push(path);
             }
         }
     }
-    things
+    found
 }
 
 /// The paths at which two differ, with what they have.

@@ -2,7 +2,8 @@
 
 use crate::actor::{Hands, file};
 use crate::dice::Dice;
-use crate::things::{Things, things};
+use crate::things::{Things, names, things};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -32,8 +33,10 @@ pub(crate) struct User {
 /// What is the user's.
 pub(crate) struct Belongings {
     pub(crate) files: Things,
-    /// The index, refs, logs, hooks, settings and objects.
+    /// The index, refs, logs, hooks and settings.
     pub(crate) git: Things,
+    /// The names of objects.
+    pub(crate) objects: BTreeSet<PathBuf>,
     pub(crate) outside: Things,
 }
 
@@ -52,7 +55,7 @@ impl User {
         hands.put(Path::new("outside/precious.txt"), &file(b"precious\n"));
         hands.put(Path::new("above.txt"), &file(b"above\n"));
         let mut hands = Hands::new(&user.repo, &user.top);
-        let lines: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+        let lines = (1..=9).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
         for (name, text) in [
             ("shared.txt", lines.as_str()),
             ("a.txt", "a\n"),
@@ -69,7 +72,7 @@ impl User {
         }
         if kind != Kind::Folder {
             hands.put(Path::new(".gitignore"), &file(b"*.log\nbuild/\n"));
-            user.git(&["init", "-q", "-b", "main"]);
+            user.git(&["init", "-q", "-b", "main", "--template="]);
             user.git(&["config", "core.excludesFile", "/dev/null"]);
             user.git(&["add", "-A", "--", ":!*.countersign"]);
             if kind != Kind::Unborn {
@@ -116,7 +119,8 @@ impl User {
     pub(crate) fn belongings(&self) -> Belongings {
         Belongings {
             files: things(&self.top, &[".git", ".countersign", "web/.countersign"]),
-            git: things(&self.top.join(".git"), &[]),
+            git: things(&self.top.join(".git"), &["objects"]),
+            objects: names(&self.top.join(".git/objects")),
             outside: things(&self.home, &["top", "state"]),
         }
     }

@@ -15,7 +15,7 @@ fn checked(toml: &str) -> (Scene, Ran) {
     scene.one_step("", "");
     let ran = scene.plays(&[tested("a.rs", "new\n")], &["a.rs"]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    scene.is_quiet(&ran);
+    ran.is_quiet();
     (scene, ran)
 }
 

@@ -3,6 +3,7 @@
 use crate::house::{LONG, Live, carrying, starting, until};
 use crate::scene::{Ran, Scene, files};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// An agent that does its work, says that it is up, and waits to be let go. What it finds already done it tells, too.
 const PATIENT: &str = r#"
@@ -84,7 +85,7 @@ fn a_kill_before_folding_back_is_taken_up_in_a_fresh_worktree() {
     assert_eq!(stage.seen(), "part-a \npart-a \n", "the second one began where the first did");
     assert_eq!(stage.scene.read("part-a.txt").lines().count(), 1);
     stage.scene.holds(&before, &["part-a.rs", "part-a.txt"]);
-    stage.scene.is_quiet(&ran);
+    ran.is_quiet();
     // What the lost attempt had done is not lost with it.
     let kept = files(&stage.scene.state().join("kept"));
     assert!(
@@ -124,7 +125,7 @@ fn worktrees_of_a_fan_out_that_nobody_drives_any_more_are_cleaned_up_when_it_is_
     );
     assert_eq!(stage.seen().lines().filter(|line| line.starts_with("part-b")).count(), 2);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    stage.scene.is_quiet(&ran);
+    ran.is_quiet();
     assert_eq!(stage.scene.git(&["worktree", "list"]).lines().count(), 1);
     let all =
         ["part-a", "part-b", "part-c"].map(|part| [format!("{part}.rs"), format!("{part}.txt")]).concat();
@@ -184,5 +185,53 @@ fn another_run_leaves_the_worktrees_of_a_killed_one_for_its_resumption() {
     assert!(last.starts_with("part-b") && last.contains("part-a.rs"), "{seen}");
     assert_eq!(seen.lines().filter(|line| line.starts_with("part-a")).count(), 1, "{seen}");
     stage.scene.holds(&before, &["part-a.rs", "part-a.txt", "part-b.rs", "part-b.txt"]);
-    stage.scene.is_quiet(&ran);
+    ran.is_quiet();
+}
+
+/// Moments that look random and can be had again.
+struct Moments(u64);
+
+impl Moments {
+    fn next(&mut self, most: u64) -> Duration {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Duration::from_millis((self.0 >> 33) % most)
+    }
+}
+
+#[test]
+fn whenever_it_is_killed_the_work_is_brought_in_once_and_nothing_else_is_touched() {
+    const KILLS: u32 = 12;
+    let stage = three();
+    stage.let_go("go");
+    let before = stage.scene.belongings();
+    let (mut moments, mut kills) = (Moments(7), 0);
+    let run = until(LONG * 4, "the run is done", || {
+        let known = stage.scene.state().join("journal.db").exists();
+        let runs =
+            known.then(|| stage.scene.run(&["runs", "--format", "json"])).filter(|said| said.code == Some(0));
+        let newest = runs.and_then(|said| said.report().get(0).cloned());
+        if let Some(newest) = &newest
+            && newest["outcome"] == "done"
+        {
+            return newest["run"].as_str().map(str::to_owned);
+        }
+        let live = match newest {
+            None => stage.start(),
+            Some(_) => stage.scene.start(&["resume", "last"]),
+        };
+        if kills >= KILLS {
+            live.end();
+            return None;
+        }
+        std::thread::sleep(moments.next(400));
+        kills += u32::from(live.kill());
+        None
+    });
+    let all =
+        ["part-a", "part-b", "part-c"].map(|part| [format!("{part}.rs"), format!("{part}.txt")]).concat();
+    stage.scene.holds(&before, &all.iter().map(String::as_str).collect::<Vec<_>>());
+    for part in ["part-a", "part-b", "part-c"] {
+        assert_eq!(stage.scene.read(&format!("{part}.txt")).lines().count(), 1, "{part} was brought in once");
+    }
+    assert!(carrying(&run).is_empty());
 }

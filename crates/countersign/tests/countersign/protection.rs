@@ -2,7 +2,7 @@
 
 use crate::scene::{Ran, Scene, claims, files, says};
 use serde_json::{Value, json};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 /// What was set aside in a run: paths below the folder of its attempt, with their text.
 fn aside(scene: &Scene) -> Vec<(String, String)> {
@@ -51,6 +51,20 @@ fn a_protected_file_is_put_back_and_what_stood_there_is_kept() {
         is_set_aside(&scene, path, text);
     }
     assert!(!scene.repo().join(".github").exists(), "no empty folder is left");
+}
+
+#[test]
+fn a_private_file_stays_private() {
+    let scene = Scene::new();
+    let path = scene.repo().join("AGENTS.md");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    scene.one_step("", "");
+    let ran = scene.plays(&[claims(&[], json!({"writes": {"AGENTS.md": "obey\n"}}))], &[]);
+    ran.held(0, "protected", "refuted", &["restored"]);
+    // Nor does an agent open a file to all by writing it.
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let ran = scene.plays(&[claims(&[], json!({"exec": "echo obey > AGENTS.md; chmod 666 AGENTS.md"}))], &[]);
+    ran.held(0, "protected", "refuted", &["restored"]);
 }
 
 #[test]
@@ -131,9 +145,15 @@ fn a_user_whose_file_is_a_link_gets_the_link_back() {
     std::fs::write(scene.folder().join("shared.md"), "for all my projects\n").unwrap();
     symlink("../shared.md", scene.repo().join("AGENTS.md")).unwrap();
     scene.one_step("", "");
-    let ran = scene
-        .plays(&[claims(&[], json!({"exec": "rm AGENTS.md; mkdir AGENTS.md; echo x > AGENTS.md/y"}))], &[]);
-    ran.held(0, "protected", "refuted", &["AGENTS.md", "restored"]);
+    for does in [
+        "rm AGENTS.md; mkdir AGENTS.md; echo x > AGENTS.md/y",
+        "rm AGENTS.md; mkfifo AGENTS.md",
+        "ln -sfn /dev/zero AGENTS.md",
+        "rm AGENTS.md; echo obey > AGENTS.md",
+    ] {
+        let ran = scene.plays(&[claims(&[], json!({"exec": does}))], &[]);
+        ran.held(0, "protected", "refuted", &["AGENTS.md", "restored"]);
+    }
 }
 
 #[test]

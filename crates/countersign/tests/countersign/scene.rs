@@ -163,12 +163,6 @@ impl Scene {
         assert!(left.is_empty(), "worktrees are left: {:?}", left.keys());
     }
 
-    /// Holds that nothing carries the marker of a run.
-    pub(crate) fn is_quiet(&self, ran: &Ran) {
-        let left = carrying(ran.report["run"].as_str().unwrap());
-        assert!(left.is_empty(), "left behind: {left:?}");
-    }
-
     /// What an agent was asked, by the name of the transcript.
     pub(crate) fn prompt(&self, ran: &Ran, name: &str) -> String {
         let path = self.state().join("transcripts").join(ran.report["run"].as_str().unwrap());
@@ -252,6 +246,12 @@ impl Ran {
     pub(crate) fn ended(&self) -> (&str, Option<&str>, i32) {
         let code = self.said.code.unwrap_or(-1);
         (self.report["outcome"].as_str().unwrap(), self.report["cause"].as_str(), code)
+    }
+
+    /// Holds that none of its processes is left.
+    pub(crate) fn is_quiet(&self) {
+        let left = carrying(self.report["run"].as_str().unwrap());
+        assert!(left.is_empty(), "left behind: {left:?}");
     }
 
     pub(crate) fn reason(&self) -> &str {
