@@ -140,6 +140,7 @@ fn verified(folder: &Path, files: usize) -> Duration {
         marker: "bench".to_owned(),
         ours: &ours,
         commands: false,
+        since: "HEAD",
         company: None,
     };
     let held = contract.held_claims();

@@ -90,6 +90,8 @@ pub struct World<'a> {
     pub ours: &'a BTreeSet<PathBuf>,
     /// Whether commands may be run.
     pub commands: bool,
+    /// Since when changes count, in words: "the step began", or a revision.
+    pub since: &'a str,
     /// Who else was at work in the folder meanwhile, in words: what nobody claims may be theirs.
     pub company: Option<&'a str>,
 }

@@ -166,6 +166,7 @@ impl Witness for Examiner {
                 marker: scene.marker.clone(),
                 ours: &ours,
                 commands: true,
+                since: "the step began",
                 company: company.as_deref(),
             };
             let mut reports = claims::verify(&scene.claims, &scene.contract, value, &mut world).await;

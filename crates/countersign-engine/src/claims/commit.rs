@@ -219,7 +219,7 @@ fn judge(names: &[String], known: &Known, wanted: &[(Vec<String>, Vec<String>)],
             Some(Ok(commit)) if commit.is_reachable => {
                 observed.push(identity(&shown, commit));
                 if during(commit) == Some(false) {
-                    notes.push(format!("{shown} was made before the step began"));
+                    notes.push(format!("{shown} was made before {}", scene.since));
                 }
             }
             Some(Ok(commit)) if during(commit) == Some(true) => {

@@ -284,7 +284,7 @@ fn difference(total: usize, told: Told, mut wrong: Vec<(Differs, String)>, uncla
         parts.push(match differs {
             Differs::Unchanged => format!("{same}{of} did not change: {names}"),
             Differs::Missing if told == Told::Deleted => {
-                format!("{same}{of} {was} not there when the step began: {names}")
+                format!("{same}{of} {was} not there before: {names}")
             }
             Differs::Missing if same == 1 => format!("{same}{of} does not exist: {names}"),
             Differs::Missing => format!("{same}{of} do not exist: {names}"),

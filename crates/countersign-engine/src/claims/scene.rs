@@ -18,6 +18,8 @@ pub(super) struct Scene {
     /// The tree's name.
     pub(super) tree: Option<String>,
     pub(super) began: Option<SystemTime>,
+    /// Since when changes count, in words.
+    pub(super) since: String,
     /// Who else was at work here.
     pub(super) company: Option<String>,
     /// Checks that were run for this result, on which tree, and what came of them.
@@ -42,6 +44,7 @@ impl Scene {
             changes: world.observer.changes().map(|changes| plainly(changes, &frame)),
             tree: world.observer.tree_id(),
             began: world.observer.began(),
+            since: world.since.to_owned(),
             company: world.company.map(str::to_owned),
             ran: Vec::new(),
             noise: world.config.noise(),
@@ -78,10 +81,11 @@ impl Scene {
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
         match total {
-            0 => "no file changed since the step began".to_owned(),
+            0 => format!("no file changed since {}", self.since),
             _ => format!(
-                "{} changed since the step began: {}",
+                "{} changed since {}: {}",
                 super::shown::number(total, "file"),
+                self.since,
                 parts.join(", ")
             ),
         }

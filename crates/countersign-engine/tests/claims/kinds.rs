@@ -85,7 +85,7 @@ fn files_are_held_against_what_changed() {
             Exact,
             vec!["d1", "never"],
             REFUTED,
-            "claimed 2 files deleted, 1 of them was not there when the step began: never",
+            "claimed 2 files deleted, 1 of them was not there before: never",
         ),
         (
             FilesDeleted,

@@ -149,6 +149,7 @@ impl Stage {
             marker: format!("claims-{}", uuid()),
             ours: &ours,
             commands: self.commands,
+            since: "the step began",
             company: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

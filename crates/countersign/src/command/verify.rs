@@ -132,6 +132,7 @@ fn observe(
         marker: format!("verify/{}", std::process::id()),
         ours: &ours,
         commands: !args.no_commands,
+        since: &args.base,
         company: None,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
