@@ -1,7 +1,8 @@
 //! A thousand random runs, and nothing of the user's is touched that no agent's accepted work changed: not a byte of the index, the
 //! refs, the stash, the hooks, the settings, nothing outside of the repository; and nothing that anybody wrote is lost.
 //!
-//! `SEED=n` plays one batch again, `SEEDS=n` plays more or fewer runs.
+//! `SEED=n` plays one batch of runs in one repository again, `SEEDS=n` plays so many runs. All but the moment at which a run is
+//! stopped from outside, which some are, is the same again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod actor;

@@ -42,7 +42,7 @@ pub(crate) struct Belongings {
 
 impl User {
     pub(crate) fn new(dice: &mut Dice) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        let home = tempfile::tempdir_in(room()).unwrap();
         let path = home.path().canonicalize().unwrap();
         let kind =
             dice.weigh(&[(7, Kind::Repository), (1, Kind::Below), (1, Kind::Unborn), (1, Kind::Folder)]);
@@ -131,6 +131,17 @@ impl User {
             && (path.extension().is_some_and(|ending| ending == "log")
                 || path.iter().any(|part| part == "build")
                 || path.iter().any(|part| Path::new(part).extension().is_some_and(|ending| ending == "log")))
+    }
+}
+
+/// A folder in memory, where there is one with room, since a disk takes most of the time of so many runs; else the usual one.
+fn room() -> PathBuf {
+    const MEMORY: &str = "/dev/shm";
+    let most = rustix::fs::statvfs(MEMORY).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize));
+    if most > 256 << 20 && std::env::var_os("TMPDIR").is_none() && tempfile::tempdir_in(MEMORY).is_ok() {
+        MEMORY.into()
+    } else {
+        std::env::temp_dir()
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod crashes;
+mod crowd;
 mod folding;
 mod laws;
 mod opening;
