@@ -162,8 +162,9 @@ async fn converse(
         reply.codes = report.codes().iter().map(ToString::to_string).collect();
         let used_up =
             over(&work.bounds.budget, &spent, "this step").or_else(|| over(&request.left, &spent, "the run"));
-        let (value, mut claims) = (report.value.clone(), Vec::new());
-        if let (Some(value), Some(witness)) = (&value, witness.as_mut()) {
+        let mut claims = Vec::new();
+        let satisfied = report.value.is_some();
+        if let (Some(value), Some(witness)) = (&report.value, witness.as_mut()) {
             // The time it takes to look is not the agent's.
             let looking = Instant::now();
             claims = witness.examine(value).await;
@@ -189,11 +190,11 @@ async fn converse(
                 let ended = refused(request, *report, reply, answer.usage, repairs);
                 return Completed { ended, used_up, unkept: None };
             }
-            Judged::Refuted => {
+            Judged::Refuted(value) => {
                 "refuted".clone_into(&mut reply.status);
                 let ended = Ended {
                     reason: contradicted(&refuted, repairs),
-                    partial: value,
+                    partial: Some(value),
                     claims,
                     ..ended(request, AttemptOutcome::Claim, reply, answer.usage)
                 };
@@ -209,7 +210,7 @@ async fn converse(
                     };
                     return Completed { ended, used_up: Some(what), unkept: None };
                 }
-                if value.is_some() {
+                if satisfied {
                     "refuted".clone_into(&mut reply.status);
                 }
                 repairs += 1;
@@ -284,14 +285,14 @@ enum Judged {
     Accepted(Value),
     Repair(String),
     GiveUp(Box<Report>),
-    Refuted,
+    Refuted(Value),
 }
 
 fn judge(contract: &Contract, report: Report, refuted: &[ClaimReport], repairs: u32, most: u32) -> Judged {
     match report.value {
         Some(value) if refuted.is_empty() => Judged::Accepted(value),
         Some(_) if repairs < most => Judged::Repair(prompt::claims(contract, refuted)),
-        Some(_) => Judged::Refuted,
+        Some(value) => Judged::Refuted(value),
         None if repairs < most => Judged::Repair(prompt::repair(contract, &report)),
         None => Judged::GiveUp(Box::new(report)),
     }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn sweep(spaces: &Workspaces, is_open: &dyn Fn(&str, &str) -> bool) -> Vec<Swept> {
     let places = ["bases", "worktrees"].map(|name| spaces.state.join(name));
-    if !places.iter().any(|place| place.exists()) && !spaces.state.exists() {
+    // Every run begins with this, and most have never seen a worktree.
+    if !places.iter().any(|place| place.exists()) {
         return Vec::new();
     }
     let _lock = match lock::alone(&spaces.state) {
