@@ -7,6 +7,7 @@ mod bounds;
 mod claims;
 mod globs;
 mod graph;
+mod listing;
 mod machine;
 mod moves;
 mod space;

@@ -399,8 +399,8 @@ fn seen<'a>(
     let parent = frame.parent.as_ref().and_then(|parent| fold.frames.get(parent)).ok_or_else(lost)?;
     let seen = Seen::new(workflow, fold, parent).ok_or_else(lost)?;
     let Step::Each(each) = &state.kind else { return Ok(seen) };
-    Ok(match frame.inputs.get(&each.bind) {
-        Some(item) => seen.with(&each.bind, item, &each.item),
+    Ok(match frame.inputs.get(&each.listing.bind) {
+        Some(item) => seen.with(&each.listing.bind, item, &each.listing.item),
         None => seen,
     })
 }

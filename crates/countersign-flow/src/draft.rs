@@ -97,6 +97,7 @@ pub(crate) enum KindDraft<'n> {
     Command(CommandDraft<'n>),
     Ask(Vec<(Name<'n>, QuestionDraft<'n>)>, Asked),
     Each(EachDraft<'n>),
+    Order(ListDraft<'n>),
     Call {
         machine: Name<'n>,
         with: Vec<(Name<'n>, &'n Node)>,
@@ -110,6 +111,13 @@ pub(crate) enum KindDraft<'n> {
     },
     /// What it is cannot be told; this was reported.
     Unclear,
+}
+
+impl KindDraft<'_> {
+    /// Whether the engine starts something in such a state; what cannot be told may be that.
+    pub(crate) fn is_started(&self) -> bool {
+        matches!(self, Self::Agent(_) | Self::Command(_) | Self::Unclear)
+    }
 }
 
 /// Whether one question was written or several.
@@ -149,13 +157,18 @@ pub(crate) struct QuestionDraft<'n> {
 }
 
 #[derive(Debug)]
-pub(crate) struct EachDraft<'n> {
+pub(crate) struct ListDraft<'n> {
     pub(crate) node: &'n Node,
     pub(crate) list: Option<&'n Node>,
     pub(crate) bind: Option<Name<'n>>,
     pub(crate) key: Option<Name<'n>>,
     pub(crate) after: Option<Name<'n>>,
     pub(crate) rank: Option<Name<'n>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct EachDraft<'n> {
+    pub(crate) listing: ListDraft<'n>,
     pub(crate) parallel: Option<&'n Node>,
     pub(crate) failures: Option<Name<'n>>,
     pub(crate) workspace: Option<Name<'n>>,
@@ -178,4 +191,5 @@ pub(crate) struct TransitionDraft<'n> {
     pub(crate) reason: Option<&'n Node>,
     pub(crate) counts: Option<Name<'n>>,
     pub(crate) resets: Vec<Name<'n>>,
+    pub(crate) wait: Option<&'n Node>,
 }

@@ -136,6 +136,9 @@ fn run(fold: &Fold, frame: &Frame) -> Value {
         "started": started,
         "iteration": fold.iterations,
         "state": frame.state,
+        "now": timestamp(fold.last_at),
+        "base": fold.base.as_deref().unwrap_or_default(),
+        "changed": frame.changed,
     })
 }
 

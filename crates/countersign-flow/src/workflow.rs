@@ -217,6 +217,8 @@ pub enum Step {
     Ask(Vec<Question>),
     /// A list is worked through.
     Each(Box<Each>),
+    /// A list is put in order.
+    Order(Box<Listing>),
     /// A sub-workflow runs.
     Call {
         /// Which.
@@ -328,9 +330,9 @@ pub enum Form {
     Text,
 }
 
-/// A fan-out.
+/// A list whose items have a key and an order.
 #[derive(Debug)]
-pub struct Each {
+pub struct Listing {
     /// The list.
     pub list: Expression,
     /// The name of the item.
@@ -343,6 +345,13 @@ pub struct Each {
     pub after: Option<Expression>,
     /// Who comes first among those that may start; smaller is earlier.
     pub rank: Option<Expression>,
+}
+
+/// A fan-out.
+#[derive(Debug)]
+pub struct Each {
+    /// What is worked through.
+    pub listing: Listing,
     /// How many run at once.
     pub parallel: u32,
     /// What an item that is not done means for the rest.
@@ -392,6 +401,17 @@ pub struct Transition {
     pub counts: Option<String>,
     /// The limits it sets back to nothing.
     pub resets: Vec<String>,
+    /// How long what starts there waits first.
+    pub wait: Option<Wait>,
+}
+
+/// How long to wait.
+#[derive(Debug)]
+pub enum Wait {
+    /// So many milliseconds.
+    For(u64),
+    /// As many seconds as this gives.
+    Seconds(Expression),
 }
 
 /// Where a transition leads.

@@ -89,6 +89,9 @@ pub(crate) fn run() -> Type {
         ("date", Type::text()),
         ("iteration", Type::Int),
         ("state", Type::text()),
+        ("now", Type::text()),
+        ("base", Type::text()),
+        ("changed", list_of(Type::text())),
     ])
 }
 

@@ -2,14 +2,15 @@
 
 use super::{AgentWork, Command, CommandWork, Look, Start, Work, beginning, end, path_of, seen};
 use crate::event::{Asked, COUNTERSIGNED, Event, Planned};
-use crate::fan::{Item, disorder};
-use crate::fold::{Fold, Frame, join, visit};
+use crate::fan::{Item, in_order};
+use crate::fold::{Fold, Frame, Problem, join, visit};
 use crate::scope::Seen;
 use crate::workflow::{
-    Body, Dispatch, Each, End, Failures, Held, Machine, Question, State, Step, Term, Workflow,
+    Body, Dispatch, Each, End, Failures, Held, Listing, Machine, Question, State, Step, Term, Trouble,
+    Workflow,
 };
 use countersign_contract::{ClaimPolicy, HeldClaim};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// A frame that came into its state.
@@ -100,13 +101,14 @@ pub(super) fn item(
             machine: frame.machine.clone(),
             item: Some(item.key.clone()),
             state: frame.state.clone(),
-            inputs: Map::from_iter([(each.bind.clone(), item.value.clone())]),
+            inputs: Map::from_iter([(each.listing.bind.clone(), item.value.clone())]),
             variables: Map::new(),
             counts: BTreeMap::new(),
             iteration: None,
         }),
         Body::Machine { machine, with } => {
-            let seen = seen(workflow, fold, frame, state)?.with(&each.bind, &item.value, &each.item);
+            let seen =
+                seen(workflow, fold, frame, state)?.with(&each.listing.bind, &item.value, &each.listing.item);
             let given = given(&seen, with)?;
             let machine = workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
             let frame = join(&path);
@@ -150,6 +152,7 @@ impl At<'_> {
             }
             Step::Ask(questions) => self.ask(state, questions),
             Step::Each(each) => self.fan_out(state, each),
+            Step::Order(listing) => self.order(state, listing),
             Step::Call { machine, with, .. } => {
                 let seen = seen(self.workflow, self.fold, self.frame, state)?;
                 let given = given(&seen, with)?;
@@ -267,31 +270,37 @@ impl At<'_> {
         Ok(Command::Record(Event::Asked { frame: self.id.to_owned(), questions }))
     }
 
-    fn fan_out(&self, state: &State, each: &Each) -> Result<Command, String> {
-        let list = seen(self.workflow, self.fold, self.frame, state)?.evaluate(&each.list)?;
+    /// The items of a list, each with its key and what it comes after.
+    fn planned(&self, state: &State, listing: &Listing) -> Result<Vec<Planned>, String> {
+        let list = seen(self.workflow, self.fold, self.frame, state)?.evaluate(&listing.list)?;
         let Value::Array(values) = list else {
-            return Err(format!("`{}` is not a list", each.list.source()));
+            return Err(format!("`{}` is not a list", listing.list.source()));
         };
         let mut items = Vec::with_capacity(values.len());
         for (at, value) in values.into_iter().enumerate() {
             let seen =
-                seen(self.workflow, self.fold, self.frame, state)?.with(&each.bind, &value, &each.item);
-            let key = match &each.key {
+                seen(self.workflow, self.fold, self.frame, state)?.with(&listing.bind, &value, &listing.item);
+            let key = match &listing.key {
                 Some(key) => crate::value::in_words(&seen.evaluate(key)?),
                 None => (at + 1).to_string(),
             };
-            let after = match &each.after {
+            let after = match &listing.after {
                 Some(after) => match seen.evaluate(after)? {
                     Value::Array(keys) => keys.iter().map(crate::value::in_words).collect(),
                     _ => Vec::new(),
                 },
                 None => Vec::new(),
             };
-            let rank = each.rank.as_ref().map(|rank| seen.evaluate(rank)).transpose()?;
+            let rank = listing.rank.as_ref().map(|rank| seen.evaluate(rank)).transpose()?;
             drop(seen);
             items.push(Planned { key, after, rank: rank.and_then(|rank| rank.as_i64()), value });
         }
-        let problem = disorder(&items);
+        Ok(items)
+    }
+
+    fn fan_out(&self, state: &State, each: &Each) -> Result<Command, String> {
+        let items = self.planned(state, &each.listing)?;
+        let problem = in_order(&items).err();
         Ok(Command::Record(Event::FannedOut {
             frame: self.id.to_owned(),
             items,
@@ -299,5 +308,19 @@ impl At<'_> {
             strict: each.failures == Failures::Stop,
             problem,
         }))
+    }
+
+    fn order(&self, state: &State, listing: &Listing) -> Result<Command, String> {
+        let mut items = self.planned(state, listing)?;
+        let (workflow, fold, id, frame) = (self.workflow, self.fold, self.id, self.frame);
+        let order = match in_order(&items) {
+            Ok(order) => order,
+            Err(reason) => {
+                let problem = Problem::new(Trouble::Order, &reason);
+                return super::troubled(workflow, fold, id, frame, state, &problem);
+            }
+        };
+        let sorted: Vec<Value> = order.into_iter().map(|at| std::mem::take(&mut items[at].value)).collect();
+        super::moves::next(workflow, fold, id, frame, state, &json!({"items": sorted}))
     }
 }
