@@ -236,10 +236,24 @@ impl At<'_> {
             let holding = &dispatch.held.holding;
             work.claims = claims(&dispatch.held, &seen)?;
             work.writes.clone_from(&role.writes);
-            work.protect.clone_from(&self.workflow.paths.protect);
+            work.protect = self.protected()?;
             (work.protected, work.tests) = (holding.protected, holding.tests);
         }
         Ok(self.start(Work::Agent(Box::new(work))))
+    }
+
+    /// The patterns of paths that no agent may write, over what the run itself knows.
+    fn protected(&self) -> Result<Vec<String>, String> {
+        let patterns = &self.workflow.paths.protect;
+        let root = self.fold.frames.get("").filter(|_| !patterns.is_empty());
+        let Some(seen) = root.and_then(|root| Seen::new(self.workflow, self.fold, root)) else {
+            return Ok(Vec::new());
+        };
+        let none = BTreeMap::new();
+        let rendered = patterns.iter().map(|pattern| {
+            seen.render(pattern, &none).map_err(|why| format!("`protect` cannot be written: {why}"))
+        });
+        rendered.collect()
     }
 
     /// The workspace of the frame, or of one around it.
