@@ -11,6 +11,7 @@ mod graph;
 mod listing;
 mod machine;
 mod moves;
+mod rules;
 mod space;
 mod step;
 mod templates;
