@@ -12,13 +12,15 @@ pub(crate) fn steady(text: &str) -> String {
         (", #.# s", ""),
         (" # ms ", " "),
         (" #.# s ", " "),
+        (" # ms\n", "\n"),
+        (" #.# s\n", "\n"),
         ("time=\"#.#\"", "time=\"SECONDS\""),
     ];
     shapes.iter().fold(text.to_owned(), |text, (shape, with)| replaced(&text, shape, with))
 }
 
 /// Replaces what has a shape: `#` is a number, `@` one in hexadecimal, the rest is as it stands.
-fn replaced(text: &str, shape: &str, with: &str) -> String {
+pub(crate) fn replaced(text: &str, shape: &str, with: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
