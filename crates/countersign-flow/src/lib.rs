@@ -21,7 +21,7 @@ mod turn;
 pub mod value;
 mod workflow;
 
-pub use artifact::{Rendered, artifacts};
+pub use artifact::{Rendered, Rendering, all_artifacts, artifacts};
 pub use bundle::{Bundle, Files};
 pub use check::{Rejected, check, reload};
 pub use decide::{AgentWork, Chore, Command, CommandWork, Errand, Look, Start, Work, decide};

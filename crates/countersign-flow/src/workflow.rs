@@ -30,8 +30,6 @@ pub struct Workflow {
     pub machines: BTreeMap<String, Machine>,
     /// Who does the work, by name.
     pub agents: BTreeMap<String, Role>,
-    /// Files rendered after each transition.
-    pub artifacts: Vec<Artifact>,
     /// What a run may cost, unless whoever starts it says otherwise.
     pub budget: Budget,
     /// What its agents may write.
@@ -68,6 +66,8 @@ pub struct Machine {
     pub order: Vec<String>,
     /// The type of what it hands back when done.
     pub result: Option<Type>,
+    /// Files rendered after each of its transitions.
+    pub artifacts: Vec<Artifact>,
     /// Everything an expression or a template may read in every state.
     pub types: BTreeMap<String, Type>,
 }
@@ -186,6 +186,8 @@ pub struct Artifact {
     pub contract: Option<Arc<Contract>>,
     /// Whether each rendering is added to the file rather than replacing it.
     pub append: bool,
+    /// When it is rendered; always, if there is no condition.
+    pub when: Option<Expression>,
 }
 
 /// A state.
