@@ -2,9 +2,10 @@
 
 use super::claims::{asked_again, under};
 use super::{brief, cost, many, one_line, time};
-use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage};
+use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage, Workflow};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// What stands under a line begins below its words.
 pub(crate) const INDENT: &str = "          ";
@@ -23,6 +24,8 @@ pub(crate) enum Told {
 #[derive(Debug, Default)]
 pub(crate) struct Teller {
     told: Told,
+    /// What says how results are shown, as far as it is known.
+    workflow: Option<Arc<Workflow>>,
     began: i64,
     attempts: BTreeMap<String, Work>,
     /// The path of each frame's last attempt.
@@ -72,6 +75,11 @@ impl Teller {
     /// One who tells a run at such a time.
     pub(crate) fn new(told: Told) -> Self {
         Self { told, ..Self::default() }
+    }
+
+    /// Tells a run of this workflow.
+    pub(crate) fn knows(&mut self, workflow: Arc<Workflow>) {
+        self.workflow = Some(workflow);
     }
 
     /// The attempts that started and did not end, each in a line.
@@ -255,13 +263,32 @@ impl Teller {
                 let last = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
                 format!("✗ {place}: exit code {code}{}", because(last))
             }
-            (AttemptOutcome::Accepted, None) => format!("✓ {place}: accepted{repairs}"),
+            (AttemptOutcome::Accepted, None) => {
+                format!("✓ {place}: accepted{repairs}{}", self.shown(&work, ended))
+            }
             (other, _) => {
                 self.failed = Some((work.place.clone(), ended.reason.clone()));
                 format!("✗ {place}: {}{}", other.name(), because(&ended.reason))
             }
         };
         line + &cost(&work.spent)
+    }
+
+    /// A result as its contract shows it, if that says how. A story has it in a line of its own.
+    fn shown(&self, work: &Work, ended: &Ended) -> String {
+        let role = self
+            .workflow
+            .as_ref()
+            .zip(work.agent.as_ref())
+            .and_then(|(workflow, agent)| workflow.agents.get(agent));
+        match (role, &ended.value) {
+            (Some(role), Some(value))
+                if self.told == Told::Live && role.contract.definition().display.is_some() =>
+            {
+                format!("; {}", one_line(&role.contract.show(value)))
+            }
+            _ => String::new(),
+        }
     }
 
     /// Who works on an attempt.
