@@ -99,6 +99,7 @@ impl Engine {
             budget: merged(&workflow.budget, &budget),
             repo: repo.display().to_string(),
             own: own(&workflow, &home, &repo),
+            base: crate::git::head(&repo),
         }));
         let at = wall();
         let mut fold = Fold::default();

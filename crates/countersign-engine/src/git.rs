@@ -27,6 +27,14 @@ const SETTINGS: [&str; 4] =
 const HEARD: [&str; 4] =
     ["GIT_CONFIG", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"];
 
+/// The commit that HEAD names in a folder; none outside of git, or before the first commit.
+pub(crate) fn head(folder: &Path) -> Option<String> {
+    // Where there is no repository, nobody has to be asked.
+    folder.ancestors().find(|above| above.join(".git").exists())?;
+    let head = Call::new(folder, ["rev-parse", "-q", "--verify", "HEAD^{commit}"]).ask().ok()?;
+    head.ok().then(|| head.line().to_string_lossy().into_owned())
+}
+
 /// Why git gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {

@@ -24,7 +24,6 @@ pub(crate) struct Draft<'n> {
     pub(crate) main: MachineDraft<'n>,
     pub(crate) machines: Vec<(Name<'n>, MachineDraft<'n>)>,
     pub(crate) agents: Vec<(Name<'n>, AgentDraft<'n>)>,
-    pub(crate) artifacts: Vec<ArtifactDraft<'n>>,
     pub(crate) contracts: Vec<Name<'n>>,
     pub(crate) budget: Option<&'n Node>,
     pub(crate) writes: Option<&'n Node>,
@@ -43,6 +42,7 @@ pub(crate) struct MachineDraft<'n> {
     pub(crate) start: Option<Name<'n>>,
     pub(crate) states: Vec<(Name<'n>, StateDraft<'n>)>,
     pub(crate) result: Option<&'n Node>,
+    pub(crate) artifacts: Vec<ArtifactDraft<'n>>,
 }
 
 #[derive(Debug)]
@@ -80,6 +80,7 @@ pub(crate) struct ArtifactDraft<'n> {
     pub(crate) template: Name<'n>,
     pub(crate) contract: Option<Name<'n>>,
     pub(crate) append: bool,
+    pub(crate) when: Option<&'n Node>,
 }
 
 #[derive(Debug)]
@@ -97,6 +98,7 @@ pub(crate) enum KindDraft<'n> {
     Command(CommandDraft<'n>),
     Ask(Vec<(Name<'n>, QuestionDraft<'n>)>, Asked),
     Each(EachDraft<'n>),
+    Order(ListDraft<'n>),
     Call {
         machine: Name<'n>,
         with: Vec<(Name<'n>, &'n Node)>,
@@ -110,6 +112,13 @@ pub(crate) enum KindDraft<'n> {
     },
     /// What it is cannot be told; this was reported.
     Unclear,
+}
+
+impl KindDraft<'_> {
+    /// Whether the engine starts something in such a state; what cannot be told may be that.
+    pub(crate) fn is_started(&self) -> bool {
+        matches!(self, Self::Agent(_) | Self::Command(_) | Self::Unclear)
+    }
 }
 
 /// Whether one question was written or several.
@@ -126,9 +135,19 @@ pub(crate) struct StepDraft<'n> {
     pub(crate) prompt: Option<Name<'n>>,
     pub(crate) with: Vec<(Name<'n>, &'n Node)>,
     pub(crate) needs: Vec<Name<'n>>,
+    pub(crate) rules: Vec<RuleDraft<'n>>,
     /// For a state; a fan-out says it of its items.
     pub(crate) workspace: Option<Name<'n>>,
     pub(crate) settings: Settings<'n>,
+}
+
+/// What a result must satisfy beside its contract.
+#[derive(Debug)]
+pub(crate) struct RuleDraft<'n> {
+    pub(crate) id: Option<Name<'n>>,
+    pub(crate) check: Option<&'n Node>,
+    pub(crate) message: Option<Name<'n>>,
+    pub(crate) at: Option<Name<'n>>,
 }
 
 #[derive(Debug)]
@@ -149,13 +168,18 @@ pub(crate) struct QuestionDraft<'n> {
 }
 
 #[derive(Debug)]
-pub(crate) struct EachDraft<'n> {
+pub(crate) struct ListDraft<'n> {
     pub(crate) node: &'n Node,
     pub(crate) list: Option<&'n Node>,
     pub(crate) bind: Option<Name<'n>>,
     pub(crate) key: Option<Name<'n>>,
     pub(crate) after: Option<Name<'n>>,
     pub(crate) rank: Option<Name<'n>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct EachDraft<'n> {
+    pub(crate) listing: ListDraft<'n>,
     pub(crate) parallel: Option<&'n Node>,
     pub(crate) failures: Option<Name<'n>>,
     pub(crate) workspace: Option<Name<'n>>,
@@ -178,4 +202,5 @@ pub(crate) struct TransitionDraft<'n> {
     pub(crate) reason: Option<&'n Node>,
     pub(crate) counts: Option<Name<'n>>,
     pub(crate) resets: Vec<Name<'n>>,
+    pub(crate) wait: Option<&'n Node>,
 }

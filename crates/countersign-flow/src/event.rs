@@ -340,6 +340,9 @@ pub struct Started {
     /// The files of the workflow that stand where the work is done, relative to it: no agent may change them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<String>,
+    /// The commit that HEAD names there; none outside of git, or before the first commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
 }
 
 /// Who plays an agent of the workflow.
@@ -434,6 +437,9 @@ pub struct Moved {
     /// Why, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// What starts there does not start before this time, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<i64>,
     /// What was asked for by going round again, to see whether anything moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,

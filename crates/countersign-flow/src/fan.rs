@@ -5,7 +5,7 @@ use crate::fold::Problem;
 use crate::workflow::End;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A fan-out at work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -226,12 +226,13 @@ impl Item {
     }
 }
 
-/// Why items cannot be put in order: a key that stands twice, one that is not there, or a cycle.
-pub(crate) fn disorder(items: &[Planned]) -> Option<String> {
+/// Items in order, as places in the list: each behind those it comes after, then by rank, then by its place. The error says why
+/// there is no order: a key that stands twice, one that is not there, or a cycle.
+pub(crate) fn in_order(items: &[Planned]) -> Result<Vec<usize>, String> {
     let mut index = BTreeMap::new();
     for (at, item) in items.iter().enumerate() {
         if index.insert(item.key.as_str(), at).is_some() {
-            return Some(format!("two items have the key '{}'", item.key));
+            return Err(format!("two items have the key '{}'", item.key));
         }
     }
     let mut waiting = vec![0_usize; items.len()];
@@ -239,27 +240,33 @@ pub(crate) fn disorder(items: &[Planned]) -> Option<String> {
     for (at, item) in items.iter().enumerate() {
         for before in item.after.iter().collect::<BTreeSet<_>>() {
             let Some(&before_at) = index.get(before.as_str()) else {
-                return Some(format!("'{}' comes after '{before}', which is not in the list", item.key));
+                return Err(format!("'{}' comes after '{before}', which is not in the list", item.key));
             };
             waiting[at] += 1;
             followers[before_at].push(at);
         }
     }
-    let mut open: VecDeque<usize> = (0..items.len()).filter(|at| waiting[*at] == 0).collect();
-    let mut sorted = 0;
-    while let Some(at) = open.pop_front() {
-        sorted += 1;
+    let ranked = |at: usize| (items[at].rank.unwrap_or(0), at);
+    let mut open: BTreeSet<(i64, usize)> =
+        (0..items.len()).filter(|at| waiting[*at] == 0).map(ranked).collect();
+    let mut order = Vec::with_capacity(items.len());
+    while let Some((_, at)) = open.pop_first() {
+        order.push(at);
         for &next in &followers[at] {
             waiting[next] -= 1;
             if waiting[next] == 0 {
-                open.push_back(next);
+                open.insert(ranked(next));
             }
         }
     }
-    if sorted == items.len() {
-        return None;
+    match cycle(items, &index, &waiting) {
+        Some(names) => Err(format!("the items wait for each other: {}", names.join(" after "))),
+        None => Ok(order),
     }
-    // Going back from any item that is left, a key comes a second time: that is the cycle.
+}
+
+/// Going back from any item that still waits, a key comes a second time: that is the cycle.
+fn cycle<'i>(items: &'i [Planned], index: &BTreeMap<&str, usize>, waiting: &[usize]) -> Option<Vec<&'i str>> {
     let mut at = waiting.iter().position(|count| *count > 0)?;
     let mut path: Vec<usize> = Vec::new();
     while !path.contains(&at) {
@@ -270,5 +277,5 @@ pub(crate) fn disorder(items: &[Planned]) -> Option<String> {
     let begin = path.iter().position(|one| *one == at)?;
     let mut names: Vec<&str> = path[begin..].iter().map(|at| items[*at].key.as_str()).collect();
     names.push(items[at].key.as_str());
-    Some(format!("the items wait for each other: {}", names.join(" after ")))
+    Some(names)
 }

@@ -10,7 +10,9 @@ pub use questions::{OpenQuestion, Refused};
 pub use space::{Stage, Workspace};
 pub(crate) use space::{counted, with_kept};
 
-use crate::event::{AttemptOutcome, Cause, Ended, Event, Moved, Outcome, Player, Started, Tenure, Usage};
+use crate::event::{
+    AttemptOutcome, Cause, Changed, Ended, Event, Moved, Outcome, Player, Started, Tenure, Usage,
+};
 use crate::fan::{FanOut, Fate};
 use crate::workflow::{Budget, End, Trouble};
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,9 @@ pub struct Fold {
     /// The files of the workflow that stand there.
     #[serde(default)]
     pub own: Vec<String>,
+    /// The commit that HEAD named when it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
     /// The machines at work: the main one has the empty name.
     pub frames: BTreeMap<String, Frame>,
     /// The frames that wait for a decision.
@@ -252,6 +257,7 @@ impl Fold {
         self.budget = started.budget.clone();
         self.repo.clone_from(&started.repo);
         self.own.clone_from(&started.own);
+        self.base.clone_from(&started.base);
         (self.started_at, self.last_at) = (at, at);
     }
 
@@ -296,6 +302,9 @@ impl Fold {
     fn attempt_ended(&mut self, ended: &Ended) {
         self.spend(ended.usage);
         let Some(id) = self.attempts.remove(&ended.attempt) else { return };
+        if let Some(changed) = &ended.changed {
+            self.changed(&id, changed);
+        }
         let Some(frame) = self.frames.get_mut(&id) else { return };
         if ended.tree.is_some() {
             frame.tree.clone_from(&ended.tree);
@@ -336,6 +345,18 @@ impl Fold {
             _ => {}
         }
         self.phase(&id, phase);
+    }
+
+    /// What an attempt changed is remembered for its machine and those around it.
+    fn changed(&mut self, frame: &str, changed: &Changed) {
+        let renamed = changed.renamed.iter().flat_map(|(from, to)| [from, to]);
+        let lists = changed.added.iter().chain(&changed.modified).chain(&changed.deleted);
+        let paths: Vec<&String> = lists.chain(renamed).collect();
+        let mut next = Some(frame.to_owned());
+        while let Some(frame) = next.take().and_then(|id| self.frames.get_mut(&id)) {
+            frame.changed.extend(paths.iter().map(|path| (*path).clone()));
+            next.clone_from(&frame.parent);
+        }
     }
 
     fn open(&mut self, event: &Event) {
@@ -425,7 +446,7 @@ impl Fold {
         frame.claims.clear();
         frame.workspace.take_if(|own| own.tenure == Tenure::State);
         frame.reason.clone_from(&moved.reason);
-        frame.phase = Phase::Entered { not_before: None, context: false };
+        frame.phase = Phase::Entered { not_before: moved.not_before, context: false };
         self.ready.insert(moved.frame.clone());
     }
 }

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// Of each list so many paths stand in the journal.
-const MOST_LISTED: usize = 200;
+const MOST_LISTED: usize = 10_000;
 
 /// The trees that a run looks at again and again: each remembers what it has hashed.
 #[derive(Default)]

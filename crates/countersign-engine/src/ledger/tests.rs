@@ -55,6 +55,7 @@ fn began(players: &[(&str, &str, Option<&str>)]) -> Event {
         budget: Budget::default(),
         repo: String::new(),
         own: Vec::new(),
+        base: None,
     }))
 }
 

@@ -29,6 +29,7 @@ impl Play {
             budget,
             repo: ".".to_owned(),
             own: Vec::new(),
+            base: None,
         }));
         let turn = play.tell([started]);
         (play, turn)

@@ -113,6 +113,7 @@ impl<'m> Run<'m> {
             budget: made.workflow.budget.clone(),
             repo: ".".to_owned(),
             own: Vec::new(),
+            base: None,
         }));
         let weather = if dice.percent(50) { Weather::Calm } else { Weather::Rough };
         let person = if dice.percent(85) { Person::Answers } else { Person::NeverAnswers };

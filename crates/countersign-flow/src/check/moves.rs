@@ -7,7 +7,7 @@ use crate::draft::{Name, StateDraft, TransitionDraft};
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
 use crate::value::with_article;
-use crate::workflow::{Failures, Step, Target, Transition, Trouble, Workplace};
+use crate::workflow::{Failures, Step, Target, Transition, Trouble, Wait, Workplace};
 use countersign_contract::{Expression, ObjectType, Scope, Type, branches, did_you_mean};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -171,7 +171,15 @@ impl<'n> Checker<'n> {
             (None, Some(name)) => self.computed(name, frame, &scope),
             (None, None) => None,
         };
-        if !whole || matches!(reason, Some(None)) || matches!(counts, Some(None)) {
+        let wait = draft.wait.map(|node| {
+            self.starts_something(node, go.as_ref(), frame);
+            self.pause(node, &scope)
+        });
+        if !whole
+            || matches!(reason, Some(None))
+            || matches!(counts, Some(None))
+            || matches!(wait, Some(None))
+        {
             return None;
         }
         Some(Transition {
@@ -181,7 +189,39 @@ impl<'n> Checker<'n> {
             reason: reason.flatten(),
             counts: counts.flatten(),
             resets: resets.into_iter().collect::<Option<_>>()?,
+            wait: wait.flatten(),
         })
+    }
+
+    /// A duration, or an expression that gives seconds.
+    fn pause(&mut self, node: &'n Node, scope: &Scope) -> Option<Wait> {
+        let text = node.text().filter(|text| text.parse::<jiff::SignedDuration>().is_err());
+        let Some(text) = text else { return self.duration(node, "`wait`").map(Wait::For) };
+        let seconds = self.expression(Name { text, node }, scope)?;
+        if *seconds.ty() == Type::Int {
+            return Some(Wait::Seconds(seconds));
+        }
+        let message = format!("`wait` is {}, not a number of seconds", with_article(seconds.ty()));
+        self.report(Code::WrongType, node, message, "write 30s, or an expression that gives an integer");
+        None
+    }
+
+    /// Only what is started can wait: a question or a branch would not.
+    fn starts_something(&mut self, node: &'n Node, go: Option<&Target>, frame: &Frame<'_, 'n>) {
+        let Some(go) = go else { return };
+        let idle = go.states().iter().find(|name| {
+            let state = frame.draft.states.iter().find(|(known, _)| known.text == name.as_str());
+            state.is_some_and(|(_, state)| !state.kind.is_started())
+        });
+        if let Some(name) = idle {
+            let message = format!("nothing is started in '{name}' that could wait");
+            self.report(
+                Code::WrongForm,
+                node,
+                message,
+                "lead to a state in which an agent or a command works",
+            );
+        }
     }
 
     fn assigned(&mut self, name: Name<'n>, frame: &Frame<'_, 'n>) -> Option<Type> {
@@ -233,7 +273,7 @@ impl<'n> Checker<'n> {
         good.then(|| Target::Computed(expression, values.as_ref().clone()))
     }
 
-    fn guard(&mut self, node: &'n Node, scope: &Scope) -> Option<Expression> {
+    pub(super) fn guard(&mut self, node: &'n Node, scope: &Scope) -> Option<Expression> {
         let text = match &node.kind {
             Kind::Text(text) => text.as_str(),
             Kind::Bool(true) => "true",
@@ -270,6 +310,7 @@ pub(super) fn troubles(step: &Step) -> Vec<Trouble> {
         Step::Command(_) => (vec![Timeout], Workplace::Repository),
         Step::Each(each) if each.failures == Failures::Collect => (vec![Order], Workplace::Repository),
         Step::Each(each) => (vec![Order, Blocked, Failed, Exhausted], each.workspace),
+        Step::Order(_) => (vec![Order], Workplace::Repository),
         Step::Call { workspace, .. } => (vec![Blocked, Failed, Exhausted], *workspace),
         Step::Ask(_) | Step::Route | Step::End { .. } => return Vec::new(),
     };

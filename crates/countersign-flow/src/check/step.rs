@@ -8,11 +8,10 @@ use crate::draft::{
 };
 use crate::finding::Code;
 use crate::tree::Node;
-use crate::value::with_article;
 use crate::workflow::{
     Body, Dispatch, Each, End, Failures, Form, Question, ShellStep, Step, Term, Workplace,
 };
-use countersign_contract::{Expression, ObjectType, Type, assignable, did_you_mean};
+use countersign_contract::{ObjectType, Type, did_you_mean};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -33,6 +32,7 @@ impl<'n> Checker<'n> {
             KindDraft::Command(command) => self.command(command, frame),
             KindDraft::Ask(questions, asked) => self.ask(draft.node, questions, *asked, frame),
             KindDraft::Each(each) => self.each(each, frame),
+            KindDraft::Order(list) => self.order(list, frame),
             KindDraft::Call { machine, with, workspace } => {
                 let workspace = self.workplace(*workspace).unwrap_or_default();
                 let (name, with, result) = self.call(*machine, with, frame.types)?;
@@ -107,9 +107,10 @@ impl<'n> Checker<'n> {
         let bounds = self.bounds(&draft.settings, role.bounds.clone());
         let held = self.held(draft.settings.claims, role.holding.clone(), Some(&scope));
         let ty = role.contract.ty().clone();
+        let rules = self.rules(&draft.rules, &seen, &ty);
         let agent = draft.agent.text.to_owned();
         let workspace = Workplace::default();
-        Some((Dispatch { agent, prompt, with, needs, held, workspace, bounds }, ty))
+        Some((Dispatch { agent, prompt, with, needs, held, rules, workspace, bounds }, ty))
     }
 
     /// A term whose type follows from what it is.
@@ -283,60 +284,7 @@ impl<'n> Checker<'n> {
     }
 
     fn each(&mut self, draft: &EachDraft<'n>, frame: &Frame<'_, 'n>) -> Option<(Step, Type)> {
-        let list = draft.list.and_then(|node| match node.text() {
-            Some(text) => self.expression(Name { text, node }, frame.scope),
-            None => {
-                self.report(
-                    Code::WrongForm,
-                    node,
-                    "`in` is an expression that gives a list",
-                    "write in: tasks",
-                );
-                None
-            }
-        });
-        let item = match &list {
-            Some(list) => match list.ty() {
-                Type::List(item) => item.as_ref().clone(),
-                other => {
-                    let message = format!("`in` is {}, not a list", with_article(other));
-                    self.report(Code::WrongType, draft.list.unwrap_or(draft.node), message, "give a list");
-                    Type::Any
-                }
-            },
-            None => Type::Any,
-        };
-        let mut types = frame.types.clone();
-        if let Some(bind) = draft.bind {
-            if types.insert(bind.text.to_owned(), item.clone()).is_some() {
-                let message = format!("'{}' is already the name of something", bind.text);
-                self.report(Code::BadName, bind.node, message, "choose another name");
-            } else {
-                self.variable_name(bind);
-            }
-        }
-        let scope = scope_of(&types);
-        let mut typed = |name: Option<Name<'n>>, ty: &Type| -> Option<Option<Expression>> {
-            let Some(name) = name else { return Some(None) };
-            let expression = self.expression(name, &scope)?;
-            if let Err(why) = assignable(expression.ty(), ty) {
-                self.report(
-                    Code::WrongType,
-                    name.node,
-                    format!("expected {ty}: {why}"),
-                    "give a value of that type",
-                );
-                return None;
-            }
-            Some(Some(expression))
-        };
-        let key = typed(draft.key, &Type::text());
-        let after = typed(draft.after, &list_of(Type::text()));
-        let rank = typed(draft.rank, &Type::Int);
-        if let (Some(name), None) = (draft.after, draft.key) {
-            let message = "`after` names items by their key, and they have none";
-            self.report(Code::MissingKey, name.node, message, "add `key:`");
-        }
+        let (listing, types) = self.listing(&draft.listing, frame);
         let parallel = draft.parallel.and_then(|node| self.reader.whole(node, "`parallel`")).unwrap_or(1);
         if let Some(node) = draft.parallel.filter(|_| parallel == 0 || parallel > MOST_PARALLEL) {
             let message = format!("{parallel} items cannot run at once");
@@ -369,12 +317,7 @@ impl<'n> Checker<'n> {
             }
         };
         let each = Each {
-            list: list?,
-            bind: draft.bind?.text.to_owned(),
-            item,
-            key: key?,
-            after: after?,
-            rank: rank?,
+            listing: listing?,
             parallel: u32::try_from(parallel).unwrap_or(1),
             failures,
             workspace,

@@ -2,14 +2,16 @@
 
 use super::{AgentWork, Command, CommandWork, Look, Start, Work, beginning, end, path_of, seen};
 use crate::event::{Asked, COUNTERSIGNED, Event, Planned};
-use crate::fan::{Item, disorder};
-use crate::fold::{Fold, Frame, join, visit};
+use crate::fan::{Item, in_order};
+use crate::fold::{Fold, Frame, Problem, join, visit};
+use crate::rule::HeldRule;
 use crate::scope::Seen;
 use crate::workflow::{
-    Body, Dispatch, Each, End, Failures, Held, Machine, Question, State, Step, Term, Workflow,
+    Body, Dispatch, Each, End, Failures, Held, Listing, Machine, Question, State, Step, StepRule, Term,
+    Trouble, Workflow,
 };
-use countersign_contract::{ClaimPolicy, HeldClaim};
-use serde_json::{Map, Value};
+use countersign_contract::{ClaimPolicy, HeldClaim, Type};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// A frame that came into its state.
@@ -100,13 +102,14 @@ pub(super) fn item(
             machine: frame.machine.clone(),
             item: Some(item.key.clone()),
             state: frame.state.clone(),
-            inputs: Map::from_iter([(each.bind.clone(), item.value.clone())]),
+            inputs: Map::from_iter([(each.listing.bind.clone(), item.value.clone())]),
             variables: Map::new(),
             counts: BTreeMap::new(),
             iteration: None,
         }),
         Body::Machine { machine, with } => {
-            let seen = seen(workflow, fold, frame, state)?.with(&each.bind, &item.value, &each.item);
+            let seen =
+                seen(workflow, fold, frame, state)?.with(&each.listing.bind, &item.value, &each.listing.item);
             let given = given(&seen, with)?;
             let machine = workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
             let frame = join(&path);
@@ -130,6 +133,19 @@ fn claims(held: &Held, seen: &Seen<'_>) -> Result<Vec<HeldClaim>, String> {
     counted.map(with_findings).collect()
 }
 
+/// A rule of a step with the values it reads; the result is not known yet.
+fn held(rule: &StepRule, seen: &Seen<'_>, more: &BTreeMap<String, Value>) -> Result<HeldRule, String> {
+    let mut known = seen.known(&rule.check);
+    for read in rule.check.reads() {
+        let root = read.split('.').next().unwrap_or_default();
+        if let Some(value) = more.get(root).filter(|_| !known.iter().any(|(name, ..)| name == root)) {
+            known.push((root.to_owned(), value.clone(), Type::Any));
+        }
+    }
+    let message = seen.render(&rule.message, more)?;
+    Ok(HeldRule { id: rule.id.clone(), check: rule.check.clone(), message, at: rule.at.clone(), known })
+}
+
 impl At<'_> {
     pub(super) fn enter(&self, state: &State) -> Result<Command, String> {
         match &state.kind {
@@ -150,6 +166,7 @@ impl At<'_> {
             }
             Step::Ask(questions) => self.ask(state, questions),
             Step::Each(each) => self.fan_out(state, each),
+            Step::Order(listing) => self.order(state, listing),
             Step::Call { machine, with, .. } => {
                 let seen = seen(self.workflow, self.fold, self.frame, state)?;
                 let given = given(&seen, with)?;
@@ -223,6 +240,7 @@ impl At<'_> {
             access: role.access,
             workspace: self.workspace(),
             claims: Vec::new(),
+            rules: dispatch.rules.iter().map(|rule| held(rule, &seen, &more)).collect::<Result<_, _>>()?,
             writes: None,
             protect: Vec::new(),
             protected: ClaimPolicy::Ignore,
@@ -233,10 +251,24 @@ impl At<'_> {
             let holding = &dispatch.held.holding;
             work.claims = claims(&dispatch.held, &seen)?;
             work.writes.clone_from(&role.writes);
-            work.protect.clone_from(&self.workflow.paths.protect);
+            work.protect = self.protected()?;
             (work.protected, work.tests) = (holding.protected, holding.tests);
         }
         Ok(self.start(Work::Agent(Box::new(work))))
+    }
+
+    /// The patterns of paths that no agent may write, over what the run itself knows.
+    fn protected(&self) -> Result<Vec<String>, String> {
+        let patterns = &self.workflow.paths.protect;
+        let root = self.fold.frames.get("").filter(|_| !patterns.is_empty());
+        let Some(seen) = root.and_then(|root| Seen::new(self.workflow, self.fold, root)) else {
+            return Ok(Vec::new());
+        };
+        let none = BTreeMap::new();
+        let rendered = patterns.iter().map(|pattern| {
+            seen.render(pattern, &none).map_err(|why| format!("`protect` cannot be written: {why}"))
+        });
+        rendered.collect()
     }
 
     /// The workspace of the frame, or of one around it.
@@ -267,31 +299,37 @@ impl At<'_> {
         Ok(Command::Record(Event::Asked { frame: self.id.to_owned(), questions }))
     }
 
-    fn fan_out(&self, state: &State, each: &Each) -> Result<Command, String> {
-        let list = seen(self.workflow, self.fold, self.frame, state)?.evaluate(&each.list)?;
+    /// The items of a list, each with its key and what it comes after.
+    fn planned(&self, state: &State, listing: &Listing) -> Result<Vec<Planned>, String> {
+        let list = seen(self.workflow, self.fold, self.frame, state)?.evaluate(&listing.list)?;
         let Value::Array(values) = list else {
-            return Err(format!("`{}` is not a list", each.list.source()));
+            return Err(format!("`{}` is not a list", listing.list.source()));
         };
         let mut items = Vec::with_capacity(values.len());
         for (at, value) in values.into_iter().enumerate() {
             let seen =
-                seen(self.workflow, self.fold, self.frame, state)?.with(&each.bind, &value, &each.item);
-            let key = match &each.key {
+                seen(self.workflow, self.fold, self.frame, state)?.with(&listing.bind, &value, &listing.item);
+            let key = match &listing.key {
                 Some(key) => crate::value::in_words(&seen.evaluate(key)?),
                 None => (at + 1).to_string(),
             };
-            let after = match &each.after {
+            let after = match &listing.after {
                 Some(after) => match seen.evaluate(after)? {
                     Value::Array(keys) => keys.iter().map(crate::value::in_words).collect(),
                     _ => Vec::new(),
                 },
                 None => Vec::new(),
             };
-            let rank = each.rank.as_ref().map(|rank| seen.evaluate(rank)).transpose()?;
+            let rank = listing.rank.as_ref().map(|rank| seen.evaluate(rank)).transpose()?;
             drop(seen);
             items.push(Planned { key, after, rank: rank.and_then(|rank| rank.as_i64()), value });
         }
-        let problem = disorder(&items);
+        Ok(items)
+    }
+
+    fn fan_out(&self, state: &State, each: &Each) -> Result<Command, String> {
+        let items = self.planned(state, &each.listing)?;
+        let problem = in_order(&items).err();
         Ok(Command::Record(Event::FannedOut {
             frame: self.id.to_owned(),
             items,
@@ -299,5 +337,19 @@ impl At<'_> {
             strict: each.failures == Failures::Stop,
             problem,
         }))
+    }
+
+    fn order(&self, state: &State, listing: &Listing) -> Result<Command, String> {
+        let mut items = self.planned(state, listing)?;
+        let (workflow, fold, id, frame) = (self.workflow, self.fold, self.id, self.frame);
+        let order = match in_order(&items) {
+            Ok(order) => order,
+            Err(reason) => {
+                let problem = Problem::new(Trouble::Order, &reason);
+                return super::troubled(workflow, fold, id, frame, state, &problem);
+            }
+        };
+        let sorted: Vec<Value> = order.into_iter().map(|at| std::mem::take(&mut items[at].value)).collect();
+        super::moves::next(workflow, fold, id, frame, state, &json!({"items": sorted}))
     }
 }

@@ -6,7 +6,7 @@ use crate::event::{Cause, Event, Moved};
 use crate::fold::{Fold, Frame, Problem, SAME_AGAIN};
 use crate::scope::Seen;
 use crate::value::in_words;
-use crate::workflow::{End, Machine, State, Target, Transition, Workflow};
+use crate::workflow::{End, Machine, State, Target, Transition, Wait, Workflow};
 use countersign_contract::{Expression, Type};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -123,8 +123,21 @@ impl Leaving<'_> {
             }
             self.count(machine, &limits, &mut moved)?;
         }
+        if let Some(wait) = self.transition.wait.as_ref().filter(|_| moved.exhausted.is_none()) {
+            moved.not_before = Some(self.fold.last_at.saturating_add(self.pause(wait)?));
+        }
         moved.iteration = self.iteration(machine, &moved);
         Ok(Command::Record(Event::Moved(Box::new(moved))))
+    }
+
+    /// How long to wait, in milliseconds; never longer than a week.
+    fn pause(&self, wait: &Wait) -> Result<i64, String> {
+        const LONGEST_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+        let ms = match wait {
+            Wait::For(ms) => i64::try_from(*ms).unwrap_or(LONGEST_MS),
+            Wait::Seconds(seconds) => self.seen.evaluate(seconds)?.as_i64().unwrap_or(0).saturating_mul(1000),
+        };
+        Ok(ms.clamp(0, LONGEST_MS))
     }
 
     fn target(&self, expression: &Expression, names: &[String]) -> Result<String, String> {

@@ -2,8 +2,8 @@
 
 use super::read::{Entries, Reader};
 use super::{
-    Asked, BodyDraft, CommandDraft, EachDraft, KindDraft, Name, QuestionDraft, StateDraft, StepDraft,
-    TransitionDraft,
+    Asked, BodyDraft, CommandDraft, EachDraft, KindDraft, ListDraft, Name, QuestionDraft, RuleDraft,
+    StateDraft, StepDraft, TransitionDraft,
 };
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
@@ -11,16 +11,18 @@ use std::collections::BTreeSet;
 
 const STEP_KEYS: &[&str] = &[
     "agent", "prompt", "with", "needs", "timeout", "startup", "idle", "repairs", "retries", "budget",
-    "claims",
+    "claims", "rules",
 ];
 /// What a step that can have a workspace of its own may say.
 const PLACE_KEYS: &[&str] = &["workspace"];
-const MOVE_KEYS: &[&str] = &["when", "set", "go", "goto", "reason", "counts", "resets"];
+const MOVE_KEYS: &[&str] = &["when", "set", "go", "goto", "reason", "counts", "resets", "wait"];
+/// What can be said of a list whose items have an order.
+const LIST_KEYS: &[&str] = &["in", "as", "key", "after", "rank"];
 const FLOW_KEYS: &[&str] = &["next", "go", "on", "counts"];
 
 impl<'n> Reader<'n> {
     pub(super) fn state(&mut self, name: Name<'n>, node: &'n Node) -> StateDraft<'n> {
-        const KINDS: &[&str] = &["agent", "command", "ask", "asks", "each", "run", "end"];
+        const KINDS: &[&str] = &["agent", "command", "ask", "asks", "each", "order", "run", "end"];
         let plain = self.entries(node, &format!("state '{}'", name.text));
         let kinds: Vec<&str> =
             plain.iter().map(|(key, _)| key.text).filter(|key| KINDS.contains(key)).collect();
@@ -56,6 +58,12 @@ impl<'n> Reader<'n> {
             Some("each") => {
                 self.known(node, &what, &[&["each"], FLOW_KEYS]);
                 KindDraft::Each(self.each(Self::pick(&plain, "each").unwrap_or(node)))
+            }
+            Some("order") => {
+                self.known(node, &what, &[&["order"], FLOW_KEYS]);
+                let inner = Self::pick(&plain, "order").unwrap_or(node);
+                let entries = self.known(inner, "`order`", &[LIST_KEYS]);
+                KindDraft::Order(self.listing(inner, &entries, "order: { in: list, as: item, key: item.id }"))
             }
             Some("run") => {
                 let entries = self.known(node, &what, &[&["run", "with"], PLACE_KEYS, FLOW_KEYS]);
@@ -140,6 +148,7 @@ impl<'n> Reader<'n> {
             reason: None,
             counts: None,
             resets: Vec::new(),
+            wait: None,
         };
         if let Some(text) = node.text() {
             draft.go = Some(Name { text, node });
@@ -154,6 +163,7 @@ impl<'n> Reader<'n> {
         draft.goto = self.pick_name(&entries, "goto");
         draft.reason = Self::pick(&entries, "reason");
         draft.counts = self.pick_name(&entries, "counts");
+        draft.wait = Self::pick(&entries, "wait");
         draft.resets =
             Self::pick(&entries, "resets").map(|node| self.names(node, "`resets`")).unwrap_or_default();
         match (draft.go, draft.goto) {
@@ -187,9 +197,36 @@ impl<'n> Reader<'n> {
             prompt: self.pick_name(entries, "prompt"),
             with: self.with(entries),
             needs: Self::pick(entries, "needs").map(|node| self.names(node, "`needs`")).unwrap_or_default(),
+            rules: self.rules(entries),
             workspace: None,
             settings: self.settings(entries),
         })
+    }
+
+    fn rules(&mut self, entries: &Entries<'n>) -> Vec<RuleDraft<'n>> {
+        const EXAMPLE: &str = "write - { id: name, check: expression, message: what is wrong }";
+        let Some(node) = Self::pick(entries, "rules") else { return Vec::new() };
+        let Some(items) = node.items() else {
+            let message = format!("`rules` is {}, not a list", node.name());
+            self.report(Code::WrongForm, node, message, EXAMPLE);
+            return Vec::new();
+        };
+        let mut rules = Vec::with_capacity(items.len());
+        for item in items {
+            let entries = self.known(item, "a rule", &[&["id", "check", "message", "at"]]);
+            for key in ["id", "check", "message"] {
+                if Self::pick(&entries, key).is_none() {
+                    self.report(Code::MissingKey, item, format!("the rule has no `{key}`"), EXAMPLE);
+                }
+            }
+            rules.push(RuleDraft {
+                id: self.pick_name(&entries, "id"),
+                check: Self::pick(&entries, "check"),
+                message: self.pick_name(&entries, "message"),
+                at: self.pick_name(&entries, "at"),
+            });
+        }
+        rules
     }
 
     fn command(&mut self, node: &'n Node, what: &str) -> KindDraft<'n> {
@@ -248,8 +285,8 @@ impl<'n> Reader<'n> {
     }
 
     fn each(&mut self, node: &'n Node) -> EachDraft<'n> {
-        const KEYS: &[&str] = &["in", "as", "key", "after", "rank", "parallel", "failures", "run"];
-        let entries = self.known(node, "`each`", &[KEYS, STEP_KEYS, PLACE_KEYS]);
+        const KEYS: &[&str] = &["parallel", "failures", "run"];
+        let entries = self.known(node, "`each`", &[LIST_KEYS, KEYS, STEP_KEYS, PLACE_KEYS]);
         let body = match (Self::pick(&entries, "agent"), Self::pick(&entries, "run")) {
             (Some(_), None) => self.step(&entries).map(BodyDraft::Agent),
             (None, Some(_)) => {
@@ -279,27 +316,31 @@ impl<'n> Reader<'n> {
                 None
             }
         };
-        for key in ["in", "as"] {
-            if Self::pick(&entries, key).is_none() {
-                self.report(
-                    Code::MissingKey,
-                    node,
-                    format!("`each` has no `{key}`"),
-                    "write each: { in: list, as: item, agent: name }",
-                );
-            }
-        }
         EachDraft {
-            node,
-            list: Self::pick(&entries, "in"),
-            bind: self.pick_name(&entries, "as"),
-            key: self.pick_name(&entries, "key"),
-            after: self.pick_name(&entries, "after"),
-            rank: self.pick_name(&entries, "rank"),
+            listing: self.listing(node, &entries, "each: { in: list, as: item, agent: name }"),
             parallel: Self::pick(&entries, "parallel"),
             failures: self.pick_name(&entries, "failures"),
             workspace: self.pick_name(&entries, "workspace"),
             body,
+        }
+    }
+
+    /// What is said of a list whose items have an order.
+    fn listing(&mut self, node: &'n Node, entries: &Entries<'n>, example: &str) -> ListDraft<'n> {
+        for key in ["in", "as"] {
+            if Self::pick(entries, key).is_none() {
+                let kind = example.split(':').next().unwrap_or_default();
+                let message = format!("`{kind}` has no `{key}`");
+                self.report(Code::MissingKey, node, message, format!("write {example}"));
+            }
+        }
+        ListDraft {
+            node,
+            list: Self::pick(entries, "in"),
+            bind: self.pick_name(entries, "as"),
+            key: self.pick_name(entries, "key"),
+            after: self.pick_name(entries, "after"),
+            rank: self.pick_name(entries, "rank"),
         }
     }
 }

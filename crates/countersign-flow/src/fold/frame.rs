@@ -7,7 +7,7 @@ use crate::workflow::{End, Trouble};
 use countersign_contract::{ClaimPolicy, ClaimReport, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A machine at work, or an item that runs an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,9 @@ pub struct Frame {
     /// The workspace of its own, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
+    /// The files that agents were seen to change in it and in those below it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub changed: BTreeSet<String>,
     /// Why it came here.
     pub reason: String,
     /// What it is doing.
@@ -105,6 +108,7 @@ impl Frame {
             tree: None,
             claims: BTreeMap::new(),
             workspace: None,
+            changed: BTreeSet::new(),
             reason: String::new(),
             phase: Phase::Entered { not_before: None, context: false },
         }

@@ -238,7 +238,7 @@ fn shape(step: &Step) -> Shape {
         Step::Command(_) => Shape::Command,
         Step::Ask(_) => Shape::Question,
         Step::Each(_) | Step::Call { .. } => Shape::Nested,
-        Step::Route => Shape::Branch,
+        Step::Route | Step::Order(_) => Shape::Branch,
         Step::End { outcome, .. } => Shape::End(*outcome),
     }
 }
@@ -254,6 +254,7 @@ fn inside(name: &str, state: &State, machine: &Machine) -> Vec<String> {
         Step::Ask(questions) => asked(questions),
         Step::Each(each) => repeated(each),
         Step::Call { machine, .. } => format!("runs {}", shown(machine)),
+        Step::Order(listing) => format!("orders {}", shown(listing.list.source())),
         Step::Route => String::new(),
         Step::End { outcome, .. } => outcome.name().to_owned(),
     };
@@ -281,7 +282,7 @@ fn repeated(each: &Each) -> String {
         Body::Machine { machine, .. } => machine,
     };
     let at_once = if each.parallel > 1 { format!(", {} at once", each.parallel) } else { String::new() };
-    format!("{} for each {}{at_once}", shown(body), shown(&each.bind))
+    format!("{} for each {}{at_once}", shown(body), shown(&each.listing.bind))
 }
 
 /// One line of a text, cut where it gets long.

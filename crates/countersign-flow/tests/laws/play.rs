@@ -101,6 +101,7 @@ fn started(workflow: &Workflow, dice: &mut Dice) -> Event {
         budget: workflow.budget.clone(),
         repo: ".".to_owned(),
         own: Vec::new(),
+        base: None,
     }))
 }
 

@@ -104,6 +104,7 @@ impl Play {
             budget: Budget::default(),
             repo: ".".to_owned(),
             own: Vec::new(),
+            base: None,
         }));
         let mut play = Self { workflow, fold: Fold::default(), turn: Turn::default() };
         play.tell([started]);

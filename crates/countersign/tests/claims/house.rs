@@ -107,6 +107,7 @@ pub(crate) fn began(run: &str, workflow: &str, spec: &str, model: Option<&str>) 
         budget: Budget::default(),
         repo: "/".to_owned(),
         own: Vec::new(),
+        base: None,
     }))
 }
 
