@@ -2,9 +2,10 @@
 
 use super::claims::{asked_again, under};
 use super::{brief, cost, many, one_line, time};
-use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage};
+use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage, Workflow};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// What stands under a line begins below its words.
 pub(crate) const INDENT: &str = "          ";
@@ -23,6 +24,8 @@ pub(crate) enum Told {
 #[derive(Debug, Default)]
 pub(crate) struct Teller {
     told: Told,
+    /// What says how results are shown, as far as it is known.
+    workflow: Option<Arc<Workflow>>,
     began: i64,
     attempts: BTreeMap<String, Work>,
     /// The path of each frame's last attempt.
@@ -74,6 +77,11 @@ impl Teller {
         Self { told, ..Self::default() }
     }
 
+    /// Tells a run of this workflow.
+    pub(crate) fn knows(&mut self, workflow: Arc<Workflow>) {
+        self.workflow = Some(workflow);
+    }
+
     /// The attempts that started and did not end, each in a line.
     pub(crate) fn at_work(&self) -> impl Iterator<Item = String> {
         self.attempts.values().map(Work::title)
@@ -92,7 +100,7 @@ impl Teller {
             }
             _ => {}
         }
-        let words = self.words(event, fold)?;
+        let words = self.words(event, at, fold)?;
         let clock = clock(at.saturating_sub(self.began));
         Some(words.lines().map(|line| format!("{clock} {line}")).collect::<Vec<_>>().join("\n"))
     }
@@ -108,7 +116,7 @@ impl Teller {
         Some(text)
     }
 
-    fn words(&mut self, event: &Event, fold: &Fold) -> Option<String> {
+    fn words(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
         match event {
             Event::AttemptStarted { attempt, frame, path, agent, n, .. } => {
                 let work = Work { place: path.join("/"), agent: agent.clone(), n: *n, ..Work::default() };
@@ -223,7 +231,7 @@ impl Teller {
             }
             Event::Moved(moved) => {
                 self.states.insert(moved.frame.clone(), moved.to.clone());
-                Some(moved_line(moved))
+                Some(moved_line(moved, at, self.told))
             }
             Event::StepFailed { frame, reason } => {
                 Some(format!("✗ {}: {}", self.place(frame, fold), one_line(reason)))
@@ -255,13 +263,32 @@ impl Teller {
                 let last = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
                 format!("✗ {place}: exit code {code}{}", because(last))
             }
-            (AttemptOutcome::Accepted, None) => format!("✓ {place}: accepted{repairs}"),
+            (AttemptOutcome::Accepted, None) => {
+                format!("✓ {place}: accepted{repairs}{}", self.shown(&work, ended))
+            }
             (other, _) => {
                 self.failed = Some((work.place.clone(), ended.reason.clone()));
                 format!("✗ {place}: {}{}", other.name(), because(&ended.reason))
             }
         };
         line + &cost(&work.spent)
+    }
+
+    /// A result as its contract shows it, if that says how. A story has it in a line of its own.
+    fn shown(&self, work: &Work, ended: &Ended) -> String {
+        let role = self
+            .workflow
+            .as_ref()
+            .zip(work.agent.as_ref())
+            .and_then(|(workflow, agent)| workflow.agents.get(agent));
+        match (role, &ended.value) {
+            (Some(role), Some(value))
+                if self.told == Told::Live && role.contract.definition().display.is_some() =>
+            {
+                format!("; {}", one_line(&role.contract.show(value)))
+            }
+            _ => String::new(),
+        }
     }
 
     /// Who works on an attempt.
@@ -322,11 +349,13 @@ fn asked(asked: &Asked) -> String {
     format!("? {}: {}{form}{optional}", asked.id, one_line(&asked.question))
 }
 
-fn moved_line(moved: &Moved) -> String {
+fn moved_line(moved: &Moved, at: i64, told: Told) -> String {
     let place = if moved.frame.is_empty() { String::new() } else { format!("{}: ", moved.frame) };
     let why = match (&moved.exhausted, moved.trouble, &moved.guard) {
         (Some(limit), _, _) => format!(", since the limit '{limit}' is used up"),
         (None, Some(trouble), _) => format!(", on {}", trouble.name()),
+        // Afterwards the reason stands below, and the guard here.
+        (None, None, _) if told == Told::Live && !moved.reason.is_empty() => because(&moved.reason),
         (None, None, Some(guard)) => format!(", since {}", one_line(guard)),
         (None, None, None) if moved.saw.is_empty() => String::new(),
         (None, None, None) => format!(", otherwise ({})", saw(moved)),
@@ -334,6 +363,9 @@ fn moved_line(moved: &Moved) -> String {
     let mut line = format!("→ {place}{} to {}{why}", moved.from, moved.to);
     for (name, count) in &moved.counts {
         let _ = write!(line, ", {name} = {count}");
+    }
+    if let Some(ms) = moved.not_before.and_then(|time| u64::try_from(time - at).ok()).filter(|ms| *ms > 0) {
+        let _ = write!(line, ", in {}", time(ms));
     }
     line
 }
