@@ -2,8 +2,12 @@
 //! leave open.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+#[path = "expressions/functions.rs"]
+mod functions;
 #[path = "expressions/laws.rs"]
 mod laws;
+#[path = "expressions/objects.rs"]
+mod objects;
 
 use countersign_contract::{Expression, Scope, Type, assignable, branches, short_type};
 use serde_json::{Value, json};

@@ -12,6 +12,7 @@ mod graph;
 mod listing;
 mod machine;
 mod moves;
+mod rules;
 mod space;
 mod step;
 mod templates;
@@ -201,6 +202,9 @@ impl<'n> Checker<'n> {
             self.signatures.insert(name.text, Signature { inputs, result });
         }
         let main = self.machine("", &draft.main, &agents);
+        if let (Some(node), Some(main)) = (draft.protect, &main) {
+            self.protected_by(node, &main.types);
+        }
         let mut machines = BTreeMap::new();
         for (name, machine) in &draft.machines {
             if let Some(machine) = self.machine(name.text, machine, &agents) {
@@ -357,7 +361,7 @@ impl<'n> Checker<'n> {
     fn paths(&mut self, draft: &Draft<'n>) -> Paths {
         Paths {
             writes: draft.writes.map(|node| self.globs(node, "writes")),
-            protect: draft.protect.map(|node| self.globs(node, "protect")).unwrap_or_default(),
+            protect: draft.protect.map(|node| self.protected(node)).unwrap_or_default(),
             protection: self.protection(draft.protection),
             tests: self.policy(draft.tests),
         }

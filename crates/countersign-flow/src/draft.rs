@@ -148,9 +148,19 @@ pub(crate) struct StepDraft<'n> {
     pub(crate) prompt: Option<Name<'n>>,
     pub(crate) with: Vec<(Name<'n>, &'n Node)>,
     pub(crate) needs: Vec<Name<'n>>,
+    pub(crate) rules: Vec<RuleDraft<'n>>,
     /// For a state; a fan-out says it of its items.
     pub(crate) workspace: Option<Name<'n>>,
     pub(crate) settings: Settings<'n>,
+}
+
+/// What a result must satisfy beside its contract.
+#[derive(Debug)]
+pub(crate) struct RuleDraft<'n> {
+    pub(crate) id: Option<Name<'n>>,
+    pub(crate) check: Option<&'n Node>,
+    pub(crate) message: Option<Name<'n>>,
+    pub(crate) at: Option<Name<'n>>,
 }
 
 #[derive(Debug)]

@@ -14,6 +14,7 @@ mod fan;
 mod finding;
 mod fold;
 pub mod graph;
+mod rule;
 mod scope;
 pub mod template;
 mod tree;
@@ -37,9 +38,10 @@ pub use finding::{Code, Finding, UnknownCode, render};
 pub use fold::{
     Ending, Fold, Frame, OpenQuestion, Phase, Problem, Refused, Stage, Stood, Stopping, Streak, Workspace,
 };
+pub use rule::{HeldRule, hold};
 pub use turn::{Turn, turn};
 pub use workflow::{
     Access, Artifact, Body, Bounds, Budget, ChangesStep, CommitStep, Dispatch, Each, End, Failures, Form,
-    Held, Holding, Input, Limit, Machine, Paths, Question, ReadStep, Role, ShellStep, State, Step, Target,
-    Term, Transition, Trouble, Variable, Workflow, Workplace,
+    Held, Holding, Input, Limit, Listing, Machine, Paths, Question, ReadStep, Role, ShellStep, State, Step,
+    StepRule, Target, Term, Transition, Trouble, Variable, Wait, Workflow, Workplace,
 };

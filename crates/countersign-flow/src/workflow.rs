@@ -264,10 +264,25 @@ pub struct Dispatch {
     pub needs: Vec<Template>,
     /// What its claims are held to.
     pub held: Held,
+    /// What its result must satisfy beside its contract.
+    pub rules: Vec<StepRule>,
     /// Where it works; for an item of a fan-out, the fan-out says so.
     pub workspace: Workplace,
     /// How long and how often.
     pub bounds: Bounds,
+}
+
+/// A rule of a step.
+#[derive(Debug)]
+pub struct StepRule {
+    /// Its name.
+    pub id: String,
+    /// What must hold, over the result and what the run knows.
+    pub check: Arc<Expression>,
+    /// What is wrong if it does not.
+    pub message: Template,
+    /// The part of the result that it is about, as a JSON pointer.
+    pub at: String,
 }
 
 /// How long an attempt may take and how often it is tried.

@@ -2,10 +2,13 @@
 
 use super::claims::{asked_again, under};
 use super::{brief, cost, many, one_line, time};
-use countersign_flow::{Asked, AttemptOutcome, Deed, End, Ended, Event, Fold, Form, Moved, Reply, Usage};
+use countersign_flow::{
+    Asked, AttemptOutcome, Deed, End, Ended, Event, Fold, Form, Moved, Reply, Usage, Workflow,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// What stands under a line begins below its words.
 pub(crate) const INDENT: &str = "          ";
@@ -24,6 +27,8 @@ pub(crate) enum Told {
 #[derive(Debug, Default)]
 pub(crate) struct Teller {
     told: Told,
+    /// What says how results are shown, as far as it is known.
+    workflow: Option<Arc<Workflow>>,
     began: i64,
     attempts: BTreeMap<String, Work>,
     /// The path of each frame's last attempt.
@@ -76,6 +81,11 @@ impl Teller {
         Self { told, ..Self::default() }
     }
 
+    /// Tells a run of this workflow.
+    pub(crate) fn knows(&mut self, workflow: Arc<Workflow>) {
+        self.workflow = Some(workflow);
+    }
+
     /// The attempts that started and did not end, each in a line.
     pub(crate) fn at_work(&self) -> impl Iterator<Item = String> {
         self.attempts.values().map(Work::title)
@@ -94,7 +104,7 @@ impl Teller {
             }
             _ => {}
         }
-        let words = self.words(event, fold)?;
+        let words = self.words(event, at, fold)?;
         let clock = clock(at.saturating_sub(self.began));
         Some(words.lines().map(|line| format!("{clock} {line}")).collect::<Vec<_>>().join("\n"))
     }
@@ -110,7 +120,7 @@ impl Teller {
         Some(text)
     }
 
-    fn words(&mut self, event: &Event, fold: &Fold) -> Option<String> {
+    fn words(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
         match event {
             Event::AttemptStarted { attempt, frame, path, agent, n, deed, .. } => {
                 let (agent, deed) = (agent.clone(), deed.clone());
@@ -226,7 +236,7 @@ impl Teller {
             }
             Event::Moved(moved) => {
                 self.states.insert(moved.frame.clone(), moved.to.clone());
-                Some(moved_line(moved))
+                Some(moved_line(moved, at, self.told))
             }
             Event::StepFailed { frame, reason } => {
                 Some(format!("✗ {}: {}", self.place(frame, fold), one_line(reason)))
@@ -257,7 +267,7 @@ impl Teller {
             }
             (AttemptOutcome::Accepted, None) => match (&work.deed, &ended.value) {
                 (Some(deed), Some(value)) => done(deed, &place, value),
-                _ => format!("✓ {place}: accepted{repairs}"),
+                _ => format!("✓ {place}: accepted{repairs}{}", self.shown(&work, ended)),
             },
             (other, _) => {
                 self.failed = Some((work.place.clone(), ended.reason.clone()));
@@ -265,6 +275,23 @@ impl Teller {
             }
         };
         line + &cost(&work.spent)
+    }
+
+    /// A result as its contract shows it, if that says how. A story has it in a line of its own.
+    fn shown(&self, work: &Work, ended: &Ended) -> String {
+        let role = self
+            .workflow
+            .as_ref()
+            .zip(work.agent.as_ref())
+            .and_then(|(workflow, agent)| workflow.agents.get(agent));
+        match (role, &ended.value) {
+            (Some(role), Some(value))
+                if self.told == Told::Live && role.contract.definition().display.is_some() =>
+            {
+                format!("; {}", one_line(&role.contract.show(value)))
+            }
+            _ => String::new(),
+        }
     }
 
     /// Who works on an attempt.
@@ -360,11 +387,13 @@ fn asked(asked: &Asked) -> String {
     format!("? {}: {}{form}{optional}", asked.id, one_line(&asked.question))
 }
 
-fn moved_line(moved: &Moved) -> String {
+fn moved_line(moved: &Moved, at: i64, told: Told) -> String {
     let place = if moved.frame.is_empty() { String::new() } else { format!("{}: ", moved.frame) };
     let why = match (&moved.exhausted, moved.trouble, &moved.guard) {
         (Some(limit), _, _) => format!(", since the limit '{limit}' is used up"),
         (None, Some(trouble), _) => format!(", on {}", trouble.name()),
+        // Afterwards the reason stands below, and the guard here.
+        (None, None, _) if told == Told::Live && !moved.reason.is_empty() => because(&moved.reason),
         (None, None, Some(guard)) => format!(", since {}", one_line(guard)),
         (None, None, None) if moved.saw.is_empty() => String::new(),
         (None, None, None) => format!(", otherwise ({})", saw(moved)),
@@ -372,6 +401,9 @@ fn moved_line(moved: &Moved) -> String {
     let mut line = format!("→ {place}{} to {}{why}", moved.from, moved.to);
     for (name, count) in &moved.counts {
         let _ = write!(line, ", {name} = {count}");
+    }
+    if let Some(ms) = moved.not_before.and_then(|time| u64::try_from(time - at).ok()).filter(|ms| *ms > 0) {
+        let _ = write!(line, ", in {}", time(ms));
     }
     line
 }
