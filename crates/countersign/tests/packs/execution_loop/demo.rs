@@ -1,0 +1,1 @@
+//! The demo of the pack: what everybody sees first.
