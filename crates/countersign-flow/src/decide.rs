@@ -10,7 +10,7 @@ mod space;
 
 pub use space::{Chore, Errand};
 
-use crate::event::{Cause, Event, Outcome};
+use crate::event::{Cause, DOES_WITHOUT, Event, Outcome};
 use crate::fan::Next;
 use crate::fold::{Fold, Frame, Phase, Problem, SAME_AGAIN, Stopping, Workspace, split};
 use crate::rule::HeldRule;
@@ -325,7 +325,8 @@ fn troubled(
     let on = on.filter(|_| item_agent.is_none() && !only_ends);
     let streak = frame.requests.get(&format!("{}!", frame.state));
     // A way on that counts nothing does without the result: nobody waits for it to become right.
-    let goes_round = on.is_none_or(|transition| counts(workflow, frame, transition));
+    let goes_round =
+        fold.decide < DOES_WITHOUT || on.is_none_or(|transition| counts(workflow, frame, transition));
     if let Some(streak) = streak.filter(|streak| goes_round && streak.times >= SAME_AGAIN) {
         let what = match problem.trouble {
             Trouble::Contract => Some("the result was wrong"),
