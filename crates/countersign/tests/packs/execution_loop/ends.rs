@@ -7,8 +7,11 @@ use serde_json::json;
 #[test]
 fn blocked_ends_the_run_as_blocked_with_its_next_steps() {
     let ran = scene()
-        .says("implementer", json!({"status": "blocked", "summary": "No database", "files_changed": [],
-                                    "files_added": [], "next_steps": "Do phase 1 first"}))
+        .says(
+            "implementer",
+            json!({"status": "blocked", "summary": "No database", "files_changed": [],
+                                    "files_added": [], "next_steps": "Do phase 1 first"}),
+        )
         .says("manager", kept())
         .plays();
     assert_eq!((ran.ended(), ran.reason()), (("blocked", None, 7), "Do phase 1 first"));
@@ -153,11 +156,7 @@ fn a_person_who_says_no_after_the_last_iteration_is_not_asked_what_is_missing() 
 #[test]
 fn a_restart_does_not_reset_the_count() {
     let two = [&TASK[..], &["--input", "max_iterations=2"]].concat();
-    let ran = scene()
-        .fails_qa("1", "not 1")
-        .passes("2")
-        .says("dod", complete("low"))
-        .run(&two);
+    let ran = scene().fails_qa("1", "not 1").passes("2").says("dod", complete("low")).run(&two);
     assert_eq!((ran.ended().2, &ran.report["iterations"]), (4, &json!(2)));
     assert_eq!(ran.answer_and_resume("confirm", "no").ended(), ("exhausted", None, 6));
 }

@@ -111,7 +111,8 @@ fn a_failure_that_lists_no_error_blocks() {
 #[test]
 fn a_warning_does_not_block() {
     let mut quality = clean();
-    quality["issues"] = json!([{"file": "src/lib.rs", "line": 2, "code": "W1", "message": "long", "severity": "warning"}]);
+    quality["issues"] =
+        json!([{"file": "src/lib.rs", "line": 2, "code": "W1", "message": "long", "severity": "warning"}]);
     assert!(!blocked(&meets(scene(), quality)));
 }
 
@@ -198,7 +199,10 @@ fn the_manager_writes_documents_and_not_what_the_gates_passed() {
         .implements("2")
         .says("qa", passed())
         .says("code-quality", clean())
-        .says("manager", json!({"updated": true, "artifacts_modified": ["stories/US-1.md"], "summary": "Ticked it"}))
+        .says(
+            "manager",
+            json!({"updated": true, "artifacts_modified": ["stories/US-1.md"], "summary": "Ticked it"}),
+        )
         .writes("stories/US-1.md", "- [x] two\n")
         .writes("src/lib.rs", "// tidied up\n")
         .says("dod", complete("high"))

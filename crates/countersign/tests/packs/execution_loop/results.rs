@@ -100,7 +100,10 @@ fn complete_with_remaining_items_is_refused_and_repaired() {
 
 #[test]
 fn complete_with_stories_or_phases_left_is_refused_and_repaired() {
-    dod_refused(complete_with("/summary/user_stories_done", json!(1)), "is below `summary.user_stories_total`");
+    dod_refused(
+        complete_with("/summary/user_stories_done", json!(1)),
+        "is below `summary.user_stories_total`",
+    );
     dod_refused(complete_with("/summary/phases_done", json!(0)), "is below `summary.phases_total`");
 }
 
@@ -109,7 +112,12 @@ fn task_complete_as_a_text_does_not_complete() {
     for text in ["false", "true"] {
         let wrong = complete_with("/task_complete", json!(text));
         // Nobody corrects it: it is never taken for a yes.
-        let ran = scene().passes("2").says("dod", wrong.clone()).says("dod", wrong.clone()).says("dod", wrong).plays();
+        let ran = scene()
+            .passes("2")
+            .says("dod", wrong.clone())
+            .says("dod", wrong.clone())
+            .says("dod", wrong)
+            .plays();
         assert_eq!(ran.ended(), ("failed", Some("contract"), 1), "{text}");
         assert_eq!(ran.attempt("dod#1")["violations"][0]["pointer"], "/task_complete");
     }
@@ -180,7 +188,14 @@ fn a_result_is_found_in_fences_in_prose_and_over_many_lines() {
         // Nearly JSON is mended, since the contract says so, and the mending is recorded.
         .raw("manager", "{'updated': False, 'artifacts_modified': [], 'summary': 'Nothing',}")
         // Of several the last one that satisfies the contract counts; the template before it does not.
-        .raw("dod", &format!("{{\"task_complete\": true|false}}\nFirst I thought: {}\nBut: {}", complete("low"), complete("high")))
+        .raw(
+            "dod",
+            &format!(
+                "{{\"task_complete\": true|false}}\nFirst I thought: {}\nBut: {}",
+                complete("low"),
+                complete("high")
+            ),
+        )
         .plays();
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert!(ran.report["attempts"].as_array().unwrap().iter().all(|attempt| attempt["repairs_asked"] == 0));
@@ -188,7 +203,8 @@ fn a_result_is_found_in_fences_in_prose_and_over_many_lines() {
 
 #[test]
 fn a_template_that_is_echoed_is_no_result() {
-    let template = r#"{"status": "success|partial|blocked", "summary": "Brief description of what was done"}"#;
+    let template =
+        r#"{"status": "success|partial|blocked", "summary": "Brief description of what was done"}"#;
     let ran = scene().raw("implementer", template).completes("2").plays();
     assert_eq!(ran.ended(), ("done", None, 0));
     assert!(asked_again(&ran, "implement#1", 1).contains("success|partial|blocked"));

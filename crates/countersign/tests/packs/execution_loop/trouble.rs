@@ -50,13 +50,26 @@ fn the_manager_also_runs_when_an_iteration_stops_early() {
         .says("qa", passed())
         .says("code-quality", dirty(&[("src/lib.rs", 2)], "break the line"))
         .says("manager", kept())
-        .says("implementer", json!({"status": "blocked", "summary": "No room", "files_changed": [], "files_added": []}))
+        .says(
+            "implementer",
+            json!({"status": "blocked", "summary": "No room", "files_changed": [], "files_added": []}),
+        )
         .says("manager", kept())
         .plays();
     assert_eq!(ran.ended(), ("blocked", None, 7));
     assert_eq!(
         turns(&ran),
-        ["implementer", "qa", "manager", "implementer", "qa", "code-quality", "manager", "implementer", "manager"]
+        [
+            "implementer",
+            "qa",
+            "manager",
+            "implementer",
+            "qa",
+            "code-quality",
+            "manager",
+            "implementer",
+            "manager"
+        ]
     );
     let told = |n: usize| ran.prompt(&format!("manager#{n}"), 1);
     assert!(told(1).contains("- QA: not 1") && told(1).contains("- failed: it counts"), "{}", told(1));
