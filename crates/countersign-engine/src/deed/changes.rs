@@ -21,7 +21,7 @@ const SETTINGS: [&str; 4] = [
     "diff.suppressBlankEmpty=false",
 ];
 /// How the two sides are compared.
-const COMPARED: [&str; 15] = [
+const COMPARED: [&str; 14] = [
     "diff",
     "--no-color",
     "--no-ext-diff",
@@ -32,7 +32,6 @@ const COMPARED: [&str; 15] = [
     "-O/dev/null",
     "--diff-algorithm=default",
     "--indent-heuristic",
-    "--unified=3",
     "--inter-hunk-context=0",
     "--submodule=short",
     "--ignore-submodules=untracked",
@@ -179,7 +178,8 @@ impl Look<'_> {
         self.make_known(settled)?;
         let raw = self.compare(&["--raw", "-z", "--no-abbrev"], since)?;
         let Some(records) = patch::records(&raw.stdout) else { return Ok(None) };
-        let text = self.compare(&["--patch"], since)?;
+        // How much stands around a change: git takes it for a wish to see the patch, so the list does without.
+        let text = self.compare(&["--patch", "--unified=3"], since)?;
         Ok(patch::pair(records, &text.stdout))
     }
 
