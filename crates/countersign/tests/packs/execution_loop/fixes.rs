@@ -95,7 +95,7 @@ fn an_incomplete_task_starts_the_next_iteration_with_its_remaining_items() {
     assert_eq!((ran.ended(), &ran.report["iterations"]), (("done", None, 0), &json!(2)));
     assert!(!ran.prompt("implement#1", 1).contains("What is left"));
     let prompt = ran.prompt("implement#2", 1);
-    for part in ["- US-006: errors\n- US-007: messages\n", "Recommended after the last iteration: Go on"] {
+    for part in ["- US-006: errors\n- US-007: messages\n", "last looked at: Go on"] {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }
     assert!(ran.prompt("qa#2", 1).contains("- US-006: errors"));
@@ -107,7 +107,7 @@ fn an_incomplete_task_starts_the_next_iteration_with_its_remaining_items() {
 fn an_incomplete_task_without_items_goes_on_with_the_recommendation() {
     let ran = scene().passes("2").says("dod", incomplete(&[])).completes("2 // done").plays();
     assert_eq!(ran.ended(), ("done", None, 0));
-    assert!(ran.prompt("implement#2", 1).contains("Recommended after the last iteration: Go on"));
+    assert!(ran.prompt("implement#2", 1).contains("last looked at: Go on"));
     assert_eq!(ran.variables()["asked"], json!(["Go on"]));
 }
 
