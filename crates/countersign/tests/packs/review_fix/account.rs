@@ -100,7 +100,7 @@ fn a_run_that_is_killed_while_it_fixes_goes_on_with_the_same_accounts() {
     live.until_so("the second group is at work", |_| meet.path().join("began").exists());
     let ran = Ran::of(live.kill()).resume(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c1-F002 fixed 1"]);
+    assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c1-F002 fixed 1"], "{ran:?}");
     assert_eq!(adds_up(&ran), [[0, 0, 0, 0], [2, 0, 0, 0], [0, 2, 0, 0]]);
     assert_eq!((ran.read("src/lib.rs").as_str(), ran.read("src/b.rs").as_str()), (FIXED, "pub fn b() { good() }\n"));
     let reviews = ran.attempts().into_iter().filter(|attempt| attempt.starts_with("review/")).count();

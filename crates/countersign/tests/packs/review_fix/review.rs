@@ -132,7 +132,7 @@ fn good_findings_of_a_review_that_stays_wrong_are_kept() {
     // The second review is one, and nothing stands unreviewed any more.
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ledger(&ran), ["c1-F001 fixed 1"]);
-    assert!(ran.moves().contains(&"review/1: weigh>unreviewed".to_owned()), "{:?}", ran.moves());
+    assert!(ran.moves().contains(&"review/1: unified-reviewer>unreviewed".to_owned()), "{:?}", ran.moves());
     assert_eq!(ran.variables()["unreviewed"], json!([]));
 }
 
