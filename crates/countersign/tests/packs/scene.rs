@@ -95,6 +95,7 @@ impl Scene {
     }
 
     /// A reply of an agent: its result, framed as its contract wants it.
+    #[allow(clippy::needless_pass_by_value, reason = "it is always made in place")]
     pub(crate) fn says(self, agent: &str, result: Value) -> Self {
         let framing = self.framings.get(agent).copied();
         let framing = framing.unwrap_or_else(|| panic!("{} has no agent '{agent}'", self.workflow));
@@ -271,4 +272,25 @@ pub(crate) fn framed(framing: Framing, result: &Value) -> String {
             text + "---END---\n"
         }
     }
+}
+
+#[test]
+fn a_result_is_framed_as_its_contract_wants_it() {
+    for id in [
+        "execution-loop/qa",
+        "review-fix/fix-outcomes",
+        "feature-pipeline/tdd-task-executor",
+        "feature-pipeline/code-reviewer",
+        "gated-team/output",
+    ] {
+        let contract = countersign_packs::registry_for(id).get(id).unwrap();
+        let report = contract.check(&framed(contract.framing(), &example(id)));
+        assert!(report.is_accepted(), "{id}: {:#?}", report.violations);
+    }
+}
+
+#[test]
+#[should_panic(expected = "has no agent 'nobody'")]
+fn somebody_who_is_not_in_the_workflow_says_nothing() {
+    Scene::new("gated-team").says("nobody", json!({}));
 }
