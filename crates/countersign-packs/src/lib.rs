@@ -1,8 +1,9 @@
-//! The contracts of Countersign's five packs, as Rust types.
+//! Countersign's five packs: their contracts as Rust types, their workflows as files.
 //!
 //! A pack is a dialect: the same kind of agents, reporting in another form. Each type here is one contract; its fields
 //! are the schema, its [`AgentOutput`](contracts::AgentOutput) says what a schema cannot. The engine knows none of them
-//! by name: it reads them from the [`registry`].
+//! by name: it reads them from the [`registry`]. The workflows, prompts and demos of a pack are files, which [`packs`]
+//! hands out; what is in them is for whoever runs workflows.
 //!
 //! ```
 //! use countersign_packs::contracts::{QaOutput, validate_output};
@@ -16,11 +17,14 @@ mod earlier;
 mod execution_loop;
 mod feature_pipeline;
 mod gated_team;
+mod pack;
 mod review_fix;
 mod spec_pipeline;
 mod value;
 
 use countersign_contract::{Definition, Registry};
+
+pub use pack::{Pack, PackedWorkflow, pack, packs};
 
 /// Every type of every pack, and what it takes to use them.
 pub mod contracts {
@@ -35,20 +39,9 @@ pub mod contracts {
     };
 }
 
-/// A pack's name and what makes its contracts.
-type Pack = (&'static str, fn() -> Vec<Definition>);
-
-const PACKS: [Pack; 5] = [
-    ("execution-loop", execution_loop::definitions),
-    ("review-fix", review_fix::definitions),
-    ("feature-pipeline", feature_pipeline::definitions),
-    ("spec-pipeline", spec_pipeline::definitions),
-    ("gated-team", gated_team::definitions),
-];
-
 /// Every contract of every pack, in the order of the packs.
 pub fn definitions() -> Vec<Definition> {
-    PACKS.iter().flat_map(|(_, definitions)| definitions()).collect()
+    packs().iter().flat_map(Pack::definitions).collect()
 }
 
 /// Versions that were published before the current ones. A result, a workflow or a run that names one still finds it.
@@ -64,9 +57,8 @@ pub fn registry() -> Registry {
 /// A registry that can answer for one id: with the contracts of its pack if the id names one, else with all. It is the
 /// quicker way for a program that needs a single contract.
 pub fn registry_for(id: &str) -> Registry {
-    let pack = id.split('/').next().unwrap_or_default();
-    match PACKS.iter().find(|(name, _)| *name == pack) {
-        Some((_, definitions)) => registry_of(definitions()),
+    match pack(id.split('/').next().unwrap_or_default()) {
+        Some(pack) => registry_of(pack.definitions()),
         None => registry(),
     }
 }

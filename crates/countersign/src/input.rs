@@ -3,8 +3,6 @@
 use crate::cli::Place;
 use anyhow::{Context, Result, bail};
 use countersign_contract::{Contract, Registry, ResolveError};
-use countersign_engine::Folder;
-use countersign_flow::{Rejected, Workflow, check};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,19 +52,6 @@ pub(crate) fn contract(name: &str, folders: &[PathBuf]) -> Result<Arc<Contract>>
         ResolveError::NotFound(error) => anyhow::Error::new(error),
         ResolveError::Load(error) => anyhow::Error::new(error),
     })
-}
-
-/// Checks a workflow file; the outer error is a file that cannot be had.
-pub(crate) fn workflow(file: &Path, registry: &Registry) -> Result<Result<Workflow, Rejected>> {
-    if !file.exists() {
-        bail!("there is no workflow file {}", file.display());
-    }
-    if file.is_dir() {
-        bail!("{} is a folder; name the workflow file in it", file.display());
-    }
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let name = file.file_name().and_then(|name| name.to_str()).context("the file has no name")?;
-    Ok(check(name, &Folder::new(folder), registry))
 }
 
 /// Where the work is done: the folder that was named, or the repository around the current folder.

@@ -5,6 +5,7 @@ mod command;
 mod exit;
 mod input;
 mod output;
+mod source;
 mod tell;
 mod watch;
 

@@ -12,10 +12,10 @@ pub(crate) struct WorkflowArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkflowCommand {
-    /// Say everything that is wrong with workflow files
+    /// Say everything that is wrong with workflows
     Check {
-        /// Workflow files
-        #[arg(required = true, value_name = "FILE")]
+        /// Workflow files, or names of packs
+        #[arg(required = true, value_name = "WORKFLOW")]
         files: Vec<PathBuf>,
         /// A folder with contracts of your own
         #[arg(long, value_name = "DIR")]
@@ -26,8 +26,8 @@ pub(crate) enum WorkflowCommand {
     },
     /// Draw a workflow
     Graph {
-        /// A workflow file
-        #[arg(value_name = "FILE")]
+        /// A pack's name, or a workflow file
+        #[arg(value_name = "WORKFLOW")]
         workflow: PathBuf,
         /// A folder with contracts of your own
         #[arg(long, value_name = "DIR")]
@@ -63,7 +63,7 @@ pub(crate) struct Place {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A workflow file
+    /// A pack's name (`countersign pack list`), or a workflow file
     #[arg(value_name = "WORKFLOW")]
     pub(crate) workflow: PathBuf,
 

@@ -2,6 +2,7 @@
 
 use crate::cli::{Place, ResumeArgs, RunArgs, RunFormat};
 use crate::exit::Exit;
+use crate::source::Source;
 use crate::watch::{self, Lines};
 use crate::{input, output, tell};
 use anyhow::{Context, Result, bail};
@@ -23,7 +24,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         Some(state) => state.clone(),
         None => repo.join(".countersign"),
     };
-    let workflow = super::workflow::load(&args.workflow, &args.contracts)?;
+    let source = Source::named(&args.workflow)?;
+    let workflow = super::workflow::load(&source, &args.contracts)?;
     if args.resume_last
         && let Some(run) = unfinished(&state, &workflow.name)?
     {
@@ -39,8 +41,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         ..Budget::default()
     };
     let engine = Engine::open(&state)?;
-    let folder = args.workflow.parent().unwrap_or(Path::new("")).to_owned();
-    let home = std::iter::once(folder).chain(args.contracts.iter().cloned()).collect();
+    let home = source.home().into_iter().chain(args.contracts.iter().cloned()).collect();
     let launch = Launch { workflow, inputs, budget, cast, repo, home };
     driven(&engine, args.format, |watcher, stop| engine.start(launch, watcher, stop))
 }

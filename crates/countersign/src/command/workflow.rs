@@ -2,17 +2,18 @@
 
 use crate::cli::{GraphFormat, ListFormat, WorkflowCommand};
 use crate::exit::Exit;
+use crate::source::Source;
 use crate::{input, output};
 use anyhow::{Result, bail};
 use countersign_flow::{Finding, Rejected, Workflow, graph, render};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub(crate) fn run(command: &WorkflowCommand) -> Result<Exit> {
     match command {
         WorkflowCommand::Check { files, contracts, format } => check(files, contracts, *format),
         WorkflowCommand::Graph { workflow, contracts, format } => {
-            let workflow = load(workflow, contracts)?;
+            let workflow = load(&Source::named(workflow)?, contracts)?;
             output::data(&match format {
                 GraphFormat::Mermaid => graph::mermaid(&workflow),
                 GraphFormat::Dot => graph::dot(&workflow),
@@ -28,16 +29,15 @@ fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result
     let mut good = true;
     let mut reports = Vec::new();
     for file in files {
-        let found = input::workflow(file, &registry)?;
+        let source = Source::named(file)?;
+        let found = source.check(&registry)?;
         good &= found.is_ok();
         match format {
             ListFormat::Json => {
                 let findings: &[Finding] = found.as_ref().err().map_or(&[], |rejected| &rejected.findings);
-                reports.push(
-                    json!({"file": file.display().to_string(), "ok": found.is_ok(), "findings": findings}),
-                );
+                reports.push(json!({"file": source.shown(), "ok": found.is_ok(), "findings": findings}));
             }
-            ListFormat::Human => output::words(&in_words(file, &found)),
+            ListFormat::Human => output::words(&in_words(&source.shown(), &found)),
         }
     }
     if format == ListFormat::Json {
@@ -46,7 +46,7 @@ fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result
     Ok(good.into())
 }
 
-fn in_words(file: &Path, found: &Result<Workflow, Rejected>) -> String {
+fn in_words(name: &str, found: &Result<Workflow, Rejected>) -> String {
     match found {
         Ok(workflow) => {
             let count =
@@ -54,8 +54,7 @@ fn in_words(file: &Path, found: &Result<Workflow, Rejected>) -> String {
             let states = workflow.main.states.len()
                 + workflow.machines.values().map(|machine| machine.states.len()).sum::<usize>();
             format!(
-                "{}: {} v{} holds together: {}, {}\n",
-                file.display(),
+                "{name}: {} v{} holds together: {}, {}\n",
                 workflow.name,
                 workflow.version,
                 count(states, "state"),
@@ -66,9 +65,8 @@ fn in_words(file: &Path, found: &Result<Workflow, Rejected>) -> String {
             let number = rejected.findings.len();
             let first = rejected.findings.first().map(|finding| finding.code.as_str()).unwrap_or_default();
             format!(
-                "{}{}: {number} finding{}\nmore: countersign explain {first}\n",
+                "{}{name}: {number} finding{}\nmore: countersign explain {first}\n",
                 render(&rejected.findings, &rejected.files, output::style()),
-                file.display(),
                 if number == 1 { "" } else { "s" },
             )
         }
@@ -76,13 +74,13 @@ fn in_words(file: &Path, found: &Result<Workflow, Rejected>) -> String {
 }
 
 /// A workflow that passes; one that does not is shown, and ends the command.
-pub(crate) fn load(file: &Path, contracts: &[PathBuf]) -> Result<Workflow> {
+pub(crate) fn load(source: &Source, contracts: &[PathBuf]) -> Result<Workflow> {
     let registry = input::registry(contracts)?;
-    match input::workflow(file, &registry)? {
+    match source.check(&registry)? {
         Ok(workflow) => Ok(workflow),
         Err(rejected) => {
             output::words(&render(&rejected.findings, &rejected.files, output::style()));
-            bail!("{} does not pass the checker", file.display())
+            bail!("{} does not pass the checker", source.shown())
         }
     }
 }

@@ -1,0 +1,156 @@
+//! Where a workflow stands: in a pack that the binary brings along, or in a file.
+
+use anyhow::{Context, Result, anyhow, bail};
+use countersign_contract::{Registry, did_you_mean};
+use countersign_engine::Folder;
+use countersign_flow::{Files, Rejected, Workflow, check};
+use countersign_packs::Pack;
+use std::path::{Component, Path, PathBuf};
+
+/// A workflow that was named.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// In a pack.
+    Pack {
+        /// Which.
+        pack: &'static Pack,
+        /// What it is called: `PACK` or `PACK/NAME`.
+        name: String,
+        /// Its file in the pack.
+        file: &'static str,
+    },
+    /// In a file.
+    File(PathBuf),
+}
+
+impl Source {
+    /// A pack's name is a pack, whatever files there are; everything else is a file. `./NAME` says that a file is meant.
+    pub(crate) fn named(word: &Path) -> Result<Self> {
+        if let Some(found) = word.to_str().and_then(packed) {
+            return Ok(found);
+        }
+        if word.is_dir() {
+            bail!("{} is a folder; name the workflow file in it", word.display());
+        }
+        if word.exists() {
+            return Ok(Self::File(word.to_owned()));
+        }
+        if is_yaml(word) {
+            bail!("there is no workflow file {}", word.display());
+        }
+        let shown = word.display();
+        Err(unknown(&shown.to_string(), workflows().iter().map(String::as_str)))
+    }
+
+    /// Checks it; the outer error is a file that cannot be had.
+    pub(crate) fn check(&self, registry: &Registry) -> Result<Result<Workflow, Rejected>> {
+        match self {
+            Self::Pack { pack, file, .. } => Ok(check(file, &Packed(pack), registry)),
+            Self::File(file) => {
+                let folder = file.parent().unwrap_or(Path::new(""));
+                let name = file.file_name().and_then(|name| name.to_str()).context("the file has no name")?;
+                Ok(check(name, &Folder::new(folder), registry))
+            }
+        }
+    }
+
+    /// The folder of its own files, which agents must not change. Nobody can change those of a pack.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        match self {
+            Self::Pack { .. } => None,
+            Self::File(file) => Some(file.parent().unwrap_or(Path::new("")).to_owned()),
+        }
+    }
+
+    /// As it is named on the command line.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Pack { name, .. } => name.clone(),
+            Self::File(file) => file.display().to_string(),
+        }
+    }
+}
+
+/// A workflow of a pack by its name.
+fn packed(name: &str) -> Option<Source> {
+    let pack = countersign_packs::pack(name.split('/').next()?)?;
+    let found = pack.workflows().into_iter().find(|workflow| workflow.name == name)?;
+    Some(Source::Pack { pack, name: found.name, file: found.file })
+}
+
+/// The names of all workflows of all packs.
+fn workflows() -> Vec<String> {
+    let all = countersign_packs::packs().iter().flat_map(Pack::workflows);
+    all.map(|workflow| workflow.name).collect()
+}
+
+/// A pack by its name, or an error that names one that is near.
+pub(crate) fn pack(name: &str) -> Result<&'static Pack> {
+    if let Some(pack) = countersign_packs::pack(name) {
+        return Ok(pack);
+    }
+    if let Some(Source::Pack { pack, .. }) = packed(name) {
+        bail!("'{name}' is a workflow of the pack '{0}'; name the pack: {0}", pack.name());
+    }
+    Err(not_a_pack(name, "`countersign pack list` lists them"))
+}
+
+fn not_a_pack(name: &str, otherwise: &str) -> anyhow::Error {
+    let near = did_you_mean(name, countersign_packs::packs().iter().map(Pack::name));
+    let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+    anyhow!("there is no pack '{name}'{near}; {otherwise}")
+}
+
+/// Nothing has this name.
+fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> anyhow::Error {
+    let way = match did_you_mean(name, known) {
+        Some(near) => format!("{near} Or give a file"),
+        None => "`countersign pack list` lists the packs; or give a file".to_owned(),
+    };
+    anyhow!("there is no workflow '{name}' in the packs, nor a file of that name; {way}")
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| matches!(ending, "yaml" | "yml"))
+}
+
+/// The files of a pack as a workflow reads them.
+struct Packed(&'static Pack);
+
+impl Files for Packed {
+    fn read(&self, path: &str) -> Result<String, String> {
+        let bytes = self.0.file(&plain(path)?).ok_or("no such file in the pack")?;
+        String::from_utf8(bytes.to_vec()).map_err(|_| "it is not UTF-8".to_owned())
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>, String> {
+        let path = plain(path)?;
+        if self.0.file(&path).is_some() {
+            return Ok(vec![path]);
+        }
+        let folder = format!("{path}/");
+        let is_contract = |file: &str| is_yaml(Path::new(file)) || file.ends_with(".json");
+        let files: Vec<String> = self
+            .0
+            .files()
+            .into_iter()
+            .map(|(file, _)| file)
+            .filter(|file| file.starts_with(&folder) && is_contract(file))
+            .map(str::to_owned)
+            .collect();
+        if files.is_empty() { Err("no such file or folder in the pack".to_owned()) } else { Ok(files) }
+    }
+}
+
+/// A path as a pack spells it: `./prompts/qa.md` is `prompts/qa.md`.
+fn plain(path: &str) -> Result<String, String> {
+    let mut parts = Vec::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(part) => parts.extend(part.to_str()),
+            Component::CurDir => {}
+            _ => return Err("it is not a path inside the pack".to_owned()),
+        }
+    }
+    Ok(parts.join("/"))
+}
