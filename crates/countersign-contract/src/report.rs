@@ -151,6 +151,14 @@ impl Report {
         self.status == Status::Accepted
     }
 
+    /// Refuses a result that satisfies its contract, for what else it breaks; without violations it stays as it is.
+    pub fn refuse(&mut self, violations: Vec<Violation>) {
+        if !violations.is_empty() {
+            (self.status, self.stage, self.value) = (Status::Rejected, Some(Stage::Rules), None);
+            self.violations = violations;
+        }
+    }
+
     /// The codes of the violations, each once, in order.
     pub fn codes(&self) -> Vec<Code> {
         let mut codes: Vec<Code> = Vec::new();

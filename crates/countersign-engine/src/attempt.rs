@@ -6,7 +6,7 @@ use crate::journal::{self, Transcript};
 use crate::process::Stop;
 use countersign_contract::render::prompt;
 use countersign_contract::{ClaimReport, Contract, Report, Status};
-use countersign_flow::{AgentWork, AttemptOutcome, Budget, Changed, Ended, Event, Reply, Usage};
+use countersign_flow::{AgentWork, AttemptOutcome, Budget, Changed, Ended, Event, Reply, Usage, hold};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -157,7 +157,8 @@ async fn converse(
             let ended = Ended { reason, reset_at, ..ended(request, outcome, reply, answer.usage) };
             return Completed { ended, used_up: None, unkept: None };
         }
-        let report = work.contract.check_bytes(&answer.text);
+        let mut report = work.contract.check_bytes(&answer.text);
+        hold(&work.rules, &work.contract, &mut report);
         status(report.status).clone_into(&mut reply.status);
         reply.codes = report.codes().iter().map(ToString::to_string).collect();
         let used_up =

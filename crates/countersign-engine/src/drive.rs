@@ -12,7 +12,9 @@ use crate::journal::{self, Batch, Journal, Lease, Row, Summary};
 use crate::process::Stop;
 use crate::publish;
 use crate::workspace::Workspaces;
-use countersign_flow::{Event, Fold, Look, Rendered, Turn, Workflow, artifacts, turn};
+use countersign_flow::{
+    Event, Fold, Look, Rendered, Rendering, Turn, Workflow, all_artifacts, artifacts, turn,
+};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
@@ -152,7 +154,7 @@ impl Drive {
                 }
             }
             if turned.moved() {
-                facts.extend(self.publish(running));
+                facts.extend(self.publish(&turned.rendered, running));
             }
             facts.extend(turned.looks.iter().map(|look| self.look(look)));
             facts.extend(self.ready_answers(&turned));
@@ -261,26 +263,40 @@ impl Drive {
         Ok(self.lease.append(batch).await.map(|_| ())?)
     }
 
-    fn publish(&self, running: &Running) -> Option<Event> {
-        let published = self.rendered(running).and_then(|rendered| publish::publish(&self.repo, &rendered));
+    /// Writes what sub-workflows show of their transitions, and how the run itself stands.
+    fn publish(&self, of_parts: &[Rendering], running: &Running) -> Option<Event> {
+        let of_parts = of_parts.iter().cloned().collect::<Result<Vec<Rendered>, _>>();
+        let whole = of_parts.and_then(|mut rendered| {
+            rendered.extend(artifacts(&self.workflow, &self.fold)?);
+            Ok(rendered)
+        });
+        self.write(whole, running)
+    }
+
+    /// Writes artifacts; their paths are known as ours from here on.
+    fn write(&self, rendered: Result<Vec<Rendered>, (String, String)>, running: &Running) -> Option<Event> {
+        let published = rendered.and_then(|rendered| {
+            self.claim(&rendered, running);
+            publish::publish(&self.repo, &rendered)
+        });
         published.err().map(|(path, reason)| Event::ArtifactFailed { path, reason })
     }
 
-    /// The artifacts as they stand; their paths are known as ours from here on.
-    fn rendered(&self, running: &Running) -> Result<Vec<Rendered>, (String, String)> {
-        let rendered = artifacts(&self.workflow, &self.fold)?;
+    fn claim(&self, rendered: &[Rendered], running: &Running) {
         let paths = rendered.iter().filter_map(|one| publish::inside(&self.repo, &one.path).ok());
         running.published.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
-        Ok(rendered)
     }
 
     /// Taken up again: the files that are ours are known again, and what a kill kept from being written is written.
     fn catch_up(&self, running: &Running) -> Option<Event> {
+        let rendered = all_artifacts(&self.workflow, &self.fold);
         if self.trail.is_in_doubt() {
-            return self.publish(running);
+            return self.write(rendered, running);
         }
         // One that cannot be rendered was reported when it should have been.
-        let _ = self.rendered(running);
+        if let Ok(rendered) = rendered {
+            self.claim(&rendered, running);
+        }
         None
     }
 

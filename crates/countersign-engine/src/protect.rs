@@ -3,7 +3,7 @@
 //!
 //! The rules, in order:
 //!
-//! 1. A path that `protect` matches may never change.
+//! 1. A path that `protect` matches may never change, unless the last glob that matches it begins with `!`.
 //! 2. Where `writes` is given, only what it matches may change. Nothing above the folder is matched by it.
 //! 3. What [`defaults`] lists, and the files that the run itself is made of, may not change, unless a glob of `writes` matches the
 //!    path *and spells out the name that is protected*: `AGENTS.md`, `docs/AGENTS.md` and `**/AGENTS.md` let `docs/AGENTS.md` be
@@ -91,6 +91,8 @@ impl std::fmt::Display for Why {
 pub struct Rules {
     writes: Option<Globs>,
     protect: Globs,
+    /// Those of `protect` that let paths through again, by their place.
+    but: HashSet<usize>,
     defaults: Globs,
     /// What each of the defaults is, in their order.
     named: Vec<&'static str>,
@@ -104,7 +106,11 @@ impl Rules {
         let defaults = defaults();
         Ok(Self {
             writes: writes.map(|globs| Globs::new("writes", globs)).transpose()?,
-            protect: Globs::new("protect", protect)?,
+            protect: Globs::new(
+                "protect",
+                protect.iter().map(|glob| glob.strip_prefix('!').unwrap_or(glob)),
+            )?,
+            but: (0..protect.len()).filter(|at| protect[*at].starts_with('!')).collect(),
             defaults: Globs::new("defaults", defaults.iter().map(|guarded| guarded.glob))?,
             named: defaults.iter().map(|guarded| guarded.what).collect(),
             own: own.iter().filter_map(|path| normal(path)).collect(),
@@ -122,7 +128,7 @@ impl Rules {
 
     fn judge(&self, path: &Path) -> Option<Why> {
         let candidate = Candidate::new(path);
-        if let Some(glob) = self.protect.first(&candidate) {
+        if let Some(glob) = self.protecting(&candidate) {
             return Some(Why::Protected(glob.to_owned()));
         }
         let allowed = match &self.writes {
@@ -139,6 +145,16 @@ impl Rules {
             writes.is_some_and(|globs| allowed.iter().any(|index| globs.spells_out(*index, name)))
         };
         self.by_default(path, spelled)
+    }
+
+    /// The first glob of `protect` that holds a path, unless a later one lets it through again.
+    fn protecting(&self, path: &Candidate<'_>) -> Option<&str> {
+        let matching = self.protect.matching(path);
+        if matching.iter().max().is_none_or(|last| self.but.contains(last)) {
+            return None;
+        }
+        let first = matching.into_iter().filter(|at| !self.but.contains(at)).min()?;
+        self.protect.written.get(first).map(String::as_str)
     }
 
     /// What protects a path without being asked for, unless its name is spelled out in `writes`.
@@ -196,12 +212,6 @@ impl Globs {
         let set =
             set.build().map_err(|error| format!("the globs of `{list}` cannot be compiled: {error}"))?;
         Ok(Self { set, from, written, words })
-    }
-
-    /// The first glob that matches, as it was written.
-    fn first(&self, path: &Candidate<'_>) -> Option<&str> {
-        let index = self.matching(path).into_iter().min()?;
-        self.written.get(index).map(String::as_str)
     }
 
     /// The globs that match, by their place in the list.

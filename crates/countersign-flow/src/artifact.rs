@@ -1,12 +1,12 @@
 //! Artifacts: files that show how a run stands, rendered anew after each transition.
 
+use crate::check::run_seen_by_artifacts;
 use crate::event::Outcome;
 use crate::fan::Fate;
-use crate::fold::{Fold, Phase, split};
+use crate::fold::{Fold, Frame, Phase, split};
 use crate::scope::{Seen, timestamp};
-use crate::workflow::Workflow;
-use countersign_contract::Type;
-use serde_json::{Value, json};
+use crate::workflow::{Artifact, Workflow};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// A file to write.
@@ -20,46 +20,70 @@ pub struct Rendered {
     pub append: bool,
 }
 
-/// The artifacts as they stand now; one that cannot be rendered, or fails its contract, is an error that names it.
+/// What came of rendering an artifact; the error names it and says why.
+pub type Rendering = Result<Rendered, (String, String)>;
+
+/// The artifacts of the run itself as they stand now; one that cannot be rendered, or fails its contract, is an error that
+/// names it.
 pub fn artifacts(workflow: &Workflow, fold: &Fold) -> Result<Vec<Rendered>, (String, String)> {
-    let Some(frame) = fold.frames.get("") else { return Ok(Vec::new()) };
-    if workflow.artifacts.is_empty() {
-        return Ok(Vec::new());
-    }
-    let run = run(fold);
-    let ty = Type::Any;
-    let Some(seen) = Seen::new(workflow, fold, frame) else { return Ok(Vec::new()) };
-    let seen = seen.with("run", &run, &ty);
-    let none = BTreeMap::new();
-    let mut rendered = Vec::new();
-    for artifact in &workflow.artifacts {
-        let path =
-            seen.render(&artifact.path, &none).map_err(|why| (artifact.path.source().to_owned(), why))?;
-        let text = seen.render(&artifact.template, &none).map_err(|why| (path.clone(), why))?;
-        if let Some(contract) = &artifact.contract {
-            let report = contract.check(&text);
-            if let Some(violation) = report.violations.first() {
-                let why = format!("does not satisfy {}: {}", contract.reference(), violation.message);
-                return Err((path, why));
-            }
-        }
-        rendered.push(Rendered { path, text, append: artifact.append });
-    }
-    Ok(rendered)
+    of_frame(workflow, fold, "").into_iter().collect()
 }
 
-/// What `run` is in an artifact.
-fn run(fold: &Fold) -> Value {
+/// The artifacts of every machine at work as they stand now: what may have to be written again after a crash.
+pub fn all_artifacts(workflow: &Workflow, fold: &Fold) -> Result<Vec<Rendered>, (String, String)> {
+    // The run itself has the empty name, and comes first.
+    fold.frames.keys().flat_map(|frame| of_frame(workflow, fold, frame)).collect()
+}
+
+/// The artifacts of a machine at work as they stand now.
+pub(crate) fn of_frame(workflow: &Workflow, fold: &Fold, id: &str) -> Vec<Rendering> {
+    let Some(frame) = fold.frames.get(id) else { return Vec::new() };
+    let machine = workflow.machine(&frame.machine).filter(|_| !is_item_of_an_agent(fold, frame));
+    let Some(machine) = machine.filter(|machine| !machine.artifacts.is_empty()) else { return Vec::new() };
+    let run = run(fold, frame);
+    let ty = run_seen_by_artifacts();
+    let Some(seen) = Seen::new(workflow, fold, frame) else { return Vec::new() };
+    let seen = seen.with("run", &run, &ty);
+    machine.artifacts.iter().filter_map(|artifact| rendered(&seen, artifact).transpose()).collect()
+}
+
+/// An item that runs an agent is no machine of its own: it stands in that of its parent.
+fn is_item_of_an_agent(fold: &Fold, frame: &Frame) -> bool {
+    let parent = frame.parent.as_ref().and_then(|parent| fold.frames.get(parent));
+    frame.item.is_some() && parent.is_some_and(|parent| parent.machine == frame.machine)
+}
+
+fn rendered(seen: &Seen<'_>, artifact: &Artifact) -> Result<Option<Rendered>, (String, String)> {
+    let source = || artifact.path.source().to_owned();
+    if let Some(when) = &artifact.when
+        && !seen.test(when).map_err(|why| (source(), why))?
+    {
+        return Ok(None);
+    }
+    let none = BTreeMap::new();
+    let path = seen.render(&artifact.path, &none).map_err(|why| (source(), why))?;
+    let text = seen.render(&artifact.template, &none).map_err(|why| (path.clone(), why))?;
+    if let Some(contract) = &artifact.contract {
+        let report = contract.check(&text);
+        if let Some(violation) = report.violations.first() {
+            let why = format!("does not satisfy {}: {}", contract.reference(), violation.message);
+            return Err((path, why));
+        }
+    }
+    Ok(Some(Rendered { path, text, append: artifact.append }))
+}
+
+/// What `run` is in an artifact of a machine.
+fn run(fold: &Fold, frame: &Frame) -> Value {
     let started = timestamp(fold.started_at);
-    let root = fold.frames.get("");
     let outcome = match &fold.ended {
         Some(ended) => ended.outcome.name(),
         None if fold.is_resting() => "waiting",
         None => "running",
     };
     let reason = match &fold.ended {
-        Some(ended) => ended.reason.clone(),
-        None => root.map(|frame| frame.reason.clone()).unwrap_or_default(),
+        Some(ended) if frame.parent.is_none() => ended.reason.clone(),
+        _ => frame.reason.clone(),
     };
     let questions: Vec<Value> = fold
         .open_questions()
@@ -76,10 +100,10 @@ fn run(fold: &Fold) -> Value {
         "now": timestamp(fold.last_at),
         "updated": timestamp(fold.last_at),
         "base": fold.base.as_deref().unwrap_or_default(),
-        "changed": root.map(|frame| frame.changed.clone()).unwrap_or_default(),
+        "changed": frame.changed,
         "iteration": fold.iterations,
-        "state": root.map(|frame| frame.state.clone()).unwrap_or_default(),
-        "from": root.map(|frame| frame.from.clone()).unwrap_or_default(),
+        "state": frame.state,
+        "from": frame.from,
         "outcome": outcome,
         "reason": reason,
         "items": items(fold),
@@ -89,23 +113,29 @@ fn run(fold: &Fold) -> Value {
 
 /// The items of every fan-out that is at work.
 fn items(fold: &Fold) -> Vec<Value> {
+    let none = Map::new();
     let mut items = Vec::new();
     for (id, frame) in &fold.frames {
         let Phase::Fanned(fan) = &frame.phase else { continue };
         for item in &fan.items {
             let path = [split(id), vec![frame.state.clone(), item.key.clone()]].concat();
-            let at = fold.frames.get(&crate::fold::join(&path)).map(|frame| frame.state.clone());
-            let (outcome, reason) = match &item.fate {
-                Fate::Waiting => ("waiting", String::new()),
-                Fate::Running => ("running", String::new()),
-                Fate::Ended { outcome, reason, .. } => (Outcome::from(*outcome).name(), reason.clone()),
+            let at_work = fold.frames.get(&crate::fold::join(&path));
+            let (outcome, reason, value) = match &item.fate {
+                Fate::Waiting => ("waiting", "", None),
+                Fate::Running => ("running", "", None),
+                Fate::Ended { outcome, reason, value, .. } => {
+                    (Outcome::from(*outcome).name(), reason.as_str(), value.as_ref())
+                }
             };
             items.push(json!({
                 "state": frame.state,
                 "key": item.key,
                 "outcome": outcome,
-                "at": at.unwrap_or_default(),
+                "at": at_work.map(|frame| frame.state.as_str()).unwrap_or_default(),
                 "reason": reason,
+                "inputs": at_work.map(|frame| &frame.inputs).unwrap_or(&none),
+                "variables": at_work.map(|frame| &frame.variables).unwrap_or(&none),
+                "value": value,
             }));
         }
     }

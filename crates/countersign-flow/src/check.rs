@@ -3,6 +3,7 @@
 //! A workflow that passes cannot fail on wiring at run time: every name is resolved, every expression typed against the
 //! contracts, every list of branches total, every cycle bounded.
 
+mod artifacts;
 mod bounds;
 mod claims;
 mod globs;
@@ -10,6 +11,7 @@ mod graph;
 mod listing;
 mod machine;
 mod moves;
+mod rules;
 mod space;
 mod step;
 mod templates;
@@ -18,13 +20,14 @@ mod types;
 
 pub(crate) use claims::NO_CLAIM;
 pub(crate) use moves::problem_type;
+pub(crate) use types::run_seen_by_artifacts;
 
 use crate::bundle::{Bundle, Files};
 use crate::draft::{AgentDraft, Draft, KindDraft, MachineDraft, Name, Reader};
 use crate::finding::{Code, Finding};
 use crate::template::Template;
 use crate::tree::{self, Kind, Node};
-use crate::workflow::{Access, Artifact, Bounds, Holding, Paths, Role, Workflow};
+use crate::workflow::{Access, Bounds, Holding, Paths, Role, Workflow};
 use countersign_contract::{Contract, Registry, Source, Type, did_you_mean};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -198,6 +201,9 @@ impl<'n> Checker<'n> {
             self.signatures.insert(name.text, Signature { inputs, result });
         }
         let main = self.machine("", &draft.main, &agents);
+        if let (Some(node), Some(main)) = (draft.protect, &main) {
+            self.protected_by(node, &main.types);
+        }
         let mut machines = BTreeMap::new();
         for (name, machine) in &draft.machines {
             if let Some(machine) = self.machine(name.text, machine, &agents) {
@@ -213,10 +219,6 @@ impl<'n> Checker<'n> {
         if clear(&draft.main) && draft.machines.iter().all(|(_, machine)| clear(machine)) {
             self.unused(draft);
         }
-        let artifacts = match &main {
-            Some(main) => self.artifacts(draft, &main.types.clone()),
-            None => Vec::new(),
-        };
         let budget = draft.budget.map(|node| self.budget(node)).unwrap_or_default();
         if draft.main.states.is_empty() {
             self.report(Code::MissingKey, root, "the workflow has no states", "add `states:`");
@@ -230,7 +232,6 @@ impl<'n> Checker<'n> {
             main: main?,
             machines,
             agents,
-            artifacts,
             budget,
             paths,
             bundle: Bundle { workflow: self.reader.file.to_owned(), files: self.read.clone(), contracts },
@@ -359,7 +360,7 @@ impl<'n> Checker<'n> {
     fn paths(&mut self, draft: &Draft<'n>) -> Paths {
         Paths {
             writes: draft.writes.map(|node| self.globs(node, "writes")),
-            protect: draft.protect.map(|node| self.globs(node, "protect")).unwrap_or_default(),
+            protect: draft.protect.map(|node| self.protected(node)).unwrap_or_default(),
             protection: self.protection(draft.protection),
             tests: self.policy(draft.tests),
         }
@@ -410,27 +411,6 @@ impl<'n> Checker<'n> {
         let holding = self.holding(agent.settings.claims, declared);
         let suffix = countersign_contract::render::prompt::suffix(&contract);
         Some(Role { contract, prompt: prompt?, suffix, access, writes, holding, bounds })
-    }
-
-    fn artifacts(&mut self, draft: &Draft<'n>, types: &BTreeMap<String, Type>) -> Vec<Artifact> {
-        let mut types = types.clone();
-        types.insert("run".to_owned(), types::run_seen_by_artifacts());
-        let mut artifacts = Vec::new();
-        for artifact in &draft.artifacts {
-            let path = self.template(artifact.path);
-            let template = self.file_template(artifact.template);
-            let contract = artifact.contract.and_then(|name| self.contract(name));
-            if let Some(path) = &path {
-                self.typed_template(artifact.path, path, &types);
-            }
-            if let Some(template) = &template {
-                self.typed_template(artifact.template, template, &types);
-            }
-            if let (Some(path), Some(template)) = (path, template) {
-                artifacts.push(Artifact { path, template, contract, append: artifact.append });
-            }
-        }
-        artifacts
     }
 
     /// A sub-workflow that contains itself would never end.

@@ -13,6 +13,7 @@ pub use space::{Chore, Errand};
 use crate::event::{Cause, Event, Outcome};
 use crate::fan::Next;
 use crate::fold::{Fold, Frame, Phase, Problem, SAME_AGAIN, Stopping, Workspace, split};
+use crate::rule::HeldRule;
 use crate::scope::Seen;
 use crate::workflow::{Access, Body, Bounds, Dispatch, End, State, Step, Trouble, Workflow};
 use countersign_contract::{ClaimPolicy, Contract, HeldClaim};
@@ -110,6 +111,8 @@ pub struct AgentWork {
     pub workspace: Option<String>,
     /// The claims that its result is held to; none of them is ignored.
     pub claims: Vec<HeldClaim>,
+    /// What its result must satisfy beside its contract.
+    pub rules: Vec<HeldRule>,
     /// Where it may write, as globs; anywhere, if there is no list.
     pub writes: Option<Vec<String>>,
     /// Where it may not, as globs, beside what is never written.

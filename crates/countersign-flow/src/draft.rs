@@ -24,7 +24,6 @@ pub(crate) struct Draft<'n> {
     pub(crate) main: MachineDraft<'n>,
     pub(crate) machines: Vec<(Name<'n>, MachineDraft<'n>)>,
     pub(crate) agents: Vec<(Name<'n>, AgentDraft<'n>)>,
-    pub(crate) artifacts: Vec<ArtifactDraft<'n>>,
     pub(crate) contracts: Vec<Name<'n>>,
     pub(crate) budget: Option<&'n Node>,
     pub(crate) writes: Option<&'n Node>,
@@ -43,6 +42,7 @@ pub(crate) struct MachineDraft<'n> {
     pub(crate) start: Option<Name<'n>>,
     pub(crate) states: Vec<(Name<'n>, StateDraft<'n>)>,
     pub(crate) result: Option<&'n Node>,
+    pub(crate) artifacts: Vec<ArtifactDraft<'n>>,
 }
 
 #[derive(Debug)]
@@ -80,6 +80,7 @@ pub(crate) struct ArtifactDraft<'n> {
     pub(crate) template: Name<'n>,
     pub(crate) contract: Option<Name<'n>>,
     pub(crate) append: bool,
+    pub(crate) when: Option<&'n Node>,
 }
 
 #[derive(Debug)]
@@ -134,9 +135,19 @@ pub(crate) struct StepDraft<'n> {
     pub(crate) prompt: Option<Name<'n>>,
     pub(crate) with: Vec<(Name<'n>, &'n Node)>,
     pub(crate) needs: Vec<Name<'n>>,
+    pub(crate) rules: Vec<RuleDraft<'n>>,
     /// For a state; a fan-out says it of its items.
     pub(crate) workspace: Option<Name<'n>>,
     pub(crate) settings: Settings<'n>,
+}
+
+/// What a result must satisfy beside its contract.
+#[derive(Debug)]
+pub(crate) struct RuleDraft<'n> {
+    pub(crate) id: Option<Name<'n>>,
+    pub(crate) check: Option<&'n Node>,
+    pub(crate) message: Option<Name<'n>>,
+    pub(crate) at: Option<Name<'n>>,
 }
 
 #[derive(Debug)]

@@ -14,6 +14,7 @@ mod fan;
 mod finding;
 mod fold;
 pub mod graph;
+mod rule;
 mod scope;
 pub mod template;
 mod tree;
@@ -21,7 +22,7 @@ mod turn;
 pub mod value;
 mod workflow;
 
-pub use artifact::{Rendered, artifacts};
+pub use artifact::{Rendered, Rendering, all_artifacts, artifacts};
 pub use bundle::{Bundle, Files};
 pub use check::{Rejected, check, reload};
 pub use decide::{AgentWork, Chore, Command, CommandWork, Errand, Look, Start, Work, decide};
@@ -34,9 +35,10 @@ pub use finding::{Code, Finding, UnknownCode, render};
 pub use fold::{
     Ending, Fold, Frame, OpenQuestion, Phase, Problem, Refused, Stage, Stood, Stopping, Streak, Workspace,
 };
+pub use rule::{HeldRule, hold};
 pub use turn::{Turn, turn};
 pub use workflow::{
     Access, Artifact, Body, Bounds, Budget, Dispatch, Each, End, Failures, Form, Held, Holding, Input, Limit,
-    Machine, Paths, Question, Role, ShellStep, State, Step, Target, Term, Transition, Trouble, Variable,
-    Workflow, Workplace,
+    Listing, Machine, Paths, Question, Role, ShellStep, State, Step, StepRule, Target, Term, Transition,
+    Trouble, Variable, Wait, Workflow, Workplace,
 };

@@ -61,6 +61,12 @@ impl<'a> Seen<'a> {
         variables
     }
 
+    /// What an expression reads of this, to be evaluated later and elsewhere.
+    pub(crate) fn known(&self, expression: &Expression) -> Vec<(String, Value, Type)> {
+        let variables = self.variables(expression).into_iter();
+        variables.map(|(name, value, ty)| (name.to_owned(), value.clone(), ty.clone())).collect()
+    }
+
     pub(crate) fn evaluate(&self, expression: &Expression) -> Result<Value, String> {
         expression.evaluate(&self.variables(expression)).map_err(|why| self.failed(expression, &why))
     }

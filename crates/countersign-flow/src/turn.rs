@@ -1,6 +1,7 @@
 //! One turn of a run: facts in, events to record and work to do out. Every engine turns a run by this function, live, in a
 //! replay and in a simulation; what differs is who keeps the events and who does the work.
 
+use crate::artifact::{Rendering, of_frame};
 use crate::decide::{Command, Errand, Look, Start, decide, used_up};
 use crate::event::Event;
 use crate::fold::{Fold, Phase};
@@ -24,6 +25,8 @@ pub struct Turn {
     pub stops: Vec<String>,
     /// When to turn again if nothing happens before.
     pub wake_at: Option<i64>,
+    /// The artifacts of sub-workflows, as they stood after each of their transitions.
+    pub rendered: Vec<Rendering>,
 }
 
 impl Turn {
@@ -49,7 +52,7 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
     let mut turn = Turn::default();
     for fact in facts {
         if concerns(fold, &fact) {
-            turn.record(fold, fact, now);
+            turn.record(workflow, fold, fact, now);
         }
     }
     for _ in 0..MOST_STEPS {
@@ -59,7 +62,7 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
         for command in decide(workflow, fold) {
             match command {
                 Command::Record(event) => {
-                    turn.record(fold, event, now);
+                    turn.record(workflow, fold, event, now);
                     quiet = false;
                 }
                 Command::Start(start) => match start.not_before.filter(|time| *time > now) {
@@ -68,10 +71,10 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
                         quiet = false;
                         // Deciding saw the budget before any of these starts; each of them spends from it.
                         if let Some(what) = used_up(fold) {
-                            turn.record(fold, Event::BudgetReached { what }, now);
+                            turn.record(workflow, fold, Event::BudgetReached { what }, now);
                             break;
                         }
-                        turn.record(fold, start.event(), now);
+                        turn.record(workflow, fold, start.event(), now);
                         turn.starts.push(*start);
                     }
                 },
@@ -88,10 +91,16 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
 }
 
 impl Turn {
-    fn record(&mut self, fold: &mut Fold, event: Event, now: i64) {
+    fn record(&mut self, workflow: &Workflow, fold: &mut Fold, event: Event, now: i64) {
         // The journal's times never go back, whatever the clock does.
         let at = now.max(fold.last_at);
         fold.apply(&event, at);
+        // A sub-workflow may be gone when the turn is over; the run itself is rendered then, once.
+        if let Event::Moved(moved) = &event
+            && !moved.frame.is_empty()
+        {
+            self.rendered.extend(of_frame(workflow, fold, &moved.frame));
+        }
         self.events.push((event, at));
     }
 }

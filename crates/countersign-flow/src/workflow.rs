@@ -30,8 +30,6 @@ pub struct Workflow {
     pub machines: BTreeMap<String, Machine>,
     /// Who does the work, by name.
     pub agents: BTreeMap<String, Role>,
-    /// Files rendered after each transition.
-    pub artifacts: Vec<Artifact>,
     /// What a run may cost, unless whoever starts it says otherwise.
     pub budget: Budget,
     /// What its agents may write.
@@ -68,6 +66,8 @@ pub struct Machine {
     pub order: Vec<String>,
     /// The type of what it hands back when done.
     pub result: Option<Type>,
+    /// Files rendered after each of its transitions.
+    pub artifacts: Vec<Artifact>,
     /// Everything an expression or a template may read in every state.
     pub types: BTreeMap<String, Type>,
 }
@@ -186,6 +186,8 @@ pub struct Artifact {
     pub contract: Option<Arc<Contract>>,
     /// Whether each rendering is added to the file rather than replacing it.
     pub append: bool,
+    /// When it is rendered; always, if there is no condition.
+    pub when: Option<Expression>,
 }
 
 /// A state.
@@ -254,10 +256,25 @@ pub struct Dispatch {
     pub needs: Vec<Template>,
     /// What its claims are held to.
     pub held: Held,
+    /// What its result must satisfy beside its contract.
+    pub rules: Vec<StepRule>,
     /// Where it works; for an item of a fan-out, the fan-out says so.
     pub workspace: Workplace,
     /// How long and how often.
     pub bounds: Bounds,
+}
+
+/// A rule of a step.
+#[derive(Debug)]
+pub struct StepRule {
+    /// Its name.
+    pub id: String,
+    /// What must hold, over the result and what the run knows.
+    pub check: Arc<Expression>,
+    /// What is wrong if it does not.
+    pub message: Template,
+    /// The part of the result that it is about, as a JSON pointer.
+    pub at: String,
 }
 
 /// How long an attempt may take and how often it is tried.

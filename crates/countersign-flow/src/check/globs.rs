@@ -1,30 +1,62 @@
 //! Patterns for paths that agents may or may not write.
 
 use super::Checker;
+use crate::draft::Name;
 use crate::finding::Code;
+use crate::template::Template;
 use crate::tree::Node;
+use countersign_contract::Type;
+use std::collections::BTreeMap;
 
 impl<'n> Checker<'n> {
+    /// The patterns that protect paths: templates, since some paths are known only when the run is under way.
+    pub(super) fn protected(&mut self, node: &'n Node) -> Vec<Template> {
+        let names = self.patterns(node, "protect");
+        let plain = |text: &str| !text.contains("{{") && !text.contains("{%");
+        names
+            .into_iter()
+            .filter_map(|name| {
+                let pattern = name.text.strip_prefix('!').unwrap_or(name.text);
+                let good = !plain(pattern) || self.is_glob(name, pattern);
+                good.then(|| self.template(name)).flatten()
+            })
+            .collect()
+    }
+
+    /// Holds the patterns that protect paths to what the run itself knows.
+    pub(super) fn protected_by(&mut self, node: &'n Node, types: &BTreeMap<String, Type>) {
+        for name in self.reader.names(node, "a pattern") {
+            if let Ok(template) = Template::compile(name.text) {
+                self.typed_template(name, &template, types);
+            }
+        }
+    }
+
     /// The patterns of a list; those that are none are reported.
     pub(super) fn globs(&mut self, node: &'n Node, key: &str) -> Vec<String> {
+        let names = self.patterns(node, key);
+        names
+            .into_iter()
+            .filter(|name| self.is_glob(*name, name.text))
+            .map(|name| name.text.to_owned())
+            .collect()
+    }
+
+    fn patterns(&mut self, node: &'n Node, key: &str) -> Vec<Name<'n>> {
         if node.items().is_none() && node.text().is_none() {
             let message = format!("`{key}` is {}, not a list of patterns", node.name());
             self.report(Code::WrongForm, node, message, format!("write {key}: [\"src/**\"]"));
             return Vec::new();
         }
-        let names = self.reader.names(node, "a pattern");
-        let mut globs = Vec::with_capacity(names.len());
-        for name in names {
-            match glob(name.text) {
-                Ok(()) => globs.push(name.text.to_owned()),
-                Err(why) => {
-                    let message = format!("'{}' is no pattern for paths: {why}", shortened(name.text));
-                    let hint = "write a glob of paths in the repository: src/**, *.lock, docs/{a,b}.md";
-                    self.report(Code::BadGlob, name.node, message, hint);
-                }
-            }
-        }
-        globs
+        self.reader.names(node, "a pattern")
+    }
+
+    fn is_glob(&mut self, name: Name<'n>, pattern: &str) -> bool {
+        let Err(why) = glob(pattern) else { return true };
+        let message = format!("'{}' is no pattern for paths: {why}", shortened(pattern));
+        let hint = "write a glob of paths in the repository: src/**, *.lock, docs/{a,b}.md";
+        self.report(Code::BadGlob, name.node, message, hint);
+        false
     }
 }
 

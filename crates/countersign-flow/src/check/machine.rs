@@ -81,6 +81,7 @@ impl<'n> Checker<'n> {
         if let Some(start) = start.filter(|_| whole) {
             graph::check(&mut self.reader, draft, start, &checked, &limits);
         }
+        let artifacts = self.artifacts(draft, &types);
         Some(Machine {
             name: name.to_owned(),
             inputs,
@@ -91,6 +92,7 @@ impl<'n> Checker<'n> {
             states: checked,
             order: draft.states.iter().map(|(name, _)| name.text.to_owned()).collect(),
             result,
+            artifacts,
             types,
         })
     }

@@ -273,7 +273,7 @@ impl<'n> Checker<'n> {
         good.then(|| Target::Computed(expression, values.as_ref().clone()))
     }
 
-    fn guard(&mut self, node: &'n Node, scope: &Scope) -> Option<Expression> {
+    pub(super) fn guard(&mut self, node: &'n Node, scope: &Scope) -> Option<Expression> {
         let text = match &node.kind {
             Kind::Text(text) => text.as_str(),
             Kind::Bool(true) => "true",

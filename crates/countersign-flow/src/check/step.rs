@@ -107,9 +107,10 @@ impl<'n> Checker<'n> {
         let bounds = self.bounds(&draft.settings, role.bounds.clone());
         let held = self.held(draft.settings.claims, role.holding.clone(), Some(&scope));
         let ty = role.contract.ty().clone();
+        let rules = self.rules(&draft.rules, &seen, &ty);
         let agent = draft.agent.text.to_owned();
         let workspace = Workplace::default();
-        Some((Dispatch { agent, prompt, with, needs, held, workspace, bounds }, ty))
+        Some((Dispatch { agent, prompt, with, needs, held, rules, workspace, bounds }, ty))
     }
 
     /// A term whose type follows from what it is.

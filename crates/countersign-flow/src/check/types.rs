@@ -95,6 +95,11 @@ pub(crate) fn run() -> Type {
     ])
 }
 
+/// An object of which nothing is known before the run.
+fn open() -> Type {
+    Type::Map(Arc::new(Type::Any))
+}
+
 /// What `run` is in artifacts: the same, how it stands, and its items.
 pub(crate) fn run_seen_by_artifacts() -> Type {
     let item = object([
@@ -103,6 +108,9 @@ pub(crate) fn run_seen_by_artifacts() -> Type {
         ("outcome", Type::text()),
         ("at", Type::text()),
         ("reason", Type::text()),
+        ("inputs", open()),
+        ("variables", open()),
+        ("value", Type::Any),
     ]);
     let question = object([("id", Type::text()), ("question", Type::text()), ("state", Type::text())]);
     let Type::Object(plain) = run() else { return Type::Any };

@@ -4,12 +4,13 @@ use super::{AgentWork, Command, CommandWork, Look, Start, Work, beginning, end, 
 use crate::event::{Asked, COUNTERSIGNED, Event, Planned};
 use crate::fan::{Item, in_order};
 use crate::fold::{Fold, Frame, Problem, join, visit};
+use crate::rule::HeldRule;
 use crate::scope::Seen;
 use crate::workflow::{
-    Body, Dispatch, Each, End, Failures, Held, Listing, Machine, Question, State, Step, Term, Trouble,
-    Workflow,
+    Body, Dispatch, Each, End, Failures, Held, Listing, Machine, Question, State, Step, StepRule, Term,
+    Trouble, Workflow,
 };
-use countersign_contract::{ClaimPolicy, HeldClaim};
+use countersign_contract::{ClaimPolicy, HeldClaim, Type};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -132,6 +133,19 @@ fn claims(held: &Held, seen: &Seen<'_>) -> Result<Vec<HeldClaim>, String> {
     counted.map(with_findings).collect()
 }
 
+/// A rule of a step with the values it reads; the result is not known yet.
+fn held(rule: &StepRule, seen: &Seen<'_>, more: &BTreeMap<String, Value>) -> Result<HeldRule, String> {
+    let mut known = seen.known(&rule.check);
+    for read in rule.check.reads() {
+        let root = read.split('.').next().unwrap_or_default();
+        if let Some(value) = more.get(root).filter(|_| !known.iter().any(|(name, ..)| name == root)) {
+            known.push((root.to_owned(), value.clone(), Type::Any));
+        }
+    }
+    let message = seen.render(&rule.message, more)?;
+    Ok(HeldRule { id: rule.id.clone(), check: rule.check.clone(), message, at: rule.at.clone(), known })
+}
+
 impl At<'_> {
     pub(super) fn enter(&self, state: &State) -> Result<Command, String> {
         match &state.kind {
@@ -226,6 +240,7 @@ impl At<'_> {
             access: role.access,
             workspace: self.workspace(),
             claims: Vec::new(),
+            rules: dispatch.rules.iter().map(|rule| held(rule, &seen, &more)).collect::<Result<_, _>>()?,
             writes: None,
             protect: Vec::new(),
             protected: ClaimPolicy::Ignore,
@@ -236,10 +251,24 @@ impl At<'_> {
             let holding = &dispatch.held.holding;
             work.claims = claims(&dispatch.held, &seen)?;
             work.writes.clone_from(&role.writes);
-            work.protect.clone_from(&self.workflow.paths.protect);
+            work.protect = self.protected()?;
             (work.protected, work.tests) = (holding.protected, holding.tests);
         }
         Ok(self.start(Work::Agent(Box::new(work))))
+    }
+
+    /// The patterns of paths that no agent may write, over what the run itself knows.
+    fn protected(&self) -> Result<Vec<String>, String> {
+        let patterns = &self.workflow.paths.protect;
+        let root = self.fold.frames.get("").filter(|_| !patterns.is_empty());
+        let Some(seen) = root.and_then(|root| Seen::new(self.workflow, self.fold, root)) else {
+            return Ok(Vec::new());
+        };
+        let none = BTreeMap::new();
+        let rendered = patterns.iter().map(|pattern| {
+            seen.render(pattern, &none).map_err(|why| format!("`protect` cannot be written: {why}"))
+        });
+        rendered.collect()
     }
 
     /// The workspace of the frame, or of one around it.

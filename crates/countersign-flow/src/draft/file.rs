@@ -8,9 +8,10 @@ use crate::tree::{Kind, Node};
 impl<'n> Reader<'n> {
     /// The whole file.
     pub(crate) fn draft(&mut self, root: &'n Node) -> Draft<'n> {
-        const MACHINE: &[&str] = &["inputs", "variables", "limits", "iterations", "start", "states"];
+        const MACHINE: &[&str] =
+            &["inputs", "variables", "limits", "iterations", "start", "states", "artifacts"];
         const WHOLE: &[&str] =
-            &["workflow", "version", "summary", "agents", "workflows", "artifacts", "contracts", "budget"];
+            &["workflow", "version", "summary", "agents", "workflows", "contracts", "budget"];
         const HELD: &[&str] = &["writes", "protect", "protection", "tests"];
         let entries = self.known(root, "a workflow", &[WHOLE, MACHINE, HELD]);
         let name = self.pick_name(&entries, "workflow");
@@ -37,19 +38,6 @@ impl<'n> Reader<'n> {
                 agents.push((name, self.agent(name, node)));
             }
         }
-        let mut artifacts = Vec::new();
-        if let Some(node) = Self::pick(&entries, "artifacts") {
-            match &node.kind {
-                Kind::List(items) => artifacts.extend(items.iter().filter_map(|item| self.artifact(item))),
-                Kind::Null => {}
-                _ => self.report(
-                    Code::WrongForm,
-                    node,
-                    format!("`artifacts` is {}, not a list", node.name()),
-                    "write - { path: STATUS.md, template: templates/status.md }",
-                ),
-            }
-        }
         let contracts =
             Self::pick(&entries, "contracts").map(|node| self.names(node, "`contracts`")).unwrap_or_default();
         Draft {
@@ -59,7 +47,6 @@ impl<'n> Reader<'n> {
             main,
             machines,
             agents,
-            artifacts,
             contracts,
             budget: Self::pick(&entries, "budget"),
             writes: Self::pick(&entries, "writes"),
@@ -77,8 +64,23 @@ impl<'n> Reader<'n> {
         })
     }
 
+    fn artifacts(&mut self, entries: &Entries<'n>) -> Vec<ArtifactDraft<'n>> {
+        let Some(node) = Self::pick(entries, "artifacts") else { return Vec::new() };
+        match &node.kind {
+            Kind::List(items) => return items.iter().filter_map(|item| self.artifact(item)).collect(),
+            Kind::Null => {}
+            _ => self.report(
+                Code::WrongForm,
+                node,
+                format!("`artifacts` is {}, not a list", node.name()),
+                "write - { path: STATUS.md, template: templates/status.md }",
+            ),
+        }
+        Vec::new()
+    }
+
     fn artifact(&mut self, node: &'n Node) -> Option<ArtifactDraft<'n>> {
-        let entries = self.known(node, "an artifact", &[&["path", "template", "contract", "append"]]);
+        let entries = self.known(node, "an artifact", &[&["path", "template", "contract", "append", "when"]]);
         let (path, template) = (self.pick_name(&entries, "path"), self.pick_name(&entries, "template"));
         let (contract, append) = (self.pick_name(&entries, "contract"), self.flag(&entries, "append"));
         let (Some(path), Some(template)) = (path, template) else {
@@ -90,7 +92,8 @@ impl<'n> Reader<'n> {
             );
             return None;
         };
-        Some(ArtifactDraft { path, template, contract, append })
+        let when = Self::pick(&entries, "when");
+        Some(ArtifactDraft { path, template, contract, append, when })
     }
 
     fn agent(&mut self, name: Name<'n>, node: &'n Node) -> AgentDraft<'n> {
@@ -158,6 +161,7 @@ impl<'n> Reader<'n> {
             start,
             states,
             result: Self::pick(entries, "result"),
+            artifacts: self.artifacts(entries),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::read::{Entries, Reader};
 use super::{
-    Asked, BodyDraft, CommandDraft, EachDraft, KindDraft, ListDraft, Name, QuestionDraft, StateDraft,
-    StepDraft, TransitionDraft,
+    Asked, BodyDraft, CommandDraft, EachDraft, KindDraft, ListDraft, Name, QuestionDraft, RuleDraft,
+    StateDraft, StepDraft, TransitionDraft,
 };
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 const STEP_KEYS: &[&str] = &[
     "agent", "prompt", "with", "needs", "timeout", "startup", "idle", "repairs", "retries", "budget",
-    "claims",
+    "claims", "rules",
 ];
 /// What a step that can have a workspace of its own may say.
 const PLACE_KEYS: &[&str] = &["workspace"];
@@ -197,9 +197,36 @@ impl<'n> Reader<'n> {
             prompt: self.pick_name(entries, "prompt"),
             with: self.with(entries),
             needs: Self::pick(entries, "needs").map(|node| self.names(node, "`needs`")).unwrap_or_default(),
+            rules: self.rules(entries),
             workspace: None,
             settings: self.settings(entries),
         })
+    }
+
+    fn rules(&mut self, entries: &Entries<'n>) -> Vec<RuleDraft<'n>> {
+        const EXAMPLE: &str = "write - { id: name, check: expression, message: what is wrong }";
+        let Some(node) = Self::pick(entries, "rules") else { return Vec::new() };
+        let Some(items) = node.items() else {
+            let message = format!("`rules` is {}, not a list", node.name());
+            self.report(Code::WrongForm, node, message, EXAMPLE);
+            return Vec::new();
+        };
+        let mut rules = Vec::with_capacity(items.len());
+        for item in items {
+            let entries = self.known(item, "a rule", &[&["id", "check", "message", "at"]]);
+            for key in ["id", "check", "message"] {
+                if Self::pick(&entries, key).is_none() {
+                    self.report(Code::MissingKey, item, format!("the rule has no `{key}`"), EXAMPLE);
+                }
+            }
+            rules.push(RuleDraft {
+                id: self.pick_name(&entries, "id"),
+                check: Self::pick(&entries, "check"),
+                message: self.pick_name(&entries, "message"),
+                at: self.pick_name(&entries, "at"),
+            });
+        }
+        rules
     }
 
     fn command(&mut self, node: &'n Node, what: &str) -> KindDraft<'n> {

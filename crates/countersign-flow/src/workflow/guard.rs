@@ -1,5 +1,6 @@
 //! What a step is held to beside its contract: its claims, the paths it may write, and where it works.
 
+use crate::template::Template;
 use countersign_contract::{ClaimPolicy, Expression, HeldClaim};
 use std::collections::BTreeMap;
 
@@ -29,12 +30,13 @@ pub struct Held {
 }
 
 /// What agents may write.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Paths {
     /// Only there, as globs; anywhere, if there is no list.
     pub writes: Option<Vec<String>>,
-    /// Never there, as globs.
-    pub protect: Vec<String>,
+    /// Never there, as globs that may name inputs and variables of the run; one that begins with `!` lets through again what
+    /// those before it hold.
+    pub protect: Vec<Template>,
     /// What follows when something was written that may not be.
     pub protection: ClaimPolicy,
     /// What follows when tests were removed, skipped or emptied.
