@@ -12,6 +12,8 @@ pub(crate) fn steady(text: &str) -> String {
         (", #.# s", ""),
         (" # ms ", " "),
         (" #.# s ", " "),
+        (" # ms\n", "\n"),
+        (" #.# s\n", "\n"),
         ("time=\"#.#\"", "time=\"SECONDS\""),
     ];
     shapes.iter().fold(text.to_owned(), |text, (shape, with)| replaced(&text, shape, with))
