@@ -173,7 +173,8 @@ impl Observer for Observed {
 
     fn tests(&mut self) -> Option<(u64, u64)> {
         let delta = self.delta();
-        (!delta.unread && !self.hides_tests()).then_some((delta.added.len() as u64, delta.removed.len() as u64))
+        (!delta.unread && !self.hides_tests())
+            .then_some((delta.added.len() as u64, delta.removed.len() as u64))
     }
 
     fn began(&self) -> Option<SystemTime> {
