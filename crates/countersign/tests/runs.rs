@@ -16,6 +16,8 @@ mod checking;
 mod commands;
 #[path = "runs/fans.rs"]
 mod fans;
+#[path = "runs/language.rs"]
+mod language;
 #[path = "runs/listing.rs"]
 mod listing;
 #[path = "runs/moves.rs"]

@@ -182,6 +182,8 @@ fn steady(text: &str) -> String {
         (", #.# s", ""),
         (" # ms ", " "),
         (" #.# s ", " "),
+        (" # ms\n", "\n"),
+        (" #.# s\n", "\n"),
         ("time=\"#.#\"", "time=\"SECONDS\""),
     ];
     shapes.iter().fold(text.to_owned(), |text, (shape, with)| replaced(&text, shape, with))
