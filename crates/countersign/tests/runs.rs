@@ -3,6 +3,10 @@
 
 #[path = "runs/scene.rs"]
 mod scene;
+#[path = "common/steady.rs"]
+mod steady;
+#[path = "common/told.rs"]
+mod told;
 
 #[path = "runs/answers.rs"]
 mod answers;

@@ -92,7 +92,7 @@ impl Teller {
             }
             _ => {}
         }
-        let words = self.words(event, fold)?;
+        let words = self.words(event, at, fold)?;
         let clock = clock(at.saturating_sub(self.began));
         Some(words.lines().map(|line| format!("{clock} {line}")).collect::<Vec<_>>().join("\n"))
     }
@@ -108,7 +108,7 @@ impl Teller {
         Some(text)
     }
 
-    fn words(&mut self, event: &Event, fold: &Fold) -> Option<String> {
+    fn words(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
         match event {
             Event::AttemptStarted { attempt, frame, path, agent, n, .. } => {
                 let work = Work { place: path.join("/"), agent: agent.clone(), n: *n, ..Work::default() };
