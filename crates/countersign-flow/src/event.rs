@@ -14,9 +14,11 @@ use std::collections::BTreeMap;
 
 /// The version of [`crate::decide`] that a run begins under. A run keeps its version; a newer program that decides
 /// otherwise must still decide the old way for it.
-pub const DECIDE: u32 = 2;
+pub const DECIDE: u32 = 3;
 /// The first version under which agents are held to their claims and to paths, and work in worktrees of their own.
 pub(crate) const COUNTERSIGNED: u32 = 2;
+/// The first version under which a wrong result that the workflow does without is no lack of progress.
+pub(crate) const DOES_WITHOUT: u32 = 3;
 
 /// One thing that happened. Written as `{"kind": {…}}`: a tag among the fields would have to be read into a buffer first,
 /// and numbers that keep all their digits do not survive that.

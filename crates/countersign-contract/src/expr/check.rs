@@ -58,6 +58,11 @@ impl Proof for Checked {
 }
 
 impl Checked {
+    /// Whether it reads a variable as a whole, and not only some of its fields.
+    pub(crate) fn reads_whole(&self, variable: &str) -> bool {
+        self.paths.iter().any(|path| path.root == variable && path.fields().next().is_none())
+    }
+
     pub(crate) fn into_code(self) -> Code {
         self.code
     }

@@ -2,9 +2,10 @@
 
 use super::claims::{asked_again, under};
 use super::{brief, cost, many, one_line, time};
-use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage};
+use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage, Workflow};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// What stands under a line begins below its words.
 pub(crate) const INDENT: &str = "          ";
@@ -23,6 +24,8 @@ pub(crate) enum Told {
 #[derive(Debug, Default)]
 pub(crate) struct Teller {
     told: Told,
+    /// What says how results are shown, as far as it is known.
+    workflow: Option<Arc<Workflow>>,
     began: i64,
     attempts: BTreeMap<String, Work>,
     /// The path of each frame's last attempt.
@@ -72,6 +75,11 @@ impl Teller {
     /// One who tells a run at such a time.
     pub(crate) fn new(told: Told) -> Self {
         Self { told, ..Self::default() }
+    }
+
+    /// Tells a run of this workflow.
+    pub(crate) fn knows(&mut self, workflow: Arc<Workflow>) {
+        self.workflow = Some(workflow);
     }
 
     /// The attempts that started and did not end, each in a line.
@@ -223,7 +231,7 @@ impl Teller {
             }
             Event::Moved(moved) => {
                 self.states.insert(moved.frame.clone(), moved.to.clone());
-                Some(moved_line(moved, at))
+                Some(moved_line(moved, at, self.told))
             }
             Event::StepFailed { frame, reason } => {
                 Some(format!("✗ {}: {}", self.place(frame, fold), one_line(reason)))
@@ -255,13 +263,32 @@ impl Teller {
                 let last = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
                 format!("✗ {place}: exit code {code}{}", because(last))
             }
-            (AttemptOutcome::Accepted, None) => format!("✓ {place}: accepted{repairs}"),
+            (AttemptOutcome::Accepted, None) => {
+                format!("✓ {place}: accepted{repairs}{}", self.shown(&work, ended))
+            }
             (other, _) => {
                 self.failed = Some((work.place.clone(), ended.reason.clone()));
                 format!("✗ {place}: {}{}", other.name(), because(&ended.reason))
             }
         };
         line + &cost(&work.spent)
+    }
+
+    /// A result as its contract shows it, if that says how. A story has it in a line of its own.
+    fn shown(&self, work: &Work, ended: &Ended) -> String {
+        let role = self
+            .workflow
+            .as_ref()
+            .zip(work.agent.as_ref())
+            .and_then(|(workflow, agent)| workflow.agents.get(agent));
+        match (role, &ended.value) {
+            (Some(role), Some(value))
+                if self.told == Told::Live && role.contract.definition().display.is_some() =>
+            {
+                format!("; {}", one_line(&role.contract.show(value)))
+            }
+            _ => String::new(),
+        }
     }
 
     /// Who works on an attempt.
@@ -322,13 +349,13 @@ fn asked(asked: &Asked) -> String {
     format!("? {}: {}{form}{optional}", asked.id, one_line(&asked.question))
 }
 
-fn moved_line(moved: &Moved, at: i64) -> String {
+fn moved_line(moved: &Moved, at: i64, told: Told) -> String {
     let place = if moved.frame.is_empty() { String::new() } else { format!("{}: ", moved.frame) };
     let why = match (&moved.exhausted, moved.trouble, &moved.guard) {
         (Some(limit), _, _) => format!(", since the limit '{limit}' is used up"),
         (None, Some(trouble), _) => format!(", on {}", trouble.name()),
-        // What the workflow says of it is what people read; the guard stands in the story of the run.
-        (None, None, _) if !moved.reason.is_empty() => because(&moved.reason),
+        // Afterwards the reason stands below, and the guard here.
+        (None, None, _) if told == Told::Live && !moved.reason.is_empty() => because(&moved.reason),
         (None, None, Some(guard)) => format!(", since {}", one_line(guard)),
         (None, None, None) if moved.saw.is_empty() => String::new(),
         (None, None, None) => format!(", otherwise ({})", saw(moved)),

@@ -1,7 +1,7 @@
 //! A scenario that was played, everywhere it was played.
 
 use crate::stage::Stage;
-use crate::steady::steady;
+use crate::steady::{replaced, steady};
 use crate::told::Told;
 use serde_json::Value;
 use std::ops::Deref;
@@ -160,9 +160,16 @@ impl Essence {
             ended: (outcome.to_owned(), cause.map(str::to_owned), code),
             attempts,
             moves,
-            variables: unnumbered(&steady(&stage.anonymous(&variables))),
+            variables: timeless(&unnumbered(&stage.anonymous(&variables))),
         }
     }
+}
+
+/// A text without ids and times.
+fn timeless(text: &str) -> String {
+    let shapes =
+        [("@-@-@-@-@", "RUN"), ("#-#-#T#:#:#.#Z", "TIME"), ("#-#-#T#:#:#Z", "TIME"), ("#-#-#", "DATE")];
+    steady(&shapes.iter().fold(text.to_owned(), |text, (shape, with)| replaced(&text, shape, with)))
 }
 
 /// A text in which each commit is just that: they differ by the second in which they were made.
