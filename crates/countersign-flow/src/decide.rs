@@ -4,10 +4,12 @@
 //! an engine, which records what came of it. For each frame that waits for a decision there is at most one command, in the
 //! order of the frames' names.
 
+mod deed;
 mod enter;
 mod moves;
 mod space;
 
+pub use deed::{ChangesWork, CommitWork, ReadWork};
 pub use space::{Chore, Errand};
 
 use crate::event::{Cause, DOES_WITHOUT, Event, Outcome};
@@ -72,11 +74,15 @@ pub struct Start {
 impl Start {
     /// The event that records it.
     pub fn event(&self) -> Event {
-        let (agent, contract) = match &self.work {
-            Work::Agent(work) => (Some(work.agent.clone()), Some(work.contract.reference().to_owned())),
-            Work::Command(work) => {
-                (None, work.output.as_ref().map(|contract| contract.reference().to_owned()))
-            }
+        let agent = match &self.work {
+            Work::Agent(work) => Some(work.agent.clone()),
+            _ => None,
+        };
+        let contract = match &self.work {
+            Work::Agent(work) => Some(&work.contract),
+            Work::Command(work) => work.output.as_ref(),
+            Work::Read(work) => work.contract.as_ref(),
+            Work::Changes(_) | Work::Commit(_) => None,
         };
         Event::AttemptStarted {
             attempt: self.attempt.clone(),
@@ -84,7 +90,8 @@ impl Start {
             path: self.path.clone(),
             agent,
             n: self.n,
-            contract,
+            contract: contract.map(|contract| contract.reference().to_owned()),
+            deed: self.work.deed(),
         }
     }
 }
@@ -96,6 +103,25 @@ pub enum Work {
     Agent(Box<AgentWork>),
     /// A command runs.
     Command(Box<CommandWork>),
+    /// A file is read.
+    Read(Box<ReadWork>),
+    /// What changed is looked at.
+    Changes(Box<ChangesWork>),
+    /// Something is committed.
+    Commit(Box<CommitWork>),
+}
+
+impl Work {
+    /// The workspace it is done in; the repository, if there is none.
+    pub fn workspace(&self) -> Option<&str> {
+        match self {
+            Self::Agent(work) => work.workspace.as_deref(),
+            Self::Command(work) => work.workspace.as_deref(),
+            Self::Read(work) => work.workspace.as_deref(),
+            Self::Changes(work) => work.workspace.as_deref(),
+            Self::Commit(work) => work.workspace.as_deref(),
+        }
+    }
 }
 
 /// An agent's work.

@@ -1,9 +1,11 @@
 //! What happened in a run. A run is a journal of these and nothing else.
 
 mod attempt;
+mod deed;
 mod outcome;
 
 pub use attempt::{AttemptOutcome, Changed, Ended, Reply, Usage};
+pub use deed::Deed;
 pub use outcome::{Cause, Outcome};
 
 use crate::workflow::{Budget, End, Form, Trouble};
@@ -58,6 +60,9 @@ pub enum Event {
         /// What it must hand back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         contract: Option<String>,
+        /// What the engine does itself; none for an agent or a command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deed: Option<Deed>,
     },
     /// A reply was not accepted and the result was asked for again.
     RepairAsked {

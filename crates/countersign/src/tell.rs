@@ -131,7 +131,8 @@ fn failures(report: &Report) -> Vec<String> {
         let made_good =
             all.iter().any(|later| later.path == attempt.path && later.n > attempt.n && accepted(later));
         if !made_good && attempt.reason != report.reason {
-            let name = title(&attempt.path.join("/"), attempt.agent.as_deref(), attempt.n);
+            let name =
+                title(&attempt.path.join("/"), attempt.agent.as_deref(), attempt.deed.as_ref(), attempt.n);
             lines.push(format!("{name}: {outcome}: {}", one_line(&attempt.reason)));
         }
     }

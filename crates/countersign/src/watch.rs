@@ -188,8 +188,8 @@ impl Watcher for Tree {
         let line = shown.teller.lines(event, at, fold);
         self.whole(&mut shown, fold);
         match event {
-            Event::AttemptStarted { attempt, path, agent, n, .. } => {
-                let title = tell::title(&path.join("/"), agent.as_deref(), *n);
+            Event::AttemptStarted { attempt, path, agent, n, deed, .. } => {
+                let title = tell::title(&path.join("/"), agent.as_deref(), deed.as_ref(), *n);
                 let bar =
                     self.spinner("{spinner} {prefix}, {elapsed}  {wide_msg:.dim}", shown.whole.as_ref());
                 let working = Working { bar, title, repairs: 0, spent: Usage::default() };

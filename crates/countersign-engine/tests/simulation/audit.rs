@@ -81,11 +81,7 @@ impl<'w> Audit<'w> {
     /// A driver may start only what it recorded itself, in a workspace that is there.
     pub(crate) fn may_start(&self, start: &Start, epoch: u64) -> Result<(), String> {
         let attempt = &start.attempt;
-        let workspace = match &start.work {
-            Work::Agent(work) => &work.workspace,
-            Work::Command(work) => &work.workspace,
-        };
-        if let Some(workspace) = workspace {
+        if let Some(workspace) = start.work.workspace() {
             self.spaces.may_work_in(workspace)?;
         }
         match self.recorded.get(attempt) {

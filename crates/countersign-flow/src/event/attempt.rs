@@ -86,6 +86,8 @@ pub enum AttemptOutcome {
     Permission,
     /// It took too long.
     Timeout,
+    /// Something it needs is not there. Only what the engine does itself ends so.
+    Blocked,
     /// It was stopped.
     Cancelled,
 }
@@ -103,6 +105,7 @@ impl AttemptOutcome {
             Self::Limit => "limit",
             Self::Permission => "permission",
             Self::Timeout => "timeout",
+            Self::Blocked => "blocked",
         }
     }
 
@@ -117,6 +120,7 @@ impl AttemptOutcome {
             Self::Limit => Some(Trouble::Limit),
             Self::Permission => Some(Trouble::Permission),
             Self::Timeout => Some(Trouble::Timeout),
+            Self::Blocked => Some(Trouble::Blocked),
         }
     }
 }

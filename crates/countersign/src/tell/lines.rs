@@ -2,7 +2,10 @@
 
 use super::claims::{asked_again, under};
 use super::{brief, cost, many, one_line, time};
-use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage, Workflow};
+use countersign_flow::{
+    Asked, AttemptOutcome, Deed, End, Ended, Event, Fold, Form, Moved, Reply, Usage, Workflow,
+};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -66,6 +69,7 @@ impl Fan {
 struct Work {
     place: String,
     agent: Option<String>,
+    deed: Option<Deed>,
     n: u32,
     repairs: u32,
     spent: Usage,
@@ -118,8 +122,9 @@ impl Teller {
 
     fn words(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
         match event {
-            Event::AttemptStarted { attempt, frame, path, agent, n, .. } => {
-                let work = Work { place: path.join("/"), agent: agent.clone(), n: *n, ..Work::default() };
+            Event::AttemptStarted { attempt, frame, path, agent, n, deed, .. } => {
+                let (agent, deed) = (agent.clone(), deed.clone());
+                let work = Work { place: path.join("/"), agent, deed, n: *n, ..Work::default() };
                 let line = format!("· {}", work.title());
                 self.places.insert(frame.clone(), work.place.clone());
                 self.attempts.insert(attempt.clone(), work);
@@ -258,14 +263,12 @@ impl Teller {
         let line = match (ended.outcome, exit_code(&work, ended)) {
             (AttemptOutcome::Accepted, Some(0)) => format!("✓ {place}: exit code 0"),
             (AttemptOutcome::Accepted, Some(code)) => {
-                let output =
-                    ended.value.as_ref().and_then(|value| value["output"].as_str()).unwrap_or_default();
-                let last = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-                format!("✗ {place}: exit code {code}{}", because(last))
+                format!("✗ {place}: exit code {code}{}", because(last_line(ended.value.as_ref())))
             }
-            (AttemptOutcome::Accepted, None) => {
-                format!("✓ {place}: accepted{repairs}{}", self.shown(&work, ended))
-            }
+            (AttemptOutcome::Accepted, None) => match (&work.deed, &ended.value) {
+                (Some(deed), Some(value)) => done(deed, &place, value),
+                _ => format!("✓ {place}: accepted{repairs}{}", self.shown(&work, ended)),
+            },
             (other, _) => {
                 self.failed = Some((work.place.clone(), ended.reason.clone()));
                 format!("✗ {place}: {}{}", other.name(), because(&ended.reason))
@@ -317,14 +320,49 @@ impl Work {
     }
 
     fn title(&self) -> String {
-        title(&self.place, self.agent.as_deref(), self.n)
+        title(&self.place, self.agent.as_deref(), self.deed.as_ref(), self.n)
     }
 }
 
-/// An attempt by its place, who works on it, and which it is.
-pub(crate) fn title(place: &str, agent: Option<&str>, n: u32) -> String {
+/// An attempt by its place, who works on it or what is done, and which it is.
+pub(crate) fn title(place: &str, agent: Option<&str>, deed: Option<&Deed>, n: u32) -> String {
     let again = if n > 1 { format!(", attempt {n}") } else { String::new() };
-    format!("{place}: {}{again}", agent.unwrap_or("command"))
+    let what = match (agent, deed) {
+        (Some(agent), _) => agent.to_owned(),
+        (None, Some(deed)) => deed.to_string(),
+        (None, None) => "command".to_owned(),
+    };
+    format!("{place}: {what}{again}")
+}
+
+/// What came of something that the engine did itself.
+fn done(deed: &Deed, place: &str, value: &Value) -> String {
+    let count = |name: &str| match value[name].as_array() {
+        Some(list) => list.len(),
+        None => value[name].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0),
+    };
+    let files = many(count("files"), "file");
+    match deed {
+        Deed::Read(_) => format!("✓ {place}: accepted"),
+        Deed::Changes(_) => {
+            let (added, removed) = (count("added"), count("removed"));
+            let chunks = many(count("chunks"), "chunk");
+            format!("✓ {place}: {files}, {} added, {removed} removed, {chunks}", many(added, "line"))
+        }
+        Deed::Commit(_) if value["ok"] == false => {
+            format!("✗ {place}: not committed{}", because(last_line(Some(value))))
+        }
+        Deed::Commit(_) => match value["commit"].as_str().unwrap_or_default() {
+            "" => format!("✓ {place}: nothing to commit"),
+            commit => format!("✓ {place}: committed {}, {files}", commit.get(..12).unwrap_or(commit)),
+        },
+    }
+}
+
+/// The last line that a command said.
+fn last_line(value: Option<&Value>) -> &str {
+    let output = value.and_then(|value| value["output"].as_str()).unwrap_or_default();
+    output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
 fn exit_code(work: &Work, ended: &Ended) -> Option<i64> {
