@@ -1,6 +1,9 @@
 //! The gates: computed by the engine, whatever an agent says.
 
-use super::{Team, acceptance, asked, blocked, but, doc, done, held_back, ok, session, status, status_of, task, times, went};
+use super::{
+    Team, acceptance, asked, blocked, but, doc, done, held_back, ok, session, status, status_of, task, times,
+    went,
+};
 use crate::scene::Scene;
 use serde_json::{Value, json};
 
@@ -14,7 +17,14 @@ fn a_document_that_is_missing_blocks_with_its_path() {
         ("tasks.yaml", Scene::team().intake().design().says("Planner", ok())),
         (
             "report.md",
-            Scene::team().planned().codes().passes(&["Reviewer", "QA", "Security", "Integrator", "Docs", "Integrator"]),
+            Scene::team().planned().codes().passes(&[
+                "Reviewer",
+                "QA",
+                "Security",
+                "Integrator",
+                "Docs",
+                "Integrator",
+            ]),
         ),
     ];
     for (file, scene) in cases {
@@ -100,7 +110,11 @@ fn ok_without_the_definition_of_done_is_refused_and_repaired() {
 fn ok_with_a_high_finding_is_refused() {
     let severe = but(&json!({"artifacts": {"findings": [{"severity": "High", "file": "src/lib.rs"}]}}));
     let scene = Scene::team().intake();
-    let ran = scene.says("Architect", severe.clone()).says("Architect", severe.clone()).says("Architect", severe).play();
+    let ran = scene
+        .says("Architect", severe.clone())
+        .says("Architect", severe.clone())
+        .says("Architect", severe)
+        .play();
     blocked(&ran, "high or critical");
     assert_eq!(ran.attempt("DESIGN#1")["repairs_asked"], 2);
 }
@@ -108,14 +122,22 @@ fn ok_with_a_high_finding_is_refused() {
 /// What each gate says that does not pass although its status is OK, and the fix it leads to.
 fn not_passing() -> Vec<(&'static str, Value, &'static str)> {
     let gates = |gates: Value| but(&json!({"summary": "Not yet.", "gates": gates}));
-    let finding = |severity: &str| but(&json!({"summary": "Not yet.", "artifacts": {"findings": [{"severity": severity, "file": "src/lib.rs"}]}}));
+    let finding = |severity: &str| {
+        but(
+            &json!({"summary": "Not yet.", "artifacts": {"findings": [{"severity": severity, "file": "src/lib.rs"}]}}),
+        )
+    };
     vec![
         ("Reviewer", gates(json!({"meets_definition_of_done": false})), "REVIEW>FIX_REVIEW"),
         ("Reviewer", gates(json!({"needs_review": true})), "REVIEW>FIX_REVIEW"),
         ("Reviewer", finding("critical"), "REVIEW>FIX_REVIEW"),
         ("QA", gates(json!({"meets_definition_of_done": false})), "QA>FIX_TESTS"),
         ("QA", gates(json!({"needs_tests": true})), "QA>FIX_TESTS"),
-        ("Security", gates(json!({"security_concerns": ["passwords in the clear"]})), "SECURITY>FIX_SECURITY"),
+        (
+            "Security",
+            gates(json!({"security_concerns": ["passwords in the clear"]})),
+            "SECURITY>FIX_SECURITY",
+        ),
         ("Security", finding("high"), "SECURITY>FIX_SECURITY"),
         ("Integrator", gates(json!({"meets_definition_of_done": false})), "INTEGRATE>FIX_BUILD"),
     ]
@@ -137,7 +159,13 @@ fn a_low_finding_or_needs_tests_at_the_reviewer_does_not_hold_back() {
         "artifacts": {"findings": [{"severity": "low", "file": "src/lib.rs"}], "review_comments": ["a nicer name?"]},
         "gates": {"needs_tests": true}
     }));
-    let ran = Scene::team().planned().codes().says("Reviewer", remark).passes(&["QA", "Security"]).released().play();
+    let ran = Scene::team()
+        .planned()
+        .codes()
+        .says("Reviewer", remark)
+        .passes(&["QA", "Security"])
+        .released()
+        .play();
     done(&ran);
     assert_eq!(times(&ran, "REVIEW>QA"), 1);
 }
@@ -188,7 +216,8 @@ fn prose_around_the_json_is_refused_and_repaired() {
 #[test]
 fn no_valid_review_after_the_repairs_is_flagged_and_never_approval() {
     let scene = Scene::team().planned().codes();
-    let ran = scene.raw("Reviewer", "Looks good to me!").raw("Reviewer", "Approved.").raw("Reviewer", "{}").play();
+    let ran =
+        scene.raw("Reviewer", "Looks good to me!").raw("Reviewer", "Approved.").raw("Reviewer", "{}").play();
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert!(went(&ran, "REVIEW>BLOCKED") && !went(&ran, "REVIEW>QA"), "{ran:?}");
     assert_eq!(ran.attempt("REVIEW#1")["replies"].as_array().unwrap().len(), 3);
@@ -213,14 +242,18 @@ fn cmd_checks_of_the_acceptance_are_run_and_ci_is_green_when_all_pass() {
     let wanted = acceptance("cmd: echo looked; test -f src/wanted.rs");
     let scene = Scene::team().intake_with(&wanted).design().plan(&[task("T-001", &[])]).codes();
     let scene = scene.passes(&["Reviewer", "QA", "Security", "Integrator", "Integrator"]);
-    let scene = scene.says("Coder", ok()).writes("src/wanted.rs", "// wanted\n").documented().passes(&["Integrator"]);
+    let scene =
+        scene.says("Coder", ok()).writes("src/wanted.rs", "// wanted\n").documented().passes(&["Integrator"]);
     let ran = scene.play();
     done(&ran);
     assert!(went(&ran, "INTEGRATE_CHECKS>FIX_BUILD") && went(&ran, "FIX_BUILD>FIX_BUILD_CODE"), "{ran:?}");
     assert!(went(&ran, "FIX_BUILD_CODE>INTEGRATE_CHECKS"), "back to the gate that was red: {ran:?}");
     assert!(ran.prompt("FIX_BUILD#1", 1).contains("exited with 1: looked"));
     let sent = ran.prompt("FIX_BUILD#1", 1);
-    assert!(sent.contains(r#""ci_status": "red""#) && sent.contains(r#""last_failed_step": "cmd: echo looked"#), "{sent}");
+    assert!(
+        sent.contains(r#""ci_status": "red""#) && sent.contains(r#""last_failed_step": "cmd: echo looked"#),
+        "{sent}"
+    );
     assert!(ran.prompt("RELEASE#1", 1).contains(r#""ci_status": "green""#));
     assert_eq!(status_of(&ran)["last_ci_result"], "green");
 }
@@ -265,5 +298,8 @@ fn a_claim_of_the_coder_that_is_refuted_reaches_the_reviewer() {
     let ran = scene.says("Reviewer", status("FAIL", "enough")).play();
     blocked(&ran, "enough");
     let prompt = ran.prompt("REVIEW#1", 1);
-    assert!(prompt.contains("does not agree with what was observed") && prompt.contains("src/elsewhere.rs"), "{prompt}");
+    assert!(
+        prompt.contains("does not agree with what was observed") && prompt.contains("src/elsewhere.rs"),
+        "{prompt}"
+    );
 }

@@ -54,7 +54,9 @@ fn held_back(summary: &str) -> Value {
 
 /// A line of shell that writes a file of the session.
 fn doc(file: &str, text: &str) -> String {
-    format!("f=$(echo .agents-work/*_{SLUG})/{file}; mkdir -p \"$(dirname \"$f\")\"; cat > \"$f\" <<'END'\n{text}\nEND\n")
+    format!(
+        "f=$(echo .agents-work/*_{SLUG})/{file}; mkdir -p \"$(dirname \"$f\")\"; cat > \"$f\" <<'END'\n{text}\nEND\n"
+    )
 }
 
 /// What decides whether the work is accepted: a line of shell.
@@ -118,7 +120,9 @@ impl Team for Scene {
     }
 
     fn documented(self) -> Self {
-        self.says("Docs", ok()).writes("README.md", "# Play\n\nNow with parts.\n").exec(&doc("report.md", "# Report"))
+        self.says("Docs", ok())
+            .writes("README.md", "# Play\n\nNow with parts.\n")
+            .exec(&doc("report.md", "# Report"))
     }
 
     fn planned(self) -> Self {
@@ -154,7 +158,11 @@ fn status_of(ran: &Ran) -> Value {
 /// Holds a text to a contract.
 fn holds(contract: &str, text: &str) {
     let report = countersign_packs::registry_for(contract).get(contract).unwrap().check(text);
-    assert!(report.violations.is_empty() && report.value.is_some(), "{contract}: {:?}\n{text}", report.violations);
+    assert!(
+        report.violations.is_empty() && report.value.is_some(),
+        "{contract}: {:?}\n{text}",
+        report.violations
+    );
 }
 
 /// The way of the run itself, without that of its sub-workflows: `FROM>TO`.

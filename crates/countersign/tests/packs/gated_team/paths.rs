@@ -1,6 +1,8 @@
 //! Which states a session goes through, and whom it asks.
 
-use super::{Team, agents, asked, blocked, but, doc, done, folder, holds, ok, session, status_of, task, went};
+use super::{
+    Team, agents, asked, blocked, but, doc, done, folder, holds, ok, session, status_of, task, went,
+};
 use crate::scene::Scene;
 use serde_json::json;
 
@@ -13,13 +15,25 @@ fn the_whole_path_from_intake_to_done() {
     assert_eq!(
         asked(&ran),
         [
-            "INTAKE#1", "DESIGN#1", "PLAN#1", "IMPLEMENT#1", "REVIEW#1", "QA#1", "SECURITY#1", "INTEGRATE#1", "RELEASE#1",
+            "INTAKE#1",
+            "DESIGN#1",
+            "PLAN#1",
+            "IMPLEMENT#1",
+            "REVIEW#1",
+            "QA#1",
+            "SECURITY#1",
+            "INTEGRATE#1",
+            "RELEASE#1",
             "RELEASE_REPORT#1"
         ]
     );
     for step in [
-        "INTAKE_ACCEPTANCE>DESIGN", "DESIGN_ARCHITECTURE>PLAN", "PLAN_ORDER>IMPLEMENT_LOOP", "IMPLEMENT_LOOP>INTEGRATE",
-        "INTEGRATE_MANUAL>RELEASE", "RELEASE_CHECKS>DONE",
+        "INTAKE_ACCEPTANCE>DESIGN",
+        "DESIGN_ARCHITECTURE>PLAN",
+        "PLAN_ORDER>IMPLEMENT_LOOP",
+        "IMPLEMENT_LOOP>INTEGRATE",
+        "INTEGRATE_MANUAL>RELEASE",
+        "RELEASE_CHECKS>DONE",
     ] {
         assert!(went(&ran, step), "{step}: {ran:?}");
     }
@@ -57,7 +71,8 @@ fn security_is_required_by_the_risk_flag() {
     let mut risky = task("T-001", &[]);
     risky["risk_flags"] = json!(["security"]);
     let scene = Scene::team().intake().design().plan(&[risky, task("T-002", &["T-001"])]);
-    let ran = scene.codes().codes().passes(&["Reviewer", "QA", "Security", "Reviewer", "QA"]).released().play();
+    let ran =
+        scene.codes().codes().passes(&["Reviewer", "QA", "Security", "Reviewer", "QA"]).released().play();
     done(&ran);
     let order = agents(&ran);
     let security = order.iter().position(|agent| *agent == "Security").unwrap();
@@ -69,9 +84,11 @@ fn security_is_required_by_the_risk_flag() {
 #[test]
 fn security_is_required_where_authentication_input_or_the_network_is_touched() {
     // By the title, by the goal, by a file that was changed although nobody said so.
-    for (title, goal, file) in
-        [("Check the password", "It is checked", "src/a.rs"), ("Part one", "Forms work", "src/a.rs"), ("Part one", "It is there", "src/http_client.rs")]
-    {
+    for (title, goal, file) in [
+        ("Check the password", "It is checked", "src/a.rs"),
+        ("Part one", "Forms work", "src/a.rs"),
+        ("Part one", "It is there", "src/http_client.rs"),
+    ] {
         let mut first = task("T-001", &[]);
         (first["title"], first["goal"]) = (json!(title), json!(goal));
         let scene = Scene::team().once().intake().design().plan(&[first, task("T-002", &["T-001"])]);
@@ -86,7 +103,11 @@ fn security_is_required_where_authentication_input_or_the_network_is_touched() {
 fn security_is_required_by_a_concern_of_anybody() {
     let concern = but(&json!({"gates": {"security_concerns": ["who may call this?"]}}));
     let scene = Scene::team().intake().design().plan(&[task("T-001", &[]), task("T-002", &["T-001"])]);
-    let scene = scene.codes().says("Reviewer", concern).passes(&["QA"]).says("Security", super::status("FAIL", "looked"));
+    let scene = scene
+        .codes()
+        .says("Reviewer", concern)
+        .passes(&["QA"])
+        .says("Security", super::status("FAIL", "looked"));
     let ran = scene.play();
     blocked(&ran, "looked");
     assert_eq!(ran.variables()["current"]["id"], "T-001");
@@ -182,7 +203,8 @@ fn work_that_grows_beyond_three_files_leaves_the_lean_path() {
 #[test]
 fn what_an_agent_recommends_next_is_advice() {
     let mut early = ok();
-    early["next"] = json!({"recommended_agent": "Docs", "recommended_task_id": "T-009", "reason": "Release it"});
+    early["next"] =
+        json!({"recommended_agent": "Docs", "recommended_task_id": "T-009", "reason": "Release it"});
     let scene = Scene::team().planned().says("Coder", early).writes("src/part.rs", "// part\n");
     let ran = scene.passes(GATES).released().play();
     done(&ran);
