@@ -38,8 +38,12 @@ impl Source {
         if is_yaml(word) {
             bail!("there is no workflow file {}", word.display());
         }
-        let shown = word.display();
-        Err(unknown(&shown.to_string(), workflows().iter().map(String::as_str)))
+        let name = word.display();
+        let way = match did_you_mean(&name.to_string(), workflows().iter().map(String::as_str)) {
+            Some(near) => format!("{near} Or give a file"),
+            None => "`countersign pack list` lists the packs; or give a file".to_owned(),
+        };
+        bail!("there is no workflow '{name}' in the packs, nor a file of that name; {way}")
     }
 
     /// Every workflow of a pack: the one that is named as it first.
@@ -98,22 +102,14 @@ pub(crate) fn pack(name: &str) -> Result<&'static Pack> {
     if let Some(Source::Pack { pack, .. }) = packed(name) {
         bail!("'{name}' is a workflow of the pack '{0}'; name the pack: {0}", pack.name());
     }
-    Err(not_a_pack(name, "`countersign pack list` lists them"))
+    Err(no_pack(name, "`countersign pack list` lists all"))
 }
 
-fn not_a_pack(name: &str, otherwise: &str) -> anyhow::Error {
+/// Nothing is called so; what is near, and what can be done.
+pub(crate) fn no_pack(name: &str, otherwise: &str) -> anyhow::Error {
     let near = did_you_mean(name, countersign_packs::packs().iter().map(Pack::name));
-    let near = near.map(|near| format!("; {near}")).unwrap_or_default();
-    anyhow!("there is no pack '{name}'{near}; {otherwise}")
-}
-
-/// Nothing has this name.
-fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> anyhow::Error {
-    let way = match did_you_mean(name, known) {
-        Some(near) => format!("{near} Or give a file"),
-        None => "`countersign pack list` lists the packs; or give a file".to_owned(),
-    };
-    anyhow!("there is no workflow '{name}' in the packs, nor a file of that name; {way}")
+    let near = near.map(|near| format!("{near} ")).unwrap_or_default();
+    anyhow!("there is no pack '{name}'; {near}{otherwise}")
 }
 
 fn is_yaml(path: &Path) -> bool {

@@ -6,6 +6,7 @@ use crate::git::{Answer, Call, Failure};
 use countersign_flow::ChangesWork;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ const SETTINGS: [&str; 4] = [
     "diff.suppressBlankEmpty=false",
 ];
 /// How the two sides are compared.
-const COMPARED: [&str; 15] = [
+const COMPARED: [&str; 14] = [
     "diff",
     "--no-color",
     "--no-ext-diff",
@@ -32,11 +33,10 @@ const COMPARED: [&str; 15] = [
     "-O/dev/null",
     "--diff-algorithm=default",
     "--indent-heuristic",
-    "--unified=3",
-    "--inter-hunk-context=0",
     "--submodule=short",
     "--ignore-submodules=untracked",
     "--src-prefix=a/",
+    "--dst-prefix=b/",
 ];
 
 /// Why it cannot be said what changed.
@@ -145,8 +145,8 @@ impl Index {
         let home = home.map_err(|why| Blind::Disk { path: std::env::temp_dir(), why })?;
         let index = Self { home };
         let theirs = Call::new(folder, ["rev-parse", "--git-path", "index"]).run()?.line();
-        match std::fs::copy(folder.join(theirs), index.path()) {
-            Ok(_) => {}
+        match copied(&folder.join(theirs), &index.path()) {
+            Ok(()) => {}
             // Nothing was ever added.
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => {}
             Err(why) => return Err(Blind::Disk { path: index.path(), why }),
@@ -157,6 +157,14 @@ impl Index {
     fn path(&self) -> PathBuf {
         self.home.path().join("index")
     }
+}
+
+/// Copies an index with its time: git tells by it which files may have changed since without looking so.
+fn copied(from: &Path, to: &Path) -> std::io::Result<()> {
+    let (mut theirs, mut ours) = (File::open(from)?, File::create(to)?);
+    let written = theirs.metadata()?.modified()?;
+    std::io::copy(&mut theirs, &mut ours)?;
+    ours.set_modified(written)
 }
 
 /// One look at the working tree.
@@ -179,7 +187,7 @@ impl Look<'_> {
         self.make_known(settled)?;
         let raw = self.compare(&["--raw", "-z", "--no-abbrev"], since)?;
         let Some(records) = patch::records(&raw.stdout) else { return Ok(None) };
-        let text = self.compare(&["--patch"], since)?;
+        let text = self.compare(&["--patch", "--unified=3", "--inter-hunk-context=0"], since)?;
         Ok(patch::pair(records, &text.stdout))
     }
 
@@ -217,7 +225,7 @@ impl Look<'_> {
     }
 
     fn compare(&self, form: &[&str], since: &str) -> Result<Answer, Failure> {
-        let mut call = self.call(COMPARED).arg("--dst-prefix=b/").most(LARGEST);
+        let mut call = self.call(COMPARED).most(LARGEST);
         for word in form.iter().chain(&[since, "--", "."]) {
             call = call.arg(word);
         }

@@ -6,8 +6,7 @@ use crate::journal::{self, Journal};
 use crate::limits::Limits;
 use crate::spaces::Spaces;
 use countersign_flow::{
-    AttemptOutcome, Body, Budget, Dispatch, Event, Fold, Frame, Phase, Start, Step, Trouble, Usage, Work,
-    Workflow,
+    AttemptOutcome, Body, Budget, Dispatch, Event, Fold, Frame, Phase, Start, Step, Trouble, Usage, Workflow,
 };
 use std::collections::{BTreeMap, BTreeSet};
 

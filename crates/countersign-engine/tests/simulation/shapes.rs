@@ -108,8 +108,9 @@ impl Draft {
         name
     }
 
-    fn state(&mut self, name: &str, state: Value) {
+    fn state(&mut self, name: &str, state: Value) -> String {
         self.states.insert(name.to_owned(), state);
+        name.to_owned()
     }
 }
 
@@ -260,8 +261,7 @@ impl Writer<'_> {
             state = json!({"agent": agent, "next": guards});
         }
         self.settings(draft, &mut state, next);
-        draft.state(name, state);
-        name.to_owned()
+        draft.state(name, state)
     }
 
     /// A loop: make, check, again.
@@ -302,8 +302,7 @@ impl Writer<'_> {
                 {"set": {"topic": "result.topic"}, "go": name, "counts": limit, "reason": "result.note"},
             ],
         });
-        draft.state(name, state);
-        name.to_owned()
+        draft.state(name, state)
     }
 
     /// A loop in a loop: the outer one sets the inner one back.
@@ -383,8 +382,7 @@ impl Writer<'_> {
     fn command(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let failed = self.otherwise(draft, next);
         if self.dice.percent(40) {
-            draft.state(name, deed(self.dice, draft.depth == 0, next, &failed));
-            return name.to_owned();
+            return draft.state(name, deed(self.dice, draft.depth == 0, next, &failed));
         }
         let mut state = json!({"command": ["make", "{{ topic }}"], "timeout": "5m"});
         let mut branches = vec![json!({"when": "result.ok", "go": next})];
@@ -402,8 +400,7 @@ impl Writer<'_> {
             branches.push(json!({"go": failed, "reason": "result.output"}));
         }
         state["next"] = json!(branches);
-        draft.state(name, state);
-        name.to_owned()
+        draft.state(name, state)
     }
 
     fn fork(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
@@ -437,8 +434,7 @@ impl Writer<'_> {
             let (blocked, any) = (self.otherwise(draft, next), self.otherwise(draft, next));
             state["on"] = json!({"blocked": {"go": blocked, "reason": "problem.reason"}, "any": any});
         }
-        draft.state(name, state);
-        name.to_owned()
+        draft.state(name, state)
     }
 
     /// A plan, and its items.
