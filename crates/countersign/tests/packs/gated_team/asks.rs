@@ -93,7 +93,7 @@ fn a_decision_is_on_disk_before_it_is_asked() {
     let ran = Scene::team().says("SpecAgent", status("NEEDS_INFO", "For whom?")).play();
     waits(&ran);
     let text = ran.read(&session(&ran, "status.json"));
-    assert!(text.contains("For whom?") && text.contains("\"answer\":null"), "{text}");
+    assert!(text.contains("For whom?") && text.contains("\"answer\": null"), "{text}");
     // Asked, but not answered: nothing else was begun.
     assert_eq!(ran.attempts(), ["INTAKE#1 accepted"]);
 }

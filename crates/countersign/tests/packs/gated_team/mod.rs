@@ -1,6 +1,7 @@
 //! The pack gated-team: what its agents say, and one module for each side of it.
 
 mod asks;
+mod contracts;
 mod fixes;
 mod gates;
 mod paths;
