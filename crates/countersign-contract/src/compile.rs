@@ -237,7 +237,7 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
                     }
                 }
                 let scope = scope.clone().knowing(&checked);
-                Some((Expr::new(source, checked.into_program()), scope))
+                Some((Expr::new(source, checked.into_code()), scope))
             }
             Err(found) => {
                 for problem in found {

@@ -2,6 +2,8 @@
 //! leave open.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+#[path = "expressions/functions.rs"]
+mod functions;
 #[path = "expressions/laws.rs"]
 mod laws;
 

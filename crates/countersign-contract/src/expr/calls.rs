@@ -1,32 +1,12 @@
-//! The checks on operators and functions: every alternative of an operand's type must support the operation.
+//! The checks on operators: every alternative of an operand's type must support the operation.
 
 use super::assign::with_article;
 use super::check::{Access, Checker, View, every, joined, narrowed, shown};
-use super::eval::is_pattern;
 use super::path::{Path, Step};
 use super::scope::{Fact, Facts, Scope};
 use super::types::Type;
 use crate::suggest::did_you_mean;
 use cel::common::ast::{CallExpr, Expr as Ast, IdedExpr, LiteralValue, operators as op};
-
-/// The functions there are, and how each is written.
-const FUNCTIONS: [(&str, &str); 15] = [
-    ("size", "size(value)"),
-    ("contains", "text.contains(part)"),
-    ("startsWith", "text.startsWith(part)"),
-    ("endsWith", "text.endsWith(part)"),
-    ("matches", "text.matches(pattern)"),
-    ("int", "int(value)"),
-    ("double", "double(value)"),
-    ("string", "string(value)"),
-    ("bool", "bool(value)"),
-    ("has", "has(object.field)"),
-    ("all", "list.all(x, condition)"),
-    ("exists", "list.exists(x, condition)"),
-    ("exists_one", "list.exists_one(x, condition)"),
-    ("map", "list.map(x, value)"),
-    ("filter", "list.filter(x, condition)"),
-];
 
 impl Checker<'_> {
     pub(super) fn call(&mut self, id: u64, call: &CallExpr, scope: &Scope) -> View {
@@ -262,79 +242,6 @@ impl Checker<'_> {
         };
         View::of(narrowed(&joined(types), path.as_ref(), scope))
     }
-
-    fn function(&mut self, id: u64, call: &CallExpr, scope: &Scope) -> View {
-        let name = call.func_name.as_str();
-        let is_method = call.target.is_some();
-        let args: Vec<&IdedExpr> = call.target.as_deref().into_iter().chain(call.args.iter()).collect();
-        let fits = match name {
-            "size" => args.len() == 1,
-            "matches" => args.len() == 2,
-            "contains" | "startsWith" | "endsWith" => is_method && args.len() == 2,
-            "int" | "double" | "string" | "bool" => !is_method && args.len() == 1,
-            _ => false,
-        };
-        if !fits {
-            match FUNCTIONS.iter().find(|(known, _)| *known == name) {
-                Some((_, form)) => {
-                    self.report(id, format!("'{name}' is written another way"), format!("write {form}"));
-                }
-                None => {
-                    let known = FUNCTIONS.iter().map(|(name, _)| *name);
-                    let hint = did_you_mean(name, known.clone())
-                        .unwrap_or_else(|| format!("known: {}", known.collect::<Vec<_>>().join(", ")));
-                    self.report(id, format!("unknown function '{name}'"), hint);
-                }
-            }
-            return View::of(Type::Any);
-        }
-        let types: Vec<Type> = args.iter().map(|arg| self.operand(arg, scope)).collect();
-        match name {
-            "size" => {
-                if let Some(bad) = types.iter().find(|ty| !every(ty, has_size)) {
-                    self.report(
-                        id,
-                        format!("{} has no size", with_article(bad)),
-                        "size() takes a string, list or object",
-                    );
-                }
-                View::of(Type::Int)
-            }
-            "contains" | "startsWith" | "endsWith" | "matches" => {
-                if let Some(bad) = types.iter().find(|ty| !every(ty, is_text)) {
-                    self.report(
-                        id,
-                        format!("'{name}' works on strings, not on {bad}"),
-                        "convert with string()",
-                    );
-                }
-                if let ("matches", Some(Ast::Literal(LiteralValue::String(pattern)))) =
-                    (name, args.last().map(|arg| &arg.expr))
-                    && let Err(why) = is_pattern(pattern.inner())
-                {
-                    self.report(id, why, "write a regular expression");
-                }
-                View::of(Type::Bool)
-            }
-            _ => {
-                for ty in &types {
-                    if !every(ty, |ty| converts(ty, name)) {
-                        self.report(
-                            id,
-                            format!("{name}() cannot convert {ty}"),
-                            "convert strings and numbers",
-                        );
-                    }
-                }
-                View::of(match name {
-                    "int" => Type::Int,
-                    "double" => Type::Double,
-                    "bool" => Type::Bool,
-                    _ => Type::text(),
-                })
-            }
-        }
-    }
 }
 
 /// Whether evaluating an expression always gives a value, once it is checked.
@@ -343,25 +250,12 @@ fn cannot_fail(expr: &IdedExpr) -> bool {
         || Path::of(expr).is_some_and(|path| path.fields().count() == path.steps.len())
 }
 
-fn converts(ty: &Type, function: &str) -> bool {
-    match ty {
-        Type::String(_) => true,
-        Type::Int | Type::Double => function != "bool",
-        Type::Bool => matches!(function, "bool" | "string"),
-        _ => false,
-    }
-}
-
-fn is_number(ty: &Type) -> bool {
+pub(super) fn is_number(ty: &Type) -> bool {
     matches!(ty, Type::Int | Type::Double)
 }
 
-fn is_text(ty: &Type) -> bool {
+pub(super) fn is_text(ty: &Type) -> bool {
     matches!(ty, Type::String(_))
-}
-
-fn has_size(ty: &Type) -> bool {
-    matches!(ty, Type::String(_) | Type::List(_) | Type::Map(_) | Type::Object(_))
 }
 
 /// Whether values of the two types can be equal.

@@ -7,6 +7,7 @@
 use super::assign::with_article;
 use super::depth::is_deeper_than;
 use super::eval::parsed;
+use super::lower::{Code, Notes};
 use super::path::{Path, Step};
 use super::scope::{Fact, Facts, Proof, Scope};
 use super::types::Type;
@@ -42,7 +43,7 @@ pub struct Checked {
     pub(super) paths: Vec<Path>,
     pub(super) if_true: Facts,
     pub(super) if_false: Facts,
-    pub(super) program: Arc<Program>,
+    pub(super) code: Code,
 }
 
 impl Proof for Checked {
@@ -56,8 +57,8 @@ impl Proof for Checked {
 }
 
 impl Checked {
-    pub(crate) fn into_program(self) -> Arc<Program> {
-        self.program
+    pub(crate) fn into_code(self) -> Code {
+        self.code
     }
 }
 
@@ -85,11 +86,13 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
         problems: Vec::new(),
         reads: Vec::new(),
         paths: Vec::new(),
+        notes: Notes::default(),
     };
     let view = checker.expr(program.expression(), scope);
-    let Checker { problems, reads, paths, .. } = checker;
+    let Checker { problems, reads, paths, notes, .. } = checker;
     if problems.is_empty() {
-        Ok(Checked { ty: view.ty, reads, paths, if_true: view.if_true, if_false: view.if_false, program })
+        let code = Code::new(program, &notes);
+        Ok(Checked { ty: view.ty, reads, paths, if_true: view.if_true, if_false: view.if_false, code })
     } else {
         Err(problems)
     }
@@ -157,6 +160,7 @@ pub(super) struct Checker<'p> {
     pub(super) problems: Vec<ExprProblem>,
     pub(super) reads: Vec<String>,
     pub(super) paths: Vec<Path>,
+    pub(super) notes: Notes,
 }
 
 impl Checker<'_> {

@@ -1,7 +1,10 @@
 //! Evaluation of checked expressions.
 
+use super::library;
+use super::lower::Code;
+use super::meter::metered;
 use super::types::Type;
-use cel::common::ast::operators as op;
+use cel::common::ast::{IdedExpr, operators as op};
 use cel::objects::{Key, Map as CelMap};
 use cel::{Context, Env, ExecutionError, ParseErrors, Program, Value as CelValue};
 use serde_json::Value;
@@ -9,8 +12,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
-/// The standard environment, built once.
-pub(crate) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
+/// The standard environment and our own functions, built once.
+pub(crate) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
+    let mut env = Env::stdlib();
+    // No two have the same name, as each of their tests shows.
+    let added = library::add_to(&mut env);
+    debug_assert!(added.is_ok(), "{added:?}");
+    Arc::new(env)
+});
 
 thread_local! {
     /// What was parsed lately: the same guard stands in many states, and parsing is most of what checking costs.
@@ -39,7 +48,7 @@ pub(crate) fn parsed(source: &str) -> Result<Arc<Program>, ParseErrors> {
 #[derive(Debug)]
 pub(crate) struct Expr {
     pub(crate) source: String,
-    program: Arc<Program>,
+    code: Code,
 }
 
 /// What came of an evaluation.
@@ -51,12 +60,12 @@ pub(crate) enum Evaluated {
 }
 
 impl Expr {
-    pub(crate) fn new(source: &str, program: Arc<Program>) -> Self {
-        Self { source: source.to_owned(), program }
+    pub(crate) fn new(source: &str, code: Code) -> Self {
+        Self { source: source.to_owned(), code }
     }
 
     pub(crate) fn test(&self, variables: &[(&str, CelValue)]) -> Evaluated {
-        match run(&self.program, variables.iter().cloned()) {
+        match run(self.code.expr(), variables.iter().cloned()) {
             Ok(CelValue::Bool(true)) => Evaluated::True,
             Ok(CelValue::Bool(false)) => Evaluated::False,
             Ok(other) => Evaluated::Failed(format!("gave {} where a boolean is needed", name_of(&other))),
@@ -65,16 +74,16 @@ impl Expr {
     }
 }
 
-/// The value of a program; if there is none, why, in words.
+/// The value of an expression; if there is none, why, in words.
 pub(super) fn run<'n>(
-    program: &Program,
+    expr: &IdedExpr,
     variables: impl IntoIterator<Item = (&'n str, CelValue)>,
 ) -> Result<CelValue, String> {
     let mut context = Context::with_env(Arc::clone(&ENV));
     for (name, value) in variables {
         context.add_variable_from_value(name, value);
     }
-    program.execute(&context).map_err(|error| in_words(&error))
+    metered(|| context.resolve(expr)).map_err(|error| in_words(&error))
 }
 
 fn in_words(error: &ExecutionError) -> String {
@@ -86,9 +95,10 @@ fn in_words(error: &ExecutionError) -> String {
         ExecutionError::FunctionError { function, message } if function == "matches" => {
             format!("the pattern is not a regular expression: {message}")
         }
-        ExecutionError::FunctionError { function, .. } => {
+        ExecutionError::FunctionError { function, .. } if CONVERSIONS.contains(&function.as_str()) => {
             format!("{function}() cannot convert the value")
         }
+        ExecutionError::FunctionError { message, .. } => message.clone(),
         // Checked expressions order numbers with numbers, and of those only what is no number has no order.
         ExecutionError::NoSuchOverload(found)
             if ORDERINGS.contains(&found.function())
@@ -104,6 +114,8 @@ fn in_words(error: &ExecutionError) -> String {
     }
 }
 
+const CONVERSIONS: [&str; 4] = ["int", "double", "string", "bool"];
+
 const ORDERINGS: [&str; 4] = [op::LESS, op::LESS_EQUALS, op::GREATER, op::GREATER_EQUALS];
 
 fn is_mixed(left: &CelValue, right: &CelValue) -> bool {
@@ -117,7 +129,7 @@ pub(super) fn is_pattern(pattern: &str) -> Result<(), String> {
     static MATCHES: LazyLock<Option<Program>> = LazyLock::new(|| ENV.compile("''.matches(pattern)").ok());
     let Some(program) = MATCHES.as_ref() else { return Ok(()) };
     let pattern = CelValue::String(Arc::new(pattern.to_owned()));
-    run(program, [("pattern", pattern)]).map(|_| ())
+    run(program.expression(), [("pattern", pattern)]).map(|_| ())
 }
 
 /// A value of CEL as JSON. Objects come with their keys sorted: CEL keeps no order.

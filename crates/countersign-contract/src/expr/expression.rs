@@ -2,13 +2,12 @@
 
 use super::check::{Checked, ExprProblem, check};
 use super::eval::{run, to_cel, to_json};
+use super::lower::Code;
 use super::path::Path;
 use super::scope::{Facts, Proof, Scope};
 use super::types::Type;
-use cel::Program;
 use cel::common::ast::IdedExpr;
 use serde_json::Value;
-use std::sync::Arc;
 
 /// An expression that holds together: evaluating it over values of the types it was compiled against can only fail on
 /// what the values are (a division by zero, an index past the end), never on how it is wired.
@@ -21,7 +20,7 @@ pub struct Expression {
     needs: Vec<Need>,
     when_true: Facts,
     when_false: Facts,
-    program: Arc<Program>,
+    code: Code,
 }
 
 /// A variable that is read: whole, or some of its fields.
@@ -34,7 +33,7 @@ struct Need {
 impl Expression {
     /// Parses an expression and checks it against the types of its variables; all problems at once.
     pub fn compile(source: &str, scope: &Scope) -> Result<Self, Vec<ExprProblem>> {
-        let Checked { ty, paths, if_true, if_false, program, .. } = check(source, scope)?;
+        let Checked { ty, paths, if_true, if_false, code, .. } = check(source, scope)?;
         let mut reads: Vec<String> = Vec::new();
         for path in &paths {
             let mut shown = Path { root: path.root.clone(), steps: Vec::new() };
@@ -51,7 +50,7 @@ impl Expression {
             needs: needs(&paths),
             when_true: if_true,
             when_false: if_false,
-            program,
+            code,
         })
     }
 
@@ -81,7 +80,7 @@ impl Expression {
             };
             converted.push((*name, to_cel(value, ty, need.fields.as_deref())));
         }
-        to_json(&run(&self.program, converted)?)
+        to_json(&run(self.code.expr(), converted)?)
     }
 
     /// Whether it is true for values of the variables; if it has no value or is no boolean, why, in words.
@@ -93,7 +92,7 @@ impl Expression {
     }
 
     pub(super) fn ast(&self) -> &IdedExpr {
-        self.program.expression()
+        self.code.written()
     }
 }
 

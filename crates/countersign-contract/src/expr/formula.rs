@@ -285,7 +285,9 @@ fn computed(expr: &IdedExpr) -> Kind {
         Ast::Select(select) if select.test => value(Type::Bool),
         Ast::Call(call) => match call.func_name.as_str() {
             "size" => Kind::Count,
-            "int" => value(Type::Int),
+            "int" | "indexOf" => value(Type::Int),
+            "string" | "trim" | "lowerAscii" | "upperAscii" | "replace" | "slug" | "substring" | "join"
+            | "json" => value(Type::text()),
             "contains" | "startsWith" | "endsWith" | "matches" | "bool" | op::IN => value(Type::Bool),
             op::LESS | op::LESS_EQUALS | op::GREATER | op::GREATER_EQUALS => value(Type::Bool),
             op::EQUALS | op::NOT_EQUALS | op::LOGICAL_AND | op::LOGICAL_OR | op::LOGICAL_NOT => {

@@ -46,6 +46,20 @@ fn appended(step: &IdedExpr) -> Option<&IdedExpr> {
     list.elements.first()
 }
 
+/// The value that a step of `map` or `filter` appends, to be changed.
+pub(super) fn appended_mut(step: &mut IdedExpr) -> Option<&mut IdedExpr> {
+    let Ast::Call(call) = &mut step.expr else { return None };
+    let second = call.args.get_mut(1)?;
+    match call.func_name.as_str() {
+        op::ADD => match &mut second.expr {
+            Ast::List(list) => list.elements.first_mut(),
+            _ => None,
+        },
+        op::CONDITIONAL => appended_mut(second),
+        _ => None,
+    }
+}
+
 impl Checker<'_> {
     pub(super) fn comprehension(
         &mut self,
