@@ -6,9 +6,11 @@ use countersign_contract::{Framing, Policy, RepairPolicy};
 use std::path::PathBuf;
 
 mod claims;
+mod packs;
 mod runs;
 
 pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
+pub(crate) use packs::{PackArgs, PackCommand};
 pub(crate) use runs::{
     AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs, WorkflowArgs,
     WorkflowCommand,
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     Contract(ContractArgs),
     /// Check and draw workflows
     Workflow(WorkflowArgs),
+    /// List, show and eject packs: workflows that come along
+    Pack(PackArgs),
     /// Run a workflow
     Run(RunArgs),
     /// Go on with a run: after a stop, a crash, an answer

@@ -4,6 +4,7 @@ mod cli;
 mod command;
 mod exit;
 mod input;
+mod lay;
 mod output;
 mod source;
 mod tell;
@@ -20,6 +21,7 @@ fn main() -> std::process::ExitCode {
         Command::Check(args) => command::check::run(&args),
         Command::Contract(args) => command::contract::run(&args.command),
         Command::Workflow(args) => command::workflow::run(&args.command),
+        Command::Pack(args) => command::pack::run(&args.command),
         Command::Run(args) => command::run::run(&args),
         Command::Resume(args) => command::run::resume(&args),
         Command::Cancel(args) => command::runs::cancel(&args),

@@ -42,6 +42,12 @@ impl Source {
         Err(unknown(&shown.to_string(), workflows().iter().map(String::as_str)))
     }
 
+    /// Every workflow of a pack: the one that is named as it first.
+    pub(crate) fn all_of(pack: &'static Pack) -> Vec<Self> {
+        let all = pack.workflows().into_iter();
+        all.map(|found| Self::Pack { pack, name: found.name, file: found.file }).collect()
+    }
+
     /// Checks it; the outer error is a file that cannot be had.
     pub(crate) fn check(&self, registry: &Registry) -> Result<Result<Workflow, Rejected>> {
         match self {

@@ -2,6 +2,7 @@
 
 pub(crate) mod claims;
 mod lines;
+pub(crate) mod packs;
 pub(crate) mod stats;
 mod story;
 mod table;

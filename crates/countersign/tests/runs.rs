@@ -3,6 +3,10 @@
 
 #[path = "runs/scene.rs"]
 mod scene;
+#[path = "common/steady.rs"]
+mod steady;
+#[path = "common/told.rs"]
+mod told;
 
 #[path = "runs/answers.rs"]
 mod answers;
@@ -16,6 +20,8 @@ mod checking;
 mod commands;
 #[path = "runs/fans.rs"]
 mod fans;
+#[path = "runs/language.rs"]
+mod language;
 #[path = "runs/listing.rs"]
 mod listing;
 #[path = "runs/moves.rs"]

@@ -25,7 +25,9 @@ impl<'n> Checker<'n> {
 
     /// Holds the patterns that protect paths to what the run itself knows.
     pub(super) fn protected_by(&mut self, node: &'n Node, types: &BTreeMap<String, Type>) {
-        for name in self.reader.names(node, "a pattern") {
+        // What is no list of patterns was reported.
+        let texts = node.items().unwrap_or(std::slice::from_ref(node)).iter();
+        for name in texts.filter_map(|node| Some(Name { text: node.text()?, node })) {
             if let Ok(template) = Template::compile(name.text) {
                 self.typed_template(name, &template, types);
             }

@@ -7,6 +7,9 @@ use countersign_contract::render::prompt;
 use countersign_contract::{Contract, diagnostic};
 use std::fmt::Write;
 
+/// What a pack says about its demo.
+pub(crate) const FILE: &str = "demo/demo.yaml";
+
 /// What stands before each text.
 struct Scene {
     title: &'static str,

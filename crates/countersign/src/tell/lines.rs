@@ -92,7 +92,7 @@ impl Teller {
             }
             _ => {}
         }
-        let words = self.words(event, fold)?;
+        let words = self.words(event, at, fold)?;
         let clock = clock(at.saturating_sub(self.began));
         Some(words.lines().map(|line| format!("{clock} {line}")).collect::<Vec<_>>().join("\n"))
     }
@@ -108,7 +108,7 @@ impl Teller {
         Some(text)
     }
 
-    fn words(&mut self, event: &Event, fold: &Fold) -> Option<String> {
+    fn words(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
         match event {
             Event::AttemptStarted { attempt, frame, path, agent, n, .. } => {
                 let work = Work { place: path.join("/"), agent: agent.clone(), n: *n, ..Work::default() };
@@ -223,7 +223,7 @@ impl Teller {
             }
             Event::Moved(moved) => {
                 self.states.insert(moved.frame.clone(), moved.to.clone());
-                Some(moved_line(moved))
+                Some(moved_line(moved, at))
             }
             Event::StepFailed { frame, reason } => {
                 Some(format!("✗ {}: {}", self.place(frame, fold), one_line(reason)))
@@ -322,11 +322,13 @@ fn asked(asked: &Asked) -> String {
     format!("? {}: {}{form}{optional}", asked.id, one_line(&asked.question))
 }
 
-fn moved_line(moved: &Moved) -> String {
+fn moved_line(moved: &Moved, at: i64) -> String {
     let place = if moved.frame.is_empty() { String::new() } else { format!("{}: ", moved.frame) };
     let why = match (&moved.exhausted, moved.trouble, &moved.guard) {
         (Some(limit), _, _) => format!(", since the limit '{limit}' is used up"),
         (None, Some(trouble), _) => format!(", on {}", trouble.name()),
+        // What the workflow says of it is what people read; the guard stands in the story of the run.
+        (None, None, _) if !moved.reason.is_empty() => because(&moved.reason),
         (None, None, Some(guard)) => format!(", since {}", one_line(guard)),
         (None, None, None) if moved.saw.is_empty() => String::new(),
         (None, None, None) => format!(", otherwise ({})", saw(moved)),
@@ -334,6 +336,9 @@ fn moved_line(moved: &Moved) -> String {
     let mut line = format!("→ {place}{} to {}{why}", moved.from, moved.to);
     for (name, count) in &moved.counts {
         let _ = write!(line, ", {name} = {count}");
+    }
+    if let Some(ms) = moved.not_before.and_then(|time| u64::try_from(time - at).ok()).filter(|ms| *ms > 0) {
+        let _ = write!(line, ", in {}", time(ms));
     }
     line
 }

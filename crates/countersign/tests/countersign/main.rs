@@ -2,6 +2,8 @@
 //! a clear outcome, and nothing of the user's is lost.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
+#[path = "../common/git.rs"]
+mod git;
 #[path = "../faults/house.rs"]
 #[allow(dead_code, reason = "shared with the tests of faults and kills")]
 mod house;

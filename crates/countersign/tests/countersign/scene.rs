@@ -1,13 +1,13 @@
 //! A repository in which somebody is in the middle of something, a workflow, and agents that misreport. What is the user's is
 //! looked at before and after.
 
+pub(crate) use crate::git::git;
 use crate::house::{House, Said, carrying};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// What the agents hand back: the files they changed, and whether the tests pass.
 const CHANGE: &str = "\
@@ -207,21 +207,6 @@ pub(crate) fn files(folder: &Path) -> Files {
 fn differing(before: &Files, now: &Files) -> BTreeSet<PathBuf> {
     let paths = before.keys().chain(now.keys());
     paths.filter(|path| before.get(*path) != now.get(*path)).cloned().collect()
-}
-
-/// Git in a folder, with nothing of whoever runs the tests.
-pub(crate) fn git(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new("git");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
-        command.env_remove(name);
-    }
-    command.args(["-c", "core.hooksPath=/dev/null"]).args(arguments).current_dir(folder).stdin(Stdio::null());
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null").env("LC_ALL", "C");
-    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_EDITOR", "true");
-    for who in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{who}_NAME"), "Kim").env(format!("GIT_{who}_EMAIL"), "kim@example.com");
-    }
-    command
 }
 
 /// A run that was driven.

@@ -1,7 +1,8 @@
 //! A folder with a workflow, a script that plays its agents, and the binary to run them.
 
+use crate::steady::steady;
+pub(crate) use crate::told::Told as Ran;
 use assert_cmd::Command;
-use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -26,13 +27,6 @@ examples: [{ tasks: [{ id: a, after: [], rank: 1 }] }]
 
 pub(crate) struct Scene {
     folder: TempDir,
-}
-
-/// A run that was driven.
-pub(crate) struct Ran {
-    pub(crate) code: i32,
-    pub(crate) report: Value,
-    pub(crate) words: String,
 }
 
 impl Scene {
@@ -77,12 +71,7 @@ impl Scene {
 
     /// Runs a command that prints one JSON object.
     pub(crate) fn json(&self, arguments: &[&str]) -> Ran {
-        let output = self.command(arguments).output().unwrap();
-        let words = String::from_utf8(output.stderr).unwrap();
-        let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
-            panic!("{arguments:?}: {error}\n{}\n{words}", String::from_utf8_lossy(&output.stdout))
-        });
-        Ran { code: output.status.code().unwrap(), report, words }
+        Ran::of(self.command(arguments).output().unwrap(), arguments)
     }
 
     /// Runs the workflow with the script, and further arguments.
@@ -124,102 +113,6 @@ impl Scene {
         let run = ran.report["run"].as_str().unwrap();
         self.read(&format!(".countersign/transcripts/{run}/{name}.prompt"))
     }
-}
-
-impl Ran {
-    /// Outcome, cause and exit code.
-    pub(crate) fn ended(&self) -> (&str, Option<&str>, i32) {
-        (self.report["outcome"].as_str().unwrap(), self.report["cause"].as_str(), self.code)
-    }
-
-    pub(crate) fn reason(&self) -> &str {
-        self.report["reason"].as_str().unwrap()
-    }
-
-    pub(crate) fn id(&self) -> &str {
-        self.report["run"].as_str().unwrap()
-    }
-
-    /// Each attempt as `path#n outcome`, in the order they started.
-    pub(crate) fn attempts(&self) -> Vec<String> {
-        told(&self.report["attempts"])
-    }
-
-    /// Each command as `path#n outcome`.
-    pub(crate) fn commands(&self) -> Vec<String> {
-        told(&self.report["commands"])
-    }
-
-    /// Each transition as `from>to`, those of sub-workflows with their frame.
-    pub(crate) fn moves(&self) -> Vec<String> {
-        let one = |step: &Value| {
-            let frame = step["frame"].as_str().unwrap();
-            let frame = if frame.is_empty() { String::new() } else { format!("{frame}: ") };
-            format!("{frame}{}>{}", step["from"].as_str().unwrap(), step["to"].as_str().unwrap())
-        };
-        self.report["path"].as_array().unwrap().iter().map(one).collect()
-    }
-}
-
-fn told(attempts: &Value) -> Vec<String> {
-    let one = |attempt: &Value| {
-        let path: Vec<&str> =
-            attempt["path"].as_array().unwrap().iter().map(|p| p.as_str().unwrap()).collect();
-        format!("{}#{} {}", path.join("/"), attempt["n"], attempt["outcome"].as_str().unwrap_or("running"))
-    };
-    attempts.as_array().unwrap().iter().map(one).collect()
-}
-
-/// Takes out of a text what differs from run to run: ids, times, durations.
-fn steady(text: &str) -> String {
-    let shapes = [
-        ("@-@-@-@-@", "RUN"),
-        ("01@-@", "RUN"),
-        ("#-#-# #:#:#", "DATE TIME"),
-        ("#-#-# #:#", "DATE TIME"),
-        ("#:#:#", "TIME"),
-        (", # ms", ""),
-        (", #.# s", ""),
-        (" # ms ", " "),
-        (" #.# s ", " "),
-        ("time=\"#.#\"", "time=\"SECONDS\""),
-    ];
-    shapes.iter().fold(text.to_owned(), |text, (shape, with)| replaced(&text, shape, with))
-}
-
-/// Replaces what has a shape: `#` is a number, `@` one in hexadecimal, the rest is as it stands.
-fn replaced(text: &str, shape: &str, with: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(next) = rest.chars().next() {
-        // Numbers and ids begin where no other word is going on.
-        let inside =
-            out.ends_with(|c: char| c.is_alphanumeric() || c == '-') && shape.starts_with(['#', '@']);
-        match shaped(rest, shape).filter(|_| !inside) {
-            Some(length) => {
-                out.push_str(with);
-                rest = &rest[length..];
-            }
-            None => {
-                out.push(next);
-                rest = &rest[next.len_utf8()..];
-            }
-        }
-    }
-    out
-}
-
-/// How much of the start of a text has a shape.
-fn shaped(text: &str, shape: &str) -> Option<usize> {
-    shape.chars().try_fold(0, |at, expected| {
-        let rest = &text[at..];
-        let length = match expected {
-            '#' => rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()),
-            '@' => rest.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(rest.len()),
-            other => rest.strip_prefix(other).map_or(0, |_| other.len_utf8()),
-        };
-        (length > 0).then_some(at + length)
-    })
 }
 
 /// A workflow of one state in which an agent works, with more keys of the state.

@@ -1,0 +1,2 @@
+sh shelf.sh add milk
+[ "$(sh shelf.sh list)" = milk ]
