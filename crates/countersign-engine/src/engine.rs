@@ -407,7 +407,9 @@ impl Engine {
             self.each_event(&fold.run, 1, |event, _| match event {
                 Event::RepairAsked { reply, .. } => played.extend(reply.played),
                 Event::AttemptEnded(ended) => played.extend(ended.reply.and_then(|reply| reply.played)),
-                Event::Answered { question, answer, by } if by == "script" => answered.push((question, answer)),
+                Event::Answered { question, answer, by } if by == "script" => {
+                    answered.push((question, answer))
+                }
                 _ => {}
             })?;
         }

@@ -264,7 +264,10 @@ impl Checker<'_> {
                 _ => {
                     self.report(
                         id,
-                        format!("'put' works on objects whose keys are data, not on {}", with_article(object)),
+                        format!(
+                            "'put' works on objects whose keys are data, not on {}",
+                            with_article(object)
+                        ),
                         "declare the type as { type: object, additionalProperties: … }",
                     );
                     return Type::Any;
