@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// A scenario of a pack's workflow.
@@ -190,6 +190,21 @@ impl Scene {
     /// Starts a run of the pack that comes along and does not wait for it: for kills.
     pub(crate) fn start(&self, arguments: &[&str]) -> Live {
         let stage = self.origin.copy(&self.workflow);
+        stage.script(&self.script());
+        stage.start(arguments)
+    }
+
+    /// Plays it once, by the pack ejected and then changed by hand: what is done to its folder comes first.
+    pub(crate) fn run_changed(&self, change: impl Fn(&Path), arguments: &[&str]) -> Ran {
+        let stage = self.origin.copy_with_pack(&self.workflow);
+        change(&stage.pack());
+        self.play(Rc::new(vec![stage]), arguments)
+    }
+
+    /// The same, without waiting for it: for kills.
+    pub(crate) fn start_changed(&self, change: impl Fn(&Path), arguments: &[&str]) -> Live {
+        let stage = self.origin.copy_with_pack(&self.workflow);
+        change(&stage.pack());
         stage.script(&self.script());
         stage.start(arguments)
     }

@@ -56,7 +56,7 @@ pub(super) fn folder(pack: &str, keep: Option<&Path>) -> Result<PathBuf> {
 /// Makes the repository: one commit of these files, and changes over it that are not committed.
 pub(super) fn make(repo: &Path, files: &[Laid<'_>], changes: &[Laid<'_>]) -> Result<()> {
     // An empty template: nobody's hooks, nobody's excludes.
-    git(repo, &["init", "--quiet", "--template=", "--initial-branch=main"])?;
+    git(repo, &["init", "--quiet", "--template=", "--initial-branch=main", "--object-format=sha1"])?;
     for (key, value) in SETTINGS {
         git(repo, &["config", "--local", key, value])?;
     }
