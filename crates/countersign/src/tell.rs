@@ -1,6 +1,7 @@
 //! Runs in words: lines as they go, the ending, the story, the list. Rendering only.
 
 pub(crate) mod claims;
+pub(crate) mod demo;
 mod lines;
 pub(crate) mod packs;
 pub(crate) mod stats;
