@@ -103,7 +103,11 @@ fn an_empty_list_is_refused() {
 
 #[test]
 fn two_features_with_one_slug_are_refused() {
-    is_refused(&pipeline(), "log-in: With a key\nsearch\nLog in!", "more than one feature has the slug log-in:");
+    is_refused(
+        &pipeline(),
+        "log-in: With a key\nsearch\nLog in!",
+        "more than one feature has the slug log-in:",
+    );
 }
 
 #[test]
@@ -115,13 +119,17 @@ fn more_features_than_a_run_builds_are_refused() {
 #[test]
 fn plans_that_git_would_ignore_are_refused() {
     let scene = pipeline().file(".gitignore", ".claude\n").commit();
-    is_refused(&scene, "a: Add a", "git ignores .claude/features");
+    is_refused(
+        &scene,
+        "a: Add a",
+        "git ignores the plans in .claude/features, so they could not be kept: take this line out: .gitignore:1:.claude",
+    );
 }
 
 #[test]
 fn without_a_repository_nothing_is_begun() {
     let scene = pipeline().git(&["-c", "alias.away=!rm -rf .git", "away"]);
-    is_refused(&scene, "a: Add a", "features are committed, and this cannot be: ");
+    is_refused(&scene, "a: Add a", "features are committed, and this cannot be: fatal: not a git repository");
 }
 
 /// Two features that wait for each other.
