@@ -126,7 +126,7 @@ impl Observed {
             let name = path.to_string_lossy().to_lowercase();
             name.contains("test") || name.contains("spec")
         };
-        let mut paths = self.changes.files.iter().map(|(path, _)| path);
+        let mut paths = self.changes.files.keys();
         !paths.clone().any(|path| inventory::is_test_file(path)) && paths.any(called_so)
     }
 }

@@ -63,7 +63,7 @@ fn a_long_text_is_short_in_the_subject_and_whole_below() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let message = ran.git(&["log", "-1", "--format=%B"]);
     let (subject, body) = message.split_once("\n\n").unwrap();
-    assert_eq!(subject, "feat(a): Let people who have lost their key ask for another one by mail…");
+    assert_eq!(subject, "feat(a): Let people who have lost their key ask for another one by m…");
     assert!(body.starts_with(text), "{body}");
 }
 

@@ -87,9 +87,9 @@ fn lines_become_slugs_and_texts() {
     );
 }
 
-/// A task that is refused before anybody is asked for anything.
-fn is_refused(task: &str, reason: &str) {
-    let ran = pipeline().run(&["--task", task]);
+/// What is refused before anybody is asked for anything.
+fn is_refused(scene: &Scene, task: &str, reason: &str) {
+    let ran = scene.run(&["--task", task]);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert!(ran.reason().contains(reason), "{}", ran.reason());
     assert_eq!(ran.attempts(), [""; 0]);
@@ -98,18 +98,38 @@ fn is_refused(task: &str, reason: &str) {
 
 #[test]
 fn an_empty_list_is_refused() {
-    is_refused(" \n\n", "there is no feature in the task");
+    is_refused(&pipeline(), " \n\n", "there is no feature in the task");
 }
 
 #[test]
 fn two_features_with_one_slug_are_refused() {
-    is_refused("log-in: With a key\nsearch\nLog in!", "more than one feature has the slug log-in:");
+    is_refused(
+        &pipeline(),
+        "log-in: With a key\nsearch\nLog in!",
+        "more than one feature has the slug log-in:",
+    );
 }
 
 #[test]
 fn more_features_than_a_run_builds_are_refused() {
     let task: Vec<String> = (0..51).map(|n| format!("feature {n}")).collect();
-    is_refused(&task.join("\n"), "51 features are more than one run builds");
+    is_refused(&pipeline(), &task.join("\n"), "51 features are more than one run builds");
+}
+
+#[test]
+fn plans_that_git_would_ignore_are_refused() {
+    let scene = pipeline().file(".gitignore", ".claude\n").commit();
+    is_refused(
+        &scene,
+        "a: Add a",
+        "git ignores the plans in .claude/features, so they could not be kept: take this line out: .gitignore:1:.claude",
+    );
+}
+
+#[test]
+fn without_a_repository_nothing_is_begun() {
+    let scene = pipeline().git(&["-c", "alias.away=!rm -rf .git", "away"]);
+    is_refused(&scene, "a: Add a", "features are committed, and this cannot be: fatal: not a git repository");
 }
 
 /// Two features that wait for each other.
@@ -273,12 +293,4 @@ fn nobody_but_the_planner_writes_todo_documents() {
         .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert!(!ran.path(&doc("b")).exists());
-}
-
-#[test]
-fn plans_are_there_also_where_git_ignores_them() {
-    let ran = planned().file(".gitignore", ".claude\n").commit().build("a").run(&ONE);
-    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert!(ran.read(&doc("a")).contains("phase 1/1 done"), "{}", ran.read(&doc("a")));
-    assert_eq!(ran.git(&["show", "--name-only", "--format=", "HEAD"]).trim(), "src/a.rs");
 }
