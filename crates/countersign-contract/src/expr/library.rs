@@ -9,7 +9,7 @@ mod list;
 mod object;
 mod text;
 
-use super::meter::{self, KEPT, OVER, kept, over};
+use super::meter::{self, AMONG, KEPT, OVER, among, kept, over};
 use cel::common::functions::Function;
 use cel::common::types::{CelInt, CelList, CelNull, CelString, DYN_TYPE, Kind};
 use cel::common::value::{CowVal, Val};
@@ -56,11 +56,12 @@ pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
     for (name, arguments, function) in methods {
         env.add_member_overload(name, name, DYN_TYPE, any(arguments), function)?;
     }
-    let functions: [(&str, usize, Function); 5] = [
+    let functions: [(&str, usize, Function); 6] = [
         ("range", 1, list::range),
         ("json", 1, json::json),
         (MEMBER, 2, member),
         (OVER, 1, over),
+        (AMONG, 1, among),
         (KEPT, 1, kept),
     ];
     for (name, arguments, function) in functions {

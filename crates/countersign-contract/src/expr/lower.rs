@@ -3,7 +3,7 @@
 
 use super::library::{MEMBER, SUM_OF_NUMBERS};
 use super::loops::appended_mut;
-use super::meter::{KEPT, OVER};
+use super::meter::{AMONG, KEPT, OVER};
 use cel::Program;
 use cel::common::ast::{CallExpr, EntryExpr, Expr as Ast, IdedExpr, LiteralValue, operators as op};
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ fn lower(expr: &mut IdedExpr, notes: &Notes) -> bool {
             if let (op::IN, [_, container]) = (call.func_name.as_str(), call.args.as_mut_slice())
                 && !matches!(container.expr, Ast::List(_))
             {
-                wrap(container, OVER);
+                wrap(container, AMONG);
                 is_changed = true;
             }
         }

@@ -65,6 +65,16 @@ pub(super) fn over<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, 
     Ok(range)
 }
 
+/// The function that stands around what something is looked for in.
+pub(super) const AMONG: &str = "@among";
+
+/// Counts the items of a list and hands it on; the keys of an object are found without looking at each.
+pub(super) fn among<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [container] = arguments(args)?;
+    steps(container.downcast_ref::<CelList>().map_or(0, |list| list.inner().len()) + 1)?;
+    Ok(container)
+}
+
 /// The function that stands around what a loop collects.
 pub(super) const KEPT: &str = "@kept";
 

@@ -337,10 +337,33 @@ fn loops_have_bounds() {
     for (source, expected) in cases {
         assert_eq!(evaluate_with(source, &long), Err(expected.to_owned()), "{source}");
     }
+    // The keys of an object are found without looking at each.
+    let many: Value =
+        (0..2000).map(|at| (format!("k{at}"), json!(at))).collect::<serde_json::Map<_, _>>().into();
+    let keyed = evaluate_with("range(10000).exists(i, 'k' in scores)", &[("scores", many)]);
+    assert_eq!(keyed, Ok(json!(false)));
     // Each evaluation begins anew.
     let each = compile("[range(10000)].all(r, r.slice(0, 600).all(a, r.exists(b, true)))");
     for _ in 0..2 {
         assert_eq!(each.evaluate(&[]), Ok(json!(true)));
+    }
+}
+
+/// What is evaluated is deeper than what is written: the deepest that compiles must not exhaust the stack.
+#[test]
+fn the_deepest_loops_are_evaluated() {
+    let loops: [(&str, &str, &str, &str); 3] = [
+        ("[1].map(x, ", "1", ")", "[[[[["),
+        ("[1].exists(x, 1 in range(2) && ", "true", ")", "true"),
+        ("[[1].map(x, {'a': ", "1", "}).distinct()].flatten()", "[{\"a\":[{"),
+    ];
+    for (before, inside, after, begins) in loops {
+        let nested = |depth: usize| format!("{}{inside}{}", before.repeat(depth), after.repeat(depth));
+        let compiled = |depth: &usize| Expression::compile(&nested(*depth), &Scope::default()).is_ok();
+        let deepest = (1..200).rev().find(compiled).unwrap();
+        assert!(deepest >= 10, "{before}: {deepest}");
+        let value = compile(&nested(deepest)).evaluate(&[]).unwrap();
+        assert!(value.to_string().starts_with(begins), "{before}: {value}");
     }
 }
 
