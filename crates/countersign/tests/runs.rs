@@ -1,6 +1,9 @@
 //! Workflows as their users meet them: the real binary, agents played by a script, and what is printed where.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "faults/house.rs"]
+#[allow(dead_code, reason = "shared with the tests of faults")]
+mod house;
 #[path = "runs/scene.rs"]
 mod scene;
 #[path = "common/steady.rs"]
@@ -30,6 +33,8 @@ mod moves;
 mod prompts;
 #[path = "runs/resuming.rs"]
 mod resuming;
+#[path = "runs/steps.rs"]
+mod steps;
 #[path = "runs/usage.rs"]
 mod usage;
 #[path = "runs/words.rs"]

@@ -39,6 +39,8 @@ pub(crate) struct Spaces {
     begun: BTreeMap<String, Vec<String>>,
     /// The frames whose attempt was lost: what they had is not used again.
     lost: BTreeSet<String>,
+    /// The frames that have left their first state: what they had done there is in their workspace.
+    moved: BTreeSet<String>,
 }
 
 impl Spaces {
@@ -57,6 +59,11 @@ impl Spaces {
         event: &Event,
         in_flight: &BTreeMap<String, String>,
     ) -> Result<(), String> {
+        match event {
+            Event::FrameOpened { frame, .. } => drop(self.moved.remove(frame)),
+            Event::Moved(moved) => drop(self.moved.insert(moved.frame.clone())),
+            _ => {}
+        }
         match event {
             Event::WorkspacePlanned { frame, workspace, tenure } => {
                 if self.held(frame).any(|(id, _)| !self.lost.contains(id)) {
@@ -154,11 +161,10 @@ impl Spaces {
 
     /// An attempt of a frame was lost.
     pub(crate) fn lost(&mut self, frame: &str) {
-        let own = self
-            .planned
-            .iter()
-            .filter(|(_, space)| space.frame == frame && space.tenure == Tenure::State && !space.is_closed());
-        let ids: Vec<String> = own.map(|(id, _)| id.clone()).collect();
+        let begins_anew = !self.moved.contains(frame);
+        let alone = |space: &Space| space.tenure == Tenure::State || begins_anew;
+        let ids: Vec<String> =
+            self.held(frame).filter(|(_, space)| alone(space)).map(|(id, _)| id.clone()).collect();
         self.lost.extend(ids);
     }
 
