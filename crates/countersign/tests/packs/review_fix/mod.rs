@@ -1,6 +1,7 @@
 //! The pack review-fix: what its scenarios have in common.
 
 mod account;
+mod fields;
 mod fix;
 mod older;
 mod report;
