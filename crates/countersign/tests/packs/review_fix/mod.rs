@@ -1,13 +1,14 @@
 //! The pack review-fix: what its scenarios have in common.
 
 mod account;
+mod code_reviewer;
+mod fields;
 mod fix;
 mod older;
 mod report;
 mod rereview;
 mod review;
 mod small;
-mod sorts;
 
 use crate::ran::Ran;
 use crate::scene::Scene;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const CODE_REVIEWER: &str = "code-reviewer";
 const BY_IT: [&str; 2] = ["--input", "reviewer=code-reviewer"];
 
-fn review(findings: Value) -> Value {
+fn review(findings: &Value) -> Value {
     json!({"success": true, "findings": findings, "files_reviewed": 1, "summary": "Read all of it"})
 }
 
@@ -19,14 +19,14 @@ fn one_finding_is_one_group_and_a_suggestion_counts_as_minor() {
     let ran = one_file()
         .says(
             CODE_REVIEWER,
-            review(json!([remark("major", "It returns two"), remark("suggestion", "Name it better")])),
+            review(&json!([remark("major", "It returns two"), remark("suggestion", "Name it better")])),
         )
         .says(FIXER, outcomes(&[("c1-F1", "fixed")]))
         .when("It returns two")
         .writes("src/lib.rs", FIXED)
         .says(FIXER, outcomes(&[("c1-F2", "blocked")]))
         .when("Name it better")
-        .says(CODE_REVIEWER, review(json!([])))
+        .says(CODE_REVIEWER, review(&json!([])))
         .run(&BY_IT);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ledger(&ran), ["c1-F1 fixed 1", "c1-F2 blocked 1"]);
@@ -42,7 +42,7 @@ fn one_finding_is_one_group_and_a_suggestion_counts_as_minor() {
 
 #[test]
 fn a_finding_in_the_same_words_is_the_same_and_open_again() {
-    let said = || review(json!([remark("major", "It returns two")]));
+    let said = || review(&json!([remark("major", "It returns two")]));
     let ran = one_file()
         .says(CODE_REVIEWER, said())
         .says(FIXER, outcomes(&[("c1-F1", "fixed")]))
@@ -59,7 +59,7 @@ fn a_finding_in_the_same_words_is_the_same_and_open_again() {
 
 #[test]
 fn a_review_that_says_it_is_none_is_no_approval() {
-    let none = review(json!([]));
+    let none = review(&json!([]));
     for (field, value, words) in [
         ("success", json!(false), "could not review it"),
         ("truncated", json!(true), "did not read all of it"),
@@ -76,22 +76,22 @@ fn a_review_that_says_it_is_none_is_no_approval() {
 
 #[test]
 fn what_a_truncated_review_found_is_kept() {
-    let mut said = review(json!([remark("critical", "It returns two")]));
+    let mut said = review(&json!([remark("critical", "It returns two")]));
     said["truncated"] = json!(true);
     let ran = one_file()
         .says(CODE_REVIEWER, said)
         .says(FIXER, outcomes(&[("c1-F1", "fixed")]))
         .writes("src/lib.rs", FIXED)
-        .says(CODE_REVIEWER, review(json!([])))
+        .says(CODE_REVIEWER, review(&json!([])))
         .run(&BY_IT);
     assert_eq!((ran.ended(), ledger(&ran)), (("done", None, 0), vec!["c1-F1 fixed 1".to_owned()]), "{ran:?}");
 }
 
 #[test]
 fn strict_types_are_asked_for_again() {
-    let mut said = review(json!([]));
+    let mut said = review(&json!([]));
     said["success"] = json!("true");
-    let ran = one_file().says(CODE_REVIEWER, said).says(CODE_REVIEWER, review(json!([]))).run(&BY_IT);
+    let ran = one_file().says(CODE_REVIEWER, said).says(CODE_REVIEWER, review(&json!([]))).run(&BY_IT);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ran.attempt("review/1/code-reviewer#1")["repairs_asked"], 1);
 }
