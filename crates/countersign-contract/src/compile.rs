@@ -47,21 +47,27 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
     if !problems.is_empty() {
         return Err(LoadError { name, problems });
     }
-    let mut fields_read: Vec<String> = rules
-        .iter()
-        .flat_map(|rule| rule.reads.iter().filter(|_| rule.item.is_none()))
-        .map(|read| read.split('/').nth(1).unwrap_or_default().to_owned())
-        .collect();
-    // A rule on items may read the result too; its expressions name it.
-    if rules.iter().any(|rule| rule.item.is_some()) {
-        fields_read.extend(ty.object().into_iter().flat_map(|object| object.fields.keys().cloned()));
-    }
-    fields_read.sort();
-    fields_read.dedup();
+    let fields_read = fields_read(&rules);
     let reference = format!("{}@{}", definition.contract, definition.version);
     let contract = Contract { definition, reference, schema, validator, ty, rules, fields_read, display };
     let problems = check_examples(&contract);
     if problems.is_empty() { Ok(contract) } else { Err(LoadError { name, problems }) }
+}
+
+/// The root fields that rules read; `None` if one reads the result as a whole.
+fn fields_read(rules: &[CompiledRule]) -> Option<Vec<String>> {
+    // A rule on items may read the result too; its expressions name it.
+    if rules.iter().any(|rule| rule.item.is_some() || rule.reads_whole) {
+        return None;
+    }
+    let mut fields: Vec<String> = rules
+        .iter()
+        .flat_map(|rule| &rule.reads)
+        .map(|read| read.split('/').nth(1).unwrap_or_default().to_owned())
+        .collect();
+    fields.sort();
+    fields.dedup();
+    Some(fields)
 }
 
 fn check_head(definition: &Definition, problems: &mut Vec<Problem>) {
@@ -213,6 +219,7 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
     }
     let variable = if item.is_some() { "item" } else { "result" };
     let mut reads = Vec::new();
+    let mut reads_whole = false;
     let mut compile = |source: &Option<String>, key: &str, scope: &Scope, problems: &mut Vec<Problem>| {
         let source = source.as_ref()?;
         match expr::check(source, scope) {
@@ -225,6 +232,7 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
                         "compare it with something",
                     ));
                 }
+                reads_whole |= checked.reads_whole("result");
                 for read in &checked.reads {
                     let mut tokens = read.split('.');
                     if tokens.next() == Some(variable) {
@@ -260,6 +268,7 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
         when: when.map(|(expr, _)| expr),
         check: check.map(|(expr, _)| expr),
         reads,
+        reads_whole,
         item,
     })
 }

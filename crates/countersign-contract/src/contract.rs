@@ -24,7 +24,7 @@ pub struct Contract {
     pub(crate) validator: jsonschema::Validator,
     pub(crate) ty: Type,
     pub(crate) rules: Vec<CompiledRule>,
-    pub(crate) fields_read: Vec<String>,
+    pub(crate) fields_read: Option<Vec<String>>,
     pub(crate) display: Option<Display>,
 }
 
@@ -133,9 +133,9 @@ impl Contract {
         &self.rules
     }
 
-    /// The root fields that rules read.
-    pub(crate) fn fields_read(&self) -> &[String] {
-        &self.fields_read
+    /// The root fields that rules read; `None` if one reads the result as a whole.
+    pub(crate) fn fields_read(&self) -> Option<&[String]> {
+        self.fields_read.as_deref()
     }
 
     /// Holds a text to the contract. Never an error: the report says what came of it.

@@ -14,6 +14,7 @@ mod functions;
 mod library;
 mod loops;
 mod lower;
+mod members;
 mod meter;
 mod path;
 mod render;

@@ -6,6 +6,8 @@
 mod functions;
 #[path = "expressions/laws.rs"]
 mod laws;
+#[path = "expressions/objects.rs"]
+mod objects;
 
 use countersign_contract::{Expression, Scope, Type, assignable, branches, short_type};
 use serde_json::{Value, json};

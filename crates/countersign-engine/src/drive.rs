@@ -25,6 +25,10 @@ use work::{News, Running};
 
 /// Sees a run as it goes: the live tree, plain lines, nothing.
 pub trait Watcher: Send + Sync {
+    /// A run of this workflow is driven from here on.
+    fn takes_up(&self, workflow: &Arc<Workflow>) {
+        let _ = workflow;
+    }
     /// An event was recorded.
     fn event(&self, event: &Event, at: i64, fold: &Fold);
     /// An attempt did something.
@@ -97,6 +101,7 @@ impl Drive {
     /// Drives the run as a task of the runtime: the attempts it starts are then tasks of the same worker, and a step does not
     /// go from thread to thread. Dropping the future ends it.
     pub(crate) async fn on_a_worker(self, first: Vec<Event>) -> Result<Fold, Error> {
+        self.watcher.takes_up(&self.workflow);
         let mut task = JoinSet::new();
         task.spawn(self.run(first));
         match task.join_next().await {

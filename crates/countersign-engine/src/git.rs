@@ -1,6 +1,8 @@
 //! Runs git so that it asks nobody, waits for nothing, runs nothing of the repository's own and leaves alone what it was not
-//! asked to touch. Everything here that needs git goes through a [`Call`].
+//! asked to touch. Everything here that needs git goes through a [`Call`]. Only one that is to be [supervised](Call::supervised)
+//! runs the way its user would run it.
 
+use crate::process::{Clocks, Environment, Spawn};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -35,6 +37,11 @@ pub(crate) fn head(folder: &Path) -> Option<String> {
     head.ok().then(|| head.line().to_string_lossy().into_owned())
 }
 
+/// Variables that say who the user is.
+const IDENTITY: [&str; 2] = ["GIT_AUTHOR_", "GIT_COMMITTER_"];
+/// What git would leave running behind itself.
+const NOTHING_BEHIND: [&str; 3] = ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"];
+
 /// Why git gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -51,13 +58,21 @@ pub(crate) enum Failure {
         /// Why.
         why: String,
     },
-    /// It took too long or said too much, and was ended.
-    #[error("`git {what}` was ended: {why}")]
-    Ended {
+    /// It took too long, and was ended.
+    #[error("`git {what}` was ended: it took longer than {} s", limit.as_secs_f64())]
+    Late {
         /// The command.
         what: String,
-        /// Why.
-        why: String,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// It said too much, and was ended.
+    #[error("`git {what}` was ended: it said more than {} MiB", most >> 20)]
+    TooMuch {
+        /// The command.
+        what: String,
+        /// How many bytes it may say.
+        most: u64,
     },
     /// It said no.
     #[error("`git {what}` failed: {words}")]
@@ -105,6 +120,8 @@ impl Answer {
 pub(crate) struct Call {
     program: OsString,
     limit: Duration,
+    most: u64,
+    as_user: bool,
     folder: PathBuf,
     settings: Vec<String>,
     arguments: Vec<OsString>,
@@ -119,6 +136,8 @@ impl Call {
         Self {
             program: "git".into(),
             limit: PATIENCE,
+            most: MOST_OUTPUT,
+            as_user: false,
             folder: folder.to_owned(),
             settings: Vec::new(),
             arguments: arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect(),
@@ -131,6 +150,18 @@ impl Call {
     /// By another git, or in another time.
     pub(crate) fn by(mut self, program: &OsStr, limit: Duration) -> Self {
         (self.program, self.limit) = (program.to_owned(), limit);
+        self
+    }
+
+    /// Saying no more than this.
+    pub(crate) fn most(mut self, bytes: u64) -> Self {
+        self.most = bytes;
+        self
+    }
+
+    /// As the user, where variables say who that is.
+    pub(crate) fn as_user(mut self) -> Self {
+        self.as_user = true;
         self
     }
 
@@ -186,11 +217,13 @@ impl Call {
         let deadline = Instant::now() + self.limit;
         // None of these threads is waited for: a stranger who holds a pipe open must not hold us.
         let (told, hear) = mpsc::channel();
+        // One byte more than it may say tells that it said too much.
+        let most = self.most.saturating_add(1);
         match child.stdout.take() {
             Some(mut out) => {
                 std::thread::spawn(move || {
                     let mut bytes = Vec::new();
-                    let read = out.by_ref().take(MOST_OUTPUT).read_to_end(&mut bytes);
+                    let read = out.by_ref().take(most).read_to_end(&mut bytes);
                     let _ = told.send(read.map(|_| bytes));
                 });
             }
@@ -210,16 +243,15 @@ impl Call {
             std::thread::spawn(move || pipe.write_all(&input));
         }
         let heard = hear.recv_timeout(self.limit);
-        let full = matches!(&heard, Ok(Ok(bytes)) if bytes.len() as u64 == MOST_OUTPUT);
+        let full = matches!(&heard, Ok(Ok(bytes)) if bytes.len() as u64 > self.most);
         let ended = if full || heard.is_err() { None } else { wait(&mut child, deadline) };
         let Some(status) = ended else {
             end(&mut child);
-            let why = if full {
-                format!("it said more than {} MiB", MOST_OUTPUT >> 20)
+            return Err(if full {
+                Failure::TooMuch { what, most: self.most }
             } else {
-                format!("it took longer than {} s", self.limit.as_secs_f64())
-            };
-            return Err(Failure::Ended { what, why });
+                Failure::Late { what, limit: self.limit }
+            });
         };
         let stdout = match heard {
             Ok(Ok(stdout)) => stdout,
@@ -233,8 +265,7 @@ impl Call {
     fn start(&self) -> Result<Child, Failure> {
         let mut command = Command::new(&self.program);
         for (key, _) in std::env::vars_os() {
-            let text = key.to_string_lossy();
-            if text.starts_with("GIT_") && !HEARD.iter().any(|heard| text.starts_with(heard)) {
+            if !self.hears(&key) {
                 command.env_remove(&key);
             }
         }
@@ -267,6 +298,36 @@ impl Call {
             }
             _ => unheard(error.to_string()),
         })
+    }
+
+    /// Whether git is to hear a variable of ours.
+    fn hears(&self, name: &OsStr) -> bool {
+        let name = name.to_string_lossy();
+        let begins = |with: &[&str]| with.iter().any(|with| name.starts_with(with));
+        !name.starts_with("GIT_") || begins(&HEARD) || (self.as_user && begins(&IDENTITY))
+    }
+
+    /// The command as a child to be supervised, the way its user would run it: with the hooks, settings and identity there are.
+    /// It asks nobody, and leaves nothing running behind itself.
+    pub(crate) fn supervised(self, marker: String, limit: Duration) -> Spawn {
+        let call = self.as_user();
+        let mut argv = vec![call.program.clone(), "--no-pager".into()];
+        for setting in NOTHING_BEHIND.into_iter().chain(call.settings.iter().map(String::as_str)) {
+            argv.extend(["-c".into(), setting.into()]);
+        }
+        argv.extend(call.arguments.iter().cloned());
+        let environment = std::env::vars_os().filter(|(name, _)| call.hears(name)).collect();
+        let mut extra: Vec<(OsString, OsString)> = vec![("GIT_TERMINAL_PROMPT".into(), "0".into())];
+        extra.extend(call.variables.into_iter().map(|(name, value)| (name.into(), value)));
+        Spawn {
+            argv,
+            cwd: call.folder,
+            environment: Environment::Only(environment),
+            extra,
+            stdin: call.stdin.unwrap_or_default(),
+            marker,
+            clocks: Clocks { total: Some(limit), ..Clocks::default() },
+        }
     }
 
     /// The command by its name, for people.

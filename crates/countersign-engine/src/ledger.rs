@@ -191,7 +191,7 @@ impl Ledger {
                 let above = parent.as_ref().and_then(|parent| self.items.get(parent).cloned().flatten());
                 self.items.insert(frame.clone(), item.clone().or(above));
             }
-            Event::AttemptStarted { attempt, frame, path, agent, n, contract } => {
+            Event::AttemptStarted { attempt, frame, path, agent, n, contract, .. } => {
                 self.open.insert(attempt.clone(), self.attempts.len());
                 self.attempts.push(Work {
                     path: path.clone(),

@@ -11,6 +11,7 @@ mod cast;
 pub mod claims;
 mod clock;
 pub mod config;
+mod deed;
 mod drive;
 mod engine;
 mod examine;
@@ -29,6 +30,7 @@ mod story;
 pub mod tree;
 mod wording;
 pub mod workspace;
+mod yaml;
 
 pub use attempt::{Completed, Handle, Kept, Request, attempt};
 pub use cast::{Cast, CastError};

@@ -2,8 +2,8 @@
 
 use crate::agent::reference;
 use crate::attempt::{Completed, Handle, Kept, bare};
-use crate::journal::{self, Transcript};
-use crate::process::{Cause, Clocks, Environment, Exit, Output, Spawn, Watch, supervise};
+use crate::journal::{self, Stored, Transcript};
+use crate::process::{self, Cause, Clocks, Environment, Exit, Output, Spawn, SpawnError, Watch, supervise};
 use countersign_flow::{AttemptOutcome, CommandWork, Ended, Usage};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -35,13 +35,7 @@ pub(crate) async fn run(
         Ok(cwd) => cwd,
         Err(why) => return done(ended(AttemptOutcome::Agent, why)),
     };
-    let transcript = match handle.transcript(&format!("{attempt}.output"), Kept::InFiles) {
-        Ok(transcript) => transcript,
-        Err(error) => return unkept(error),
-    };
     let keep = work.output.as_ref().map_or(0, |contract| contract.policy().max_bytes.saturating_add(1));
-    let mut hearing =
-        Hearing { transcript, tail: Vec::new(), stdout: Vec::new(), keep, handle: handle.clone() };
     let spawn = Spawn {
         argv: work.argv.iter().map(Into::into).collect(),
         cwd,
@@ -51,13 +45,8 @@ pub(crate) async fn run(
         marker,
         clocks: Clocks { total: Some(Duration::from_millis(work.timeout_ms)), ..Clocks::default() },
     };
-    let outcome = supervise(spawn, &mut hearing, handle.stop()).await;
-    let Hearing { transcript, tail, stdout, .. } = hearing;
-    if let Some(error) = transcript.trouble() {
-        return unkept(error.clone());
-    }
-    let stored = match transcript.finish() {
-        Ok(stored) => stored,
+    let Heard { outcome, stored, tail, stdout } = match listen(&attempt, spawn, keep, &handle).await {
+        Ok(heard) => heard,
         Err(error) => return unkept(error),
     };
     let (code, said, wall) = match outcome {
@@ -72,11 +61,8 @@ pub(crate) async fn run(
                 }
                 Cause::Finished | Cause::Watcher => {}
             }
-            let code = match process.exit {
-                Exit::Code(code) => code,
-                Exit::Signal(signal) => 128 + signal,
-            };
-            (code, String::from_utf8_lossy(&tail).into_owned(), process.wall)
+            let code = exit_code(process.exit);
+            (code, tail, process.wall)
         }
         // As a shell does: it is a result, and guards can act on it.
         Err(error) => (NO_PROGRAM, error.to_string(), Duration::ZERO),
@@ -120,6 +106,45 @@ pub(crate) async fn run(
         usage,
         ..ended(AttemptOutcome::Accepted, String::new())
     })
+}
+
+/// A child that came to its end, and what it said.
+pub(crate) struct Heard {
+    /// How it ended, or why it could not be started.
+    pub(crate) outcome: Result<process::Ended, SpawnError>,
+    /// Everything it said.
+    pub(crate) stored: Stored,
+    /// The end of it.
+    pub(crate) tail: String,
+    /// The beginning of what it wrote to its standard output.
+    pub(crate) stdout: Vec<u8>,
+}
+
+/// Runs a child to its end and keeps what it says; of its standard output as many bytes are handed back as are asked for.
+pub(crate) async fn listen(
+    attempt: &str,
+    spawn: Spawn,
+    keep: usize,
+    handle: &Arc<dyn Handle>,
+) -> journal::Result<Heard> {
+    let transcript = handle.transcript(&format!("{attempt}.output"), Kept::InFiles)?;
+    let mut hearing =
+        Hearing { transcript, tail: Vec::new(), stdout: Vec::new(), keep, handle: handle.clone() };
+    let outcome = supervise(spawn, &mut hearing, handle.stop()).await;
+    let Hearing { transcript, tail, stdout, .. } = hearing;
+    if let Some(error) = transcript.trouble() {
+        return Err(error.clone());
+    }
+    let stored = transcript.finish()?;
+    Ok(Heard { outcome, stored, tail: String::from_utf8_lossy(&tail).into_owned(), stdout })
+}
+
+/// As a shell counts.
+pub(crate) fn exit_code(exit: Exit) -> i32 {
+    match exit {
+        Exit::Code(code) => code,
+        Exit::Signal(signal) => 128 + signal,
+    }
 }
 
 /// A folder of the repository.

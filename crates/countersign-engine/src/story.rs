@@ -1,7 +1,7 @@
 //! The story of a run: how it stands, its attempts, its way through the states and why it went so.
 
 use countersign_contract::{ClaimReport, Verdict};
-use countersign_flow::{Cause, Changed, Event, Fold, Form, Moved, Outcome, Reply, Usage};
+use countersign_flow::{Cause, Changed, Deed, Event, Fold, Form, Moved, Outcome, Reply, Usage};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub struct Report {
     pub iterations: u64,
     /// Agent sessions, in the order they started.
     pub attempts: Vec<Attempt>,
-    /// Commands that the workflow ran.
+    /// Commands that the workflow ran, and what the engine did itself.
     pub commands: Vec<Attempt>,
     /// The questions that are open.
     pub questions: Vec<Question>,
@@ -41,7 +41,7 @@ pub struct Report {
     pub updated_at: i64,
 }
 
-/// An agent session, or a command.
+/// An agent session, a command, or something that the engine did itself.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attempt {
     /// State, or state, item key, inner state.
@@ -50,6 +50,9 @@ pub struct Attempt {
     pub item: Option<String>,
     /// Who.
     pub agent: Option<String>,
+    /// What the engine did itself; none for an agent or a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deed: Option<Deed>,
     /// Which attempt of this path.
     pub n: u32,
     /// How it ended; null while it runs.
@@ -160,12 +163,13 @@ impl Teller {
                 let above = parent.as_ref().and_then(|parent| self.items.get(parent).cloned().flatten());
                 self.items.insert(frame.clone(), item.clone().or(above));
             }
-            Event::AttemptStarted { attempt, frame, path, agent, n, contract } => {
+            Event::AttemptStarted { attempt, frame, path, agent, n, contract, deed } => {
                 self.index.insert(attempt.clone(), self.attempts.len());
                 self.attempts.push(Attempt {
                     path: path.clone(),
                     item: self.items.get(frame).cloned().flatten(),
                     agent: agent.clone(),
+                    deed: deed.clone(),
                     n: *n,
                     outcome: None,
                     contract: contract.clone(),

@@ -9,6 +9,8 @@
 mod audit;
 #[path = "simulation/contracts.rs"]
 mod contracts;
+#[path = "simulation/deeds.rs"]
+mod deeds;
 #[path = "simulation/dice.rs"]
 mod dice;
 #[path = "simulation/driver.rs"]

@@ -6,6 +6,7 @@
 mod artifacts;
 mod bounds;
 mod claims;
+mod deed;
 mod globs;
 mod graph;
 mod listing;

@@ -4,18 +4,22 @@
 //! an engine, which records what came of it. For each frame that waits for a decision there is at most one command, in the
 //! order of the frames' names.
 
+mod deed;
 mod enter;
 mod moves;
 mod space;
 
+pub use deed::{ChangesWork, CommitWork, ReadWork};
 pub use space::{Chore, Errand};
 
-use crate::event::{Cause, Event, Outcome};
+use crate::event::{Cause, DOES_WITHOUT, Event, Outcome};
 use crate::fan::Next;
 use crate::fold::{Fold, Frame, Phase, Problem, SAME_AGAIN, Stopping, Workspace, split};
 use crate::rule::HeldRule;
 use crate::scope::Seen;
-use crate::workflow::{Access, Body, Bounds, Dispatch, End, State, Step, Trouble, Workflow};
+use crate::workflow::{
+    Access, Body, Bounds, Dispatch, End, State, Step, Target, Transition, Trouble, Workflow,
+};
 use countersign_contract::{ClaimPolicy, Contract, HeldClaim};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -70,11 +74,15 @@ pub struct Start {
 impl Start {
     /// The event that records it.
     pub fn event(&self) -> Event {
-        let (agent, contract) = match &self.work {
-            Work::Agent(work) => (Some(work.agent.clone()), Some(work.contract.reference().to_owned())),
-            Work::Command(work) => {
-                (None, work.output.as_ref().map(|contract| contract.reference().to_owned()))
-            }
+        let agent = match &self.work {
+            Work::Agent(work) => Some(work.agent.clone()),
+            _ => None,
+        };
+        let contract = match &self.work {
+            Work::Agent(work) => Some(&work.contract),
+            Work::Command(work) => work.output.as_ref(),
+            Work::Read(work) => work.contract.as_ref(),
+            Work::Changes(_) | Work::Commit(_) => None,
         };
         Event::AttemptStarted {
             attempt: self.attempt.clone(),
@@ -82,7 +90,8 @@ impl Start {
             path: self.path.clone(),
             agent,
             n: self.n,
-            contract,
+            contract: contract.map(|contract| contract.reference().to_owned()),
+            deed: self.work.deed(),
         }
     }
 }
@@ -94,6 +103,25 @@ pub enum Work {
     Agent(Box<AgentWork>),
     /// A command runs.
     Command(Box<CommandWork>),
+    /// A file is read.
+    Read(Box<ReadWork>),
+    /// What changed is looked at.
+    Changes(Box<ChangesWork>),
+    /// Something is committed.
+    Commit(Box<CommitWork>),
+}
+
+impl Work {
+    /// The workspace it is done in; the repository, if there is none.
+    pub fn workspace(&self) -> Option<&str> {
+        match self {
+            Self::Agent(work) => work.workspace.as_deref(),
+            Self::Command(work) => work.workspace.as_deref(),
+            Self::Read(work) => work.workspace.as_deref(),
+            Self::Changes(work) => work.workspace.as_deref(),
+            Self::Commit(work) => work.workspace.as_deref(),
+        }
+    }
 }
 
 /// An agent's work.
@@ -319,8 +347,13 @@ fn troubled(
     {
         return Ok(Command::Record(retry));
     }
+    let on = state.on.get(&problem.trouble).or_else(|| state.on.get(&Trouble::Any));
+    let on = on.filter(|_| item_agent.is_none() && !only_ends);
     let streak = frame.requests.get(&format!("{}!", frame.state));
-    if let Some(streak) = streak.filter(|streak| streak.times >= SAME_AGAIN) {
+    // A way on that counts nothing does without the result: nobody waits for it to become right.
+    let goes_round =
+        fold.decide < DOES_WITHOUT || on.is_none_or(|transition| counts(workflow, frame, transition));
+    if let Some(streak) = streak.filter(|streak| goes_round && streak.times >= SAME_AGAIN) {
         let what = match problem.trouble {
             Trouble::Contract => Some("the result was wrong"),
             Trouble::Claim => Some("the result did not agree with what was observed"),
@@ -331,10 +364,7 @@ fn troubled(
             return Ok(end(id, frame, End::Exhausted, Some(Cause::NoProgress), reason, None));
         }
     }
-    if item_agent.is_none()
-        && !only_ends
-        && let Some(transition) = state.on.get(&problem.trouble).or_else(|| state.on.get(&Trouble::Any))
-    {
+    if let Some(transition) = on {
         return moves::on(workflow, fold, id, frame, state, transition, problem);
     }
     let outcome = match problem.trouble {
@@ -350,6 +380,19 @@ fn troubled(
         *conflict = problem.trouble == Trouble::Conflict && whole;
     }
     Ok(ended)
+}
+
+/// Whether a transition counts a limit, itself or by the state it leads to.
+fn counts(workflow: &Workflow, frame: &Frame, transition: &Transition) -> bool {
+    let states = workflow.machine(&frame.machine).map(|machine| &machine.states);
+    let counted = |name: &String| {
+        states.and_then(|states| states.get(name)).is_some_and(|state| state.counts.is_some())
+    };
+    transition.counts.is_some()
+        || match &transition.go {
+            Target::State(name) => counted(name),
+            Target::Computed(_, names) => names.iter().any(counted),
+        }
 }
 
 fn retry(fold: &Fold, id: &str, frame: &Frame, dispatch: &Dispatch, problem: &Problem) -> Option<Event> {

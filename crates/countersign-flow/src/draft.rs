@@ -1,5 +1,6 @@
 //! The workflow as it was written: the tree sorted into its parts, every part with its place, nothing resolved yet.
 
+mod deed;
 mod file;
 mod read;
 mod state;
@@ -96,6 +97,9 @@ pub(crate) struct StateDraft<'n> {
 pub(crate) enum KindDraft<'n> {
     Agent(StepDraft<'n>),
     Command(CommandDraft<'n>),
+    Read(ReadDraft<'n>),
+    Changes(ChangesDraft<'n>),
+    Commit(CommitDraft<'n>),
     Ask(Vec<(Name<'n>, QuestionDraft<'n>)>, Asked),
     Each(EachDraft<'n>),
     Order(ListDraft<'n>),
@@ -117,7 +121,16 @@ pub(crate) enum KindDraft<'n> {
 impl KindDraft<'_> {
     /// Whether the engine starts something in such a state; what cannot be told may be that.
     pub(crate) fn is_started(&self) -> bool {
-        matches!(self, Self::Agent(_) | Self::Command(_) | Self::Unclear)
+        match self {
+            Self::Agent(_) | Self::Command(_) | Self::Read(_) | Self::Changes(_) | Self::Commit(_) => true,
+            Self::Ask(..)
+            | Self::Each(_)
+            | Self::Order(_)
+            | Self::Call { .. }
+            | Self::Route
+            | Self::End { .. } => false,
+            Self::Unclear => true,
+        }
     }
 }
 
@@ -156,6 +169,28 @@ pub(crate) struct CommandDraft<'n> {
     pub(crate) input: Option<Name<'n>>,
     pub(crate) output: Option<Name<'n>>,
     pub(crate) cwd: Option<Name<'n>>,
+    pub(crate) timeout: Option<&'n Node>,
+}
+
+/// A file that is read.
+#[derive(Debug)]
+pub(crate) struct ReadDraft<'n> {
+    pub(crate) path: Name<'n>,
+    pub(crate) contract: Option<Name<'n>>,
+}
+
+/// What changed since a revision.
+#[derive(Debug)]
+pub(crate) struct ChangesDraft<'n> {
+    pub(crate) since: Option<&'n Node>,
+    pub(crate) split: Option<&'n Node>,
+}
+
+/// A commit.
+#[derive(Debug)]
+pub(crate) struct CommitDraft<'n> {
+    pub(crate) message: Name<'n>,
+    pub(crate) paths: Option<&'n Node>,
     pub(crate) timeout: Option<&'n Node>,
 }
 

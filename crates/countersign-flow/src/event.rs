@@ -1,9 +1,11 @@
 //! What happened in a run. A run is a journal of these and nothing else.
 
 mod attempt;
+mod deed;
 mod outcome;
 
 pub use attempt::{AttemptOutcome, Changed, Ended, Reply, Usage};
+pub use deed::Deed;
 pub use outcome::{Cause, Outcome};
 
 use crate::workflow::{Budget, End, Form, Trouble};
@@ -14,9 +16,13 @@ use std::collections::BTreeMap;
 
 /// The version of [`crate::decide`] that a run begins under. A run keeps its version; a newer program that decides
 /// otherwise must still decide the old way for it.
-pub const DECIDE: u32 = 2;
+pub const DECIDE: u32 = 3;
 /// The first version under which agents are held to their claims and to paths, and work in worktrees of their own.
 pub(crate) const COUNTERSIGNED: u32 = 2;
+/// The first version under which the first step of a frame that is lost begins anew in a fresh workspace.
+pub(crate) const AFRESH: u32 = 3;
+/// The first version under which a wrong result that the workflow does without is no lack of progress.
+pub(crate) const DOES_WITHOUT: u32 = 3;
 
 /// One thing that happened. Written as `{"kind": {…}}`: a tag among the fields would have to be read into a buffer first,
 /// and numbers that keep all their digits do not survive that.
@@ -56,6 +62,9 @@ pub enum Event {
         /// What it must hand back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         contract: Option<String>,
+        /// What the engine does itself; none for an agent or a command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deed: Option<Deed>,
     },
     /// A reply was not accepted and the result was asked for again.
     RepairAsked {

@@ -40,6 +40,7 @@ countersign_contract::codes! {
     Unused = "F0408", "something is declared and never used";
     BadHolding = "F0409", "a claim cannot be held to this";
     NestedWorktree = "F0410", "a worktree inside of a worktree";
+    LostCommit = "F0411", "a commit inside of a worktree";
     BadTemplate = "F0501", "a template does not hold together";
 }
 

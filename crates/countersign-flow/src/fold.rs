@@ -140,6 +140,7 @@ impl Fold {
             Event::AttemptLost { attempt } => {
                 if let Some(frame) = self.attempts.remove(attempt) {
                     self.leave_workspace(&frame);
+                    self.interrupted(&frame);
                     self.phase(&frame, Phase::Entered { not_before: None, context: false });
                 }
             }
@@ -268,6 +269,12 @@ impl Fold {
         }
     }
 
+    fn interrupted(&mut self, frame: &str) {
+        if let Some(frame) = self.frames.get_mut(frame) {
+            frame.interrupted = frame.interrupted.saturating_add(1);
+        }
+    }
+
     fn step_failed(&mut self, frame: &str, reason: &str) {
         // Items at work are not left behind: the state fails when the last of them has ended.
         if let Some(Frame { phase: Phase::Fanned(fan), .. }) = self.frames.get_mut(frame)
@@ -320,7 +327,10 @@ impl Fold {
                 reset_at: ended.reset_at,
             }),
             // Stopped from outside: it starts again if the run goes on.
-            (_, None) => Phase::Entered { not_before: None, context: false },
+            (_, None) => {
+                frame.interrupted = frame.interrupted.saturating_add(1);
+                Phase::Entered { not_before: None, context: false }
+            }
         };
         let same = format!("{}!", frame.state);
         match ended.outcome {
@@ -443,6 +453,7 @@ impl Fold {
             }
         }
         frame.tries.clear();
+        frame.interrupted = 0;
         frame.claims.clear();
         frame.workspace.take_if(|own| own.tenure == Tenure::State);
         frame.reason.clone_from(&moved.reason);

@@ -25,10 +25,13 @@ mod workflow;
 pub use artifact::{Rendered, Rendering, all_artifacts, artifacts};
 pub use bundle::{Bundle, Files};
 pub use check::{Rejected, check, reload};
-pub use decide::{AgentWork, Chore, Command, CommandWork, Errand, Look, Start, Work, decide};
+pub use decide::{
+    AgentWork, ChangesWork, Chore, Command, CommandWork, CommitWork, Errand, Look, ReadWork, Start, Work,
+    decide,
+};
 pub use event::{
-    Asked, AttemptOutcome, Cause, Changed, DECIDE, Ended, Event, Moved, Outcome, Planned, Player, Reply,
-    Started, Tenure, Usage,
+    Asked, AttemptOutcome, Cause, Changed, DECIDE, Deed, Ended, Event, Moved, Outcome, Planned, Player,
+    Reply, Started, Tenure, Usage,
 };
 pub use fan::{FanOut, Fate, Item};
 pub use finding::{Code, Finding, UnknownCode, render};
@@ -38,7 +41,7 @@ pub use fold::{
 pub use rule::{HeldRule, hold};
 pub use turn::{Turn, turn};
 pub use workflow::{
-    Access, Artifact, Body, Bounds, Budget, Dispatch, Each, End, Failures, Form, Held, Holding, Input, Limit,
-    Listing, Machine, Paths, Question, Role, ShellStep, State, Step, StepRule, Target, Term, Transition,
-    Trouble, Variable, Wait, Workflow, Workplace,
+    Access, Artifact, Body, Bounds, Budget, ChangesStep, CommitStep, Dispatch, Each, End, Failures, Form,
+    Held, Holding, Input, Limit, Listing, Machine, Paths, Question, ReadStep, Role, ShellStep, State, Step,
+    StepRule, Target, Term, Transition, Trouble, Variable, Wait, Workflow, Workplace,
 };

@@ -1,8 +1,10 @@
 //! A workflow that passed the checker: every name resolved, every expression compiled, every template typed.
 
+mod deed;
 mod guard;
 mod trouble;
 
+pub use deed::{ChangesStep, CommitStep, ReadStep};
 pub use guard::{Held, Holding, Paths, Workplace};
 pub(crate) use guard::{PROTECTED, TESTS};
 pub use trouble::{End, Trouble};
@@ -215,6 +217,12 @@ pub enum Step {
     Agent(Dispatch),
     /// The engine runs a command.
     Command(ShellStep),
+    /// The engine reads a file.
+    Read(ReadStep),
+    /// The engine looks at what changed.
+    Changes(ChangesStep),
+    /// The engine commits.
+    Commit(CommitStep),
     /// Somebody is asked.
     Ask(Vec<Question>),
     /// A list is worked through.

@@ -10,7 +10,7 @@ mod packs;
 mod runs;
 
 pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
-pub(crate) use packs::{PackArgs, PackCommand};
+pub(crate) use packs::{DemoArgs, PackArgs, PackCommand};
 pub(crate) use runs::{
     AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs, WorkflowArgs,
     WorkflowCommand,
@@ -32,6 +32,12 @@ Hold what an agent claims against a repository, without a run.
 
 The result is found in the text and held to its contract. Then each claim that the contract declares is held against what \
 changed between the base and the work tree as it is now, and against checks that are run there.";
+
+const DEMO: &str = "\
+See a pack at work, offline: a real run in a git repository that is made for it, with agents that are played by a script.
+
+The repository is left for looking, with the run in it; where it is stands at the end. `countersign demo contracts` shows the \
+contract engine alone, on three texts. Ends with 0 if the run ended as the demo is meant to, else as the run did.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -64,8 +70,9 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Explain a code, with a bad and a good example
     Explain(ExplainArgs),
-    /// See the contract engine at work on three texts
-    Demo,
+    /// See a pack at work, offline, in a repository that is made for it
+    #[command(long_about = DEMO)]
+    Demo(DemoArgs),
     /// Print completions for a shell
     Completions {
         /// The shell

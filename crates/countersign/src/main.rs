@@ -32,7 +32,7 @@ fn main() -> std::process::ExitCode {
         Command::Claims(args) => command::claims::run(&args.command),
         Command::Verify(args) => command::verify::run(&args),
         Command::Explain(args) => command::explain::run(&args),
-        Command::Demo => command::demo::run(),
+        Command::Demo(args) => command::demo::run(&args),
         Command::Completions { shell } => command::shell::completions(shell),
         Command::Man => command::shell::man(),
     };

@@ -35,11 +35,15 @@ impl Source {
         if word.exists() {
             return Ok(Self::File(word.to_owned()));
         }
-        if is_yaml(word) {
+        if ends_as(word, &["yaml", "yml"]) {
             bail!("there is no workflow file {}", word.display());
         }
-        let shown = word.display();
-        Err(unknown(&shown.to_string(), workflows().iter().map(String::as_str)))
+        let name = word.display();
+        let way = match did_you_mean(&name.to_string(), workflows().iter().map(String::as_str)) {
+            Some(near) => format!("{near} Or give a file"),
+            None => "`countersign pack list` lists the packs; or give a file".to_owned(),
+        };
+        bail!("there is no workflow '{name}' in the packs, nor a file of that name; {way}")
     }
 
     /// Every workflow of a pack: the one that is named as it first.
@@ -98,26 +102,19 @@ pub(crate) fn pack(name: &str) -> Result<&'static Pack> {
     if let Some(Source::Pack { pack, .. }) = packed(name) {
         bail!("'{name}' is a workflow of the pack '{0}'; name the pack: {0}", pack.name());
     }
-    Err(not_a_pack(name, "`countersign pack list` lists them"))
+    Err(no_pack(name, "`countersign pack list` lists all"))
 }
 
-fn not_a_pack(name: &str, otherwise: &str) -> anyhow::Error {
+/// Nothing is called so; what is near, and what can be done.
+pub(crate) fn no_pack(name: &str, otherwise: &str) -> anyhow::Error {
     let near = did_you_mean(name, countersign_packs::packs().iter().map(Pack::name));
-    let near = near.map(|near| format!("; {near}")).unwrap_or_default();
-    anyhow!("there is no pack '{name}'{near}; {otherwise}")
+    let near = near.map(|near| format!("{near} ")).unwrap_or_default();
+    anyhow!("there is no pack '{name}'; {near}{otherwise}")
 }
 
-/// Nothing has this name.
-fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> anyhow::Error {
-    let way = match did_you_mean(name, known) {
-        Some(near) => format!("{near} Or give a file"),
-        None => "`countersign pack list` lists the packs; or give a file".to_owned(),
-    };
-    anyhow!("there is no workflow '{name}' in the packs, nor a file of that name; {way}")
-}
-
-fn is_yaml(path: &Path) -> bool {
-    path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| matches!(ending, "yaml" | "yml"))
+/// Whether a path has one of these endings.
+fn ends_as(path: &Path, endings: &[&str]) -> bool {
+    path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| endings.contains(&ending))
 }
 
 /// The files of a pack as a workflow reads them.
@@ -135,7 +132,7 @@ impl Files for Packed {
             return Ok(vec![path]);
         }
         let folder = format!("{path}/");
-        let is_contract = |file: &str| is_yaml(Path::new(file)) || file.ends_with(".json");
+        let is_contract = |file: &str| ends_as(Path::new(file), &["yaml", "yml", "json"]);
         let files: Vec<String> = self
             .0
             .files()

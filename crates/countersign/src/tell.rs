@@ -1,6 +1,7 @@
 //! Runs in words: lines as they go, the ending, the story, the list. Rendering only.
 
 pub(crate) mod claims;
+pub(crate) mod demo;
 mod lines;
 pub(crate) mod packs;
 pub(crate) mod stats;
@@ -24,8 +25,8 @@ const REPEATED: usize = 10;
 /// More choices than this are listed rather than written out as commands.
 const WRITTEN_OUT: usize = 4;
 
-/// The last lines of a run: what failed, how it ended, what to do now.
-pub(crate) fn ending(report: &Report, entries: &[Entry], state: &Path) -> String {
+/// The last lines of a run: what failed, how it ended, what to do now. `place` is what commands need to find it.
+pub(crate) fn ending(report: &Report, entries: &[Entry], state: &Path, place: &str) -> String {
     let mut text = String::from("\n");
     if report.outcome != "done" {
         let failures = failures(report);
@@ -36,25 +37,25 @@ pub(crate) fn ending(report: &Report, entries: &[Entry], state: &Path) -> String
             let _ = writeln!(text, "  {line}");
         }
     }
-    let _ = writeln!(text, "{}", headline(report));
+    let _ = writeln!(text, "{}", headline(report, place));
     if let Some(said) = last_words(report, state) {
         let _ = writeln!(text, "  {said}");
     }
-    text += &questions(report);
+    text += &questions(report, place);
     let _ = writeln!(text, "{}", figures(report));
     text += &claims::summary(entries);
     let more = if entries.is_empty() { "" } else { ", and with --claims what the claims were held against" };
-    let _ = writeln!(text, "more: countersign show {}{more}", report.run);
+    let _ = writeln!(text, "more: countersign show {}{place}{more}", report.run);
     text
 }
 
 /// How it stands, in a line, and how to go on where it can.
-fn headline(report: &Report) -> String {
+fn headline(report: &Report, place: &str) -> String {
     let cause = report.cause.map(|cause| format!(" ({})", cause.name())).unwrap_or_default();
     let reason = match report.outcome.as_str() {
         // The questions stand below.
         "waiting" => ", for an answer".to_owned(),
-        "interrupted" => format!("; go on with `countersign resume {}`", report.run),
+        "interrupted" => format!("; go on with `countersign resume {}{place}`", report.run),
         _ if report.reason.is_empty() => String::new(),
         _ => format!(": {}", one_line(&report.reason)),
     };
@@ -65,7 +66,7 @@ fn headline(report: &Report) -> String {
 }
 
 /// The open questions, with the commands that answer them.
-fn questions(report: &Report) -> String {
+fn questions(report: &Report, place: &str) -> String {
     let mut text = String::new();
     for question in &report.questions {
         let optional = if question.optional { " (optional)" } else { "" };
@@ -73,7 +74,7 @@ fn questions(report: &Report) -> String {
         for answer in answers(question) {
             let _ = writeln!(
                 text,
-                "    countersign answer {} {} {answer} --resume",
+                "    countersign answer {} {} {answer} --resume{place}",
                 report.run,
                 quoted(&question.id)
             );
@@ -98,7 +99,7 @@ fn answers(question: &Question) -> Vec<String> {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -131,7 +132,8 @@ fn failures(report: &Report) -> Vec<String> {
         let made_good =
             all.iter().any(|later| later.path == attempt.path && later.n > attempt.n && accepted(later));
         if !made_good && attempt.reason != report.reason {
-            let name = title(&attempt.path.join("/"), attempt.agent.as_deref(), attempt.n);
+            let name =
+                title(&attempt.path.join("/"), attempt.agent.as_deref(), attempt.deed.as_ref(), attempt.n);
             lines.push(format!("{name}: {outcome}: {}", one_line(&attempt.reason)));
         }
     }
@@ -150,6 +152,15 @@ fn said(state: &Path, transcript: &str) -> Option<String> {
     let path = state.join(transcript);
     let bytes = std::fs::metadata(&path).ok()?.len();
     (bytes > 0).then(|| format!("said: {}", path.display()))
+}
+
+/// What a command needs to find a run that is not where it would look by itself.
+pub(crate) fn place(repo: Option<&Path>, state: Option<&Path>) -> String {
+    let named = |flag: &str, path: Option<&Path>| match path {
+        Some(path) => format!(" --{flag} {}", quoted(&path.display().to_string())),
+        None => String::new(),
+    };
+    named("repo", repo) + &named("state", state)
 }
 
 /// The list of runs.

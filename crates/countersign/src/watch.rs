@@ -2,7 +2,7 @@
 
 use crate::{output, tell};
 use countersign_engine::Watcher;
-use countersign_flow::{Event, Fold, Usage};
+use countersign_flow::{Event, Fold, Usage, Workflow};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -78,6 +78,10 @@ struct Telling {
 }
 
 impl Watcher for Telling {
+    fn takes_up(&self, workflow: &Arc<Workflow>) {
+        locked(&self.teller).knows(workflow.clone());
+    }
+
     fn event(&self, event: &Event, at: i64, fold: &Fold) {
         if let Some(line) = locked(&self.teller).lines(event, at, fold) {
             Plain.line(&line);
@@ -175,13 +179,17 @@ impl Tree {
 }
 
 impl Watcher for Tree {
+    fn takes_up(&self, workflow: &Arc<Workflow>) {
+        locked(&self.shown).teller.knows(workflow.clone());
+    }
+
     fn event(&self, event: &Event, at: i64, fold: &Fold) {
         let mut shown = locked(&self.shown);
         let line = shown.teller.lines(event, at, fold);
         self.whole(&mut shown, fold);
         match event {
-            Event::AttemptStarted { attempt, path, agent, n, .. } => {
-                let title = tell::title(&path.join("/"), agent.as_deref(), *n);
+            Event::AttemptStarted { attempt, path, agent, n, deed, .. } => {
+                let title = tell::title(&path.join("/"), agent.as_deref(), deed.as_ref(), *n);
                 let bar =
                     self.spinner("{spinner} {prefix}, {elapsed}  {wide_msg:.dim}", shown.whole.as_ref());
                 let working = Working { bar, title, repairs: 0, spent: Usage::default() };

@@ -113,6 +113,8 @@ fn exit_codes_are_a_table() {
         (vec!["check", &good, "--schema", &good], 2),
         (vec!["check", &good, "--contract", QA, "--coerce"], 2),
         (vec!["check", &good, "--contract", QA, "--max-depth", "100000"], 2),
+        (vec!["demo", "contract"], 2),
+        (vec!["demo", "contracts", "--keep", "x"], 2),
         (vec!["explain", "C9999"], 2),
         (vec!["explain", "c0201"], 0),
         (vec!["nonsense"], 2),
@@ -488,7 +490,7 @@ fn a_rejection_is_one_structured_event() {
 
 #[test]
 fn demo_shows_one_of_each() {
-    insta::assert_snapshot!(shown(countersign().arg("demo")));
+    insta::assert_snapshot!(shown(countersign().args(["demo", "contracts"])));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The checks on operators: every alternative of an operand's type must support the operation.
 
 use super::assign::with_article;
-use super::check::{Access, Checker, View, every, joined, narrowed, shown};
+use super::check::{Checker, View, every, joined, narrowed, shown};
+use super::members::Access;
 use super::path::{Path, Step};
 use super::scope::{Fact, Facts, Scope};
 use super::types::Type;

@@ -8,12 +8,13 @@ use super::assign::with_article;
 use super::depth::is_deeper_than;
 use super::eval::parsed;
 use super::lower::{Code, Notes};
-use super::path::{Path, Step};
-use super::scope::{Fact, Facts, Proof, Scope};
+use super::members::Access;
+use super::path::Path;
+use super::scope::{Facts, Proof, Scope};
 use super::types::Type;
 use crate::suggest::did_you_mean;
 use cel::Program;
-use cel::common::ast::{EntryExpr, Expr as Ast, IdedExpr, LiteralValue, MapExpr};
+use cel::common::ast::{Expr as Ast, IdedExpr, LiteralValue};
 use std::sync::Arc;
 
 /// The deepest nesting that is checked and evaluated: both recurse.
@@ -57,6 +58,11 @@ impl Proof for Checked {
 }
 
 impl Checked {
+    /// Whether it reads a variable as a whole, and not only some of its fields.
+    pub(crate) fn reads_whole(&self, variable: &str) -> bool {
+        self.paths.iter().any(|path| path.root == variable && path.fields().next().is_none())
+    }
+
     pub(crate) fn into_code(self) -> Code {
         self.code
     }
@@ -137,21 +143,6 @@ impl View {
     pub(super) fn of(ty: Type) -> Self {
         Self { ty, if_true: Facts::default(), if_false: Facts::default() }
     }
-}
-
-/// What is done with a member of an object.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    Read,
-    /// Only whether it is there.
-    Test,
-}
-
-/// A member of an object.
-pub(super) struct Member {
-    pub(super) ty: Type,
-    /// What a test for it proves.
-    pub(super) proves: Fact,
 }
 
 pub(super) struct Checker<'p> {
@@ -262,32 +253,6 @@ impl Checker<'_> {
         }
     }
 
-    fn object_literal(&mut self, map: &MapExpr, scope: &Scope) -> Type {
-        let mut fields = Vec::new();
-        for entry in &map.entries {
-            let EntryExpr::MapEntry(member) = &entry.expr else { continue };
-            if member.optional {
-                self.report(entry.id, "optional members have no meaning here".into(), "write them without ?");
-            }
-            let ty = self.expr(&member.value, scope).ty;
-            let Ast::Literal(LiteralValue::String(key)) = &member.key.expr else {
-                self.report(
-                    member.key.id,
-                    "the keys of an object must be string literals".into(),
-                    "write {\"key\": value}",
-                );
-                continue;
-            };
-            let key = key.inner().to_owned();
-            if fields.iter().any(|(known, _)| *known == key) {
-                self.report(member.key.id, format!("the key '{key}' stands twice"), "leave one out");
-                continue;
-            }
-            fields.push((key, ty));
-        }
-        Type::object_of(fields)
-    }
-
     /// Notes that a place is read.
     pub(super) fn reads(&mut self, path: &Path, scope: &Scope) {
         if scope.local.contains(&path.root) {
@@ -301,112 +266,6 @@ impl Checker<'_> {
         if fields.len() > 1 && !self.reads.contains(&read) {
             self.reads.push(read);
         }
-    }
-
-    /// A member by its name: `object.name`, `object["name"]`, `has(object.name)`, `"name" in object`.
-    pub(super) fn member(
-        &mut self,
-        id: u64,
-        target: &IdedExpr,
-        name: &str,
-        access: Access,
-        scope: &Scope,
-    ) -> View {
-        let before = self.paths.len();
-        let operand = self.expr(target, scope).ty;
-        let path = Path::of(target).map(|path| path.then(Step::Field(name.to_owned())));
-        let member = self.member_of(id, &operand, target, name, access, scope);
-        if let Some(path) = &path {
-            // What leads to the member is not read as a whole.
-            self.paths.truncate(before);
-            self.reads(path, scope);
-        }
-        match access {
-            Access::Read => View::of(narrowed(&member.ty, path.as_ref(), scope)),
-            Access::Test => View {
-                ty: Type::Bool,
-                if_true: path.map(|path| Facts::one(path, member.proves)).unwrap_or_default(),
-                if_false: Facts::default(),
-            },
-        }
-    }
-
-    pub(super) fn member_of(
-        &mut self,
-        id: u64,
-        operand: &Type,
-        target: &IdedExpr,
-        name: &str,
-        access: Access,
-        scope: &Scope,
-    ) -> Member {
-        let before = self.problems.len();
-        let operand = self.solid(target, operand.clone());
-        let path = Path::of(target).map(|path| path.then(Step::Field(name.to_owned())));
-        let shown = path.as_ref().map_or_else(|| name.to_owned(), Path::to_string);
-        let is_built = path.as_ref().is_none_or(|path| scope.built.contains(&path.root));
-        let needed = access == Access::Read && !path.is_some_and(|path| scope.known.is_present(&path));
-        let guard = format!("guard it: has({shown}) && …");
-        let mut types = Vec::new();
-        let mut proves = Fact::NotNull;
-        for alternative in operand.alternatives() {
-            let message = match alternative {
-                Type::Any => {
-                    types.push(Type::Any);
-                    proves = Fact::Present;
-                    continue;
-                }
-                Type::Object(object) => match object.fields.get(name) {
-                    Some(field) if field.required => {
-                        types.push(field.ty.clone());
-                        proves = Fact::Present;
-                        continue;
-                    }
-                    Some(field) => {
-                        // Where an optional field is present it is not null: null is absence there.
-                        if is_built {
-                            types.push(field.ty.clone());
-                            proves = Fact::Present;
-                        } else {
-                            types.push(field.ty.non_null());
-                        }
-                        if field.is_present() || !needed {
-                            continue;
-                        }
-                        (format!("'{shown}' is optional and may be missing here"), guard.clone())
-                    }
-                    None if object.open => {
-                        types.push(Type::Any);
-                        proves = Fact::Present;
-                        continue;
-                    }
-                    None => {
-                        let names = object.fields.keys().map(String::as_str);
-                        let hint = did_you_mean(name, names.clone()).unwrap_or_else(|| {
-                            format!("known fields: {}", names.collect::<Vec<_>>().join(", "))
-                        });
-                        (format!("unknown field '{name}'"), hint)
-                    }
-                },
-                Type::Map(values) => {
-                    types.push(values.as_ref().clone());
-                    proves = Fact::Present;
-                    if !needed || **values == Type::Any {
-                        continue;
-                    }
-                    (format!("'{shown}' may be missing here"), guard.clone())
-                }
-                _ => (
-                    format!("{} has no field '{name}'", with_article(&operand)),
-                    "only objects have fields".to_owned(),
-                ),
-            };
-            types.push(Type::Any);
-            if self.problems.len() == before {
-                self.report(id, message.0, message.1);
-            }
-        }
-        Member { ty: joined(types), proves }
     }
 
     /// The type of a value that an operation needs: null is a problem there.

@@ -20,6 +20,8 @@ pub(crate) struct CompiledRule {
     pub(crate) check: Option<Expr>,
     /// The fields that the expressions read, as pointers from the root or, for a rule on items, from the item.
     pub(crate) reads: Vec<String>,
+    /// Whether they read the result as a whole.
+    pub(crate) reads_whole: bool,
     /// The type of the items, for a rule on items.
     pub(crate) item: Option<Type>,
 }
@@ -44,7 +46,7 @@ pub(crate) fn apply(
     {
         return by_rules;
     }
-    let result = to_cel(value, contract.ty(), Some(contract.fields_read()));
+    let result = to_cel(value, contract.ty(), contract.fields_read());
     for rule in rules {
         // A field that is wrong already makes the rule meaningless, not broken.
         let touched = |read: &String| {
@@ -57,7 +59,7 @@ pub(crate) fn apply(
             (Some(pattern), _) | (None, Some(pattern)) => vec![pattern.clone()],
             _ => rule.reads.clone(),
         };
-        if roots.iter().any(touched) {
+        if roots.iter().any(touched) || (rule.reads_whole && !so_far.is_empty()) {
             continue;
         }
         if let Some(pattern) = &rule.rule.unique {

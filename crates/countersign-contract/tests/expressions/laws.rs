@@ -315,31 +315,59 @@ impl Writer<'_> {
         }
         match want {
             Want::Bool => self.condition(depth),
-            Want::Int => match self.choices.below(7) {
+            Want::Int => match self.choices.below(9) {
                 0 => self.leaf(Want::Int),
                 1 | 2 => self.binary(Want::Int, &["+", "-", "*", "/", "%"], depth),
                 3 => format!("-{}", self.write(Want::Int, depth)),
                 4 => format!("size({})", self.some(depth)),
                 5 => format!("int({})", self.some(depth)),
+                6 => format!("{}.sum()", self.write(Want::List, depth)),
+                7 => format!("{}.indexOf({})", self.write(Want::Text, depth), self.write(Want::Text, depth)),
                 _ => format!("{}[{}]", self.write(Want::List, depth), self.write(Want::Int, depth)),
             },
-            Want::Double => match self.choices.below(4) {
+            Want::Double => match self.choices.below(5) {
                 0 => self.leaf(Want::Double),
                 1 => self.binary(Want::Double, &["+", "-", "*", "/", "%"], depth),
                 2 => format!("double({})", self.some(depth)),
+                3 => format!("{}.sum()", self.write(Want::List, depth)),
                 _ => format!("-{}", self.write(Want::Double, depth)),
             },
-            Want::Text => match self.choices.below(4) {
+            Want::Text => match self.choices.below(9) {
                 0 | 1 => self.leaf(Want::Text),
                 2 => self.binary(Want::Text, &["+"], depth),
+                3 => format!("json({})", self.some(depth)),
+                4 => format!("{}.join({})", self.write(Want::List, depth), self.write(Want::Text, depth)),
+                5 => {
+                    let name = *self.choices.pick(&["trim", "lowerAscii", "upperAscii", "slug"]);
+                    format!("{}.{name}()", self.write(Want::Text, depth))
+                }
+                6 => {
+                    let (part, by) = (self.write(Want::Text, depth), self.write(Want::Text, depth));
+                    format!("{}.replace({part}, {by})", self.write(Want::Text, depth))
+                }
+                7 => {
+                    let (from, to) = (self.write(Want::Int, depth), self.write(Want::Int, depth));
+                    format!("{}.substring({from}, {to})", self.write(Want::Text, depth))
+                }
                 _ => format!("string({})", self.some(depth)),
             },
-            Want::List => match self.choices.below(6) {
+            Want::List => match self.choices.below(11) {
                 0 => self.leaf(Want::List),
                 1 => format!("[{}, {}]", self.some(depth), self.some(depth)),
                 2 => self.binary(Want::List, &["+"], depth),
                 3 => self.over_list("filter", Want::Bool, depth),
                 4 => self.over_list("map", Want::Anything, depth),
+                5 => {
+                    let name = *self.choices.pick(&["distinct", "flatten"]);
+                    format!("{}.{name}()", self.write(Want::List, depth))
+                }
+                6 => {
+                    let (from, to) = (self.write(Want::Int, depth), self.write(Want::Int, depth));
+                    format!("{}.slice({from}, {to})", self.write(Want::List, depth))
+                }
+                7 => format!("range({})", self.write(Want::Int, depth)),
+                8 => format!("{}.split({})", self.write(Want::Text, depth), self.write(Want::Text, depth)),
+                9 => format!("{}.lines()", self.write(Want::Text, depth)),
                 _ => format!("[{}]", self.some(depth)),
             },
             Want::Anything => match self.choices.below(3) {
@@ -459,7 +487,7 @@ fn world(choices: &mut Choices) -> World {
 }
 
 /// What only the data can do.
-const FAULTS: [&str; 7] = [
+const FAULTS: [&str; 8] = [
     "it divides by zero",
     "it reads past the end of a list",
     "a number is too large to calculate with",
@@ -467,6 +495,7 @@ const FAULTS: [&str; 7] = [
     "double() cannot convert the value",
     "it compares something that is not a number",
     "the pattern is not a regular expression",
+    "range() gives at most 10,000 items",
 ];
 
 fn evaluate(expression: &Expression, world: &World, values: &[Value]) -> Result<Value, String> {
@@ -576,6 +605,7 @@ proptest! {
                         Err(why) => {
                             prop_assert!(
                                 FAULTS.iter().any(|fault| why.starts_with(fault))
+                                    || why.ends_with("which JSON cannot write")
                                     || why == "bool() cannot convert the value",
                                 "{shown:?}: {why} for {values:?}"
                             );

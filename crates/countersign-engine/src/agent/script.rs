@@ -140,8 +140,12 @@ impl Agent for ScriptAgent {
         let asked = question.rsplit_once('#').map_or(question, |(name, _)| name);
         let state = asked.rsplit('/').next().unwrap_or(asked);
         let name = state.rsplit('.').next().unwrap_or(state);
+        // Also by the state that runs the sub-workflow which asks.
+        let is_around = |given: &str| asked.strip_prefix(given).is_some_and(|rest| rest.starts_with('/'));
         let at = self.script.answers.iter().enumerate().position(|(at, given)| {
-            !used.answers.contains(&at) && [question, asked, state, name].contains(&given.question.as_str())
+            let given = given.question.as_str();
+            !used.answers.contains(&at)
+                && ([question, asked, state, name].contains(&given) || is_around(given))
         })?;
         used.answers.insert(at);
         Some(self.script.answers[at].answer.clone())

@@ -8,6 +8,7 @@ use super::read;
 use super::scene::Scene;
 use super::shown::{self, few, number};
 use crate::tree::Changes;
+use crate::yaml;
 use countersign_contract::{Contract, Evidence, HeldClaim, Report, Verdict};
 use serde_json::Value;
 use std::path::Path;
@@ -100,8 +101,8 @@ fn examine(
     let size = number(seen.bytes.len(), "byte");
     let Some(contract) = contract else { return (Ok(size), hash) };
     let reference = contract.reference();
-    let report = if is_yaml(path) {
-        match from_yaml(&seen.bytes) {
+    let report = if yaml::is_yaml(path) {
+        match yaml::read(&seen.bytes) {
             Ok(value) => contract.check_value(&value),
             Err(why) => return (Err(format!("is no YAML: {why}")), hash),
         }
@@ -127,14 +128,4 @@ fn first(report: &Report) -> String {
         (None, pointer) => format!("{pointer}: "),
     };
     format!("{place}{}{more}", violation.message)
-}
-
-fn is_yaml(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("yaml") || ending.eq_ignore_ascii_case("yml"))
-}
-
-fn from_yaml(bytes: &[u8]) -> Result<Value, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-    serde_saphyr::from_str(text).map_err(|error| error.to_string())
 }

@@ -1,8 +1,9 @@
-//! Starting work: attempts with their witness, commands, and errands to workspaces.
+//! Starting work: attempts with their witness, commands, what the engine does itself, and errands to workspaces.
 
 use super::errands;
 use super::{Drive, TRANSCRIPT_CAP, Watcher};
 use crate::attempt::{Completed, Handle, Kept, Request, Witness, attempt};
+use crate::deed;
 use crate::examine::{Examiner, Scene};
 use crate::journal::{self, Journal, Transcript};
 use crate::process::Stop;
@@ -37,6 +38,8 @@ pub(super) struct Running {
     pub(super) errands: VecDeque<Errand>,
     /// The files we write ourselves: they do not count as changes of the work tree.
     pub(super) published: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// Held by the one that commits.
+    committing: Arc<tokio::sync::Mutex<()>>,
     /// Attempts by the folder they work in.
     beside: Arc<Beside>,
 }
@@ -49,6 +52,7 @@ impl Running {
             sender,
             errands: VecDeque::new(),
             published: Arc::default(),
+            committing: Arc::default(),
             beside: Arc::default(),
         }
     }
@@ -115,6 +119,32 @@ impl Drive {
                 let folder = self.folder(work.workspace.as_deref());
                 running.tasks.spawn(async move {
                     word.give(shell::run(start.attempt, marker, *work, folder, handle).await);
+                });
+            }
+            Work::Read(work) => {
+                let folder = self.folder(work.workspace.as_deref());
+                running.tasks.spawn(async move {
+                    word.give(
+                        deed::look(start.attempt, handle, move || deed::read::read(&folder, &work)).await,
+                    );
+                });
+            }
+            Work::Changes(work) => {
+                let folder = self.folder(work.workspace.as_deref());
+                let state = self.journal.folder().to_owned();
+                running.tasks.spawn(async move {
+                    let look = move || deed::changes::look(&folder, &state, &work);
+                    word.give(deed::look(start.attempt, handle, look).await);
+                });
+            }
+            Work::Commit(work) => {
+                let place = deed::commit::Place {
+                    folder: self.folder(work.workspace.as_deref()),
+                    state: self.journal.folder().to_owned(),
+                    turn: running.committing.clone(),
+                };
+                running.tasks.spawn(async move {
+                    word.give(deed::commit::commit(start.attempt, marker, *work, place, handle).await);
                 });
             }
             Work::Agent(work) => {

@@ -67,6 +67,7 @@ fn started(path: &str, n: u32) -> Event {
         agent: Some("worker".to_owned()),
         n,
         contract: Some("scene/step@1".to_owned()),
+        deed: None,
     }
 }
 

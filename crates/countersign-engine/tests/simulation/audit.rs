@@ -6,8 +6,7 @@ use crate::journal::{self, Journal};
 use crate::limits::Limits;
 use crate::spaces::Spaces;
 use countersign_flow::{
-    AttemptOutcome, Body, Budget, Dispatch, Event, Fold, Frame, Phase, Start, Step, Trouble, Usage, Work,
-    Workflow,
+    AttemptOutcome, Body, Budget, Dispatch, Event, Fold, Frame, Phase, Start, Step, Trouble, Usage, Workflow,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,11 +80,7 @@ impl<'w> Audit<'w> {
     /// A driver may start only what it recorded itself, in a workspace that is there.
     pub(crate) fn may_start(&self, start: &Start, epoch: u64) -> Result<(), String> {
         let attempt = &start.attempt;
-        let workspace = match &start.work {
-            Work::Agent(work) => &work.workspace,
-            Work::Command(work) => &work.workspace,
-        };
-        if let Some(workspace) = workspace {
+        if let Some(workspace) = start.work.workspace() {
             self.spaces.may_work_in(workspace)?;
         }
         match self.recorded.get(attempt) {

@@ -1,6 +1,7 @@
 //! Workflows to run: random ones that the checker accepts, and those that ship as examples. They are written as JSON, which is
 //! YAML.
 
+use crate::deeds::deed;
 use crate::dice::Dice;
 use countersign_contract::Registry;
 use countersign_flow::{Workflow, check};
@@ -107,8 +108,9 @@ impl Draft {
         name
     }
 
-    fn state(&mut self, name: &str, state: Value) {
+    fn state(&mut self, name: &str, state: Value) -> String {
         self.states.insert(name.to_owned(), state);
+        name.to_owned()
     }
 }
 
@@ -259,8 +261,7 @@ impl Writer<'_> {
             state = json!({"agent": agent, "next": guards});
         }
         self.settings(draft, &mut state, next);
-        draft.state(name, state);
-        name.to_owned()
+        draft.state(name, state)
     }
 
     /// A loop: make, check, again.
@@ -301,8 +302,7 @@ impl Writer<'_> {
                 {"set": {"topic": "result.topic"}, "go": name, "counts": limit, "reason": "result.note"},
             ],
         });
-        draft.state(name, state);
-        name.to_owned()
+        draft.state(name, state)
     }
 
     /// A loop in a loop: the outer one sets the inner one back.
@@ -381,6 +381,9 @@ impl Writer<'_> {
 
     fn command(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let failed = self.otherwise(draft, next);
+        if self.dice.percent(40) {
+            return draft.state(name, deed(self.dice, draft.depth == 0, next, &failed));
+        }
         let mut state = json!({"command": ["make", "{{ topic }}"], "timeout": "5m"});
         let mut branches = vec![json!({"when": "result.ok", "go": next})];
         if self.dice.percent(50) {
@@ -397,8 +400,7 @@ impl Writer<'_> {
             branches.push(json!({"go": failed, "reason": "result.output"}));
         }
         state["next"] = json!(branches);
-        draft.state(name, state);
-        name.to_owned()
+        draft.state(name, state)
     }
 
     fn fork(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
@@ -432,8 +434,7 @@ impl Writer<'_> {
             let (blocked, any) = (self.otherwise(draft, next), self.otherwise(draft, next));
             state["on"] = json!({"blocked": {"go": blocked, "reason": "problem.reason"}, "any": any});
         }
-        draft.state(name, state);
-        name.to_owned()
+        draft.state(name, state)
     }
 
     /// A plan, and its items.

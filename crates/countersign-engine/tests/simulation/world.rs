@@ -132,6 +132,19 @@ pub(crate) fn course(dice: &mut Dice, weather: Weather, start: &Start, now: i64)
         Work::Command(_) => {
             dice.weigh(&[(10, Some(AttemptOutcome::Accepted)), (1, Some(AttemptOutcome::Timeout))])
         }
+        Work::Read(work) if work.contract.is_some() => dice.weigh(&[
+            (10, Some(AttemptOutcome::Accepted)),
+            (1, Some(AttemptOutcome::Contract)),
+            (1, Some(AttemptOutcome::Blocked)),
+        ]),
+        Work::Read(_) | Work::Changes(_) => {
+            dice.weigh(&[(10, Some(AttemptOutcome::Accepted)), (1, Some(AttemptOutcome::Blocked))])
+        }
+        Work::Commit(_) => dice.weigh(&[
+            (10, Some(AttemptOutcome::Accepted)),
+            (1, Some(AttemptOutcome::Blocked)),
+            (1, Some(AttemptOutcome::Timeout)),
+        ]),
     };
     let Some(outcome) = outcome else { return Course { deliveries: Vec::new(), duplicate: None } };
     due += later(dice);
@@ -231,6 +244,22 @@ fn value(dice: &mut Dice, work: &Work) -> Value {
     };
     match work {
         Work::Agent(work) => one(dice, &work.contract),
+        Work::Read(work) => match &work.contract {
+            Some(contract) => one(dice, contract),
+            None => json!({"text": "what it says"}),
+        },
+        Work::Changes(_) => json!({
+            "base": "abc",
+            "files": [{"path": "a.rs", "change": "added", "binary": false, "added": 1, "removed": 0,
+                "lines": [{"from": 1, "to": 1}]}],
+            "chunks": [{"number": 1, "files": ["a.rs"], "tokens": 1, "text": "+ a"}],
+            "added": 1,
+            "removed": 0,
+        }),
+        Work::Commit(_) => {
+            let ok = dice.percent(65);
+            json!({"ok": ok, "commit": if ok { "abc" } else { "" }, "files": [], "output": "the tail"})
+        }
         Work::Command(work) => {
             let code = i32::from(dice.percent(35));
             let mut value = json!({"ok": code == 0, "exit_code": code, "output": "the tail"});

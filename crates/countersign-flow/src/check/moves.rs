@@ -308,6 +308,9 @@ pub(super) fn troubles(step: &Step) -> Vec<Trouble> {
             (vec![Contract, Timeout], Workplace::Repository)
         }
         Step::Command(_) => (vec![Timeout], Workplace::Repository),
+        Step::Read(read) if read.contract.is_some() => (vec![Contract, Blocked], Workplace::Repository),
+        Step::Read(_) | Step::Changes(_) => (vec![Blocked], Workplace::Repository),
+        Step::Commit(_) => (vec![Blocked, Timeout], Workplace::Repository),
         Step::Each(each) if each.failures == Failures::Collect => (vec![Order], Workplace::Repository),
         Step::Each(each) => (vec![Order, Blocked, Failed, Exhausted], each.workspace),
         Step::Order(_) => (vec![Order], Workplace::Repository),

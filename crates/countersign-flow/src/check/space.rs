@@ -31,7 +31,7 @@ impl<'n> Checker<'n> {
         self.workplace(each.workspace).unwrap_or(default)
     }
 
-    /// What asks for a worktree inside of another one.
+    /// What asks for a worktree inside of another one, or would commit in one: only files are folded back, not commits.
     pub(super) fn nested(&mut self, draft: &Draft<'n>, agents: &BTreeMap<String, Role>) {
         let machines: BTreeMap<&str, &MachineDraft<'n>> =
             draft.machines.iter().map(|(name, machine)| (name.text, machine)).collect();
@@ -54,6 +54,13 @@ impl<'n> Checker<'n> {
                     let message = format!("'{name}' is run in a worktree, and this asks for another in it");
                     let hint = "take it out, or write `workspace: repository` where the sub-workflow is run";
                     self.report(Code::NestedWorktree, asked.node, message, hint);
+                }
+                if matches!(state.kind, KindDraft::Commit(_)) {
+                    let message = format!(
+                        "'{name}' is run in a worktree, and what is committed there does not reach the repository"
+                    );
+                    let hint = "commit behind the state that runs it, or write `workspace: repository` there";
+                    self.report(Code::LostCommit, state.node, message, hint);
                 }
             }
         }

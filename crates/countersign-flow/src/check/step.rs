@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A command that does not say otherwise may take this long.
-const COMMAND_MS: u64 = 10 * 60 * 1000;
+pub(super) const COMMAND_MS: u64 = 10 * 60 * 1000;
 /// More at once than anybody's machine has room for.
 const MOST_PARALLEL: u64 = 256;
 
@@ -30,6 +30,9 @@ impl<'n> Checker<'n> {
                 Some((Step::Agent(Dispatch { workspace, ..dispatch }), ty))
             }
             KindDraft::Command(command) => self.command(command, frame),
+            KindDraft::Read(read) => self.read_step(read, frame),
+            KindDraft::Changes(changes) => self.changes_step(changes, frame),
+            KindDraft::Commit(commit) => self.commit_step(commit, frame),
             KindDraft::Ask(questions, asked) => self.ask(draft.node, questions, *asked, frame),
             KindDraft::Each(each) => self.each(each, frame),
             KindDraft::Order(list) => self.order(list, frame),

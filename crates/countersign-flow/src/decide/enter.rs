@@ -164,6 +164,9 @@ impl At<'_> {
                 };
                 Ok(self.start(Work::Command(Box::new(work))))
             }
+            Step::Read(step) => self.read(step, state),
+            Step::Changes(step) => self.changes(step, state),
+            Step::Commit(step) => self.commit(step, state),
             Step::Ask(questions) => self.ask(state, questions),
             Step::Each(each) => self.fan_out(state, each),
             Step::Order(listing) => self.order(state, listing),
@@ -203,7 +206,7 @@ impl At<'_> {
         Ok(end(self.id, self.frame, outcome, None, reason, value))
     }
 
-    fn start(&self, work: Work) -> Command {
+    pub(super) fn start(&self, work: Work) -> Command {
         let path = path_of(self.workflow, self.fold, self.id, self.frame);
         let name = join(&path);
         let n = self.fold.visits.get(&name).copied().unwrap_or(0) + 1;
@@ -272,7 +275,7 @@ impl At<'_> {
     }
 
     /// The workspace of the frame, or of one around it.
-    fn workspace(&self) -> Option<String> {
+    pub(super) fn workspace(&self) -> Option<String> {
         super::space::of(self.fold, self.frame).map(str::to_owned)
     }
 

@@ -18,11 +18,12 @@ const PLACE_KEYS: &[&str] = &["workspace"];
 const MOVE_KEYS: &[&str] = &["when", "set", "go", "goto", "reason", "counts", "resets", "wait"];
 /// What can be said of a list whose items have an order.
 const LIST_KEYS: &[&str] = &["in", "as", "key", "after", "rank"];
-const FLOW_KEYS: &[&str] = &["next", "go", "on", "counts"];
+pub(super) const FLOW_KEYS: &[&str] = &["next", "go", "on", "counts"];
 
 impl<'n> Reader<'n> {
     pub(super) fn state(&mut self, name: Name<'n>, node: &'n Node) -> StateDraft<'n> {
-        const KINDS: &[&str] = &["agent", "command", "ask", "asks", "each", "order", "run", "end"];
+        const KINDS: &[&str] =
+            &["agent", "command", "ask", "asks", "each", "order", "run", "read", "changes", "commit", "end"];
         let plain = self.entries(node, &format!("state '{}'", name.text));
         let kinds: Vec<&str> =
             plain.iter().map(|(key, _)| key.text).filter(|key| KINDS.contains(key)).collect();
@@ -42,6 +43,9 @@ impl<'n> Reader<'n> {
                     .map_or(KindDraft::Unclear, |step| KindDraft::Agent(StepDraft { workspace, ..step }))
             }
             Some("command") => self.command(node, &what),
+            Some("read") => self.read(node, &what),
+            Some("changes") => self.changes(node, &what),
+            Some("commit") => self.commit(node, &what),
             Some("ask") => {
                 self.known(node, &what, &[&["ask"], FLOW_KEYS]);
                 let inner = Self::pick(&plain, "ask").unwrap_or(node);

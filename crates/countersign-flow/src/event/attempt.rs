@@ -86,6 +86,8 @@ pub enum AttemptOutcome {
     Permission,
     /// It took too long.
     Timeout,
+    /// Something it needs is not there. Only what the engine does itself ends so.
+    Blocked,
     /// It was stopped.
     Cancelled,
 }
@@ -103,6 +105,7 @@ impl AttemptOutcome {
             Self::Limit => "limit",
             Self::Permission => "permission",
             Self::Timeout => "timeout",
+            Self::Blocked => "blocked",
         }
     }
 
@@ -117,6 +120,7 @@ impl AttemptOutcome {
             Self::Limit => Some(Trouble::Limit),
             Self::Permission => Some(Trouble::Permission),
             Self::Timeout => Some(Trouble::Timeout),
+            Self::Blocked => Some(Trouble::Blocked),
         }
     }
 }
@@ -133,6 +137,9 @@ pub struct Reply {
     /// The codes of what was wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<String>,
+    /// The first thing that was wrong, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
     /// Which of its recorded replies this was, for an agent that plays them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub played: Option<u32>,

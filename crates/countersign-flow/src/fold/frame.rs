@@ -30,6 +30,9 @@ pub struct Frame {
     pub counters: BTreeMap<String, u64>,
     /// How often the step was tried again, by trouble.
     pub tries: BTreeMap<Trouble, u32>,
+    /// How many attempts of this visit came to nothing: lost with their process, or stopped.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub interrupted: u32,
     /// What was asked for in a row, by transition.
     pub requests: BTreeMap<String, Streak>,
     /// The work tree as the last attempt left it.
@@ -47,6 +50,11 @@ pub struct Frame {
     pub reason: String,
     /// What it is doing.
     pub phase: Phase,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // The signature is serde's.
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// How a claim stood.
@@ -104,6 +112,7 @@ impl Frame {
             variables: variables.clone(),
             counters: BTreeMap::new(),
             tries: BTreeMap::new(),
+            interrupted: 0,
             requests: BTreeMap::new(),
             tree: None,
             claims: BTreeMap::new(),

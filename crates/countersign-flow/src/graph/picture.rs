@@ -53,7 +53,7 @@ pub(super) enum Shape {
     Start,
     /// An agent works.
     Agent,
-    /// A command runs.
+    /// A command runs, or the engine does something itself.
     Command,
     /// Somebody is asked.
     Question,
@@ -224,18 +224,23 @@ fn guard(transition: &Transition, alone: bool) -> String {
 
 /// A limit the way it bounds an arrow: `rounds ≤ 5`.
 fn bound(name: &str, limit: &Limit) -> String {
-    let max = match &limit.max {
-        Term::Literal(value) => shown(&value.to_string()),
-        Term::Computed(expression) => shown(expression.source()),
-    };
+    let max = shown(&said(&limit.max));
     let per = limit.per.as_ref().map(|per| format!(" per {}", shown(per.source()))).unwrap_or_default();
     format!("{} ≤ {max}{per}", shown(name))
+}
+
+/// A term as it is written.
+fn said(term: &Term) -> String {
+    match term {
+        Term::Literal(value) => value.to_string(),
+        Term::Computed(expression) => expression.source().to_owned(),
+    }
 }
 
 fn shape(step: &Step) -> Shape {
     match step {
         Step::Agent(_) => Shape::Agent,
-        Step::Command(_) => Shape::Command,
+        Step::Command(_) | Step::Read(_) | Step::Changes(_) | Step::Commit(_) => Shape::Command,
         Step::Ask(_) => Shape::Question,
         Step::Each(_) | Step::Call { .. } => Shape::Nested,
         Step::Route | Step::Order(_) => Shape::Branch,
@@ -250,6 +255,11 @@ fn inside(name: &str, state: &State, machine: &Machine) -> Vec<String> {
         Step::Command(step) => {
             let words: Vec<&str> = step.argv.iter().map(Template::source).collect();
             format!("$ {}", shown(&words.join(" ")))
+        }
+        Step::Read(step) => format!("read {}", shown(step.path.source())),
+        Step::Changes(step) => format!("changes since {}", shown(&said(&step.since))),
+        Step::Commit(step) => {
+            format!("commit {}", shown(step.message.source().trim().lines().next().unwrap_or_default()))
         }
         Step::Ask(questions) => asked(questions),
         Step::Each(each) => repeated(each),

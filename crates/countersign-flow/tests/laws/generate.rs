@@ -287,6 +287,39 @@ impl Maker<'_> {
         transition
     }
 
+    /// Something that the engine does itself.
+    fn deed(&mut self, words: &str) -> (Value, Vec<Seen>, Option<Vec<&'static str>>) {
+        let text = |path: &str| Seen::new(path, Kind::Text, There::Always);
+        match self.dice.below(4) {
+            0 => (json!({"read": words}), vec![text("result.text")], Some(vec!["blocked", "any"])),
+            1 => {
+                let contract = self.dice.pick(&self.contracts).clone();
+                let state = json!({"read": "{{ run.state }}.yaml", "contract": contract.id});
+                (state, contract.seen("result"), Some(vec!["blocked", "contract", "any"]))
+            }
+            2 => {
+                let mut changes = json!({});
+                if self.dice.chance(50) {
+                    changes = json!({"since": "run.base == '' ? 'HEAD' : run.base", "split": 100});
+                }
+                let seen = vec![text("result.base"), Seen::new("result.added", Kind::Whole, There::Always)];
+                (json!({"changes": changes}), seen, Some(vec!["blocked", "any"]))
+            }
+            _ => {
+                let mut commit = json!({"message": words});
+                if self.dice.chance(50) {
+                    commit["paths"] = json!("run.changed.filter(path, path != 'a.rs')");
+                }
+                let seen = vec![
+                    Seen::new("result.ok", Kind::Flag, There::Always),
+                    text("result.commit"),
+                    text("result.output"),
+                ];
+                (json!({"commit": commit, "timeout": "1m"}), seen, Some(vec!["blocked", "timeout", "any"]))
+            }
+        }
+    }
+
     /// What happens in a state, what it gives, and the troubles it knows.
     fn step(&mut self, at: usize, place: &Place<'_>) -> (Value, Vec<Seen>, Option<Vec<&'static str>>) {
         const AGENT: [&str; 9] =
@@ -308,6 +341,7 @@ impl Maker<'_> {
                 seen.push(Seen::new("claims.protected.reason", Kind::Text, There::Always));
                 (state, seen, Some(AGENT.to_vec()))
             }
+            3 if self.dice.chance(50) => self.deed(&prompt),
             3 => {
                 let mut state = json!({"command": ["make", prompt], "timeout": "5m"});
                 let mut seen = vec![

@@ -187,6 +187,22 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
             }
             value
         }
+        Work::Read(work) => match &work.contract {
+            Some(contract) => value_of(contract.ty(), dice),
+            None => json!({"text": "some text"}),
+        },
+        Work::Changes(_) => json!({
+            "base": "abc",
+            "files": [{"path": "a.rs", "old_path": "b.rs", "change": "renamed", "binary": false, "added": 1,
+                "removed": 0, "lines": [{"from": 1, "to": 1}]}],
+            "chunks": [{"number": 1, "files": ["a.rs"], "tokens": 1, "text": "+ a"}],
+            "added": 1,
+            "removed": 0,
+        }),
+        Work::Commit(_) => {
+            let ok = dice.chance(60);
+            json!({"ok": ok, "commit": if ok { "abc" } else { "" }, "files": ["a.rs"], "output": "said"})
+        }
     };
     let outcome = match work.as_ref() {
         _ if dice.chance(85) => AttemptOutcome::Accepted,
@@ -202,6 +218,9 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
         ]),
         Work::Command(work) if work.output.is_some() && dice.chance(50) => AttemptOutcome::Contract,
         Work::Command(_) => AttemptOutcome::Timeout,
+        Work::Read(work) if work.contract.is_some() && dice.chance(50) => AttemptOutcome::Contract,
+        Work::Commit(_) if dice.chance(50) => AttemptOutcome::Timeout,
+        Work::Read(_) | Work::Changes(_) | Work::Commit(_) => AttemptOutcome::Blocked,
     };
     let is_accepted = outcome == AttemptOutcome::Accepted;
     let salvaged = !is_accepted && outcome == AttemptOutcome::Contract && dice.chance(50);

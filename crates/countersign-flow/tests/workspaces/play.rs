@@ -182,18 +182,13 @@ impl Play {
 
     /// What was started, and where it works.
     pub(crate) fn started(&self) -> Vec<(&str, Option<&str>)> {
-        let place = |work: &'_ Work| match work {
-            Work::Agent(work) => work.workspace.clone(),
-            Work::Command(work) => work.workspace.clone(),
-        };
-        let places = self.turn.starts.iter().map(|start| (start.attempt.as_str(), place(&start.work)));
-        places.map(|(name, place)| (name, place.map(|place| &*place.leak()))).collect()
+        self.turn.starts.iter().map(|start| (start.attempt.as_str(), start.work.workspace())).collect()
     }
 
     pub(crate) fn agent(&self) -> &AgentWork {
         match &self.turn.starts[0].work {
             Work::Agent(work) => work,
-            Work::Command(_) => panic!("a command"),
+            other => panic!("{other:?}"),
         }
     }
 

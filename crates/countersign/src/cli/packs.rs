@@ -10,6 +10,22 @@ pub(crate) struct PackArgs {
     pub(crate) command: PackCommand,
 }
 
+/// What to show.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// A pack, a folder with an ejected pack, or `contracts`
+    #[arg(value_name = "PACK|DIR", default_value = "execution-loop")]
+    pub(crate) pack: String,
+
+    /// Where to make the repository: a folder that is empty or not there [default: in the temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+
+    /// Another script to play the agents by, such as an edited copy of the pack's own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum PackCommand {
     /// List packs: name, summary, workflows, agents, inputs

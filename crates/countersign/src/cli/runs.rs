@@ -61,6 +61,13 @@ pub(crate) struct Place {
     pub(crate) state: Option<PathBuf>,
 }
 
+impl Place {
+    /// The same on the command line, for commands that are shown.
+    pub(crate) fn words(&self) -> String {
+        crate::tell::place(self.repo.as_deref(), self.state.as_deref())
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// A pack's name (`countersign pack list`), or a workflow file

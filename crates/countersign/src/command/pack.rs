@@ -95,12 +95,11 @@ fn eject(pack: &'static Pack, folder: &Path, force: bool) -> Result<Exit> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     } else {
-        lay::empty_folder(folder)
-            .context("choose another folder, or write over what is there with --force")?;
+        lay::empty_folder(folder, "choose another, or write over what is there with --force")?;
     }
     let files = pack.files();
     lay::out(folder, &files)?;
-    let page = page(pack)?;
-    output::words(&packs::ejected(&page, &folder.display().to_string()));
+    let demo = pack.file(super::demo::FILE).is_some();
+    output::words(&packs::ejected(pack.name(), files.len(), demo, &folder.display().to_string()));
     Ok(Exit::Good)
 }

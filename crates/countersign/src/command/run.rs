@@ -31,7 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     {
         return drive_on(&args.place, &run, &args.agents, args.format);
     }
-    let inputs = inputs(args, &workflow)?;
+    let inputs = inputs(task(args)?, &args.inputs, &workflow)?;
     let (named, rest) = specs(&args.agents)?;
     let cast = Cast::from_specs(&workflow, &named, rest.as_deref(), Path::new(""), &[])?;
     let budget = Budget {
@@ -40,10 +40,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         time_ms: args.max_time,
         ..Budget::default()
     };
-    let engine = Engine::open(&state)?;
     let home = source.home().into_iter().chain(args.contracts.iter().cloned()).collect();
     let launch = Launch { workflow, inputs, budget, cast, repo, home };
-    driven(&engine, args.format, |watcher, stop| engine.start(launch, watcher, stop))
+    let report = begin(&state, launch, &args.place, args.format)?;
+    Ok(Exit::of(&report))
+}
+
+/// Starts a run and drives it as far as it goes.
+pub(crate) fn begin(state: &Path, launch: Launch, place: &Place, format: RunFormat) -> Result<Report> {
+    let engine = Engine::open(state)?;
+    driven(&engine, place, format, |watcher, stop| engine.start(launch, watcher, stop))
 }
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
@@ -63,7 +69,8 @@ pub(crate) fn drive_on(place: &Place, run: &str, agents: &[String], format: RunF
         (named, _) => Some(input::repository(named.as_deref())?),
     };
     let recast = Recast { named, rest, folder: PathBuf::new(), repo };
-    driven(&engine, format, |watcher, stop| engine.resume(run, &recast, watcher, stop))
+    let report = driven(&engine, place, format, |watcher, stop| engine.resume(run, &recast, watcher, stop))?;
+    Ok(Exit::of(&report))
 }
 
 /// The last run of a workflow, if it has not ended.
@@ -78,22 +85,27 @@ fn unfinished(state: &Path, workflow: &str) -> Result<Option<String>> {
     Ok(fold.ended.is_none().then_some(last.id))
 }
 
-fn inputs(args: &RunArgs, workflow: &Workflow) -> Result<Map<String, Value>> {
-    let mut inputs = Map::new();
-    if let Some(task) = &args.task {
-        let text = match task.strip_prefix('@') {
-            Some(file) => {
-                let (name, bytes) = input::read(Path::new(file), LARGEST_TASK)?;
-                if bytes.len() > LARGEST_TASK {
-                    bail!("{name} has more than {LARGEST_TASK} bytes; a task is a text that an agent reads");
-                }
-                String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?
-            }
-            None => task.clone(),
-        };
-        inputs.insert("task".to_owned(), Value::String(text));
+/// The task: the text itself, or what stands in a file.
+fn task(args: &RunArgs) -> Result<Option<String>> {
+    let Some(task) = &args.task else { return Ok(None) };
+    let Some(file) = task.strip_prefix('@') else { return Ok(Some(task.clone())) };
+    let (name, bytes) = input::read(Path::new(file), LARGEST_TASK)?;
+    if bytes.len() > LARGEST_TASK {
+        bail!("{name} has more than {LARGEST_TASK} bytes; a task is a text that an agent reads");
     }
-    for (name, word) in &args.inputs {
+    let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
+    Ok(Some(text))
+}
+
+/// What a run is given: the task, and words for other inputs.
+pub(crate) fn inputs(
+    task: Option<String>,
+    words: &[(String, String)],
+    workflow: &Workflow,
+) -> Result<Map<String, Value>> {
+    let mut inputs = Map::new();
+    inputs.extend(task.map(|task| ("task".to_owned(), Value::String(task))));
+    for (name, word) in words {
         let value = match workflow.main.inputs.get(name) {
             Some(input) => {
                 value::from_word(word, &input.ty).map_err(|why| anyhow::anyhow!("input '{name}': {why}"))?
@@ -143,7 +155,7 @@ fn absolute(spec: &str) -> String {
 }
 
 /// Drives a run while somebody may watch and signals may come, then reports.
-fn driven<F, R>(engine: &Engine, format: RunFormat, work: F) -> Result<Exit>
+fn driven<F, R>(engine: &Engine, place: &Place, format: RunFormat, work: F) -> Result<Report>
 where
     F: FnOnce(Arc<dyn Watcher>, channel::Receiver<Stop>) -> R,
     R: Future<Output = Result<Report, countersign_engine::Error>>,
@@ -172,12 +184,12 @@ where
     match format {
         RunFormat::Human => {
             let claims = engine.ledger(&report.run)?.entries();
-            output::words(&tell::ending(&report, &claims, engine.journal().folder()));
+            output::words(&tell::ending(&report, &claims, engine.journal().folder(), &place.words()));
         }
         RunFormat::Json => output::data(&(serde_json::to_string_pretty(&report)? + "\n"))?,
         RunFormat::Junit => output::data(&output::junit::of_run(&report))?,
     }
-    Ok(Exit::of(&report))
+    Ok(report)
 }
 
 /// The first signal stops gracefully, the second at once.

@@ -88,7 +88,8 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
         ListFormat::Human => {
             let fold = engine.fold(&run)?;
             let workflow = engine.workflow(&fold).ok();
-            let mut story = tell::Story::new(workflow.as_ref(), engine.journal().folder());
+            let mut story =
+                tell::Story::new(workflow.as_ref(), engine.journal().folder(), args.place.words());
             engine.each_event(&run, 1, |event, at| story.hear(&event, at, &fold))?;
             output::data(&story.told(&report, &engine.ledger(&run)?.entries()))?;
         }
@@ -124,7 +125,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
     if args.resume {
         return super::run::drive_on(&args.place, &run, &[], args.format);
     }
-    output::words(&format!("recorded; `countersign resume {run}` goes on\n"));
+    output::words(&format!("recorded; `countersign resume {run}{}` goes on\n", args.place.words()));
     Ok(Exit::Good)
 }
 

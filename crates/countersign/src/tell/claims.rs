@@ -27,7 +27,7 @@ pub(crate) fn summary(entries: &[Entry]) -> String {
     let refuted: Vec<&Entry> =
         entries.iter().filter(|entry| !entry.superseded && entry.standing == Verdict::Refuted).collect();
     for entry in refuted.iter().take(NAMED) {
-        let place = title(&entry.path.join("/"), entry.agent.as_deref(), entry.n);
+        let place = title(&entry.path.join("/"), entry.agent.as_deref(), None, entry.n);
         let _ = writeln!(text, "  {place}: {}", against(&entry.claim));
     }
     if refuted.len() > NAMED {
@@ -118,7 +118,7 @@ pub(crate) fn table(entries: &[Entry], style: Style) -> String {
     let mut rows = Vec::new();
     let mut head = String::new();
     for entry in entries {
-        let place = title(&entry.path.join("/"), entry.agent.as_deref(), entry.n);
+        let place = title(&entry.path.join("/"), entry.agent.as_deref(), None, entry.n);
         let played = entry.player.as_ref().filter(|player| Some(*player) != entry.agent.as_ref());
         let player = played.map(|player| format!(" ({player})")).unwrap_or_default();
         let contract = entry.contract.as_ref().map(|contract| format!(", {contract}")).unwrap_or_default();

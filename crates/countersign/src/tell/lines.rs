@@ -2,9 +2,13 @@
 
 use super::claims::{asked_again, under};
 use super::{brief, cost, many, one_line, time};
-use countersign_flow::{Asked, AttemptOutcome, End, Ended, Event, Fold, Form, Moved, Reply, Usage};
+use countersign_flow::{
+    Asked, AttemptOutcome, Deed, End, Ended, Event, Fold, Form, Moved, Reply, Usage, Workflow,
+};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// What stands under a line begins below its words.
 pub(crate) const INDENT: &str = "          ";
@@ -23,6 +27,8 @@ pub(crate) enum Told {
 #[derive(Debug, Default)]
 pub(crate) struct Teller {
     told: Told,
+    /// What says how results are shown, as far as it is known.
+    workflow: Option<Arc<Workflow>>,
     began: i64,
     attempts: BTreeMap<String, Work>,
     /// The path of each frame's last attempt.
@@ -63,6 +69,7 @@ impl Fan {
 struct Work {
     place: String,
     agent: Option<String>,
+    deed: Option<Deed>,
     n: u32,
     repairs: u32,
     spent: Usage,
@@ -72,6 +79,11 @@ impl Teller {
     /// One who tells a run at such a time.
     pub(crate) fn new(told: Told) -> Self {
         Self { told, ..Self::default() }
+    }
+
+    /// Tells a run of this workflow.
+    pub(crate) fn knows(&mut self, workflow: Arc<Workflow>) {
+        self.workflow = Some(workflow);
     }
 
     /// The attempts that started and did not end, each in a line.
@@ -110,8 +122,9 @@ impl Teller {
 
     fn words(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
         match event {
-            Event::AttemptStarted { attempt, frame, path, agent, n, .. } => {
-                let work = Work { place: path.join("/"), agent: agent.clone(), n: *n, ..Work::default() };
+            Event::AttemptStarted { attempt, frame, path, agent, n, deed, .. } => {
+                let (agent, deed) = (agent.clone(), deed.clone());
+                let work = Work { place: path.join("/"), agent, deed, n: *n, ..Work::default() };
                 let line = format!("· {}", work.title());
                 self.places.insert(frame.clone(), work.place.clone());
                 self.attempts.insert(attempt.clone(), work);
@@ -223,7 +236,7 @@ impl Teller {
             }
             Event::Moved(moved) => {
                 self.states.insert(moved.frame.clone(), moved.to.clone());
-                Some(moved_line(moved, at))
+                Some(moved_line(moved, at, self.told))
             }
             Event::StepFailed { frame, reason } => {
                 Some(format!("✗ {}: {}", self.place(frame, fold), one_line(reason)))
@@ -250,18 +263,35 @@ impl Teller {
         let line = match (ended.outcome, exit_code(&work, ended)) {
             (AttemptOutcome::Accepted, Some(0)) => format!("✓ {place}: exit code 0"),
             (AttemptOutcome::Accepted, Some(code)) => {
-                let output =
-                    ended.value.as_ref().and_then(|value| value["output"].as_str()).unwrap_or_default();
-                let last = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-                format!("✗ {place}: exit code {code}{}", because(last))
+                format!("✗ {place}: exit code {code}{}", because(last_line(ended.value.as_ref())))
             }
-            (AttemptOutcome::Accepted, None) => format!("✓ {place}: accepted{repairs}"),
+            (AttemptOutcome::Accepted, None) => match (&work.deed, &ended.value) {
+                (Some(deed), Some(value)) => done(deed, &place, value),
+                _ => format!("✓ {place}: accepted{repairs}{}", self.shown(&work, ended)),
+            },
             (other, _) => {
                 self.failed = Some((work.place.clone(), ended.reason.clone()));
                 format!("✗ {place}: {}{}", other.name(), because(&ended.reason))
             }
         };
         line + &cost(&work.spent)
+    }
+
+    /// A result as its contract shows it, if that says how. A story has it in a line of its own.
+    fn shown(&self, work: &Work, ended: &Ended) -> String {
+        let role = self
+            .workflow
+            .as_ref()
+            .zip(work.agent.as_ref())
+            .and_then(|(workflow, agent)| workflow.agents.get(agent));
+        match (role, &ended.value) {
+            (Some(role), Some(value))
+                if self.told == Told::Live && role.contract.definition().display.is_some() =>
+            {
+                format!("; {}", one_line(&role.contract.show(value)))
+            }
+            _ => String::new(),
+        }
     }
 
     /// Who works on an attempt.
@@ -290,14 +320,49 @@ impl Work {
     }
 
     fn title(&self) -> String {
-        title(&self.place, self.agent.as_deref(), self.n)
+        title(&self.place, self.agent.as_deref(), self.deed.as_ref(), self.n)
     }
 }
 
-/// An attempt by its place, who works on it, and which it is.
-pub(crate) fn title(place: &str, agent: Option<&str>, n: u32) -> String {
+/// An attempt by its place, who works on it or what is done, and which it is.
+pub(crate) fn title(place: &str, agent: Option<&str>, deed: Option<&Deed>, n: u32) -> String {
     let again = if n > 1 { format!(", attempt {n}") } else { String::new() };
-    format!("{place}: {}{again}", agent.unwrap_or("command"))
+    let what = match (agent, deed) {
+        (Some(agent), _) => agent.to_owned(),
+        (None, Some(deed)) => deed.to_string(),
+        (None, None) => "command".to_owned(),
+    };
+    format!("{place}: {what}{again}")
+}
+
+/// What came of something that the engine did itself.
+fn done(deed: &Deed, place: &str, value: &Value) -> String {
+    let count = |name: &str| match value[name].as_array() {
+        Some(list) => list.len(),
+        None => value[name].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0),
+    };
+    let files = many(count("files"), "file");
+    match deed {
+        Deed::Read(_) => format!("✓ {place}: accepted"),
+        Deed::Changes(_) => {
+            let (added, removed) = (count("added"), count("removed"));
+            let chunks = many(count("chunks"), "chunk");
+            format!("✓ {place}: {files}, {} added, {removed} removed, {chunks}", many(added, "line"))
+        }
+        Deed::Commit(_) if value["ok"] == false => {
+            format!("✗ {place}: not committed{}", because(last_line(Some(value))))
+        }
+        Deed::Commit(_) => match value["commit"].as_str().unwrap_or_default() {
+            "" => format!("✓ {place}: nothing to commit"),
+            commit => format!("✓ {place}: committed {}, {files}", commit.get(..12).unwrap_or(commit)),
+        },
+    }
+}
+
+/// The last line that a command said.
+fn last_line(value: Option<&Value>) -> &str {
+    let output = value.and_then(|value| value["output"].as_str()).unwrap_or_default();
+    output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
 fn exit_code(work: &Work, ended: &Ended) -> Option<i64> {
@@ -309,7 +374,8 @@ fn wrong(reply: &Reply) -> String {
     let codes = if reply.codes.is_empty() { String::new() } else { format!(" ({})", reply.codes.join(", ")) };
     match reply.status.as_str() {
         "absent" => format!("no result was found{codes}"),
-        _ => format!("the result does not satisfy its contract{codes}"),
+        _ if reply.why.is_empty() => format!("the result does not satisfy its contract{codes}"),
+        _ => format!("{}{codes}", one_line(&reply.why)),
     }
 }
 
@@ -322,13 +388,13 @@ fn asked(asked: &Asked) -> String {
     format!("? {}: {}{form}{optional}", asked.id, one_line(&asked.question))
 }
 
-fn moved_line(moved: &Moved, at: i64) -> String {
+fn moved_line(moved: &Moved, at: i64, told: Told) -> String {
     let place = if moved.frame.is_empty() { String::new() } else { format!("{}: ", moved.frame) };
     let why = match (&moved.exhausted, moved.trouble, &moved.guard) {
         (Some(limit), _, _) => format!(", since the limit '{limit}' is used up"),
         (None, Some(trouble), _) => format!(", on {}", trouble.name()),
-        // What the workflow says of it is what people read; the guard stands in the story of the run.
-        (None, None, _) if !moved.reason.is_empty() => because(&moved.reason),
+        // Afterwards the reason stands below, and the guard here.
+        (None, None, _) if told == Told::Live && !moved.reason.is_empty() => because(&moved.reason),
         (None, None, Some(guard)) => format!(", since {}", one_line(guard)),
         (None, None, None) if moved.saw.is_empty() => String::new(),
         (None, None, None) => format!(", otherwise ({})", saw(moved)),

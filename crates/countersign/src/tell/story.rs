@@ -15,6 +15,8 @@ pub(crate) struct Story<'a> {
     workflow: Option<&'a Workflow>,
     /// Where transcripts are.
     state: &'a Path,
+    /// What commands need to find the run.
+    place: String,
     teller: Teller,
     text: String,
     /// What could not be seen is said once.
@@ -22,10 +24,11 @@ pub(crate) struct Story<'a> {
 }
 
 impl<'a> Story<'a> {
-    pub(crate) fn new(workflow: Option<&'a Workflow>, state: &'a Path) -> Self {
+    pub(crate) fn new(workflow: Option<&'a Workflow>, state: &'a Path, place: String) -> Self {
         Self {
             workflow,
             state,
+            place,
             teller: Teller::new(Told::Afterwards),
             text: String::new(),
             notes: BTreeSet::new(),
@@ -62,7 +65,7 @@ impl<'a> Story<'a> {
                 let _ = writeln!(text, "  {name} = {}", short(value));
             }
         }
-        let _ = write!(text, "\n{}\n{}", headline(report), questions(report));
+        let _ = write!(text, "\n{}\n{}", headline(report, &self.place), questions(report, &self.place));
         let _ = writeln!(text, "{}", figures(report));
         text + &claims::summary(entries)
     }

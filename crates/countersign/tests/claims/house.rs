@@ -133,6 +133,7 @@ pub(crate) fn started(state: &str, n: u32) -> Event {
         agent: Some("worker".to_owned()),
         n,
         contract: Some("scene/fix@1".to_owned()),
+        deed: None,
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn steady(text: &str) -> String {
 }
 
 /// Replaces what has a shape: `#` is a number, `@` one in hexadecimal, the rest is as it stands.
-fn replaced(text: &str, shape: &str, with: &str) -> String {
+pub(crate) fn replaced(text: &str, shape: &str, with: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(next) = rest.chars().next() {

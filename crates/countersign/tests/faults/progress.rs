@@ -69,6 +69,19 @@ fn a_result_that_is_wrong_in_the_same_way_three_times_is_no_progress() {
 }
 
 #[test]
+fn a_wrong_result_that_the_workflow_does_without_stops_nothing() {
+    let house = fixing("echo tried >> tries; echo '{\"ok\": \"perhaps\"}'\n");
+    let flow = house.read("flow.yaml").replace(
+        "work: { agent: worker,",
+        "round: { next: [{ when: counts.rounds < 4, go: work, counts: rounds }, { go: end }] }\n  \
+         work: { agent: worker, repairs: 0, on: { contract: round },",
+    );
+    house.file("flow.yaml", flow);
+    let report = house.ends(AGENT, 0, "done", None, &[]);
+    assert_eq!(attempts(&report), 5);
+}
+
+#[test]
 fn a_streak_is_not_forgotten_when_we_are_killed_and_files_of_ours_do_not_break_it() {
     let house = fixing("");
     house.file("flow.yaml", house.read("flow.yaml") + crate::artifacts::ARTIFACTS);

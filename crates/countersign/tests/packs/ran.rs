@@ -1,7 +1,7 @@
 //! A scenario that was played, everywhere it was played.
 
 use crate::stage::Stage;
-use crate::steady::steady;
+use crate::steady::{replaced, steady};
 use crate::told::Told;
 use serde_json::Value;
 use std::ops::Deref;
@@ -160,9 +160,16 @@ impl Essence {
             ended: (outcome.to_owned(), cause.map(str::to_owned), code),
             attempts,
             moves,
-            variables: unnumbered(&steady(&stage.anonymous(&variables))),
+            variables: timeless(&unnumbered(&stage.anonymous(&variables))),
         }
     }
+}
+
+/// A text without ids and times.
+fn timeless(text: &str) -> String {
+    let shapes =
+        [("@-@-@-@-@", "RUN"), ("#-#-#T#:#:#.#Z", "TIME"), ("#-#-#T#:#:#Z", "TIME"), ("#-#-#", "DATE")];
+    steady(&shapes.iter().fold(text.to_owned(), |text, (shape, with)| replaced(&text, shape, with)))
 }
 
 /// A text in which each commit is just that: they differ by the second in which they were made.
@@ -178,4 +185,38 @@ fn unnumbered(text: &str) -> String {
         rest = &rest[length..];
     }
     out
+}
+
+mod tests {
+    use super::*;
+    use crate::scene::Scene;
+
+    #[test]
+    fn a_scenario_is_played_by_the_pack_and_by_the_same_pack_ejected_and_renamed() {
+        let ran = Scene::new("gated-team").reply("SpecAgent").fails("permission").run(&["--task", "x"]);
+        let names: Vec<&str> =
+            ran.told.iter().map(|told| told.report["workflow"].as_str().unwrap()).collect();
+        assert_eq!(names, ["gated-team", "renamed-gated-team"]);
+        assert_ne!(ran.told[0].id(), ran.told[1].id());
+    }
+
+    #[test]
+    #[should_panic(expected = "does something else when it is ejected and renamed")]
+    fn a_difference_between_the_two_is_found() {
+        let ran = Scene::new("gated-team").run(&["--task", "x"]);
+        let mut other = ran.told[1].clone();
+        other.report["variables"]["surprise"] = true.into();
+        Ran::new(ran.stages(), vec![ran.told[0].clone(), other]);
+    }
+
+    #[test]
+    fn ids_times_and_commits_are_no_difference() {
+        let one = "01a1df49-dd6f-711a-b1bd-357bcc00081f at 2026-11-15T12:58:01Z, 2026-11-15_x";
+        let other = "01a1df49-1234-7890-b1bd-357bcc00081f at 2026-11-16T00:00:00.123Z, 2026-11-16_x";
+        assert_eq!(timeless(one), timeless(other));
+        assert_ne!(timeless(one), timeless("2026-11-15_y"));
+        let commit = "see 0123456789abcdef0123456789abcdef01234567.";
+        assert_eq!(unnumbered(commit), "see COMMIT.");
+        assert_eq!(unnumbered("see 0123, é"), "see 0123, é");
+    }
 }

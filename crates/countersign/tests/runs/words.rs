@@ -117,3 +117,22 @@ states:
     let scene = Scene::new(flow, "");
     insta::assert_snapshot!("questions", scene.shown(&["run", "flow.yaml"]));
 }
+
+#[test]
+fn commands_that_are_shown_name_the_repository_that_was_named() {
+    let script = replies(&[GOOD]) + &tester(GOOD);
+    let scene = Scene::new(DELIVER, &script);
+    scene.file("the repo/built", "");
+    let run = ["run", "flow.yaml", "--task", "Add it", "--agent", "script:script.yaml", "--repo", "the repo"];
+    let shown = scene.shown(&run);
+    for line in [
+        "countersign answer RUN approve proceed --resume --repo 'the repo'\n",
+        "more: countersign show RUN --repo 'the repo'\n",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    let story = scene.shown(&["show", "last", "--repo", "the repo"]);
+    assert!(story.contains("approve reject --resume --repo 'the repo'\n"), "{story}");
+    let answered = scene.shown(&["answer", "last", "approve", "proceed", "--repo", "the repo"]);
+    assert!(answered.contains("`countersign resume RUN --repo 'the repo'` goes on"), "{answered}");
+}

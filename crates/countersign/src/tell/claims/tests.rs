@@ -42,6 +42,7 @@ fn a_run_tells_of_claims_as_it_goes() {
             agent: Some("worker".to_owned()),
             n: 1,
             contract: None,
+            deed: None,
         },
         Event::RepairAsked {
             attempt: "work#1".to_owned(),
