@@ -408,7 +408,7 @@ impl Engine {
                 Event::RepairAsked { reply, .. } => played.extend(reply.played),
                 Event::AttemptEnded(ended) => played.extend(ended.reply.and_then(|reply| reply.played)),
                 Event::Answered { question, answer, by } if by == "script" => {
-                    answered.push((question, answer))
+                    answered.push((question, answer));
                 }
                 _ => {}
             })?;

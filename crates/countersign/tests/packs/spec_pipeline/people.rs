@@ -189,3 +189,12 @@ fn a_simple_run_says_that_questions_are_open_in_the_spec() {
     let ran = then_all_goes_well(play()).run(&ASKED);
     assert_eq!(ran.ended(), ("done", None, 0));
 }
+
+#[test]
+fn looking_has_an_end_and_the_question_comes_again_after_it() {
+    let open = play().says("clarify", with("clarify", "/remaining_ambiguities", json!(1))).once();
+    let looks = (0..101).fold(open, |scene, _| scene.answer("decide", "review clarify"));
+    let ran = waits(looks, "standard", "paused");
+    let ran = ran.answer_and_resume("paused", "resume");
+    assert_eq!(ran.report["state"], "decide", "nothing was decided by looking");
+}

@@ -35,7 +35,7 @@ fn a_kill_in_the_middle_of_a_round_resets_no_count() {
 }
 
 #[test]
-fn a_run_that_waits_goes_on_with_the_prompts_it_began_with() {
+fn a_run_that_waits_goes_on_and_repeats_nothing() {
     let scene = super::AGENTS.into_iter().fold(play(), good);
     let ran = scene.run(&ASKED);
     assert_eq!(ran.questions(), ["approve"]);
