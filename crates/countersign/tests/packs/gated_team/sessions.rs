@@ -140,6 +140,18 @@ fn status_json_is_written_by_the_engine_alone() {
 }
 
 #[test]
+fn what_others_make_of_status_json_is_put_right_at_the_next_transition() {
+    // A check of the project writes over it; whoever comes next finds it as it should be.
+    let mut clumsy = task("T-001", &[]);
+    clumsy["checks"] = json!(["cmd: echo '{}' > $(echo .agents-work/*_play)/status.json"]);
+    let scene = Scene::team().intake().design().plan(&[clumsy]).codes().passes(&["Reviewer", "QA"]);
+    let ran = watching(scene, "Security", status("FAIL", "enough"), "").play();
+    blocked(&ran, "enough");
+    let text = std::fs::read_to_string(kept(&ran)[0].join("status.json")).unwrap();
+    holds("gated-team/status", &text);
+}
+
+#[test]
 fn a_status_that_cannot_be_written_blocks() {
     // A check puts a folder in its place: the next transition cannot be written down.
     let mut hostile = task("T-001", &[]);
