@@ -156,6 +156,7 @@ pub(crate) fn reference(stored: &Stored, status: &str, played: Option<u32>) -> c
         sha256: stored.sha256.clone(),
         status: status.to_owned(),
         codes: Vec::new(),
+        why: String::new(),
         played,
     }
 }

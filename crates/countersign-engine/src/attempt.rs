@@ -5,7 +5,7 @@ use crate::agent::{Agent, Answer, How, Later, Reach, Task, reference};
 use crate::journal::{self, Transcript};
 use crate::process::Stop;
 use countersign_contract::render::prompt;
-use countersign_contract::{ClaimReport, Contract, Report, Status};
+use countersign_contract::{ClaimReport, Contract, Report, Status, Violation};
 use countersign_flow::{AgentWork, AttemptOutcome, Budget, Changed, Ended, Event, Reply, Usage, hold};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -161,6 +161,7 @@ async fn converse(
         hold(&work.rules, &work.contract, &mut report);
         status(report.status).clone_into(&mut reply.status);
         reply.codes = report.codes().iter().map(ToString::to_string).collect();
+        reply.why = report.violations.first().map(in_words).unwrap_or_default();
         let used_up =
             over(&work.bounds.budget, &spent, "this step").or_else(|| over(&request.left, &spent, "the run"));
         let mut claims = Vec::new();
@@ -309,6 +310,16 @@ fn over(budget: &Budget, spent: &Usage, whose: &str) -> Option<String> {
     }
     let most = budget.time_ms.filter(|most| spent.wall_ms > *most)?;
     Some(format!("{} ms are more than the {most} of {whose}", spent.wall_ms))
+}
+
+/// A violation for whoever watches: what is wrong, and where, unless it names its fields itself.
+fn in_words(violation: &Violation) -> String {
+    match violation.pointer.as_str() {
+        pointer if !pointer.is_empty() && !violation.message.contains('`') => {
+            format!("{pointer}: {}", violation.message)
+        }
+        _ => violation.message.clone(),
+    }
 }
 
 fn status(status: Status) -> &'static str {

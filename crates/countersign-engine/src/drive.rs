@@ -319,13 +319,17 @@ impl Drive {
         });
         let mut answers = Vec::new();
         for question in asked.flatten() {
-            if let Some(answer) = self.cast.answer(&question.id) {
+            // One that does not fit is refused as anybody's is, and the question stands: the next one is taken.
+            while let Some(answer) = self.cast.answer(&question.id) {
                 match self.fold.check_answer(&question.id, &answer) {
-                    Ok(()) => answers.push(Event::Answered {
-                        question: question.id.clone(),
-                        answer,
-                        by: "script".to_owned(),
-                    }),
+                    Ok(()) => {
+                        answers.push(Event::Answered {
+                            question: question.id.clone(),
+                            answer,
+                            by: "script".to_owned(),
+                        });
+                        break;
+                    }
                     Err(why) => {
                         self.watcher.remark(&format!("the script's answer to '{}': {why}", question.id));
                     }

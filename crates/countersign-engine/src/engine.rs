@@ -407,13 +407,16 @@ impl Engine {
             self.each_event(&fold.run, 1, |event, _| match event {
                 Event::RepairAsked { reply, .. } => played.extend(reply.played),
                 Event::AttemptEnded(ended) => played.extend(ended.reply.and_then(|reply| reply.played)),
-                Event::Answered { question, by, .. } if by == "script" => answered.push(question),
+                Event::Answered { question, answer, by } if by == "script" => {
+                    answered.push((question, answer))
+                }
                 _ => {}
             })?;
         }
         let cast = Cast::from_specs(workflow, &named, None, &recast.folder, &played)?;
-        for question in answered {
-            cast.answer(&question);
+        for (question, answer) in answered {
+            // Those before it were refused.
+            while cast.answer(&question).is_some_and(|refused| refused != answer) {}
         }
         Ok(cast)
     }

@@ -118,6 +118,17 @@ impl Observed {
             files.iter().map(|(path, before, after)| (*path, before.as_deref(), after.as_deref())),
         )
     }
+
+    /// Whether tests may stand in what changed that no grammar here can count: there is nothing that it can, and something is
+    /// called a test.
+    fn hides_tests(&self) -> bool {
+        let called_so = |path: &PathBuf| {
+            let name = path.to_string_lossy().to_lowercase();
+            name.contains("test") || name.contains("spec")
+        };
+        let mut paths = self.changes.files.iter().map(|(path, _)| path);
+        !paths.clone().any(|path| inventory::is_test_file(path)) && paths.any(called_so)
+    }
 }
 
 impl Observer for Observed {
@@ -162,7 +173,8 @@ impl Observer for Observed {
 
     fn tests(&mut self) -> Option<(u64, u64)> {
         let delta = self.delta();
-        (!delta.unread).then_some((delta.added.len() as u64, delta.removed.len() as u64))
+        (!delta.unread && !self.hides_tests())
+            .then_some((delta.added.len() as u64, delta.removed.len() as u64))
     }
 
     fn began(&self) -> Option<SystemTime> {

@@ -156,7 +156,7 @@ pub struct Ended {
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// How many processes it killed.
+    /// How many processes it ended.
     pub killed: usize,
 }
 
@@ -181,10 +181,11 @@ pub async fn supervise(
     run::Run::new(child, program, tree, spawn).finish(watch, stop).await
 }
 
-/// Kills every process of this user whose environment carries exactly this marker, with all its descendants.
+/// Ends every process of this user whose environment carries exactly this marker, with all its descendants: by SIGTERM, and a
+/// second later by SIGKILL.
 ///
 /// For resuming after a crash of our own. Never touches this process or one it descends from. Blocks: a few
-/// milliseconds if there is nothing, and until the killed are gone (at most some seconds) otherwise. Elsewhere than on
+/// milliseconds if there is nothing, and until they are gone (at most some seconds) otherwise. Elsewhere than on
 /// Linux, where no other process's environment can be read, it finds nothing.
 pub fn sweep(marker: &str) -> Swept {
     Swept { killed: tree::sweep(marker) }

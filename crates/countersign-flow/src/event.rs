@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 pub const DECIDE: u32 = 3;
 /// The first version under which agents are held to their claims and to paths, and work in worktrees of their own.
 pub(crate) const COUNTERSIGNED: u32 = 2;
+/// The first version under which the first step of a frame that is lost begins anew in a fresh workspace.
+pub(crate) const AFRESH: u32 = 3;
 /// The first version under which a wrong result that the workflow does without is no lack of progress.
 pub(crate) const DOES_WITHOUT: u32 = 3;
 

@@ -98,11 +98,20 @@ pub fn in_words(value: &Value) -> String {
     }
 }
 
-/// Reads a value of a type from a word on a command line: `5`, `true`, `[a, b]` as JSON, a text as it is.
+/// Reads a value of a type from a word on a command line: `5`, `true`, `["a", "b"]` as JSON, a text as it is, and a list of
+/// texts also as `a,b`.
 pub fn from_word(word: &str, ty: &Type) -> Result<Value, String> {
     if ty.alternatives().iter().any(|ty| matches!(ty, Type::String(_))) {
         let text = Value::String(word.to_owned());
         return fits(&text, ty).map(|()| text);
+    }
+    if let Type::List(item) = ty
+        && matches!(**item, Type::String(_))
+        && !word.trim_start().starts_with('[')
+    {
+        let texts = word.split(',').map(str::trim).filter(|text| !text.is_empty());
+        let list = texts.map(|text| Value::String(text.to_owned())).collect();
+        return fits(&list, ty).map(|()| list);
     }
     let value: Value = serde_json::from_str(word)
         .map_err(|_| format!("'{word}' is not {}; write it as JSON", with_article(ty)))?;
@@ -118,4 +127,23 @@ pub(crate) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, 
 /// The same for an amount that may be missing.
 pub(crate) fn optional_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     Ok(Option::<Number>::deserialize(deserializer)?.map(|number| number.as_f64().unwrap_or(f64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_texts_is_read_from_words_with_commas_and_from_json() {
+        let texts = Type::List(std::sync::Arc::new(Type::text()));
+        let both = serde_json::json!(["a", "b c"]);
+        assert_eq!(from_word("a, b c,", &texts).as_ref(), Ok(&both));
+        assert_eq!(from_word(r#"["a", "b c"]"#, &texts).as_ref(), Ok(&both));
+        assert_eq!(from_word("", &texts), Ok(serde_json::json!([])));
+        let numbers = Type::List(std::sync::Arc::new(Type::Int));
+        assert!(from_word("1, 2", &numbers).is_err_and(|why| why.contains("as JSON")));
+        let choice =
+            Type::List(std::sync::Arc::new(Type::String(Some(std::sync::Arc::new(vec!["a".into()])))));
+        assert!(from_word("a,b", &choice).is_err());
+    }
 }

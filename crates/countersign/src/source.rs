@@ -35,7 +35,7 @@ impl Source {
         if word.exists() {
             return Ok(Self::File(word.to_owned()));
         }
-        if is_yaml(word) {
+        if ends_as(word, &["yaml", "yml"]) {
             bail!("there is no workflow file {}", word.display());
         }
         let name = word.display();
@@ -112,8 +112,9 @@ pub(crate) fn no_pack(name: &str, otherwise: &str) -> anyhow::Error {
     anyhow!("there is no pack '{name}'; {near}{otherwise}")
 }
 
-fn is_yaml(path: &Path) -> bool {
-    path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| matches!(ending, "yaml" | "yml"))
+/// Whether a path has one of these endings.
+fn ends_as(path: &Path, endings: &[&str]) -> bool {
+    path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| endings.contains(&ending))
 }
 
 /// The files of a pack as a workflow reads them.
@@ -131,7 +132,7 @@ impl Files for Packed {
             return Ok(vec![path]);
         }
         let folder = format!("{path}/");
-        let is_contract = |file: &str| is_yaml(Path::new(file)) || file.ends_with(".json");
+        let is_contract = |file: &str| ends_as(Path::new(file), &["yaml", "yml", "json"]);
         let files: Vec<String> = self
             .0
             .files()

@@ -23,7 +23,7 @@ enum Way {
 }
 
 /// The functions there are, how each is called, and how that is written.
-const FUNCTIONS: [(&str, Way, &str); 31] = [
+const FUNCTIONS: [(&str, Way, &str); 32] = [
     ("size", Way::Either(1), "size(value)"),
     ("contains", Way::Method(1), "text.contains(part)"),
     ("startsWith", Way::Method(1), "text.startsWith(part)"),
@@ -43,6 +43,7 @@ const FUNCTIONS: [(&str, Way, &str); 31] = [
     ("distinct", Way::Method(0), "list.distinct()"),
     ("slice", Way::Method(2), "list.slice(from, to)"),
     ("sum", Way::Method(0), "list.sum()"),
+    ("put", Way::Method(2), "object.put(key, value)"),
     ("range", Way::Function(1), "range(count)"),
     ("json", Way::Function(1), "json(value)"),
     ("int", Way::Function(1), "int(value)"),
@@ -110,6 +111,7 @@ impl Checker<'_> {
             }
             ("flatten", [list]) => self.flattened(id, list),
             ("sum", [list]) => self.sum(id, list),
+            ("put", [object, key, value]) => self.put(id, object, key, value),
             ("range", _) => self.range(id, &args, &types),
             _ => self.converted(id, name, &types),
         })
@@ -249,6 +251,30 @@ impl Checker<'_> {
                 Type::Any
             }
         }
+    }
+
+    /// One more member: only where the keys are data, since those of other objects are known.
+    fn put(&mut self, id: u64, object: &Type, key: &Type, value: &Type) -> Type {
+        self.on_texts(id, "put", std::slice::from_ref(key), Type::text());
+        let mut values = vec![value.clone()];
+        for alternative in object.alternatives() {
+            match alternative {
+                Type::Map(known) => values.push(known.as_ref().clone()),
+                Type::Any => values.push(Type::Any),
+                _ => {
+                    self.report(
+                        id,
+                        format!(
+                            "'put' works on objects whose keys are data, not on {}",
+                            with_article(object)
+                        ),
+                        "declare the type as { type: object, additionalProperties: … }",
+                    );
+                    return Type::Any;
+                }
+            }
+        }
+        Type::Map(joined(values).into())
     }
 
     fn range(&mut self, id: u64, args: &[&IdedExpr], types: &[Type]) -> Type {

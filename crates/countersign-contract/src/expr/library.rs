@@ -6,6 +6,7 @@
 
 mod json;
 mod list;
+mod object;
 mod text;
 
 use super::meter::{self, KEPT, OVER, kept, over};
@@ -33,7 +34,7 @@ type Given<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// Adds the functions to an environment.
 pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
-    let methods: [(&str, usize, Function); 15] = [
+    let methods: [(&str, usize, Function); 16] = [
         ("split", 1, text::split),
         ("lines", 0, text::lines),
         ("trim", 0, text::trim),
@@ -48,6 +49,7 @@ pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
         ("distinct", 0, list::distinct),
         ("slice", 2, list::slice),
         ("sum", 0, list::sum),
+        ("put", 2, object::put),
         (SUM_OF_NUMBERS, 0, list::sum_of_numbers),
     ];
     let any = |count: usize| (0..count).map(|_| DYN_TYPE).collect::<Vec<_>>();

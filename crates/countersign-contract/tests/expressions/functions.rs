@@ -120,6 +120,9 @@ fn functions_have_types_and_values() {
         ("findings.map(f, f.line).sum() + 1", "integer", json!(12)),
         ("amounts.sum()", "number", json!(3.5)),
         ("no_amounts.sum() + 0.5", "number", json!(0.5)),
+        ("scores.put('c', 3)", "object of integer", json!({"a": 2, "b": 1, "c": 3})),
+        ("scores.put('a', 7).put(word, 8)", "object of integer", json!({"a": 7, "b": 1, "low": 8})),
+        ("scores.put('c', 'x')", "object of x or integer", json!({"a": 2, "b": 1, "c": "x"})),
         ("range(3)", "list of integer", json!([0, 1, 2])),
         ("range(0)", "list of integer", json!([])),
         ("range(minus)", "list of integer", json!([])),
@@ -199,6 +202,14 @@ fn wrong_uses_are_problems() {
         ("scores.distinct()", "'distinct' works on lists, not on object of integer", "use it on a list"),
         ("names.slice(0, '1')", "'slice' takes integers, not a string", "convert with int()"),
         ("text.slice(0, 1)", "'slice' works on lists, not on string", "use it on a list"),
+        ("put(scores, 'a', 1)", "'put' is written another way", "write object.put(key, value)"),
+        ("scores.put(1, 1)", "'put' works on strings, not on integer", "convert with string()"),
+        ("scores.put('a', note)", "'note' may be null here", "guard it: note != null"),
+        (
+            "findings[0].put('a', 1)",
+            "'put' works on objects whose keys are data, not on an object",
+            "additionalProperties",
+        ),
         ("names.sum()", "'sum' works on lists of numbers, not on list of string", "list.map("),
         ("mixed.sum()", "integer and number do not mix", "list.map(x, double(x))"),
         ("sum(counts)", "'sum' is written another way", "write list.sum()"),
@@ -238,6 +249,7 @@ fn unknown_functions_name_all_that_there_are() {
         "indexOf",
         "substring",
         "json",
+        "put",
     ] {
         assert!(problems[0].hint.split([' ', ',']).any(|known| known == name), "{name}: {problems:#?}");
     }
@@ -252,6 +264,7 @@ fn what_nobody_knows_the_type_of_fails_in_words() {
         ("text.substring(0, free)", json!(1.5), "substring() takes integers, not a number"),
         ("free.join(',')", json!(["a", 1]), "join() works on strings, not on an integer"),
         ("free.join(',')", json!({"a": 1}), "join() works on lists, not on an object"),
+        ("free.put('a', 1)", json!([1]), "put() works on objects, not on a list"),
         ("free.flatten()", json!([[1], 2]), "flatten() works on lists, not on an integer"),
         ("free.sum()", json!([1, true]), "sum() works on numbers, not on a boolean"),
         ("free.sum()", json!([1.5, "a"]), "sum() works on numbers, not on a string"),

@@ -28,7 +28,7 @@ const TRAILER: &str = "Countersign-Step";
 /// So many commits are looked at to find our own.
 const LOOKED_BACK: &str = "-1000";
 /// How often, and after how long each time, an index that somebody else holds is looked at again.
-const LOCKED_LOOKS: u32 = 20;
+const LOCKED_LOOKS: u32 = 10;
 const LOCKED_WAIT: Duration = Duration::from_millis(100);
 /// More notes are only counted.
 const MOST_NOTES: usize = 20;
@@ -94,9 +94,8 @@ pub(crate) async fn commit(
         let _ = blocking(move || forget(&place.folder, &ready.new)).await;
         return completed(Done::Blocked("there is no room for the list of files".to_owned()));
     };
-    let trailer = format!("{TRAILER}: {}", work.step);
     let mut call = Call::new(&place.folder, ["commit", "--cleanup=whitespace", "-F", "-", "--trailer"])
-        .arg(&trailer)
+        .arg(trailer(&work.step))
         .arg("--only")
         .arg(in_file(home.path()))
         .arg(BY_LIST[1])
@@ -278,19 +277,26 @@ fn made_before(folder: &Path, step: &str) -> Result<Option<Made>, Failure> {
     if is_unborn(folder)? {
         return Ok(None);
     }
-    let format = format!("--format=%H%x0a%(trailers:key={TRAILER},valueonly,unfold)");
-    let log = Call::new(folder, ["log", "-z", LOOKED_BACK, "--no-show-signature", "--no-color"]).arg(format);
-    let answer = log.arg("HEAD").arg("--").run()?;
+    let log =
+        ["log", "-z", LOOKED_BACK, "--no-show-signature", "--no-color", "--format=%H%x0a%B", "HEAD", "--"];
+    let answer = Call::new(folder, log).run()?;
+    let trailer = trailer(step);
     for entry in names(&answer.stdout) {
         let entry = String::from_utf8_lossy(entry);
         let mut lines = entry.lines();
         let Some(commit) = lines.next() else { continue };
-        if lines.any(|line| line.trim() == step.trim()) {
+        // A hook may have put something behind it, so that git would not take it for a trailer any more.
+        if lines.any(|line| line.trim_end() == trailer.trim_end()) {
             let files = files_of(folder, commit)?;
             return Ok(Some(Made { commit: commit.to_owned(), files }));
         }
     }
     Ok(None)
+}
+
+/// The line that names the visit.
+fn trailer(step: &str) -> String {
+    format!("{TRAILER}: {step}")
 }
 
 /// The files that a commit changed.

@@ -135,7 +135,7 @@ impl Kin {
                 continue;
             }
             match process.signal(signal) {
-                Sent::Yes if signal == Signal::KILL && self.of != Of::Child(process.id.pid) => {
+                Sent::Yes if self.counts(signal, process.id.pid) => {
                     self.killed.insert(process.id);
                 }
                 Sent::Yes | Sent::Gone => {}
@@ -150,6 +150,11 @@ impl Kin {
             }
         }
         Pass { alive, settled }
+    }
+
+    /// Whether someone who got a signal counts as killed: whoever is swept, and of a tree those that did not end when asked.
+    fn counts(&self, signal: Signal, pid: i32) -> bool {
+        self.of == Of::Marker || (signal == Signal::KILL && self.of != Of::Child(pid))
     }
 
     fn signal_group(&self, signal: Option<Signal>) {

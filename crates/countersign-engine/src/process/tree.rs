@@ -17,6 +17,9 @@ const LONGEST_WAIT: Duration = Duration::from_millis(10);
 /// How often to look again where nobody was found but processes came and went meanwhile.
 const DOUBTS: u32 = 3;
 
+/// With a wait behind each, how long someone who is swept may take to end by themselves: about a second.
+const ASKED_LOOKS: u32 = 100;
+
 /// What one look found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pass {
@@ -120,7 +123,7 @@ pub(super) fn adopt_orphans() {
     super::orphans::adopt();
 }
 
-/// Kills everyone who carries a marker; how many.
+/// Ends everyone who carries a marker; how many.
 pub(super) fn sweep(marker: &str) -> usize {
     // No child was ever started with such a marker.
     if marker.is_empty() || marker.contains('\0') {
@@ -131,8 +134,19 @@ pub(super) fn sweep(marker: &str) -> usize {
         return 0;
     }
     let mut kin = Kin::of_marker(marker);
+    ask_to_end(&mut kin);
     clear_now(&mut kin);
     kin.killed()
+}
+
+/// Asks everyone to end, and waits a little for those who do: one that is killed leaves its locks behind, as git does.
+fn ask_to_end(kin: &mut Kin) {
+    for _ in 0..ASKED_LOOKS {
+        if kin.pass(Some(Signal::TERM)).alive == 0 {
+            return;
+        }
+        std::thread::sleep(LONGEST_WAIT);
+    }
 }
 
 fn clear_now(kin: &mut Kin) {

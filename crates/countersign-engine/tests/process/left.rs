@@ -247,3 +247,20 @@ fn the_leader_of_our_session_may_live_outside() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("2 passed"), "{output:?}");
 }
+
+#[test]
+fn who_is_swept_can_take_its_locks_away_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("lock");
+    let marker = unique();
+    let mut holder = Command::new("sh");
+    holder
+        .args(["-c", "trap 'rm \"$0\"; exit 0' TERM; : > \"$0\"; echo ready; while :; do sleep 0.01; done"]);
+    let mut holder = holder.arg(&lock).env(MARKER, &marker).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(lock.exists());
+    assert!(sweep(&marker).killed >= 1);
+    assert!(!lock.exists(), "it was killed before it could");
+    assert!(holder.wait().unwrap().success());
+}

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use super::machine::listed;
-use super::types::{Presence, field, list_of, object, one_of};
+use super::types::{Presence, field, list_of, nullable, object, one_of};
 use crate::draft::Name;
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
@@ -233,8 +233,9 @@ struct Rule<'n> {
     findings: Option<Name<'n>>,
 }
 
+/// A file may be null: whether that finding is fixed cannot be told from what the step changed.
 fn findings_type() -> Type {
-    let Type::Object(plain) = object([("id", Type::text()), ("file", Type::text())]) else {
+    let Type::Object(plain) = object([("id", Type::text()), ("file", nullable(Type::text()))]) else {
         return Type::Any;
     };
     list_of(Type::Object(Arc::new(ObjectType { fields: plain.fields.clone(), open: true })))

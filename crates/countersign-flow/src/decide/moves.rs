@@ -5,7 +5,7 @@ use crate::check::{NO_CLAIM, problem_type};
 use crate::event::{Cause, Event, Moved};
 use crate::fold::{Fold, Frame, Problem, SAME_AGAIN};
 use crate::scope::Seen;
-use crate::value::in_words;
+use crate::value::{fits, in_words};
 use crate::workflow::{End, Machine, State, Target, Transition, Wait, Workflow};
 use countersign_contract::{Expression, Type};
 use serde_json::{Map, Value, json};
@@ -57,7 +57,8 @@ pub(super) fn on(
 ) -> Result<Command, String> {
     let mut shown = json!({"outcome": problem.trouble.name(), "reason": problem.reason});
     if let Some(map) = shown.as_object_mut() {
-        if let Some(partial) = &problem.partial {
+        // Expressions were checked against the whole type: what lacks more than items of its lists is not shown to them.
+        if let Some(partial) = problem.partial.as_ref().filter(|partial| fits(partial, &state.result).is_ok()) {
             map.insert("partial".into(), partial.clone());
         }
         if let Some(cause) = problem.cause.or(Cause::of(problem.trouble)) {

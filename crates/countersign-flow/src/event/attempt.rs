@@ -137,6 +137,9 @@ pub struct Reply {
     /// The codes of what was wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<String>,
+    /// The first thing that was wrong, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
     /// Which of its recorded replies this was, for an agent that plays them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub played: Option<u32>,

@@ -1,7 +1,7 @@
 //! Workspaces of their own: planned, open, folded back or dropped. What to do with them is decided elsewhere.
 
 use super::{Fold, Phase, Problem};
-use crate::event::{Event, Tenure};
+use crate::event::{AFRESH, Event, Tenure};
 use crate::workflow::Trouble;
 use serde::{Deserialize, Serialize};
 
@@ -158,10 +158,12 @@ impl Fold {
         }
     }
 
-    /// An attempt was lost: what it left in a workspace of its state alone is nothing to build on.
+    /// An attempt was lost: what it left in a workspace is nothing to build on, unless steps before it were done there.
     pub(super) fn leave_workspace(&mut self, frame: &str) {
+        let afresh = self.decide >= AFRESH;
         let Some(at) = self.frames.get_mut(frame) else { return };
-        if let Some(own) = at.workspace.take_if(|own| own.tenure == Tenure::State && own.is_held()) {
+        let alone = |own: &Workspace| own.tenure == Tenure::State || (afresh && at.from.is_empty());
+        if let Some(own) = at.workspace.take_if(|own| own.is_held() && alone(own)) {
             self.left.insert(own.id, frame.to_owned());
         }
     }

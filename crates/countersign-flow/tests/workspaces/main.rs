@@ -124,6 +124,16 @@ fn an_attempt_lost_in_a_sub_workflow_goes_on_where_its_steps_were_done() {
 }
 
 #[test]
+fn an_attempt_lost_in_the_first_step_of_a_sub_workflow_begins_in_a_fresh_worktree() {
+    let mut play = Play::begin(&items("parallel: 2"));
+    play.opened(&["all/a#1", "all/b#1"]);
+    play.tell([Event::AttemptLost { attempt: "all/a/make#1".to_owned() }]);
+    assert_eq!(play.errands(), [(Chore::Open, "all/a#2"), (Chore::Drop, "all/a#1")]);
+    play.see_to("all/a#2", &[]);
+    assert_eq!(play.started(), [("all/a/make#2", Some("all/a#2"))]);
+}
+
+#[test]
 fn what_gives_no_result_is_dropped_before_anything_else_follows() {
     let mut play = Play::begin(&one(
         "on: { timeout: { go: other, reason: problem.reason } }\n    retries: { timeout: 0 }",

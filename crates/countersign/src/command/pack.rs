@@ -99,7 +99,7 @@ fn eject(pack: &'static Pack, folder: &Path, force: bool) -> Result<Exit> {
     }
     let files = pack.files();
     lay::out(folder, &files)?;
-    let page = page(pack)?;
-    output::words(&packs::ejected(&page, &folder.display().to_string()));
+    let demo = pack.file(super::demo::FILE).is_some();
+    output::words(&packs::ejected(pack.name(), files.len(), demo, &folder.display().to_string()));
     Ok(Exit::Good)
 }

@@ -374,7 +374,8 @@ fn wrong(reply: &Reply) -> String {
     let codes = if reply.codes.is_empty() { String::new() } else { format!(" ({})", reply.codes.join(", ")) };
     match reply.status.as_str() {
         "absent" => format!("no result was found{codes}"),
-        _ => format!("the result does not satisfy its contract{codes}"),
+        _ if reply.why.is_empty() => format!("the result does not satisfy its contract{codes}"),
+        _ => format!("{}{codes}", one_line(&reply.why)),
     }
 }
 

@@ -161,14 +161,13 @@ fn command(name: &str, sheet: &Sheet) -> String {
 }
 
 /// What was done, and what to do next.
-pub(crate) fn ejected(page: &Page, folder: &str) -> String {
-    let at = |file: &str| quoted(&format!("{}/{file}", folder.trim_end_matches('/')));
-    let mut text = format!("wrote the {} files of {} to {folder}\n", page.files.len(), page.name);
-    let Some(sheet) = page.workflows.first() else { return text };
-    let main = at("workflow.yaml");
-    let _ = writeln!(text, "run it:    {}", command(&main, sheet));
+pub(crate) fn ejected(pack: &str, files: usize, demo: bool, folder: &str) -> String {
+    let main = quoted(&format!("{}/workflow.yaml", folder.trim_end_matches('/')));
+    let mut text = format!("wrote the {files} files of {pack} to {folder}\n");
+    // Every pack takes a task.
+    let _ = writeln!(text, "run it:    countersign run {main} --task TEXT --agent SPEC");
     let _ = writeln!(text, "check it:  countersign workflow check {main}");
-    if page.demo {
+    if demo {
         let _ = writeln!(text, "its demo:  countersign demo {}", quoted(folder));
     }
     text

@@ -318,3 +318,16 @@ fn tests_that_were_added_are_counted() {
         assert_eq!(verdicts(&report)[1], format!("tests_added {verdict}"), "{report}");
     }
 }
+
+#[test]
+fn tests_of_a_language_that_nobody_can_read_are_not_said_to_be_missing() {
+    let house = worked_on();
+    git(&house, &["checkout", "-q", "--", "."]);
+    house.file("tests/test_one.sh", "[ 1 = 1 ]\n");
+    let text = r#"{"files_changed": ["tests/test_one.sh"], "tests_added": 1}"#;
+    let (_, report) = json(&house, text, &[]);
+    assert_eq!(verdicts(&report)[1], "tests_added unverifiable", "{report}");
+    std::fs::rename(house.path("tests/test_one.sh"), house.path("notes.txt")).unwrap();
+    let (_, report) = json(&house, &text.replace("tests/test_one.sh", "notes.txt"), &[]);
+    assert_eq!(verdicts(&report)[1], "tests_added refuted", "{report}");
+}

@@ -186,3 +186,37 @@ fn unnumbered(text: &str) -> String {
     }
     out
 }
+
+mod tests {
+    use super::*;
+    use crate::scene::Scene;
+
+    #[test]
+    fn a_scenario_is_played_by_the_pack_and_by_the_same_pack_ejected_and_renamed() {
+        let ran = Scene::new("gated-team").reply("SpecAgent").fails("permission").run(&["--task", "x"]);
+        let names: Vec<&str> =
+            ran.told.iter().map(|told| told.report["workflow"].as_str().unwrap()).collect();
+        assert_eq!(names, ["gated-team", "renamed-gated-team"]);
+        assert_ne!(ran.told[0].id(), ran.told[1].id());
+    }
+
+    #[test]
+    #[should_panic(expected = "does something else when it is ejected and renamed")]
+    fn a_difference_between_the_two_is_found() {
+        let ran = Scene::new("gated-team").run(&["--task", "x"]);
+        let mut other = ran.told[1].clone();
+        other.report["variables"]["surprise"] = true.into();
+        Ran::new(ran.stages(), vec![ran.told[0].clone(), other]);
+    }
+
+    #[test]
+    fn ids_times_and_commits_are_no_difference() {
+        let one = "01a1df49-dd6f-711a-b1bd-357bcc00081f at 2026-11-15T12:58:01Z, 2026-11-15_x";
+        let other = "01a1df49-1234-7890-b1bd-357bcc00081f at 2026-11-16T00:00:00.123Z, 2026-11-16_x";
+        assert_eq!(timeless(one), timeless(other));
+        assert_ne!(timeless(one), timeless("2026-11-15_y"));
+        let commit = "see 0123456789abcdef0123456789abcdef01234567.";
+        assert_eq!(unnumbered(commit), "see COMMIT.");
+        assert_eq!(unnumbered("see 0123, é"), "see 0123, é");
+    }
+}

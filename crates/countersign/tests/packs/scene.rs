@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// A scenario of a pack's workflow.
@@ -95,6 +95,7 @@ impl Scene {
     }
 
     /// A reply of an agent: its result, framed as its contract wants it.
+    #[allow(clippy::needless_pass_by_value, reason = "it is always made in place")]
     pub(crate) fn says(self, agent: &str, result: Value) -> Self {
         let framing = self.framings.get(agent).copied();
         let framing = framing.unwrap_or_else(|| panic!("{} has no agent '{agent}'", self.workflow));
@@ -193,6 +194,21 @@ impl Scene {
         stage.start(arguments)
     }
 
+    /// Plays it once, by the pack ejected and then changed by hand: what is done to its folder comes first.
+    pub(crate) fn run_changed(&self, change: impl Fn(&Path), arguments: &[&str]) -> Ran {
+        let stage = self.origin.copy_with_pack(&self.workflow);
+        change(&stage.pack());
+        self.play(Rc::new(vec![stage]), arguments)
+    }
+
+    /// The same, without waiting for it: for kills.
+    pub(crate) fn start_changed(&self, change: impl Fn(&Path), arguments: &[&str]) -> Live {
+        let stage = self.origin.copy_with_pack(&self.workflow);
+        change(&stage.pack());
+        stage.script(&self.script());
+        stage.start(arguments)
+    }
+
     fn play(&self, stages: Rc<Vec<Stage>>, arguments: &[&str]) -> Ran {
         let play = |stage: &Stage| {
             stage.script(&self.script());
@@ -256,4 +272,25 @@ pub(crate) fn framed(framing: Framing, result: &Value) -> String {
             text + "---END---\n"
         }
     }
+}
+
+#[test]
+fn a_result_is_framed_as_its_contract_wants_it() {
+    for id in [
+        "execution-loop/qa",
+        "review-fix/fix-outcomes",
+        "feature-pipeline/tdd-task-executor",
+        "feature-pipeline/code-reviewer",
+        "gated-team/output",
+    ] {
+        let contract = countersign_packs::registry_for(id).get(id).unwrap();
+        let report = contract.check(&framed(contract.framing(), &example(id)));
+        assert!(report.is_accepted(), "{id}: {:#?}", report.violations);
+    }
+}
+
+#[test]
+#[should_panic(expected = "has no agent 'nobody'")]
+fn somebody_who_is_not_in_the_workflow_says_nothing() {
+    Scene::new("gated-team").says("nobody", json!({}));
 }

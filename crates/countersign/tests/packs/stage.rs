@@ -58,6 +58,11 @@ impl Stage {
         self.folder.path().join("repo")
     }
 
+    /// The folder of the pack that was ejected for it.
+    pub(crate) fn pack(&self) -> PathBuf {
+        Path::new(&self.workflow).parent().unwrap().to_owned()
+    }
+
     /// A file of the repository.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.repo().join(path)

@@ -149,6 +149,14 @@ fn a_wrong_answer_in_the_script_waits_and_says_why() {
     assert!(quiet.words.starts_with("warning: the script's answer to 'approve': "), "{}", quiet.words);
 }
 
+#[test]
+fn after_a_wrong_answer_in_the_script_the_next_one_is_taken() {
+    let two = "answers: [{ question: approve, answer: perhaps }, { question: approve, answer: proceed }]\n";
+    let ran = Scene::new(APPROVE, &format!("{WORKS}{two}")).run();
+    assert_eq!(ran.ended(), ("done", None, 0));
+    assert!(ran.words.starts_with("warning: the script's answer to 'approve': "), "{}", ran.words);
+}
+
 const SEVERAL: &str = "
 workflow: several
 start: clarify

@@ -52,6 +52,46 @@ fn each_trouble_has_its_own_way() {
 }
 
 #[test]
+fn what_was_salvaged_is_seen_where_it_is_of_the_type_that_expressions_count_on() {
+    let workflow = "
+workflow: salvage
+agents: { worker: { contract: scene/list, prompt: Do it., repairs: 0 } }
+contracts: [contracts]
+variables: { kept: { type: [string], initial: [] } }
+start: work
+states:
+  work:
+    agent: worker
+    on:
+      contract:
+        set: { kept: \"has(problem.partial) ? problem.partial.items.map(i, i.id) : ['nothing']\" }
+        go: done
+    go: done
+  done: { end: done }
+";
+    let contract = "
+contract: scene/list
+version: 1
+fields: { items: [{ id: string }], note: string }
+policy: { salvage: [/items] }
+examples: [{ items: [], note: good }]
+";
+    for (text, kept) in [
+        (r#"{"items": [{"id": "a"}, {"id": 2}], "note": "x"}"#, "a"),
+        // The list itself is missing, or not a list, or something beside it is wrong.
+        (r#"{"itmes": [], "note": "x"}"#, "nothing"),
+        (r#"{"items": "none", "note": "x"}"#, "nothing"),
+        (r#"{"items": [{"id": "a"}]}"#, "nothing"),
+    ] {
+        let scene = Scene::new(workflow, &replies(&[&format!("text: '{text}'")]));
+        scene.file("contracts/list.yaml", contract);
+        let ran = scene.run();
+        assert_eq!(ran.ended(), ("done", None, 0), "{text}: {}", ran.words);
+        assert_eq!(ran.report["variables"]["kept"], json!([kept]), "{text}");
+    }
+}
+
+#[test]
 fn a_way_out_of_trouble_sees_the_problem() {
     let scene = Scene::new(TROUBLES, &replies(&[BAD, BAD, BAD]));
     scene.file("plan.md", "");

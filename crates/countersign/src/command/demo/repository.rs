@@ -53,7 +53,7 @@ pub(super) fn folder(pack: &str, keep: Option<&Path>) -> Result<PathBuf> {
 /// Makes the repository: one commit of these files, and changes over it that are not committed.
 pub(super) fn make(repo: &Path, files: &[Laid<'_>], changes: &[Laid<'_>]) -> Result<()> {
     // An empty template: nobody's hooks, nobody's excludes.
-    git(repo, &["init", "--quiet", "--template=", "--initial-branch=main"])?;
+    git(repo, &["init", "--quiet", "--template=", "--initial-branch=main", "--object-format=sha1"])?;
     for (key, value) in SETTINGS {
         git(repo, &["config", "--local", key, value])?;
     }
@@ -73,6 +73,9 @@ fn git(repo: &Path, arguments: &[&str]) -> Result<()> {
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_TERMINAL_PROMPT", "0")
+        // The commit has the same name wherever the demo is played.
+        .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
+        .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
         .arg("-C")
         .arg(repo)
         .args(arguments)

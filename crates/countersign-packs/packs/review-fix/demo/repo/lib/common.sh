@@ -1,0 +1,2 @@
+# What all scripts need to know.
+LOGS=${LOGS:?say where the logs are}
