@@ -39,7 +39,7 @@ agents: { worker: { contract: scene/step, prompt: Do it. } }
 contracts: [contracts]
 start: clear
 states:
-  clear: { run: ask, next: [{ when: result == \"left, slowly\", go: work }, { go: odd }] }
+  clear: { run: ask, next: [{ when: 'result == \"left, slowly\"', go: work }, { go: odd }] }
   work: { agent: worker, go: done }
   done: { end: done }
   odd: { end: blocked }

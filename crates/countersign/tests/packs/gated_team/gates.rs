@@ -71,8 +71,13 @@ fn acceptance_without_testable_criteria_is_sent_back() {
 
 #[test]
 fn a_document_that_stays_wrong_blocks_after_two_more_drafts() {
-    let bad = json!({"criteria": []}).to_string();
-    let ran = Scene::team().intake_with(&bad).intake_with(&bad).intake_with(&bad).play();
+    let drafts = [
+        json!({"criteria": []}),
+        json!({"criteria": [{"id": "AC-1", "description": "it works", "checks": []}]}),
+        json!({"criteria": [{"id": "AC-1", "checks": ["cmd: true"]}]}),
+    ];
+    let scene = drafts.iter().fold(Scene::team(), |scene, draft| scene.intake_with(&draft.to_string()));
+    let ran = scene.play();
     blocked(&ran, "'drafts' of 2 is used up");
     assert_eq!(asked(&ran).len(), 3);
 }

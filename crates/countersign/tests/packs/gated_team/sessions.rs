@@ -131,12 +131,16 @@ fn an_agent_that_keeps_writing_into_an_earlier_session_is_blocked() {
 
 #[test]
 fn status_json_is_written_by_the_engine_alone() {
-    let forged = "f=$(echo .agents-work/*_play)/status.json; echo '{}' > $f";
-    let scene = Scene::team().planned().says("Coder", ok()).exec(forged).codes().passes(GATES).released();
-    let ran = scene.play();
-    done(&ran);
-    assert_eq!(ran.attempt("IMPLEMENT#1")["repairs_asked"], 1, "{ran:?}");
-    assert!(ran.prompt("IMPLEMENT#1", 2).contains("status.json"));
+    // The Coder declares everything done: whoever comes next finds what the engine knows.
+    let forged = r#"f=$(echo .agents-work/*_play)/status.json; sed -i 's/"completed_tasks": .*/"completed_tasks": ["T-001"],/' $f"#;
+    let scene = Scene::team().planned().says("Coder", ok()).exec(forged);
+    let ran = watching(scene, "Reviewer", status("FAIL", "enough"), "").play();
+    blocked(&ran, "enough");
+    let text = std::fs::read_to_string(kept(&ran)[0].join("status.json")).unwrap();
+    holds("gated-team/status", &text);
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["completed_tasks"], json!([]));
+    assert_eq!(status_of(&ran)["completed_tasks"], json!([]));
 }
 
 #[test]
