@@ -53,9 +53,13 @@ fn every_file_of_the_session_holds_to_its_contract_after_every_transition() {
         holds("gated-team/status", &text);
         let status: Value = serde_json::from_str(&text).unwrap();
         shown.push(status["current_state"].as_str().unwrap().to_owned());
-        read("acceptance.json").into_iter().for_each(|text| holds("gated-team/acceptance", &text));
+        if let Ok(text) = read("acceptance.json") {
+            holds("gated-team/acceptance", &text);
+        }
         // It is written as JSON here, which is YAML too.
-        read("tasks.yaml").into_iter().for_each(|text| holds("gated-team/tasks", &text));
+        if let Ok(text) = read("tasks.yaml") {
+            holds("gated-team/tasks", &text);
+        }
     }
     // A fix shows as the loop it belongs to.
     let phases =
@@ -83,8 +87,6 @@ fn the_folder_is_named_for_the_day_and_the_slug() {
     let named =
         Scene::team().says("SpecAgent", status("FAIL", "enough")).run(&["--task", "Add: a Search, please!"]);
     blocked(&named, "enough");
-    let day = &named.report["attempts"][0]["value"];
-    assert!(day.is_object());
     let name = folder(&named);
     let (date, slug) = name.strip_prefix(".agents-work/").unwrap().split_once('_').unwrap();
     assert_eq!(slug, "add-a-search-please");
@@ -169,7 +171,7 @@ fn a_status_that_cannot_be_written_blocks() {
     let left = std::fs::read_dir(ran.path(&folder(&ran)))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    assert!(!left.into_iter().any(|name| name.ends_with(".part")));
+    assert!(!left.into_iter().any(|name| name.contains(".part")));
 }
 
 #[test]
