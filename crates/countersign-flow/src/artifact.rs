@@ -133,8 +133,8 @@ fn items(fold: &Fold) -> Vec<Value> {
                 "outcome": outcome,
                 "at": at_work.map(|frame| frame.state.as_str()).unwrap_or_default(),
                 "reason": reason,
-                "inputs": at_work.map(|frame| &frame.inputs).unwrap_or(&none),
-                "variables": at_work.map(|frame| &frame.variables).unwrap_or(&none),
+                "inputs": at_work.map_or(&none, |frame| &frame.inputs),
+                "variables": at_work.map_or(&none, |frame| &frame.variables),
                 "value": value,
             }));
         }

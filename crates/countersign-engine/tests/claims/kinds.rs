@@ -440,7 +440,10 @@ fn what_is_fixed_was_touched() {
         (VERIFIED, String::new())
     );
     assert_eq!(stage.hold("outcome", claim(), &json!({"id": "F2", "outcome": "blocked"})), None);
-    let open = Stage { findings: Some(json!([{"id": "F1", "file": null}, {"id": "F2", "file": "u1"}])), ..changed() };
+    let open = Stage {
+        findings: Some(json!([{"id": "F1", "file": null}, {"id": "F2", "file": "u1"}])),
+        ..changed()
+    };
     assert_eq!(short(open.hold("outcomes", claim(), &outcomes(&[("F1", "fixed")]))).0, UNVERIFIABLE);
     assert_eq!(
         short(open.hold("outcomes", claim(), &outcomes(&[("F1", "fixed"), ("F2", "fixed")]))).0,

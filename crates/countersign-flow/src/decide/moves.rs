@@ -58,7 +58,8 @@ pub(super) fn on(
     let mut shown = json!({"outcome": problem.trouble.name(), "reason": problem.reason});
     if let Some(map) = shown.as_object_mut() {
         // Expressions were checked against the whole type: what lacks more than items of its lists is not shown to them.
-        if let Some(partial) = problem.partial.as_ref().filter(|partial| fits(partial, &state.result).is_ok()) {
+        if let Some(partial) = problem.partial.as_ref().filter(|partial| fits(partial, &state.result).is_ok())
+        {
             map.insert("partial".into(), partial.clone());
         }
         if let Some(cause) = problem.cause.or(Cause::of(problem.trouble)) {

@@ -19,6 +19,9 @@ const SETTINGS: [(&str, &str); 9] = [
     ("gc.auto", "0"),
 ];
 
+/// When the commit was made that a demo begins with: always then, so that it has the same name every time.
+const BEGAN: &str = "2026-01-01T00:00:00Z";
+
 /// A demo needs git.
 pub(super) fn expect_git() -> Result<()> {
     let found = Command::new("git").arg("--version").stdin(Stdio::null()).output();
@@ -73,9 +76,8 @@ fn git(repo: &Path, arguments: &[&str]) -> Result<()> {
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_TERMINAL_PROMPT", "0")
-        // The commit has the same name wherever the demo is played.
-        .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
-        .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
+        .env("GIT_AUTHOR_DATE", BEGAN)
+        .env("GIT_COMMITTER_DATE", BEGAN)
         .arg("-C")
         .arg(repo)
         .args(arguments)

@@ -11,7 +11,8 @@ fn the_demo_shows_every_turn_of_the_loop() {
     let output = stage.said(&["demo", "--keep", "../kept"]);
     let words = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{words}");
-    insta::assert_snapshot!("demo", steady(&stage.anonymous(&words)));
+    let shown = words.replace(env!("CARGO_BIN_EXE_countersign"), "countersign");
+    insta::assert_snapshot!("demo", steady(&stage.anonymous(&shown)));
 
     let report = stage.told(&["show", "last", "--repo", "../kept", "--format", "json"]).report;
     assert_eq!((&report["outcome"], &report["iterations"]), (&json!("done"), &json!(3)));

@@ -1,6 +1,8 @@
 //! Accounting: fixed + blocked + deferred + open = total, at every event, also across a kill.
 
-use super::{FIXED, FIXER, REVIEWER, finding, found, found_together, ledger, nothing, one_file, outcomes, three_files};
+use super::{
+    FIXED, FIXER, REVIEWER, finding, found, found_together, ledger, nothing, one_file, outcomes, three_files,
+};
 use crate::ran::Ran;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -45,7 +47,10 @@ fn accounting_is_closed_at_every_event() {
         .says(FIXER, outcomes(&[("c1-F001", "fixed"), ("c1-F002", "blocked"), ("c1-F003", "deferred")]))
         .writes("src/a.rs", "pub fn a() { better() }\n")
         // The first is found again, and something new.
-        .says(REVIEWER, found(&[finding("c1-F001", "src/a.rs", "minor"), finding("F009", "src/b.rs", "major")]))
+        .says(
+            REVIEWER,
+            found(&[finding("c1-F001", "src/a.rs", "minor"), finding("F009", "src/b.rs", "major")]),
+        )
         .says(FIXER, outcomes(&[("c1-F001", "fixed"), ("c1-F003", "fixed"), ("c1-F004", "deferred")]))
         .when("c1-F001")
         .writes("src/a.rs", "pub fn a() { good() }\n")
@@ -64,10 +69,19 @@ fn accounting_is_closed_at_every_event() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(
         ledger(&ran),
-        ["c1-F001 fixed 2", "c1-F002 blocked 1", "c1-F003 fixed 2", "c1-F004 deferred 3", "c2-F009 blocked 2"]
+        [
+            "c1-F001 fixed 2",
+            "c1-F002 blocked 1",
+            "c1-F003 fixed 2",
+            "c1-F004 deferred 3",
+            "c2-F009 blocked 2"
+        ]
     );
     // open, fixed, blocked, deferred
-    assert_eq!(adds_up(&ran), [[0, 0, 0, 0], [4, 0, 0, 0], [0, 1, 1, 2], [2, 0, 1, 2], [0, 2, 1, 2], [0, 2, 2, 1]]);
+    assert_eq!(
+        adds_up(&ran),
+        [[0, 0, 0, 0], [4, 0, 0, 0], [0, 1, 1, 2], [2, 0, 1, 2], [0, 2, 1, 2], [0, 2, 2, 1]]
+    );
     let report = ran.json(&super::of_report(&ran, "report.json"));
     assert_eq!(
         report["accounts"],
@@ -102,7 +116,10 @@ fn a_run_that_is_killed_while_it_fixes_goes_on_with_the_same_accounts() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c1-F002 fixed 1"], "{ran:?}");
     assert_eq!(adds_up(&ran), [[0, 0, 0, 0], [2, 0, 0, 0], [0, 2, 0, 0]]);
-    assert_eq!((ran.read("src/lib.rs").as_str(), ran.read("src/b.rs").as_str()), (FIXED, "pub fn b() { good() }\n"));
+    assert_eq!(
+        (ran.read("src/lib.rs").as_str(), ran.read("src/b.rs").as_str()),
+        (FIXED, "pub fn b() { good() }\n")
+    );
     let reviews = ran.attempts().into_iter().filter(|attempt| attempt.starts_with("review/")).count();
     assert_eq!(reviews, 1, "what was reviewed is not reviewed again: {:?}", ran.attempts());
 }

@@ -1,8 +1,8 @@
 //! Fixing: what a fixer says of the findings it was sent, and what becomes of its files whatever it says.
 
 use super::{
-    FIXED, FIXER, GARBAGE, REVIEWER, excuses, finding, fixed_at_once, found, found_together, ledger, nothing, one_file,
-    outcomes,
+    FIXED, FIXER, GARBAGE, REVIEWER, excuses, finding, fixed_at_once, found, found_together, ledger, nothing,
+    one_file, outcomes,
 };
 use crate::scene::Scene;
 use serde_json::json;
@@ -42,7 +42,10 @@ fn outcomes_for_some_ids_defer_the_others_and_say_so() {
     assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c1-F002 blocked 2", "c1-F003 blocked 2"]);
     assert_eq!(excuses(&ran, "c1-F002"), ["the fixer did not mention it", "c1-F002 is blocked"]);
     let again = ran.prompt("fix/c1-g1/fix#2", 1);
-    assert!(again.contains("c1-F002") && !again.contains("c1-F001"), "what is fixed is not sent again: {again}");
+    assert!(
+        again.contains("c1-F002") && !again.contains("c1-F001"),
+        "what is fixed is not sent again: {again}"
+    );
 }
 
 #[test]
@@ -170,7 +173,8 @@ fn a_fixer_that_fails_defers_its_findings_and_the_next_one_fixes_them() {
 
 #[test]
 fn deferred_three_times_is_sent_with_the_earlier_excuses_and_then_no_more() {
-    let excuse = |text: &str| json!({"outcomes": [{"id": "c1-F001", "outcome": "deferred", "explanation": text}]});
+    let excuse =
+        |text: &str| json!({"outcomes": [{"id": "c1-F001", "outcome": "deferred", "explanation": text}]});
     let ran = one_file()
         .says(REVIEWER, found(&[finding("F001", "src/lib.rs", "critical")]))
         .says(FIXER, excuse("needs a migration"))
@@ -179,7 +183,10 @@ fn deferred_three_times_is_sent_with_the_earlier_excuses_and_then_no_more() {
         .run(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ledger(&ran), ["c1-F001 deferred 3"]);
-    assert_eq!(excuses(&ran, "c1-F001"), ["needs a migration", "the migration is not there", "ask me tomorrow"]);
+    assert_eq!(
+        excuses(&ran, "c1-F001"),
+        ["needs a migration", "the migration is not there", "ask me tomorrow"]
+    );
     let third = ran.prompt("fix/c1-g1/fix#3", 1);
     assert!(third.contains("sent 2 times before"), "{third}");
     assert!(third.contains("- needs a migration\n  - the migration is not there"), "{third}");
@@ -193,7 +200,8 @@ fn three_attempts_are_the_most_whatever_the_rounds_are() {
     let scene = one_file().says(REVIEWER, found(&[finding("F001", "src/lib.rs", "major")]));
     let scene = (0..5).fold(scene, |scene, at| {
         let text = format!("not in attempt {at}");
-        scene.says(FIXER, json!({"outcomes": [{"id": "c1-F001", "outcome": "deferred", "explanation": text}]}))
+        scene
+            .says(FIXER, json!({"outcomes": [{"id": "c1-F001", "outcome": "deferred", "explanation": text}]}))
     });
     let more_rounds = |pack: &std::path::Path| {
         let file = pack.join("workflow.yaml");
@@ -202,7 +210,11 @@ fn three_attempts_are_the_most_whatever_the_rounds_are() {
         std::fs::write(&file, text.replace("rounds: { max: 3", "rounds: { max: 5")).unwrap();
     };
     let ran = scene.run_changed(more_rounds, &[]);
-    assert_eq!((ran.ended(), ledger(&ran)), (("done", None, 0), vec!["c1-F001 deferred 3".to_owned()]), "{ran:?}");
+    assert_eq!(
+        (ran.ended(), ledger(&ran)),
+        (("done", None, 0), vec!["c1-F001 deferred 3".to_owned()]),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -222,12 +234,17 @@ fn groups_are_fixed_in_parallel() {
     let meet = tempfile::tempdir().unwrap();
     let wait = |own: &str, other: &str| {
         let at = meet.path().display();
-        format!("touch {at}/{own}; n=0; until [ -e {at}/{other} ]; do n=$((n+1)); [ $n -lt 600 ] || exit 1; sleep 0.05; done")
+        format!(
+            "touch {at}/{own}; n=0; until [ -e {at}/{other} ]; do n=$((n+1)); [ $n -lt 600 ] || exit 1; sleep 0.05; done"
+        )
     };
     let ran = one_file()
         .once()
         .file("src/b.rs", "pub fn b() {}\n")
-        .says(REVIEWER, found(&[finding("F001", "src/lib.rs", "major"), finding("F002", "src/b.rs", "major")]))
+        .says(
+            REVIEWER,
+            found(&[finding("F001", "src/lib.rs", "major"), finding("F002", "src/b.rs", "major")]),
+        )
         .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
         .when("c1-F001")
         .exec(&format!("{} && echo '// fixed' >> src/lib.rs", wait("one", "two")))
@@ -246,7 +263,10 @@ fn a_group_whose_lines_another_changed_is_deferred_and_fixed_in_the_next_round()
     // Once: what is kept of the second one has a name of its own in every run.
     let ran = one_file()
         .once()
-        .says(REVIEWER, found(&[finding("F001", "src/lib.rs", "major"), finding("F002", "src/lib.rs", "major")]))
+        .says(
+            REVIEWER,
+            found(&[finding("F001", "src/lib.rs", "major"), finding("F002", "src/lib.rs", "major")]),
+        )
         .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
         .when("c1-F001")
         .writes("src/lib.rs", "pub fn one() -> u32 {\n    10\n}\n")

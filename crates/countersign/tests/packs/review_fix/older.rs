@@ -33,7 +33,8 @@ fn a_run_checkpointed_under_an_older_contract_version_resumes() {
             .writes("src/lib.rs", "pub fn one() -> u32 {\n    3\n}\n")
     });
     // It begins when version 1 was the newest,
-    let older = |pack: &Path| change(&pack.join("issue.yaml"), "review-fix/fix-result,", "review-fix/fix-result@1,");
+    let older =
+        |pack: &Path| change(&pack.join("issue.yaml"), "review-fix/fix-result,", "review-fix/fix-result@1,");
     let mut live = scene.start_changed(older, &ISSUE);
     live.until_so("the fixer is at work", |_| meet.path().join("began").exists());
     let stage = live.kill();
@@ -42,7 +43,10 @@ fn a_run_checkpointed_under_an_older_contract_version_resumes() {
     let ran = Ran::of(stage).resume(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let last = ran.report["attempts"].as_array().unwrap().last().unwrap();
-    assert_eq!((&last["contract"], &last["outcome"]), (&json!("review-fix/fix-result@1"), &json!("accepted")));
+    assert_eq!(
+        (&last["contract"], &last["outcome"]),
+        (&json!("review-fix/fix-result@1"), &json!("accepted"))
+    );
     // A run that begins now is held to what is the newest now.
     let newer = scene.run(&ISSUE);
     assert_eq!(newer.report["attempts"][0]["contract"], "review-fix/fix-result@2");
@@ -58,7 +62,12 @@ fn a_result_of_every_older_version_is_read_by_the_newest() {
         assert!(newest.reference().to_string() > format!("{}@{}", earlier.contract, earlier.version));
         for example in &earlier.examples {
             let report = newest.check(&format!("```json\n{example:#}\n```\n"));
-            assert!(report.violations.is_empty(), "{}: {example}: {:?}", newest.reference(), report.violations);
+            assert!(
+                report.violations.is_empty(),
+                "{}: {example}: {:?}",
+                newest.reference(),
+                report.violations
+            );
         }
     }
 }

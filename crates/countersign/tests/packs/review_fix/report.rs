@@ -73,7 +73,12 @@ fn what_is_not_fixed_becomes_a_tech_debt_record_each() {
     assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c1-F002 blocked 1", "c1-F003 blocked 2"]);
     assert_eq!(records(&ran), ["1-c1-f002.md", "2-c1-f003.md"]);
     let record = ran.read(&of_report(&ran, "tech-debt/2-c1-f003.md"));
-    for part in ["F003 is wrong in src/lib.rs", "src/lib.rs:1", "blocked, after 2 attempts", "1. c1-F003 is deferred\n2. c1-F003 is blocked"] {
+    for part in [
+        "F003 is wrong in src/lib.rs",
+        "src/lib.rs:1",
+        "blocked, after 2 attempts",
+        "1. c1-F003 is deferred\n2. c1-F003 is blocked",
+    ] {
         assert!(record.contains(part), "{part}: {record}");
     }
 }
@@ -93,14 +98,22 @@ fn the_report_says_how_everything_stands() {
     assert_eq!(report["since"], ran.git(&["rev-parse", "HEAD"]).trim());
     assert_eq!(report["findings"][0]["finding"]["id"], "c1-F001");
     let page = ran.read(&of_report(&ran, "report.md"));
-    assert!(page.contains("**Recommendation: request-changes**") && page.contains("## c1-F001: blocked"), "{page}");
+    assert!(
+        page.contains("**Recommendation: request-changes**") && page.contains("## c1-F001: blocked"),
+        "{page}"
+    );
 }
 
 #[test]
 fn what_agents_write_does_not_break_the_report() {
     let mut odd = finding("F/../../\"1\" |", "src/lib.rs", "minor");
     odd["issue"] = json!("a | \"quoted\" {{ brace }} \\ and\nanother line");
-    let ran = one_file().says(REVIEWER, found(&[odd])).says(FIXER, json!({"outcomes": []})).says(FIXER, json!({"outcomes": []})).says(FIXER, json!({"outcomes": []})).run(&[]);
+    let ran = one_file()
+        .says(REVIEWER, found(&[odd]))
+        .says(FIXER, json!({"outcomes": []}))
+        .says(FIXER, json!({"outcomes": []}))
+        .says(FIXER, json!({"outcomes": []}))
+        .run(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(records(&ran), ["1-c1-f-1.md"]);
     let report = ran.json(&of_report(&ran, "report.json"));

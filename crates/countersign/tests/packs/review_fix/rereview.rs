@@ -1,6 +1,9 @@
 //! Looking again: what is known, what is new, and when it ends.
 
-use super::{FIXED, FIXER, GARBAGE, REVIEWER, excuses, finding, fixed_at_once, found, ledger, nothing, one_file, outcomes};
+use super::{
+    FIXED, FIXER, GARBAGE, REVIEWER, excuses, finding, fixed_at_once, found, ledger, nothing, one_file,
+    outcomes,
+};
 use crate::scene::Scene;
 use serde_json::json;
 
@@ -47,7 +50,9 @@ fn a_fixed_finding_that_is_found_again_under_its_id_is_open_again() {
 
 #[test]
 fn a_fixed_finding_that_is_found_again_in_the_same_words_is_open_again() {
-    let ran = and_fixed_again(said_to_be_fixed().says(REVIEWER, found(&[finding("F001", "src/lib.rs", "major")]))).run(&[]);
+    let ran =
+        and_fixed_again(said_to_be_fixed().says(REVIEWER, found(&[finding("F001", "src/lib.rs", "major")])))
+            .run(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ledger(&ran), ["c1-F001 fixed 2"]);
 }
@@ -110,7 +115,8 @@ fn what_did_not_change_is_not_reviewed_again() {
         .says(REVIEWER, nothing())
         .run(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    let reviews = ran.attempts().into_iter().filter(|attempt| attempt.contains("reviewer")).collect::<Vec<_>>();
+    let reviews =
+        ran.attempts().into_iter().filter(|attempt| attempt.contains("reviewer")).collect::<Vec<_>>();
     assert_eq!(reviews, ["review/1/unified-reviewer#1 accepted", "rereview/2/unified-reviewer#1 accepted"]);
 }
 

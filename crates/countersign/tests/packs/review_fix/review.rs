@@ -1,8 +1,8 @@
 //! The first review: chunks, ids, and reviews that are none.
 
 use super::{
-    FIXED, FIXER, GARBAGE, REVIEWER, SMALL, finding, fixed_at_once, found, ledger, nothing, one_file, outcomes,
-    three_files,
+    FIXED, FIXER, GARBAGE, REVIEWER, SMALL, finding, fixed_at_once, found, ledger, nothing, one_file,
+    outcomes, three_files,
 };
 use crate::scene::Scene;
 use serde_json::json;
@@ -38,7 +38,11 @@ fn the_diff_is_split_by_whole_files_into_chunks_that_fit() {
     assert!(prompt.contains("3 whole files: src/a.rs, src/b.rs, src/c.rs"), "{prompt}");
     assert!(prompt.contains("+pub fn c() { changed() }"), "{prompt}");
 
-    let apart = three_files().says(REVIEWER, nothing()).says(REVIEWER, nothing()).says(REVIEWER, nothing()).run(&SMALL);
+    let apart = three_files()
+        .says(REVIEWER, nothing())
+        .says(REVIEWER, nothing())
+        .says(REVIEWER, nothing())
+        .run(&SMALL);
     assert_eq!(apart.report["attempts"].as_array().unwrap().len(), 3);
     let second = apart.prompt("review/2/unified-reviewer#1", 1);
     assert!(second.contains("+pub fn b() { changed() }") && !second.contains("fn a()"), "{second}");
@@ -102,13 +106,18 @@ fn what_is_no_review_is_no_approval() {
         assert_eq!(ran.ended(), ("blocked", None, 7), "{text}: {ran:?}");
         assert_eq!(ran.attempts(), ["review/1/unified-reviewer#1 contract"], "{text}");
         assert_eq!(ran.variables()["recommendation"], "comment", "{text}");
-        assert!(ran.reason().starts_with("not reviewed, so not approved: chunk 1 (src/lib.rs)"), "{}", ran.reason());
+        assert!(
+            ran.reason().starts_with("not reviewed, so not approved: chunk 1 (src/lib.rs)"),
+            "{}",
+            ran.reason()
+        );
     }
 }
 
 #[test]
 fn a_result_of_another_form_is_explained_and_asked_for_again() {
-    let wrong = json!({"groups": [{"description": "keys", "findings": [{"id": "F001", "file": "src/lib.rs"}]}]});
+    let wrong =
+        json!({"groups": [{"description": "keys", "findings": [{"id": "F001", "file": "src/lib.rs"}]}]});
     let ran = one_file().says(REVIEWER, wrong).says(REVIEWER, nothing()).run(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let asked = ran.prompt("review/1/unified-reviewer#1", 2);

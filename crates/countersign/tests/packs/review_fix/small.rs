@@ -49,7 +49,8 @@ fn a_validation_is_tried_three_times_at_most() {
 
 #[test]
 fn a_fixer_that_fails_says_why_and_nobody_tries_again() {
-    let gives_up = json!({"success": false, "summary": "No way", "error_details": "the formatter is not installed"});
+    let gives_up =
+        json!({"success": false, "summary": "No way", "error_details": "the formatter is not installed"});
     let ran = validation().says("fixer", gives_up.clone()).run(&CHECK);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert_eq!(ran.reason(), "the fixer gave up: the formatter is not installed");
@@ -127,7 +128,8 @@ fn a_fix_of_another_issue_is_refused() {
 
 #[test]
 fn an_issue_that_is_not_fixed_blocks_with_its_errors() {
-    let ran = issue(fix(&json!({"success": false, "errors": ["could not reproduce it", "no log"]}))).run(&ISSUE);
+    let ran =
+        issue(fix(&json!({"success": false, "errors": ["could not reproduce it", "no log"]}))).run(&ISSUE);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert_eq!(ran.reason(), "not fixed: could not reproduce it; no log");
 }
@@ -143,11 +145,16 @@ fn a_commit_that_is_not_there_is_refuted() {
 #[test]
 fn a_fix_whose_checks_do_not_pass_is_not_one() {
     let checks = "[checks]\ntest = \"grep -q one_more src/lib.rs\"\n";
-    let ran = issue(fix(&json!({"validation_passed": true}))).file("countersign.toml", checks).commit().run(&ISSUE);
+    let ran =
+        issue(fix(&json!({"validation_passed": true}))).file("countersign.toml", checks).commit().run(&ISSUE);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert!(ran.reason().contains("claimed that it succeeds"), "{}", ran.reason());
     let said = issue(fix(&json!({"validation_passed": false}))).run(&ISSUE);
-    assert_eq!((said.ended(), said.reason()), (("blocked", None, 7), "the validation does not pass"), "{said:?}");
+    assert_eq!(
+        (said.ended(), said.reason()),
+        (("blocked", None, 7), "the validation does not pass"),
+        "{said:?}"
+    );
 }
 
 /// What became of two tasks.
@@ -172,7 +179,9 @@ fn tasks(second: &str, more: &Value) -> Value {
 
 #[test]
 fn tasks_are_accounted_for_one_by_one() {
-    let done = Scene::new("review-fix/implement").says("implementer", tasks("completed", &json!({}))).run(&["--task", "T001, T002"]);
+    let done = Scene::new("review-fix/implement")
+        .says("implementer", tasks("completed", &json!({})))
+        .run(&["--task", "T001, T002"]);
     assert_eq!(done.ended(), ("done", None, 0), "{done:?}");
     assert!(done.prompt("implement#1", 1).contains("T001, T002"));
 

@@ -17,7 +17,10 @@ fn remark(severity: &str, message: &str) -> Value {
 #[test]
 fn one_finding_is_one_group_and_a_suggestion_counts_as_minor() {
     let ran = one_file()
-        .says(CODE_REVIEWER, review(json!([remark("major", "It returns two"), remark("suggestion", "Name it better")])))
+        .says(
+            CODE_REVIEWER,
+            review(json!([remark("major", "It returns two"), remark("suggestion", "Name it better")])),
+        )
         .says(FIXER, outcomes(&[("c1-F1", "fixed")]))
         .when("It returns two")
         .writes("src/lib.rs", FIXED)
@@ -29,7 +32,8 @@ fn one_finding_is_one_group_and_a_suggestion_counts_as_minor() {
     assert_eq!(ledger(&ran), ["c1-F1 fixed 1", "c1-F2 blocked 1"]);
     assert_eq!(ran.variables()["findings"][1]["finding"]["severity"], "minor");
     assert_eq!(ran.variables()["recommendation"], "approve", "only a suggestion is left");
-    let mut fixes: Vec<String> = ran.attempts().into_iter().filter(|attempt| attempt.starts_with("fix/")).collect();
+    let mut fixes: Vec<String> =
+        ran.attempts().into_iter().filter(|attempt| attempt.starts_with("fix/")).collect();
     fixes.sort();
     assert_eq!(fixes, ["fix/c1-g1/fix#1 accepted", "fix/c1-g2/fix#1 accepted"]);
     let again = ran.prompt("rereview/2/code-reviewer#1", 1);
@@ -46,7 +50,11 @@ fn a_finding_in_the_same_words_is_the_same_and_open_again() {
         .says(CODE_REVIEWER, said())
         .says(FIXER, outcomes(&[("c1-F1", "blocked")]))
         .run(&BY_IT);
-    assert_eq!((ran.ended(), ledger(&ran)), (("done", None, 0), vec!["c1-F1 blocked 2".to_owned()]), "{ran:?}");
+    assert_eq!(
+        (ran.ended(), ledger(&ran)),
+        (("done", None, 0), vec!["c1-F1 blocked 2".to_owned()]),
+        "{ran:?}"
+    );
 }
 
 #[test]
