@@ -32,6 +32,40 @@ fn an_answer_in_the_script_is_taken() {
     assert_eq!(ran.reason(), "somebody said no");
 }
 
+/// A sub-workflow that asks twice.
+const INNER: &str = "
+workflow: inner
+agents: { worker: { contract: scene/step, prompt: Do it. } }
+contracts: [contracts]
+start: clear
+states:
+  clear: { run: ask, next: [{ when: 'result == \"left, slowly\"', go: work }, { go: odd }] }
+  work: { agent: worker, go: done }
+  done: { end: done }
+  odd: { end: blocked }
+workflows:
+  ask:
+    variables: { way: { type: string, initial: '' }, pace: { type: string, initial: '' } }
+    result: string
+    start: way
+    states:
+      way: { ask: { question: Which way? }, next: [{ set: { way: result.answer }, go: pace }] }
+      pace: { ask: { question: How fast? }, next: [{ set: { pace: result.answer }, go: told }] }
+      told: { end: done, result: \"way + ', ' + pace\" }
+";
+
+#[test]
+fn a_script_answers_a_sub_workflow_by_the_state_that_runs_it() {
+    let script = format!(
+        "{WORKS}answers:\n  - {{ question: clear, answer: left }}\n  - {{ question: clear, answer: slowly }}\n"
+    );
+    let ran = Scene::new(INNER, &script).run();
+    assert_eq!(ran.ended(), ("done", None, 0), "{}", ran.words);
+    // The name of a question that only begins so is another one.
+    let ran = Scene::new(INNER, "answers: [{ question: clea, answer: left }]\n").run();
+    assert_eq!(ran.ended(), ("waiting", None, 4));
+}
+
 #[test]
 fn without_an_answer_it_waits() {
     let ran = Scene::new(APPROVE, WORKS).run();

@@ -71,8 +71,13 @@ fn acceptance_without_testable_criteria_is_sent_back() {
 
 #[test]
 fn a_document_that_stays_wrong_blocks_after_two_more_drafts() {
-    let bad = json!({"criteria": []}).to_string();
-    let ran = Scene::team().intake_with(&bad).intake_with(&bad).intake_with(&bad).play();
+    let drafts = [
+        json!({"criteria": []}),
+        json!({"criteria": [{"id": "AC-1", "description": "it works", "checks": []}]}),
+        json!({"criteria": [{"id": "AC-1", "checks": ["cmd: true"]}]}),
+    ];
+    let scene = drafts.iter().fold(Scene::team(), |scene, draft| scene.intake_with(&draft.to_string()));
+    let ran = scene.play();
     blocked(&ran, "'drafts' of 2 is used up");
     assert_eq!(asked(&ran).len(), 3);
 }
@@ -184,6 +189,13 @@ fn fail_is_blocked() {
 }
 
 #[test]
+fn a_process_that_fails_ends_the_run_and_the_status_says_blocked() {
+    let ran = Scene::team().planned().reply("Coder").fails("permission").play();
+    assert_eq!(ran.ended(), ("failed", Some("permission"), 5), "{ran:?}");
+    assert_eq!(status_of(&ran)["current_state"], "BLOCKED");
+}
+
+#[test]
 fn an_agent_that_is_blocked_blocks_the_session() {
     let ran = Scene::team().planned().says("Coder", held_back("The compiler is missing.")).play();
     blocked(&ran, "BLOCKED: The compiler is missing.");
@@ -267,6 +279,14 @@ fn what_docs_breaks_is_found_before_done() {
     done(&ran);
     assert!(went(&ran, "RELEASE_CHECKS>FIX_BUILD"), "{ran:?}");
     assert_eq!(times(&ran, "INTEGRATE_MANUAL>RELEASE"), 2);
+}
+
+#[test]
+fn a_check_is_run_as_it_stands() {
+    // The words `cmd:` in it are its own, and so are braces and quotes.
+    let check = r#"cmd: test "$(echo 'cmd: {{ x }}')" = 'cmd: {{ x }}'"#;
+    let scene = Scene::team().intake_with(&acceptance(check)).design().plan(&[task("T-001", &[])]).codes();
+    done(&scene.passes(&["Reviewer", "QA", "Security"]).released().play());
 }
 
 #[test]

@@ -53,9 +53,13 @@ fn every_file_of_the_session_holds_to_its_contract_after_every_transition() {
         holds("gated-team/status", &text);
         let status: Value = serde_json::from_str(&text).unwrap();
         shown.push(status["current_state"].as_str().unwrap().to_owned());
-        read("acceptance.json").into_iter().for_each(|text| holds("gated-team/acceptance", &text));
+        if let Ok(text) = read("acceptance.json") {
+            holds("gated-team/acceptance", &text);
+        }
         // It is written as JSON here, which is YAML too.
-        read("tasks.yaml").into_iter().for_each(|text| holds("gated-team/tasks", &text));
+        if let Ok(text) = read("tasks.yaml") {
+            holds("gated-team/tasks", &text);
+        }
     }
     // A fix shows as the loop it belongs to.
     let phases =
@@ -83,8 +87,6 @@ fn the_folder_is_named_for_the_day_and_the_slug() {
     let named =
         Scene::team().says("SpecAgent", status("FAIL", "enough")).run(&["--task", "Add: a Search, please!"]);
     blocked(&named, "enough");
-    let day = &named.report["attempts"][0]["value"];
-    assert!(day.is_object());
     let name = folder(&named);
     let (date, slug) = name.strip_prefix(".agents-work/").unwrap().split_once('_').unwrap();
     assert_eq!(slug, "add-a-search-please");
@@ -131,12 +133,28 @@ fn an_agent_that_keeps_writing_into_an_earlier_session_is_blocked() {
 
 #[test]
 fn status_json_is_written_by_the_engine_alone() {
-    let forged = "f=$(echo .agents-work/*_play)/status.json; echo '{}' > $f";
-    let scene = Scene::team().planned().says("Coder", ok()).exec(forged).codes().passes(GATES).released();
-    let ran = scene.play();
-    done(&ran);
-    assert_eq!(ran.attempt("IMPLEMENT#1")["repairs_asked"], 1, "{ran:?}");
-    assert!(ran.prompt("IMPLEMENT#1", 2).contains("status.json"));
+    // The Coder declares everything done: whoever comes next finds what the engine knows.
+    let forged = r#"f=$(echo .agents-work/*_play)/status.json; sed -i 's/"completed_tasks": .*/"completed_tasks": ["T-001"],/' $f"#;
+    let scene = Scene::team().planned().says("Coder", ok()).exec(forged);
+    let ran = watching(scene, "Reviewer", status("FAIL", "enough"), "").play();
+    blocked(&ran, "enough");
+    let text = std::fs::read_to_string(kept(&ran)[0].join("status.json")).unwrap();
+    holds("gated-team/status", &text);
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["completed_tasks"], json!([]));
+    assert_eq!(status_of(&ran)["completed_tasks"], json!([]));
+}
+
+#[test]
+fn what_others_make_of_status_json_is_put_right_at_the_next_transition() {
+    // A check of the project writes over it; whoever comes next finds it as it should be.
+    let mut clumsy = task("T-001", &[]);
+    clumsy["checks"] = json!(["cmd: echo '{}' > $(echo .agents-work/*_play)/status.json"]);
+    let scene = Scene::team().intake().design().plan(&[clumsy]).codes().passes(&["Reviewer", "QA"]);
+    let ran = watching(scene, "Security", status("FAIL", "enough"), "").play();
+    blocked(&ran, "enough");
+    let text = std::fs::read_to_string(kept(&ran)[0].join("status.json")).unwrap();
+    holds("gated-team/status", &text);
 }
 
 #[test]
@@ -153,7 +171,7 @@ fn a_status_that_cannot_be_written_blocks() {
     let left = std::fs::read_dir(ran.path(&folder(&ran)))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    assert!(!left.into_iter().any(|name| name.ends_with(".part")));
+    assert!(!left.into_iter().any(|name| name.contains(".part")));
 }
 
 #[test]
