@@ -204,12 +204,14 @@ fn an_empty_list_of_blockers_is_none() {
 }
 
 #[test]
-fn a_todo_document_that_is_gone_blocks_the_feature_before_an_agent_is_spent() {
+fn a_todo_document_that_nobody_wrote_is_a_refuted_claim_and_begins_with_the_progress() {
     let bare = super::todo("a", &[], 1, 1);
     let ran = pipeline().says("todo-doc-generator", bare).build("a").run(&ONE);
-    assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/tdd"), [""; 0]);
-    assert!(ran.reason().contains(&doc("a")), "{}", ran.reason());
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    let claims = ran.report["attempts"][0]["claims"].as_array().unwrap();
+    let path = claims.iter().find(|claim| claim["claim"] == "path").unwrap();
+    assert_eq!(path["verdict"], "refuted", "{path}");
+    assert!(ran.read(&doc("a")).contains("- [x] phase 1/1 done on "), "{}", ran.read(&doc("a")));
 }
 
 #[test]
