@@ -99,7 +99,12 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&draft);
         return Err(error);
     }
-    Ok(())
+    // What others act on is what stands there, not what we meant to write.
+    if std::fs::read(path)? == text.as_bytes() {
+        Ok(())
+    } else {
+        Err(std::io::Error::other("it was written, and reads otherwise"))
+    }
 }
 
 fn append(path: &Path, text: &str) -> std::io::Result<()> {

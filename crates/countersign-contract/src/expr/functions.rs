@@ -2,7 +2,7 @@
 
 use super::assign::with_article;
 use super::calls::{is_number, is_text};
-use super::check::{Checker, View, every, joined};
+use super::check::{Checker, View, every, joined, shown};
 use super::eval::is_pattern;
 use super::library::LONGEST_RANGE;
 use super::scope::Scope;
@@ -86,7 +86,15 @@ impl Checker<'_> {
             }
             return View::of(Type::text());
         }
-        let types: Vec<Type> = args.iter().map(|arg| self.operand(arg, scope)).collect();
+        let types: Vec<Type> = args
+            .iter()
+            .map(|arg| {
+                let ty = self.expr(arg, scope).ty;
+                let ty = self.solid(arg, ty);
+                // What is put is kept, and a literal fits where only some words do.
+                if name == "put" { ty } else { shown(arg, ty) }
+            })
+            .collect();
         View::of(match (name, types.as_slice()) {
             ("size", _) => self.size(id, &types),
             ("matches", _) => self.pattern(id, &args, &types),

@@ -37,6 +37,10 @@ impl<'n> Checker<'n> {
     /// The patterns of a list; those that are none are reported.
     pub(super) fn globs(&mut self, node: &'n Node, key: &str) -> Vec<String> {
         let names = self.patterns(node, key);
+        for name in names.iter().filter(|name| name.text.contains("{{")) {
+            let message = format!("`{key}` does not know the run's variables");
+            self.report(Code::BadGlob, name.node, message, "only `protect` does: write plain globs here");
+        }
         names
             .into_iter()
             .filter(|name| self.is_glob(*name, name.text))
