@@ -88,11 +88,15 @@ fn names(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|byte| *byte == 0).filter(|name| !name.is_empty())
 }
 
-/// A pathspec that means exactly this name, as a line of a list that is parted by NUL.
-fn literally(list: &mut Vec<u8>, name: &[u8]) {
-    list.extend_from_slice(b":(literal)");
-    list.extend_from_slice(name);
-    list.push(0);
+/// Pathspecs that mean exactly these names, as a list that is parted by NUL.
+fn literally<'n>(names: impl IntoIterator<Item = &'n Vec<u8>>) -> Vec<u8> {
+    let specs = names.into_iter().flat_map(|name| [b":(literal)", name.as_slice(), b"\0"]);
+    specs.collect::<Vec<_>>().concat()
+}
+
+/// Names as a list that is parted by NUL.
+fn listed<'n>(names: impl IntoIterator<Item = &'n Vec<u8>>) -> Vec<u8> {
+    names.into_iter().flat_map(|name| [name.as_slice(), b"\0"]).collect::<Vec<_>>().concat()
 }
 
 /// Where runs are kept, as names below a folder: they are no part of the work.

@@ -121,7 +121,7 @@ pub(crate) struct Call {
     program: OsString,
     limit: Duration,
     most: u64,
-    as_user: bool,
+    by_user: bool,
     folder: PathBuf,
     settings: Vec<String>,
     arguments: Vec<OsString>,
@@ -137,7 +137,7 @@ impl Call {
             program: "git".into(),
             limit: PATIENCE,
             most: MOST_OUTPUT,
-            as_user: false,
+            by_user: false,
             folder: folder.to_owned(),
             settings: Vec::new(),
             arguments: arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect(),
@@ -160,8 +160,8 @@ impl Call {
     }
 
     /// As the user, where variables say who that is.
-    pub(crate) fn as_user(mut self) -> Self {
-        self.as_user = true;
+    pub(crate) fn by_user(mut self) -> Self {
+        self.by_user = true;
         self
     }
 
@@ -304,13 +304,13 @@ impl Call {
     fn hears(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
         let begins = |with: &[&str]| with.iter().any(|with| name.starts_with(with));
-        !name.starts_with("GIT_") || begins(&HEARD) || (self.as_user && begins(&IDENTITY))
+        !name.starts_with("GIT_") || begins(&HEARD) || (self.by_user && begins(&IDENTITY))
     }
 
     /// The command as a child to be supervised, the way its user would run it: with the hooks, settings and identity there are.
     /// It asks nobody, and leaves nothing running behind itself.
     pub(crate) fn supervised(self, marker: String, limit: Duration) -> Spawn {
-        let call = self.as_user();
+        let call = self.by_user();
         let mut argv = vec![call.program.clone(), "--no-pager".into()];
         for setting in NOTHING_BEHIND.into_iter().chain(call.settings.iter().map(String::as_str)) {
             argv.extend(["-c".into(), setting.into()]);

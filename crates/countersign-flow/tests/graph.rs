@@ -186,6 +186,35 @@ workflows:
 "#;
 
 #[test]
+fn what_the_engine_does_itself_is_drawn_as_a_command_is() {
+    let drawn = graph::mermaid(&checked(
+        "
+workflow: keep
+inputs: { slug: string }
+start: load
+states:
+  load: { read: \"plan/{{ slug }}.yaml\", on: { blocked: stuck }, go: look }
+  look: { changes: { since: slug }, go: again }
+  again: { changes: {}, go: keep }
+  keep:
+    commit: { message: \"feat({{ slug }}): it\\n\\nAnd why.\" }
+    next: [{ when: result.ok, go: done }, { go: stuck }]
+  done: { end: done }
+  stuck: { end: blocked }
+",
+    ));
+    for line in [
+        "s_load[\"load<br/>read plan/{{ slug }}.yaml\"]",
+        "s_look[\"look<br/>changes since slug\"]",
+        "s_again[\"again<br/>changes since run.base\"]",
+        "s_keep[\"keep<br/>commit feat({{ slug }}): it\"]",
+        "s_load -.->|\"blocked\"| s_stuck",
+    ] {
+        assert!(drawn.contains(line), "{line}\n{drawn}");
+    }
+}
+
+#[test]
 fn odd_names_and_texts_are_drawn_as_they_are() {
     let odd = checked(ODD);
     let svg = graph::svg(&odd);

@@ -1,7 +1,7 @@
 //! Looks at what changed since a revision: the working tree as it stands, with the files that git does not know yet. Nothing of
 //! the user's is touched: what git has to write down for it is written into an index of ours, outside of the repository.
 
-use super::{Done, is_in, literally, names, own_folders, patch};
+use super::{Done, is_in, listed, literally, names, own_folders, patch};
 use crate::git::{Answer, Call, Failure};
 use countersign_flow::ChangesWork;
 use std::collections::BTreeSet;
@@ -197,8 +197,7 @@ impl Look<'_> {
         let name = |entry: &[u8]| Some(entry[entry.iter().position(|byte| *byte == b'\t')? + 1..].to_vec());
         let settled: BTreeSet<Vec<u8>> = names(&unmerged.stdout).filter_map(name).collect();
         if !settled.is_empty() {
-            let list = settled.iter().flat_map(|name| [name.as_slice(), b"\0"]).collect::<Vec<_>>().concat();
-            self.call(["update-index", "--force-remove", "-z", "--stdin"]).stdin(list).run()?;
+            self.call(["update-index", "--force-remove", "-z", "--stdin"]).stdin(listed(&settled)).run()?;
         }
         Ok(settled)
     }
@@ -217,10 +216,8 @@ impl Look<'_> {
         if new.is_empty() {
             return Ok(());
         }
-        let mut list = Vec::new();
-        new.iter().for_each(|name| literally(&mut list, name));
         let add = ["add", "--force", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"];
-        self.call(add).stdin(list).run()?;
+        self.call(add).stdin(literally(&new)).run()?;
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 
 use super::changes::{is_unborn, nothing};
 use super::paths::{Known, Selected, select};
-use super::{Done, literally, names, own_folders};
+use super::{Done, listed, literally, names, own_folders};
 use crate::agent::reference;
 use crate::attempt::{Completed, Handle, bare};
 use crate::git::{Call, Failure};
@@ -240,8 +240,7 @@ fn prepare(place: &Place, work: &CommitWork) -> Prepared {
     if files.is_empty() {
         return Prepared::Done(Done::Given(result(true, None, "", &notes)));
     }
-    let mut list = Vec::new();
-    files.iter().for_each(|name| literally(&mut list, name));
+    let list = literally(&files);
     let told = wait_for_the_index(folder).and_then(|()| make_known(folder, &new));
     let settings = told.and_then(|()| Ok((is_something(folder, list.clone())?, identity(folder)?)));
     match settings {
@@ -384,9 +383,8 @@ fn make_known(folder: &Path, new: &[Vec<u8>]) -> Result<(), Failure> {
     if new.is_empty() {
         return Ok(());
     }
-    let mut list = Vec::new();
-    new.iter().for_each(|name| literally(&mut list, name));
-    Call::new(folder, ["add", "--intent-to-add"]).arg(BY_LIST[0]).arg(BY_LIST[1]).stdin(list).run()?;
+    let call = Call::new(folder, ["add", "--intent-to-add"]).arg(BY_LIST[0]).arg(BY_LIST[1]);
+    call.stdin(literally(new)).run()?;
     Ok(())
 }
 
@@ -401,8 +399,7 @@ fn forget(folder: &Path, new: &[Vec<u8>]) -> Option<String> {
     let told = Call::new(folder, told).arg("--").arg(".").run();
     let told = told.map(|told| names(&told.stdout).map(<[u8]>::to_vec).collect::<BTreeSet<_>>());
     let forgotten = told.and_then(|told| {
-        let list = new.iter().filter(|name| told.contains(*name)).flat_map(|name| [name.as_slice(), b"\0"]);
-        let list = list.collect::<Vec<_>>().concat();
+        let list = listed(new.iter().filter(|name| told.contains(*name)));
         if list.is_empty() {
             return Ok(());
         }
@@ -414,9 +411,10 @@ fn forget(folder: &Path, new: &[Vec<u8>]) -> Option<String> {
 
 /// Whether a commit of these files would have anything in it.
 fn is_something(folder: &Path, list: Vec<u8>) -> Result<bool, Failure> {
-    let call =
-        Call::new(folder, ["commit", "--dry-run", "--short", "--only"]).arg(BY_LIST[0]).arg(BY_LIST[1]);
-    let answer = call.as_user().stdin(list).ask()?;
+    let call = Call::new(folder, ["commit", "--dry-run", "--short", "-uno", "--only"])
+        .arg(BY_LIST[0])
+        .arg(BY_LIST[1]);
+    let answer = call.by_user().stdin(list).ask()?;
     match answer.code() {
         Some(0) => Ok(true),
         Some(1) => Ok(false),
@@ -428,7 +426,7 @@ fn is_something(folder: &Path, list: Vec<u8>) -> Result<bool, Failure> {
 fn identity(folder: &Path) -> Result<Vec<String>, Failure> {
     let mut known = true;
     for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
-        known &= Call::new(folder, ["var", who]).as_user().ask()?.ok();
+        known &= Call::new(folder, ["var", who]).by_user().ask()?.ok();
     }
     let mut settings = Vec::new();
     if !known {

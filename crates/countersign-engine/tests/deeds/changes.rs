@@ -1,6 +1,6 @@
 //! Looking at what changed.
 
-use crate::scene::{Scene, git};
+use crate::scene::{Scene, git, play_in};
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt;
 
@@ -264,7 +264,7 @@ fn a_folder_of_a_repository_is_looked_at_by_itself() {
     scene.write("part/new", "1\n");
     scene.write("other/b", "2\n");
     scene.write("other/new", "1\n");
-    let value = scene.play_in(&scene.path("part"), SINCE_HEAD).given();
+    let value = play_in(&scene.path("part"), SINCE_HEAD).given();
     assert_eq!(files(&value), ["modified a +1 -1 1-1", "added new +1 -0 1-1"]);
 }
 

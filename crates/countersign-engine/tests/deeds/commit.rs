@@ -1,6 +1,6 @@
 //! Committing.
 
-use crate::scene::{Scene, git};
+use crate::scene::{Scene, git, play_in};
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt;
 
@@ -292,7 +292,7 @@ fn a_folder_of_a_repository_is_committed_by_its_own_names() {
     scene.write("part/a", "2\n");
     scene.write("part/new", "1\n");
     scene.write("a", "2\n");
-    let value = scene.play_in(&scene.path("part"), &of(&["a", "new"])).given();
+    let value = play_in(&scene.path("part"), &of(&["a", "new"])).given();
     assert_eq!(value["files"], json!(["a", "new"]), "{value}");
     assert_eq!(scene.last(), ["M part/a", "A part/new"]);
 }

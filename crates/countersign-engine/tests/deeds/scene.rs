@@ -114,33 +114,32 @@ impl Scene {
 
     /// Plays a workflow of one state, written in one line without its transitions.
     pub(crate) fn play(&self, state: &str) -> Came {
-        self.play_in(&self.repo.clone(), state)
+        play_in(&self.repo, state)
     }
+}
 
-    /// The same in a folder of the repository.
-    pub(crate) fn play_in(&self, folder: &Path, state: &str) -> Came {
-        let text = format!(
-            "workflow: one\ncontracts: [tasks.yaml]\nstart: it\nstates:\n  it: {{ {state}, go: done }}\n  done: {{ end: done }}\n"
-        );
-        let files =
-            BTreeMap::from([("workflow.yaml".to_owned(), text), ("tasks.yaml".to_owned(), TASKS.to_owned())]);
-        let workflow = check("workflow.yaml", &files, &countersign_packs::registry())
-            .unwrap_or_else(|why| panic!("{why}"));
-        let launch = Launch {
-            workflow,
-            inputs: Map::new(),
-            budget: Budget::default(),
-            cast: Cast::new(),
-            repo: folder.to_owned(),
-            home: Vec::new(),
-        };
-        let engine = Engine::open(&folder.join(".countersign")).unwrap();
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let (_stop, stopped) = watch::channel(Stop::No);
-        let report = runtime.block_on(engine.start(launch, Arc::new(Unwatched), stopped)).unwrap();
-        came(&report)
-    }
+/// The same in a folder of the repository.
+pub(crate) fn play_in(folder: &Path, state: &str) -> Came {
+    let text = format!(
+        "workflow: one\ncontracts: [tasks.yaml]\nstart: it\nstates:\n  it: {{ {state}, go: done }}\n  done: {{ end: done }}\n"
+    );
+    let files =
+        BTreeMap::from([("workflow.yaml".to_owned(), text), ("tasks.yaml".to_owned(), TASKS.to_owned())]);
+    let workflow =
+        check("workflow.yaml", &files, &countersign_packs::registry()).unwrap_or_else(|why| panic!("{why}"));
+    let launch = Launch {
+        workflow,
+        inputs: Map::new(),
+        budget: Budget::default(),
+        cast: Cast::new(),
+        repo: folder.to_owned(),
+        home: Vec::new(),
+    };
+    let engine = Engine::open(&folder.join(".countersign")).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (_stop, stopped) = watch::channel(Stop::No);
+    let report = runtime.block_on(engine.start(launch, Arc::new(Unwatched), stopped)).unwrap();
+    came(&report)
 }
 
 fn came(report: &Report) -> Came {

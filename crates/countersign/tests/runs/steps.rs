@@ -301,3 +301,41 @@ fn items_that_commit_beside_each_other_take_turns() {
     made.sort();
     assert_eq!(made, ["begin", "feat(a): it", "feat(b): it", "feat(c): it", "feat(d): it"]);
 }
+
+#[test]
+fn in_a_worktree_what_is_done_there_is_seen_and_read() {
+    let house = house_of(
+        "
+workflow: apart
+agents: { worker: { contract: acme/ok, prompt: Do it. } }
+contracts: [contracts]
+variables: { seen: { type: [string], initial: [] } }
+start: apart
+states:
+  apart: { run: one, workspace: worktree, next: [{ set: { seen: result }, go: done }] }
+  done: { end: done }
+workflows:
+  one:
+    result: [string]
+    variables: { said: string?, seen: { type: [string], initial: [] } }
+    start: work
+    states:
+      work: { agent: worker, go: load }
+      load: { read: made.txt, next: [{ set: { said: result.text }, go: look }] }
+      look: { changes: {}, next: [{ set: { seen: \"result.files.map(f, f.change + ' ' + f.path)\" }, go: done }] }
+      done: { end: done, result: \"seen + (said == null ? [] : [said])\" }
+",
+    );
+    house.file(
+        "script.yaml",
+        "replies:\n  - { agent: worker, text: '{\"ok\": true}', writes: { made.txt: of the agent } }\n",
+    );
+    house.file("mine.txt", "of the user");
+    let (code, report) = run(&house);
+    assert_eq!(code, 0, "{report}");
+    assert_eq!(
+        report["variables"]["seen"],
+        json!(["added made.txt", "added mine.txt", "modified script.yaml", "of the agent"])
+    );
+    assert_eq!(house.read("made.txt"), "of the agent", "it is folded back");
+}
