@@ -88,7 +88,8 @@ fn error(agent: &str, kind: &str) -> Value {
 /// The same with further fields.
 fn error_with(agent: &str, kind: &str, more: Value) -> Value {
     let mut error = json!({"type": kind, "code": "BROKEN", "message": "it is broken", "recoverable": true});
-    error.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let Value::Object(more) = more else { panic!("{more} has no fields") };
+    error.as_object_mut().unwrap().extend(more);
     json!({"agent": agent, "status": "error", "timestamp": "2026-03-01T09:30:00Z", "execution_time_ms": 1, "error": error})
 }
 
