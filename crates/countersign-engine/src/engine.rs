@@ -431,7 +431,7 @@ pub enum Cancelled {
     Asked,
 }
 
-/// A question by its id, or by the start of it where that is enough.
+/// A question by its id, or by a part of it where that is enough.
 fn full_id(fold: &Fold, question: &str) -> String {
     if fold.questions.contains_key(question) {
         return question.to_owned();
@@ -440,6 +440,8 @@ fn full_id(fold: &Fold, question: &str) -> String {
         // The number of a question that came again can be left out, and so can the path before its name.
         let name = id.rsplit_once('#').map_or(id.as_str(), |(name, _)| name);
         name.strip_suffix(question).is_some_and(|path| path.is_empty() || path.ends_with(['/', '.']))
+            // Also by the state that runs the sub-workflow which asks.
+            || name.strip_prefix(question).is_some_and(|rest| rest.starts_with('/'))
     });
     match (fits.next(), fits.next()) {
         (Some(only), None) => only.clone(),

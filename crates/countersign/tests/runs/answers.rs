@@ -67,6 +67,16 @@ fn a_script_answers_a_sub_workflow_by_the_state_that_runs_it() {
 }
 
 #[test]
+fn a_person_answers_a_sub_workflow_by_the_state_that_runs_it() {
+    let scene = Scene::new(INNER, WORKS);
+    assert_eq!(scene.run().ended(), ("waiting", None, 4));
+    for (answer, outcome) in [("left", "waiting"), ("slowly", "done")] {
+        let ran = scene.json(&["answer", "last", "clear", answer, "--resume", "--format", "json"]);
+        assert_eq!(ran.report["outcome"], outcome, "{}", ran.reason());
+    }
+}
+
+#[test]
 fn without_an_answer_it_waits() {
     let ran = Scene::new(APPROVE, WORKS).run();
     assert_eq!(ran.ended(), ("waiting", None, 4));
