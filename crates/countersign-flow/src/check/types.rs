@@ -129,6 +129,33 @@ pub(crate) fn run_seen_by_artifacts() -> Type {
     Type::Object(Arc::new(ObjectType { fields, open: false }))
 }
 
+/// The first keyword of a JSON Schema that bounds values and that no type of ours keeps.
+fn bound(schema: &Value) -> Option<&'static str> {
+    const BOUNDS: [&str; 13] = [
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "format",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "minProperties",
+    ];
+    let Value::Object(map) = schema else { return None };
+    // A field may be named like a keyword: only what stands beside a type is one.
+    let own = BOUNDS.into_iter().find(|word| map.contains_key("type") && map.contains_key(*word));
+    own.or_else(|| {
+        let fields =
+            map.get("properties").and_then(Value::as_object).into_iter().flat_map(|fields| fields.values());
+        fields.chain(map.get("items")).find_map(bound)
+    })
+}
+
 impl<'n> Checker<'n> {
     /// The names an expression can read: lower case, so that they are words in every language here.
     pub(super) fn variable_name(&mut self, name: Name<'_>) {
@@ -211,6 +238,11 @@ impl<'n> Checker<'n> {
 
     fn short(&mut self, node: &Node, kind: &Kind) -> Option<Type> {
         let form = Node { start: node.start, end: node.end, kind: kind.clone() }.json();
+        if let Some(bound) = bound(&form) {
+            let message = format!("`{bound}` is not held here: a type says only what kind of value it is");
+            let hint = "take it out, and refuse what is out of bounds by a guard in the first state";
+            self.report(Code::BadType, node, message, hint);
+        }
         match short_type(&form) {
             Ok(schema) => Some(Type::of_schema(&schema)),
             Err(message) => {
