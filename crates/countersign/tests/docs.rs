@@ -18,7 +18,7 @@ fn read(path: &str) -> String {
 /// The tests that a document names: `path/of/file.rs::name_of_the_test`.
 fn named(text: &str) -> BTreeSet<(&str, &str)> {
     let quoted = text.split('`').skip(1).step_by(2);
-    quoted.filter_map(|one| one.split_once(".rs::").map(|(path, name)| (path, name))).collect()
+    quoted.filter_map(|one| one.split_once(".rs::")).collect()
 }
 
 /// Whether a file has a test of this name.
