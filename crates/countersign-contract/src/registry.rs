@@ -119,7 +119,12 @@ impl Registry {
             }
             None => (reference, None),
         };
-        let id = self.aliases.get(name).map_or(name, String::as_str);
+        // An alias may be written with the namespace of what it names.
+        let spelled = name.split_once('/').and_then(|(namespace, alias)| {
+            let id = self.aliases.get(alias)?;
+            id.strip_prefix(namespace).is_some_and(|rest| rest.starts_with('/')).then_some(id)
+        });
+        let id = self.aliases.get(name).or(spelled).map_or(name, String::as_str);
         let Some(versions) = self.entries.get(id) else {
             let known = self.entries.keys().chain(self.aliases.keys()).map(String::as_str);
             return Err(NotFound {

@@ -8,6 +8,7 @@ use countersign_contract::render::prompt;
 use countersign_contract::{ClaimReport, Contract, Report, Status, Violation};
 use countersign_flow::{AgentWork, AttemptOutcome, Budget, Changed, Ended, Event, Reply, Usage, hold};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -135,7 +136,8 @@ async fn converse(
             Err(error) => return unkept(request, error),
         };
         // What was asked stands beside what was said, for whoever reads the run.
-        if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), kept, &session.told(&asked)) {
+        let told = session.told(&asked);
+        if let Err(error) = keep_prompt(&*handle, &format!("{name}.prompt"), kept, &told) {
             return unkept(request, error);
         }
         let beat = handle.clone();
@@ -157,7 +159,8 @@ async fn converse(
             let ended = Ended { reason, reset_at, ..ended(request, outcome, reply, answer.usage) };
             return Completed { ended, used_up: None, unkept: None };
         }
-        let mut report = work.contract.check_bytes(&answer.text);
+        let said = without(&answer.text, &[&told, &asked, &prompt::suffix(&work.contract)]);
+        let mut report = work.contract.check_bytes(&said);
         hold(&work.rules, &work.contract, &mut report);
         status(report.status).clone_into(&mut reply.status);
         reply.codes = report.codes().iter().map(ToString::to_string).collect();
@@ -226,6 +229,23 @@ async fn converse(
             }
         }
     }
+}
+
+/// What an agent said without what it was told: an echo of the prompt holds an example of the result, and that is none. The rest
+/// stays where it is, so that places are those of what was said.
+fn without<'s>(said: &'s [u8], told: &[&str]) -> Cow<'s, [u8]> {
+    let mut said = Cow::Borrowed(said);
+    for told in told.iter().map(|told| told.trim()).filter(|told| !told.is_empty()) {
+        let found: Vec<usize> = memchr::memmem::find_iter(&said, told).collect();
+        for at in found {
+            for byte in &mut said.to_mut()[at..at + told.len()] {
+                if *byte != b'\n' {
+                    *byte = b' ';
+                }
+            }
+        }
+    }
+    said
 }
 
 /// Why a result was not taken although it satisfies its contract.

@@ -10,10 +10,10 @@ use crate::engine::Error;
 use crate::examine::Trees;
 use crate::journal::{self, Batch, Journal, Lease, Row, Summary};
 use crate::process::Stop;
-use crate::publish;
+use crate::publish::{self, Written};
 use crate::workspace::Workspaces;
 use countersign_flow::{
-    Event, Fold, Look, Rendered, Rendering, Turn, Workflow, all_artifacts, artifacts, turn,
+    Event, Fold, Look, Rendered, Rendering, Turn, Workflow, artifact_paths, artifacts, turn,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -74,8 +74,8 @@ pub(crate) struct Drive {
     pub(crate) trees: Arc<Trees>,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) stop: watch::Receiver<Stop>,
-    /// What the run recorded before it was taken up.
-    pub(crate) trail: publish::Trail,
+    /// What belongs to the last events before it was taken up, if a kill may have kept it from being written.
+    pub(crate) unwritten: Option<Vec<Rendering>>,
     /// Why what an attempt said could not be kept: the run stops there, and goes on when it is resumed.
     pub(crate) unkept: Option<journal::Error>,
 }
@@ -159,7 +159,7 @@ impl Drive {
                 }
             }
             if turned.moved() {
-                facts.extend(self.publish(&turned.rendered, running));
+                facts.extend(self.publish(&turned.rendered, Written::No, running));
             }
             facts.extend(turned.looks.iter().map(|look| self.look(look)));
             facts.extend(self.ready_answers(&turned));
@@ -268,41 +268,29 @@ impl Drive {
         Ok(self.lease.append(batch).await.map(|_| ())?)
     }
 
-    /// Writes what sub-workflows show of their transitions, and how the run itself stands.
-    fn publish(&self, of_parts: &[Rendering], running: &Running) -> Option<Event> {
-        let of_parts = of_parts.iter().cloned().collect::<Result<Vec<Rendered>, _>>();
-        let whole = of_parts.and_then(|mut rendered| {
-            rendered.extend(artifacts(&self.workflow, &self.fold)?);
-            Ok(rendered)
-        });
-        self.write(whole, running)
-    }
-
-    /// Writes artifacts; their paths are known as ours from here on.
-    fn write(&self, rendered: Result<Vec<Rendered>, (String, String)>, running: &Running) -> Option<Event> {
-        let published = rendered.and_then(|rendered| {
-            self.claim(&rendered, running);
-            publish::publish(&self.repo, &rendered)
+    /// Writes what belongs to the events of a turn, and how the run itself stands.
+    fn publish(&self, of_events: &[Rendering], when: Written, running: &Running) -> Option<Event> {
+        let standing = artifacts(&self.workflow, &self.fold);
+        let published = standing.and_then(|mut rendered| {
+            rendered.extend(of_events.iter().cloned().collect::<Result<Vec<Rendered>, _>>()?);
+            self.claim(rendered.iter().map(|one| one.path.as_str()), running);
+            publish::publish(&self.repo, &rendered, when)
         });
         published.err().map(|(path, reason)| Event::ArtifactFailed { path, reason })
     }
 
-    fn claim(&self, rendered: &[Rendered], running: &Running) {
-        let paths = rendered.iter().filter_map(|one| publish::inside(&self.repo, &one.path).ok());
+    /// The files of artifacts are known as ours.
+    fn claim<'p>(&self, paths: impl Iterator<Item = &'p str>, running: &Running) {
+        let paths = paths.filter_map(|path| publish::inside(&self.repo, path).ok());
         running.published.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
     }
 
     /// Taken up again: the files that are ours are known again, and what a kill kept from being written is written.
-    fn catch_up(&self, running: &Running) -> Option<Event> {
-        let rendered = all_artifacts(&self.workflow, &self.fold);
-        if self.trail.is_in_doubt() {
-            return self.write(rendered, running);
-        }
-        // One that cannot be rendered was reported when it should have been.
-        if let Ok(rendered) = rendered {
-            self.claim(&rendered, running);
-        }
-        None
+    fn catch_up(&mut self, running: &Running) -> Option<Event> {
+        let ours = artifact_paths(&self.workflow, &self.fold);
+        self.claim(ours.iter().map(String::as_str), running);
+        let unwritten = self.unwritten.take()?;
+        self.publish(&unwritten, Written::Perhaps, running)
     }
 
     fn look(&self, look: &Look) -> Event {

@@ -10,11 +10,14 @@ use crate::drive::{Drive, Letter, Watcher, batch, errands};
 use crate::given::{given, merged};
 use crate::journal::{self, Journal, Lease, NewRun};
 use crate::ledger::Ledger;
+use crate::left;
 use crate::process::{self, Stop};
 use crate::publish::{self, Trail};
 use crate::story::{self, Report};
 use crate::workspace::Workspaces;
-use countersign_flow::{Budget, Bundle, DECIDE, Event, Fold, Player, Started, Workflow, reload, turn};
+use countersign_flow::{
+    Budget, Bundle, DECIDE, Event, Fold, Player, Started, Workflow, artifact_paths, reload, turn,
+};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -120,7 +123,7 @@ impl Engine {
             repo,
             watcher,
             stop,
-            trail: Trail::default(),
+            unwritten: None,
             unkept: None,
         };
         let fold = drive.on_a_worker(Vec::new()).await?;
@@ -144,19 +147,17 @@ impl Engine {
             }
             taken => taken?,
         };
-        let mut trail = Trail::default();
-        let from = fold.seq.saturating_sub(Trail::LENGTH);
-        self.each_event(&run, from, |event, at| trail.hear(&event, at))?;
         let repo = recast.repo.clone().unwrap_or_else(|| PathBuf::from(&fold.repo));
         // Every step would fail there, and the run with them; it waits instead.
         if !repo.is_dir() {
             return Err(Error::NoRepository { run, repo });
         }
         let workflow = self.workflow(&fold)?;
+        let unwritten = self.trail(&workflow, &fold)?.unwritten();
         let cast = self.recast(&workflow, &fold, recast)?;
         let mut players = cast.players();
         players.retain(|name, player| fold.agents.get(name) != Some(player));
-        let facts = Self::taken_up(&fold, players);
+        let facts = self.taken_up(&workflow, &fold, &repo, players)?;
         let workspaces = self.swept(&fold, &repo, &*watcher);
         let drive = Drive {
             journal: self.journal.clone(),
@@ -169,7 +170,7 @@ impl Engine {
             repo,
             watcher,
             stop,
-            trail,
+            unwritten,
             unkept: None,
         };
         let fold = drive.on_a_worker(facts).await?;
@@ -209,7 +210,7 @@ impl Engine {
         match self.take(&run) {
             Ok((lease, mut fold)) => {
                 let workflow = self.workflow(&fold)?;
-                let mut facts = Self::taken_up(&fold, BTreeMap::new());
+                let mut facts = self.taken_up(&workflow, &fold, Path::new(&fold.repo), BTreeMap::new())?;
                 facts.push(Event::CancelRequested { by: by.to_owned() });
                 // What is open is dropped first, and the run ends when it is gone; each errand is asked for once.
                 while !facts.is_empty() {
@@ -383,14 +384,50 @@ impl Engine {
     }
 
     /// The facts of taking a run up again: what was in flight is lost, and its processes are killed.
-    fn taken_up(fold: &Fold, agents: BTreeMap<String, Player>) -> Vec<Event> {
+    fn taken_up(
+        &self,
+        workflow: &Workflow,
+        fold: &Fold,
+        repo: &Path,
+        agents: BTreeMap<String, Player>,
+    ) -> Result<Vec<Event>, Error> {
         let by = format!("process {}", std::process::id());
         let mut facts = vec![Event::RunResumed { by, agents }];
-        for attempt in fold.attempts.keys() {
-            process::sweep(&format!("{}/{attempt}", fold.run));
-            facts.push(Event::AttemptLost { attempt: attempt.clone() });
+        let mut began = BTreeMap::new();
+        if !fold.attempts.is_empty() {
+            self.each_event_of(&fold.run, &["attempt-started"], |event, at| {
+                if let Event::AttemptStarted { attempt, agent: Some(_), .. } = event {
+                    began.insert(attempt, at);
+                }
+            })?;
         }
-        facts
+        let ours = artifact_paths(workflow, fold);
+        for (attempt, frame) in &fold.attempts {
+            process::sweep(&format!("{}/{attempt}", fold.run));
+            // What was done in a worktree is gone with it, or stays in it.
+            let since = began.get(attempt).filter(|_| !fold.works_apart(frame));
+            let mut changed = since.map(|since| left::written_since(repo, *since)).unwrap_or_default();
+            changed.retain(|path| !ours.contains(path));
+            facts.push(Event::AttemptLost { attempt: attempt.clone(), changed });
+        }
+        Ok(facts)
+    }
+
+    /// What a run recorded last, with the artifacts that belong to it.
+    fn trail(&self, workflow: &Workflow, fold: &Fold) -> Result<Trail, Error> {
+        let (mut trail, mut then) = (Trail::default(), Fold::default());
+        let in_parts = workflow.machines.values().any(|machine| !machine.artifacts.is_empty());
+        let stepwise = in_parts || workflow.main.artifacts.iter().any(|artifact| artifact.append);
+        // What shows how the run stands needs only to know whether it moved; what belongs to single events, how it stood then.
+        let from = if stepwise { 1 } else { fold.seq.saturating_sub(Trail::LENGTH).max(1) };
+        if !stepwise && workflow.main.artifacts.is_empty() {
+            return Ok(trail);
+        }
+        self.each_event(&fold.run, from, |event, at| {
+            then.apply(&event, at);
+            trail.hear(workflow, &then, &event, at, fold.last_at);
+        })?;
+        Ok(trail)
     }
 
     fn recast(&self, workflow: &Workflow, fold: &Fold, recast: &Recast) -> Result<Cast, Error> {

@@ -223,7 +223,7 @@ impl Ledger {
                 }
                 self.reply(index, &ended.claims, judged || !ended.claims.is_empty(), at);
             }
-            Event::AttemptLost { attempt } => {
+            Event::AttemptLost { attempt, .. } => {
                 self.open.remove(attempt);
             }
             _ => {}

@@ -21,6 +21,7 @@ mod given;
 pub mod inventory;
 pub mod journal;
 pub mod ledger;
+mod left;
 pub mod observed;
 pub mod process;
 pub mod protect;

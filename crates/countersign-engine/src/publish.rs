@@ -1,31 +1,43 @@
 //! Writing artifacts: whole or not at all.
 
-use countersign_flow::{Event, Fold, Rendered, Workflow, artifacts};
+use countersign_flow::{Event, Fold, Rendered, Rendering, Workflow, artifacts, rendered_by};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
 
 /// A failed write is tried this often.
 const TRIES: usize = 3;
-/// Of a file that is added to, so much of its end is looked at: what stands there was added before a crash.
-const LOOKED_AT: u64 = 16 << 10;
 
-/// Whether what a run recorded last is a transition. Artifacts are written behind the journal, so if we were killed there,
-/// what shows it may not be written.
-#[derive(Clone, Copy, Debug, Default)]
+/// Whether artifacts were written before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// Not yet.
+    No,
+    /// Perhaps: they are written behind the journal, and a kill may have come before or after.
+    Perhaps,
+}
+
+/// What a run recorded last, with the artifacts that belong to it. Artifacts are written behind the journal, so if we were
+/// killed there, they may not be written.
+#[derive(Debug, Default)]
 pub(crate) struct Trail {
     at: i64,
     moved: bool,
+    rendered: Vec<Rendering>,
 }
 
 impl Trail {
-    /// So many events before the last are enough to hear.
+    /// So many events before the last are enough to know whether the last turn moved anything.
     pub(crate) const LENGTH: u64 = 256;
 
-    /// Hears the events of a run, in order; those of one turn have one time.
-    pub(crate) fn hear(&mut self, event: &Event, at: i64) {
-        if at != self.at {
-            *self = Self { at, moved: false };
+    /// Hears the events of a run, in order, right behind each; those of one turn have one time, and that of the last is known.
+    pub(crate) fn hear(&mut self, workflow: &Workflow, fold: &Fold, event: &Event, at: i64, last: i64) {
+        if at != last {
+            return;
         }
+        if at != self.at {
+            *self = Self { at, ..Self::default() };
+        }
+        self.rendered.extend(rendered_by(workflow, fold, event));
         self.moved |= matches!(
             event,
             Event::Moved(_)
@@ -36,9 +48,9 @@ impl Trail {
         );
     }
 
-    /// Whether the artifacts may be behind the journal.
-    pub(crate) fn is_in_doubt(self) -> bool {
-        self.moved
+    /// What may not be written, if the artifacts may be behind the journal.
+    pub(crate) fn unwritten(self) -> Option<Vec<Rendering>> {
+        self.moved.then_some(self.rendered)
     }
 }
 
@@ -46,7 +58,7 @@ impl Trail {
 pub(crate) fn show_end(workflow: &Workflow, fold: &Fold) {
     let repo = Path::new(&fold.repo);
     let failed = match artifacts(workflow, fold) {
-        Ok(rendered) if repo.is_dir() => publish(repo, &rendered).err(),
+        Ok(rendered) if repo.is_dir() => publish(repo, &rendered, Written::Perhaps).err(),
         Ok(_) => None,
         Err(failed) => Some(failed),
     };
@@ -56,13 +68,24 @@ pub(crate) fn show_end(workflow: &Workflow, fold: &Fold) {
 }
 
 /// Writes the artifacts; the error names the first that cannot be written.
-pub(crate) fn publish(repo: &Path, rendered: &[Rendered]) -> Result<(), (String, String)> {
-    for artifact in rendered {
+pub(crate) fn publish(repo: &Path, rendered: &[Rendered], written: Written) -> Result<(), (String, String)> {
+    for (at, artifact) in rendered.iter().enumerate() {
         let path = inside(repo, &artifact.path).map_err(|why| (artifact.path.clone(), why))?;
+        let lines = |rendered: &[Rendered]| -> Vec<String> {
+            let same = rendered.iter().filter(|one| one.append && one.path == artifact.path);
+            same.map(|one| one.text.clone()).collect()
+        };
+        // What is added to one file is added at once, so that what stands there already can be told.
+        if artifact.append && !lines(&rendered[..at]).is_empty() {
+            continue;
+        }
         let mut last = Ok(());
         for _ in 0..TRIES {
-            last =
-                if artifact.append { append(&path, &artifact.text) } else { replace(&path, &artifact.text) };
+            last = if artifact.append {
+                append(&path, &lines(rendered), written)
+            } else {
+                replace(&path, &artifact.text)
+            };
             if last.is_ok() {
                 break;
             }
@@ -107,17 +130,21 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     }
 }
 
-fn append(path: &Path, text: &str) -> std::io::Result<()> {
+/// Adds texts to a file; of those that were perhaps written before, the ones that do not stand at its end.
+fn append(path: &Path, texts: &[String], written: Written) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
     let mut file = std::fs::OpenOptions::new().read(true).append(true).create(true).open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(LOOKED_AT)))?;
-    let mut end = Vec::new();
-    file.read_to_end(&mut end)?;
-    if end.ends_with(text.as_bytes()) {
-        return Ok(());
+    let mut there = 0;
+    if written == Written::Perhaps {
+        let most: u64 = texts.iter().map(|text| text.len() as u64).sum();
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
+        let mut end = Vec::new();
+        file.read_to_end(&mut end)?;
+        let stands = |count: &usize| end.ends_with(texts[..*count].concat().as_bytes());
+        there = (0..=texts.len()).rev().find(stands).unwrap_or(0);
     }
-    file.write_all(text.as_bytes())
+    file.write_all(texts[there..].concat().as_bytes())
 }

@@ -210,7 +210,7 @@ impl Teller {
                     attempt.ended_at = Some(at);
                 }
             }
-            Event::AttemptLost { attempt } => {
+            Event::AttemptLost { attempt, .. } => {
                 if let Some(attempt) = self.attempt(attempt) {
                     attempt.outcome = Some("cancelled".to_owned());
                     "the process that drove it died".clone_into(&mut attempt.reason);

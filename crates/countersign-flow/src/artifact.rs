@@ -1,7 +1,7 @@
 //! Artifacts: files that show how a run stands, rendered anew after each transition.
 
 use crate::check::run_seen_by_artifacts;
-use crate::event::Outcome;
+use crate::event::{Event, Outcome};
 use crate::fan::Fate;
 use crate::fold::{Fold, Frame, Phase, split};
 use crate::scope::{Seen, timestamp};
@@ -23,28 +23,42 @@ pub struct Rendered {
 /// What came of rendering an artifact; the error names it and says why.
 pub type Rendering = Result<Rendered, (String, String)>;
 
-/// The artifacts of the run itself as they stand now; one that cannot be rendered, or fails its contract, is an error that
-/// names it.
+/// The artifacts of the run itself that show how it stands, as they stand now; one that cannot be rendered, or fails its
+/// contract, is an error that names it.
 pub fn artifacts(workflow: &Workflow, fold: &Fold) -> Result<Vec<Rendered>, (String, String)> {
-    of_frame(workflow, fold, "").into_iter().collect()
+    of_frame(workflow, fold, "", |artifact| !artifact.append).into_iter().collect()
 }
 
-/// The artifacts of every machine at work as they stand now: what may have to be written again after a crash.
-pub fn all_artifacts(workflow: &Workflow, fold: &Fold) -> Result<Vec<Rendered>, (String, String)> {
-    // The run itself has the empty name, and comes first.
-    fold.frames.keys().flat_map(|frame| of_frame(workflow, fold, frame)).collect()
+/// The files that artifacts of machines at work are written to.
+pub fn artifact_paths(workflow: &Workflow, fold: &Fold) -> Vec<String> {
+    let all = fold.frames.keys().flat_map(|frame| of_frame(workflow, fold, frame, |_| true));
+    all.filter_map(|rendering| rendering.ok().map(|rendered| rendered.path)).collect()
 }
 
-/// The artifacts of a machine at work as they stand now.
-pub(crate) fn of_frame(workflow: &Workflow, fold: &Fold, id: &str) -> Vec<Rendering> {
+/// The artifacts that belong to one event, as they stand right behind it: lines that are added, and what a sub-workflow shows,
+/// which may be gone when the turn is over. How the run itself stands is rendered once, behind the turn.
+pub fn rendered_by(workflow: &Workflow, fold: &Fold, event: &Event) -> Vec<Rendering> {
+    match event {
+        Event::Moved(moved) if moved.frame.is_empty() => of_frame(workflow, fold, "", |one| one.append),
+        Event::Moved(moved) => of_frame(workflow, fold, &moved.frame, |_| true),
+        Event::FrameOpened { parent: None, .. } => of_frame(workflow, fold, "", |one| one.append),
+        _ => Vec::new(),
+    }
+}
+
+/// Artifacts of a machine at work as they stand now.
+fn of_frame(workflow: &Workflow, fold: &Fold, id: &str, which: impl Fn(&Artifact) -> bool) -> Vec<Rendering> {
     let Some(frame) = fold.frames.get(id) else { return Vec::new() };
     let machine = workflow.machine(&frame.machine).filter(|_| !is_item_of_an_agent(fold, frame));
-    let Some(machine) = machine.filter(|machine| !machine.artifacts.is_empty()) else { return Vec::new() };
+    let Some(machine) = machine.filter(|machine| machine.artifacts.iter().any(&which)) else {
+        return Vec::new();
+    };
     let run = run(fold, frame);
     let ty = run_seen_by_artifacts();
     let Some(seen) = Seen::new(workflow, fold, frame) else { return Vec::new() };
     let seen = seen.with("run", &run, &ty);
-    machine.artifacts.iter().filter_map(|artifact| rendered(&seen, artifact).transpose()).collect()
+    let wanted = machine.artifacts.iter().filter(|artifact| which(artifact));
+    wanted.filter_map(|artifact| rendered(&seen, artifact).transpose()).collect()
 }
 
 /// An item that runs an agent is no machine of its own: it stands in that of its parent.

@@ -114,6 +114,7 @@ fn check_with(
         machines_used: BTreeSet::new(),
         signatures: BTreeMap::new(),
         writers: BTreeSet::new(),
+        kept: own == OwnContracts::InRegistry,
     };
     if own == OwnContracts::InFiles {
         checker.own_contracts(&draft.contracts);
@@ -175,6 +176,8 @@ struct Checker<'n> {
     signatures: BTreeMap<&'n str, Signature>,
     /// The sub-workflows in which an agent can write.
     writers: BTreeSet<&'n str>,
+    /// Whether this is the workflow of a run: what was good when it began is good now.
+    kept: bool,
 }
 
 /// What a sub-workflow takes and gives.

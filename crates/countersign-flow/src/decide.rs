@@ -10,6 +10,7 @@ mod moves;
 mod space;
 
 pub use deed::{ChangesWork, CommitWork, ReadWork};
+pub(crate) use space::of as workspace_of;
 pub use space::{Chore, Errand};
 
 use crate::event::{Cause, DOES_WITHOUT, Event, Outcome};
@@ -52,6 +53,8 @@ pub struct Look {
     pub workspace: Option<String>,
     /// Paths in it.
     pub paths: Vec<String>,
+    /// Not before this time.
+    pub not_before: Option<i64>,
 }
 
 /// An attempt to start.
@@ -353,6 +356,8 @@ fn troubled(
     // A way on that counts nothing does without the result: nobody waits for it to become right.
     let goes_round =
         fold.decide < DOES_WITHOUT || on.is_none_or(|transition| counts(workflow, frame, transition));
+    // Only an agent can do better; what the engine reads or runs is as it is.
+    let goes_round = goes_round && (dispatch.is_some() || fold.decide < DOES_WITHOUT);
     if let Some(streak) = streak.filter(|streak| goes_round && streak.times >= SAME_AGAIN) {
         let what = match problem.trouble {
             Trouble::Contract => Some("the result was wrong"),

@@ -21,7 +21,8 @@ pub const DECIDE: u32 = 3;
 pub(crate) const COUNTERSIGNED: u32 = 2;
 /// The first version under which the first step of a frame that is lost begins anew in a fresh workspace.
 pub(crate) const AFRESH: u32 = 3;
-/// The first version under which a wrong result that the workflow does without is no lack of progress.
+/// The first version under which a wrong result that the workflow does without is no lack of progress, and a limit that is used
+/// up comes before it.
 pub(crate) const DOES_WITHOUT: u32 = 3;
 
 /// One thing that happened. Written as `{"kind": {…}}`: a tag among the fields would have to be read into a buffer first,
@@ -84,6 +85,9 @@ pub enum Event {
     AttemptLost {
         /// The attempt.
         attempt: String,
+        /// The files that were written since it began, as far as can be told.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<String>,
     },
     /// An attempt will be started again.
     RetryPlanned {

@@ -226,6 +226,9 @@ impl Item {
     }
 }
 
+/// So many items of a cycle are named.
+const MOST_NAMED: usize = 12;
+
 /// Items in order, as places in the list: each behind those it comes after, then by rank, then by its place. The error says why
 /// there is no order: a key that stands twice, one that is not there, or a cycle.
 pub(crate) fn in_order(items: &[Planned]) -> Result<Vec<usize>, String> {
@@ -260,6 +263,10 @@ pub(crate) fn in_order(items: &[Planned]) -> Result<Vec<usize>, String> {
         }
     }
     match cycle(items, &index, &waiting) {
+        Some(names) if names.len() > MOST_NAMED => {
+            let first = names[..MOST_NAMED].join(" after ");
+            Err(format!("the items wait for each other: {first} after {} more", names.len() - MOST_NAMED))
+        }
         Some(names) => Err(format!("the items wait for each other: {}", names.join(" after "))),
         None => Ok(order),
     }
@@ -269,7 +276,8 @@ pub(crate) fn in_order(items: &[Planned]) -> Result<Vec<usize>, String> {
 fn cycle<'i>(items: &'i [Planned], index: &BTreeMap<&str, usize>, waiting: &[usize]) -> Option<Vec<&'i str>> {
     let mut at = waiting.iter().position(|count| *count > 0)?;
     let mut path: Vec<usize> = Vec::new();
-    while !path.contains(&at) {
+    let mut seen = vec![false; items.len()];
+    while !std::mem::replace(&mut seen[at], true) {
         path.push(at);
         let left = |key: &&String| index.get(key.as_str()).is_some_and(|before| waiting[*before] > 0);
         at = *index.get(items[at].after.iter().find(left)?.as_str())?;

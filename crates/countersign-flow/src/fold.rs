@@ -137,10 +137,11 @@ impl Fold {
             }
             Event::RepairAsked { usage, .. } => self.spend(*usage),
             Event::AttemptEnded(ended) => self.attempt_ended(ended),
-            Event::AttemptLost { attempt } => {
+            Event::AttemptLost { attempt, changed } => {
                 if let Some(frame) = self.attempts.remove(attempt) {
                     self.leave_workspace(&frame);
                     self.interrupted(&frame);
+                    self.remember(&frame, changed);
                     self.phase(&frame, Phase::Entered { not_before: None, context: false });
                 }
             }
@@ -361,10 +362,18 @@ impl Fold {
     fn changed(&mut self, frame: &str, changed: &Changed) {
         let renamed = changed.renamed.iter().flat_map(|(from, to)| [from, to]);
         let lists = changed.added.iter().chain(&changed.modified).chain(&changed.deleted);
-        let paths: Vec<&String> = lists.chain(renamed).collect();
+        let paths: Vec<String> = lists.chain(renamed).cloned().collect();
+        let cut = changed.total > paths.len() as u64;
+        self.remember(frame, &paths);
+        if let Some(frame) = self.frames.get_mut(frame).filter(|_| cut) {
+            frame.cut = true;
+        }
+    }
+
+    fn remember(&mut self, frame: &str, paths: &[String]) {
         let mut next = Some(frame.to_owned());
         while let Some(frame) = next.take().and_then(|id| self.frames.get_mut(&id)) {
-            frame.changed.extend(paths.iter().map(|path| (*path).clone()));
+            frame.changed.extend(paths.iter().cloned());
             next.clone_from(&frame.parent);
         }
     }

@@ -22,7 +22,7 @@ mod turn;
 pub mod value;
 mod workflow;
 
-pub use artifact::{Rendered, Rendering, all_artifacts, artifacts};
+pub use artifact::{Rendered, Rendering, artifact_paths, artifacts, rendered_by};
 pub use bundle::{Bundle, Files};
 pub use check::{Rejected, check, reload};
 pub use decide::{

@@ -32,7 +32,7 @@ impl<'a> Seen<'a> {
         self
     }
 
-    fn value(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn value(&self, name: &str) -> Option<&Value> {
         if let Some((_, value, _)) = self.extra.iter().find(|(extra, _, _)| *extra == name) {
             return Some(value);
         }

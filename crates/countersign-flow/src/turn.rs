@@ -1,7 +1,7 @@
 //! One turn of a run: facts in, events to record and work to do out. Every engine turns a run by this function, live, in a
 //! replay and in a simulation; what differs is who keeps the events and who does the work.
 
-use crate::artifact::{Rendering, of_frame};
+use crate::artifact::{Rendering, rendered_by};
 use crate::decide::{Command, Errand, Look, Start, decide, used_up};
 use crate::event::Event;
 use crate::fold::{Fold, Phase};
@@ -25,7 +25,7 @@ pub struct Turn {
     pub stops: Vec<String>,
     /// When to turn again if nothing happens before.
     pub wake_at: Option<i64>,
-    /// The artifacts of sub-workflows, as they stood after each of their transitions.
+    /// The artifacts that belong to single events, as they stood right behind each.
     pub rendered: Vec<Rendering>,
 }
 
@@ -66,7 +66,7 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
                     quiet = false;
                 }
                 Command::Start(start) => match start.not_before.filter(|time| *time > now) {
-                    Some(time) => turn.wake_at = Some(turn.wake_at.map_or(time, |known| known.min(time))),
+                    Some(time) => turn.wakes(time),
                     None => {
                         quiet = false;
                         // Deciding saw the budget before any of these starts; each of them spends from it.
@@ -78,7 +78,10 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
                         turn.starts.push(*start);
                     }
                 },
-                Command::Look(look) => turn.looks.push(look),
+                Command::Look(look) => match look.not_before.filter(|time| *time > now) {
+                    Some(time) => turn.wakes(time),
+                    None => turn.looks.push(look),
+                },
                 Command::Workspace(errand) => turn.errands.push(errand),
                 Command::Stop { attempt } => turn.stops.push(attempt),
             }
@@ -91,16 +94,16 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
 }
 
 impl Turn {
+    /// Turns again at this time, if not before.
+    fn wakes(&mut self, time: i64) {
+        self.wake_at = Some(self.wake_at.map_or(time, |known| known.min(time)));
+    }
+
     fn record(&mut self, workflow: &Workflow, fold: &mut Fold, event: Event, now: i64) {
         // The journal's times never go back, whatever the clock does.
         let at = now.max(fold.last_at);
         fold.apply(&event, at);
-        // A sub-workflow may be gone when the turn is over; the run itself is rendered then, once.
-        if let Event::Moved(moved) = &event
-            && !moved.frame.is_empty()
-        {
-            self.rendered.extend(of_frame(workflow, fold, &moved.frame));
-        }
+        self.rendered.extend(rendered_by(workflow, fold, &event));
         self.events.push((event, at));
     }
 }
@@ -112,7 +115,7 @@ fn concerns(fold: &Fold, fact: &Event) -> bool {
     }
     match fact {
         Event::AttemptEnded(ended) => fold.attempts.contains_key(&ended.attempt),
-        Event::RepairAsked { attempt, .. } | Event::AttemptLost { attempt } => {
+        Event::RepairAsked { attempt, .. } | Event::AttemptLost { attempt, .. } => {
             fold.attempts.contains_key(attempt)
         }
         Event::Answered { question, answer, .. } => fold.check_answer(question, answer).is_ok(),

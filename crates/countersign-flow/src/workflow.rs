@@ -283,6 +283,8 @@ pub struct StepRule {
     pub message: Template,
     /// The part of the result that it is about, as a JSON pointer.
     pub at: String,
+    /// The types of what the state gives beside what the run knows.
+    pub with: BTreeMap<String, Type>,
 }
 
 /// How long an attempt may take and how often it is tried.

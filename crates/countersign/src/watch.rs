@@ -207,7 +207,7 @@ impl Watcher for Tree {
                 }
             }
             Event::AttemptEnded(ended) => shown.close(&ended.attempt),
-            Event::AttemptLost { attempt } => shown.close(attempt),
+            Event::AttemptLost { attempt, .. } => shown.close(attempt),
             _ => {}
         }
         drop(shown);

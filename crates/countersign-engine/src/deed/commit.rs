@@ -27,6 +27,8 @@ use tokio::sync::Mutex;
 const TRAILER: &str = "Countersign-Step";
 /// So many commits are looked at to find our own.
 const LOOKED_BACK: &str = "-1000";
+/// Right behind it, it is the last one.
+const LAST: &str = "-1";
 /// How often, and after how long each time, an index that somebody else holds is looked at again.
 const LOCKED_LOOKS: u32 = 10;
 const LOCKED_WAIT: Duration = Duration::from_millis(100);
@@ -225,7 +227,9 @@ fn prepare(place: &Place, work: &CommitWork) -> Prepared {
     let refused = |why: Failure, notes: &[String]| {
         Prepared::Done(Done::Given(result(false, None, &why.to_string(), notes)))
     };
-    match made_before(folder, &work.step) {
+    // On the first try there is none, whatever a message says.
+    let before = if work.repeated { made_before(folder, &work.step, LOOKED_BACK) } else { Ok(None) };
+    match before {
         Ok(None) => {}
         Ok(Some(made)) => {
             let note = ["the commit was made before this step was interrupted".to_owned()];
@@ -259,7 +263,7 @@ fn prepare(place: &Place, work: &CommitWork) -> Prepared {
 /// Everything behind the commit: what was made, and what to note. It blocks.
 fn finish(folder: &Path, step: &str, ready: Ready, made: bool) -> (Option<Made>, Vec<String>) {
     let Ready { new, mut notes, .. } = ready;
-    let found = made_before(folder, step).unwrap_or_default();
+    let found = made_before(folder, step, LAST).unwrap_or_default();
     // A hook may have taken the trailer out.
     let found = found.or_else(|| {
         let head = crate::git::head(folder).filter(|_| made)?;
@@ -272,12 +276,11 @@ fn finish(folder: &Path, step: &str, ready: Ready, made: bool) -> (Option<Made>,
 }
 
 /// The commit that was made for a visit, if it was.
-fn made_before(folder: &Path, step: &str) -> Result<Option<Made>, Failure> {
+fn made_before(folder: &Path, step: &str, back: &str) -> Result<Option<Made>, Failure> {
     if is_unborn(folder)? {
         return Ok(None);
     }
-    let log =
-        ["log", "-z", LOOKED_BACK, "--no-show-signature", "--no-color", "--format=%H%x0a%B", "HEAD", "--"];
+    let log = ["log", "-z", back, "--no-show-signature", "--no-color", "--format=%H%x0a%B", "HEAD", "--"];
     let answer = Call::new(folder, log).run()?;
     let trailer = trailer(step);
     for entry in names(&answer.stdout) {

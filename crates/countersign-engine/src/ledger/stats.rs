@@ -250,7 +250,7 @@ impl Stats {
                     }
                 }
             }
-            Event::AttemptLost { attempt } => {
+            Event::AttemptLost { attempt, .. } => {
                 self.open.remove(attempt);
             }
             _ => {}

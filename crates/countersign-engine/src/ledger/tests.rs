@@ -350,7 +350,7 @@ fn events_of_attempts_that_nobody_heard_of_are_no_crash() {
     let ledger = heard([
         asked("work", 1, vec![refuted("files")]),
         ended("work", 1, Accepted, vec![refuted("files")], &["a"]),
-        Event::AttemptLost { attempt: "work#1".to_owned() },
+        Event::AttemptLost { attempt: "work#1".to_owned(), changed: Vec::new() },
     ]);
     assert!(ledger.is_empty());
     assert_eq!(ledger.totals(), Totals::default());

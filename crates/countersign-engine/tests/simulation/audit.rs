@@ -184,7 +184,7 @@ impl<'w> Audit<'w> {
                 visit.accepted |= ended.outcome == AttemptOutcome::Accepted;
                 visit.not_before = None;
             }
-            Event::AttemptLost { attempt } => {
+            Event::AttemptLost { attempt, .. } => {
                 let known = self.open.remove(attempt);
                 let frame = known.ok_or_else(|| format!("{attempt} is not in flight and was lost"))?;
                 self.spaces.lost(&frame);

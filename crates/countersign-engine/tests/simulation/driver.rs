@@ -80,7 +80,11 @@ impl Driver {
         } else {
             Event::RunResumed { by: format!("driver {epoch}"), agents: BTreeMap::new() }
         }];
-        facts.extend(fold.attempts.keys().map(|attempt| Event::AttemptLost { attempt: attempt.clone() }));
+        facts.extend(
+            fold.attempts
+                .keys()
+                .map(|attempt| Event::AttemptLost { attempt: attempt.clone(), changed: Vec::new() }),
+        );
         Self {
             epoch,
             fold,

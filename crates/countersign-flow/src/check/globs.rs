@@ -37,7 +37,8 @@ impl<'n> Checker<'n> {
     /// The patterns of a list; those that are none are reported.
     pub(super) fn globs(&mut self, node: &'n Node, key: &str) -> Vec<String> {
         let names = self.patterns(node, key);
-        for name in names.iter().filter(|name| name.text.contains("{{")) {
+        let kept = self.kept;
+        for name in names.iter().filter(|name| !kept && name.text.contains("{{")) {
             let message = format!("`{key}` does not know the run's variables");
             self.report(Code::BadGlob, name.node, message, "only `protect` does: write plain globs here");
         }

@@ -15,6 +15,7 @@ impl<'n> Checker<'n> {
         &mut self,
         drafts: &[RuleDraft<'n>],
         types: &BTreeMap<String, Type>,
+        with: &BTreeMap<String, Type>,
         result: &Type,
     ) -> Vec<StepRule> {
         let scope = scope_of(types).with("result", result.clone());
@@ -40,7 +41,8 @@ impl<'n> Checker<'n> {
             }
             if let (Some(id), Some(check), Some(message)) = (draft.id, check, message) {
                 let at = draft.at.map(|at| at.text.to_owned()).unwrap_or_default();
-                rules.push(StepRule { id: id.text.to_owned(), check: Arc::new(check), message, at });
+                let (id, check) = (id.text.to_owned(), Arc::new(check));
+                rules.push(StepRule { id, check, message, at, with: with.clone() });
             }
         }
         rules

@@ -56,6 +56,7 @@ impl<'n> Checker<'n> {
         self.agents_used.insert(draft.agent.text);
         let scope = scope_of(types);
         let mut seen = types.clone();
+        let mut given = BTreeMap::new();
         let mut with = Vec::new();
         for (name, node) in &draft.with {
             if seen.contains_key(name.text) {
@@ -65,6 +66,7 @@ impl<'n> Checker<'n> {
                 self.variable_name(*name);
             }
             let (term, ty) = self.free_term(node, &scope);
+            given.insert(name.text.to_owned(), ty.clone());
             seen.insert(name.text.to_owned(), ty);
             with.extend(term.map(|term| (name.text.to_owned(), term)));
         }
@@ -110,7 +112,7 @@ impl<'n> Checker<'n> {
         let bounds = self.bounds(&draft.settings, role.bounds.clone());
         let held = self.held(draft.settings.claims, role.holding.clone(), Some(&scope));
         let ty = role.contract.ty().clone();
-        let rules = self.rules(&draft.rules, &seen, &ty);
+        let rules = self.rules(&draft.rules, &seen, &given, &ty);
         let agent = draft.agent.text.to_owned();
         let workspace = Workplace::default();
         Some((Dispatch { agent, prompt, with, needs, held, rules, workspace, bounds }, ty))

@@ -238,7 +238,7 @@ impl<'n> Checker<'n> {
 
     fn short(&mut self, node: &Node, kind: &Kind) -> Option<Type> {
         let form = Node { start: node.start, end: node.end, kind: kind.clone() }.json();
-        if let Some(bound) = bound(&form) {
+        if let Some(bound) = bound(&form).filter(|_| !self.kept) {
             let message = format!("`{bound}` is not held here: a type says only what kind of value it is");
             let hint = "take it out, and refuse what is out of bounds by a guard in the first state";
             self.report(Code::BadType, node, message, hint);

@@ -4,7 +4,7 @@ use super::enter::At;
 use super::{Command, Work, path_of, seen};
 use crate::event::Deed;
 use crate::fold::join;
-use crate::workflow::{ChangesStep, CommitStep, ReadStep, State};
+use crate::workflow::{ChangesStep, CommitStep, ReadStep, State, Term};
 use countersign_contract::Contract;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -42,6 +42,8 @@ pub struct CommitWork {
     pub paths: Vec<String>,
     /// Names this visit of the state, on one line: the same for every attempt of it, and no other visit has it.
     pub step: String,
+    /// Whether an attempt of this visit was lost or stopped, so that the commit may be there already.
+    pub repeated: bool,
     /// The workspace it would be made in; the repository, if there is none.
     pub workspace: Option<String>,
     /// How long it may take.
@@ -87,6 +89,13 @@ impl At<'_> {
 
     pub(super) fn commit(&self, step: &CommitStep, state: &State) -> Result<Command, String> {
         let seen = seen(self.workflow, self.fold, self.frame, state)?;
+        if self.frame.cut
+            && matches!(&step.paths, Term::Computed(paths) if paths.reads().iter().any(|read| read == "run.changed"))
+        {
+            return Err(
+                "more files were changed than `run.changed` lists; name what is to be committed".to_owned()
+            );
+        }
         let paths = match seen.term(&step.paths)? {
             Value::Array(paths) => paths.iter().map(crate::value::in_words).collect(),
             _ => Vec::new(),
@@ -95,6 +104,7 @@ impl At<'_> {
             message: seen.render(&step.message, &BTreeMap::new())?,
             paths,
             step: self.visit(),
+            repeated: self.frame.interrupted > 0,
             workspace: self.workspace(),
             timeout_ms: step.timeout_ms,
         };

@@ -139,11 +139,22 @@ fn held(rule: &StepRule, seen: &Seen<'_>, more: &BTreeMap<String, Value>) -> Res
     for read in rule.check.reads() {
         let root = read.split('.').next().unwrap_or_default();
         if let Some(value) = more.get(root).filter(|_| !known.iter().any(|(name, ..)| name == root)) {
-            known.push((root.to_owned(), value.clone(), Type::Any));
+            let ty = rule.with.get(root).cloned().unwrap_or(Type::Any);
+            known.push((root.to_owned(), value.clone(), ty));
         }
     }
     let message = seen.render(&rule.message, more)?;
     Ok(HeldRule { id: rule.id.clone(), check: rule.check.clone(), message, at: rule.at.clone(), known })
+}
+
+/// A value whose texts stand for themselves in a glob.
+fn literal(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(globset::escape(&text)),
+        Value::Array(items) => items.into_iter().map(literal).collect(),
+        Value::Object(map) => map.into_iter().map(|(name, value)| (name, literal(value))).collect(),
+        other => other,
+    }
 }
 
 impl At<'_> {
@@ -227,7 +238,7 @@ impl At<'_> {
             let paths =
                 dispatch.needs.iter().map(|need| seen.render(need, &none)).collect::<Result<_, _>>()?;
             let (frame, workspace) = (self.id.to_owned(), self.workspace());
-            return Ok(Command::Look(Look { frame, workspace, paths }));
+            return Ok(Command::Look(Look { frame, workspace, paths, not_before: self.not_before }));
         }
         let Some(role) = self.workflow.agents.get(&dispatch.agent) else {
             return Err(format!("the workflow has no agent '{}'", dispatch.agent));
@@ -267,9 +278,22 @@ impl At<'_> {
         let Some(seen) = root.and_then(|root| Seen::new(self.workflow, self.fold, root)) else {
             return Ok(Vec::new());
         };
-        let none = BTreeMap::new();
-        let rendered = patterns.iter().map(|pattern| {
-            seen.render(pattern, &none).map_err(|why| format!("`protect` cannot be written: {why}"))
+        let rendered = patterns.iter().filter_map(|pattern| {
+            let source = pattern.source();
+            let known = |name: String| Some((name.clone(), seen.value(&name)?.clone()));
+            let values: BTreeMap<String, Value> = pattern.reads().into_iter().filter_map(known).collect();
+            // An exception for nothing in particular would be one for everything.
+            if source.starts_with('!') && values.values().any(|value| value == "") {
+                return None;
+            }
+            let values = values.into_iter().map(|(name, value)| (name, literal(value))).collect();
+            let rendered = seen.render(pattern, &values);
+            Some(match rendered {
+                // Only who wrote the workflow makes exceptions.
+                Ok(glob) if glob.starts_with('!') && !source.starts_with('!') => Ok(format!("\\{glob}")),
+                Ok(glob) => Ok(glob),
+                Err(why) => Err(format!("`protect` cannot be written: {why}")),
+            })
         });
         rendered.collect()
     }

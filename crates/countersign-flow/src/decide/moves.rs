@@ -2,7 +2,7 @@
 
 use super::{Command, end, seen};
 use crate::check::{NO_CLAIM, problem_type};
-use crate::event::{Cause, Event, Moved};
+use crate::event::{Cause, DOES_WITHOUT, Event, Moved};
 use crate::fold::{Fold, Frame, Problem, SAME_AGAIN};
 use crate::scope::Seen;
 use crate::value::{fits, in_words};
@@ -120,10 +120,18 @@ impl Leaving<'_> {
         let entry = machine.states.get(&moved.to).and_then(|state| state.counts.as_ref());
         let limits: Vec<&String> = self.transition.counts.iter().chain(entry).collect();
         if !limits.is_empty() {
-            if let Some(stuck) = self.request(&mut moved) {
+            let before = self.fold.decide < DOES_WITHOUT;
+            if before && let Some(stuck) = self.request(&mut moved) {
                 return Ok(stuck);
             }
             self.count(machine, &limits, &mut moved)?;
+            // A limit that is used up leads where the workflow says.
+            if !before
+                && moved.exhausted.is_none()
+                && let Some(stuck) = self.request(&mut moved)
+            {
+                return Ok(stuck);
+            }
         }
         if let Some(wait) = self.transition.wait.as_ref().filter(|_| moved.exhausted.is_none()) {
             moved.not_before = Some(self.fold.last_at.saturating_add(self.pause(wait)?));

@@ -36,7 +36,7 @@ pub enum Chore {
 }
 
 /// The workspace that a frame works in: its own, or that of the nearest frame around it.
-pub(super) fn of<'a>(fold: &'a Fold, frame: &'a Frame) -> Option<&'a str> {
+pub(crate) fn of<'a>(fold: &'a Fold, frame: &'a Frame) -> Option<&'a str> {
     let mut at = frame;
     loop {
         if let Some(own) = &at.workspace {

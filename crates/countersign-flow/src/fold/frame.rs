@@ -46,6 +46,9 @@ pub struct Frame {
     /// The files that agents were seen to change in it and in those below it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub changed: BTreeSet<String>,
+    /// Whether they changed more than is listed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
     /// Why it came here.
     pub reason: String,
     /// What it is doing.
@@ -118,6 +121,7 @@ impl Frame {
             claims: BTreeMap::new(),
             workspace: None,
             changed: BTreeSet::new(),
+            cut: false,
             reason: String::new(),
             phase: Phase::Entered { not_before: None, context: false },
         }

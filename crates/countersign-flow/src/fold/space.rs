@@ -58,6 +58,12 @@ pub(crate) fn counted(place: &str) -> String {
 }
 
 impl Fold {
+    /// Whether a frame works in a worktree, its own or that of one around it.
+    pub fn works_apart(&self, frame: &str) -> bool {
+        let frame = self.frames.get(frame);
+        frame.is_some_and(|frame| crate::decide::workspace_of(self, frame).is_some())
+    }
+
     /// The workspaces that are not folded back or dropped, with their frames.
     pub fn workspaces(&self) -> impl Iterator<Item = (&str, &str)> {
         let own = self.frames.iter().filter_map(|(frame, at)| {

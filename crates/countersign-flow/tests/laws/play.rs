@@ -175,7 +175,7 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
         Pending::Attempt { id, work } => (id, work),
     };
     if dice.chance(3) {
-        return Event::AttemptLost { attempt: id };
+        return Event::AttemptLost { attempt: id, changed: Vec::new() };
     }
     let accepted = match work.as_ref() {
         Work::Agent(work) => value_of(work.contract.ty(), dice),

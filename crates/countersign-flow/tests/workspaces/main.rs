@@ -106,7 +106,7 @@ fn retries_go_on_in_the_same_worktree_and_a_lost_attempt_does_not() {
     assert_eq!(play.started(), [("work#1", Some("work#1"))]);
     play.ends("work#1", AttemptOutcome::Agent, Vec::new());
     assert_eq!(play.started(), [("work#2", Some("work#1"))]);
-    play.tell([Event::AttemptLost { attempt: "work#2".to_owned() }]);
+    play.tell([Event::AttemptLost { attempt: "work#2".to_owned(), changed: Vec::new() }]);
     assert_eq!(play.errands(), [(Chore::Open, "work#2"), (Chore::Drop, "work#1")]);
     play.see_to("work#2", &[]);
     assert_eq!(play.started(), [("work#3", Some("work#2"))]);
@@ -119,7 +119,7 @@ fn retries_go_on_in_the_same_worktree_and_a_lost_attempt_does_not() {
 fn an_attempt_lost_in_a_sub_workflow_goes_on_where_its_steps_were_done() {
     let mut play = Play::begin(&items("parallel: 2"));
     play.opened(&["all/a#1", "all/b#1"]).accept("all/a/make#1");
-    play.tell([Event::AttemptLost { attempt: "all/a/build#1".to_owned() }]);
+    play.tell([Event::AttemptLost { attempt: "all/a/build#1".to_owned(), changed: Vec::new() }]);
     assert_eq!(play.started(), [("all/a/build#2", Some("all/a#1"))]);
 }
 
@@ -127,7 +127,7 @@ fn an_attempt_lost_in_a_sub_workflow_goes_on_where_its_steps_were_done() {
 fn an_attempt_lost_in_the_first_step_of_a_sub_workflow_begins_in_a_fresh_worktree() {
     let mut play = Play::begin(&items("parallel: 2"));
     play.opened(&["all/a#1", "all/b#1"]);
-    play.tell([Event::AttemptLost { attempt: "all/a/make#1".to_owned() }]);
+    play.tell([Event::AttemptLost { attempt: "all/a/make#1".to_owned(), changed: Vec::new() }]);
     assert_eq!(play.errands(), [(Chore::Open, "all/a#2"), (Chore::Drop, "all/a#1")]);
     play.see_to("all/a#2", &[]);
     assert_eq!(play.started(), [("all/a/make#2", Some("all/a#2"))]);

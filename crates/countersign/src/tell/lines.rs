@@ -140,7 +140,7 @@ impl Teller {
                 })
             }
             Event::AttemptEnded(ended) => Some(self.ended(ended)),
-            Event::AttemptLost { attempt } => {
+            Event::AttemptLost { attempt, .. } => {
                 let place = self.work(attempt).place.clone();
                 self.attempts.remove(attempt);
                 Some(format!("✗ {place}: was at work when its process died; it starts anew"))

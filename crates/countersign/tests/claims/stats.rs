@@ -115,7 +115,7 @@ fn a_damaged_run_does_not_take_the_others_away() {
     let house = four_days();
     let unreadable = vec![
         began("odd", "nightly", "command:agent", None),
-        Event::AttemptLost { attempt: "x".to_owned() },
+        Event::AttemptLost { attempt: "x".to_owned(), changed: Vec::new() },
         over(Outcome::Failed, Some(Cause::Claim)),
     ];
     house.runs([("odd".to_owned(), MORNING, unreadable)]);

@@ -96,10 +96,10 @@ start: work
 states:
   work:
     agent: worker
-    with: { most: 2 }
+    with: { most: 2, share: 2.0 }
     rules:
       - { id: known, check: \"!has(result.note) || result.note in known\", message: \"the note must be one of {{ known | join(', ') }}\", at: /note }
-      - { id: few, check: \"size(known) <= most\", message: too many }
+      - { id: few, check: \"size(known) <= most && share * 1.5 > 2.5\", message: too many }
     go: done
   done: { end: done }
 ";
@@ -144,6 +144,7 @@ workflows:
     result: { round: integer }
     artifacts:
       - { path: \"{{ name }}.log\", template: \"{{ run.from }} to {{ run.state }} in round {{ round }}\\n\", append: true }
+      - { path: all.log, template: \"{{ run.state }}\\n\", append: true }
       - { path: \"{{ name }}.bad\", template: \"{{ run.reason }}\\n\", when: run.state == 'bad' }
     start: work
     states:
@@ -159,6 +160,7 @@ workflows:
     assert_eq!(scene.read("a.log"), "work to route in round 1\nroute to good in round 1\n");
     assert_eq!(scene.read("b.log"), "work to bad in round 0\n");
     assert_eq!(scene.read("b.bad"), "it broke\n");
+    assert_eq!(scene.read("all.log"), "route\ngood\nbad\n", "lines of all of them, each once");
     assert!(!scene.path("a.bad").exists(), "only where its condition holds");
     assert_eq!(scene.read("seen.md"), "a done  - 1\nb running work 0 -\n", "as the second agent saw it");
 }
@@ -199,6 +201,77 @@ states:
 }
 
 #[test]
+fn an_agent_that_only_repeats_its_prompt_says_nothing() {
+    let flow = "
+workflow: echo
+agents: { worker: { contract: execution-loop/qa, prompt: Look at it. } }
+start: work
+states:
+  work: { agent: worker, go: done }
+  done: { end: done }
+";
+    let scene = Scene::new(flow, "replies: []");
+    let echo = ["run", "flow.yaml", "--format", "json", "--agent", "command:cat"];
+    let ran = scene.json(&echo);
+    assert_eq!(ran.ended(), ("failed", Some("contract"), 1), "the example in the prompt is no result");
+    assert_eq!(ran.report["attempts"][0]["replies"][0]["status"], "absent");
+    // What comes behind the echo counts.
+    let answers = r#"cat; echo '{"dod_achieved": true, "checks": []}'"#;
+    scene.file("agent.sh", answers);
+    let ran = scene.json(&["run", "flow.yaml", "--format", "json", "--agent", "command:sh agent.sh"]);
+    assert_eq!(ran.ended(), ("done", None, 0));
+    assert_eq!(ran.report["attempts"][0]["repairs_asked"], 0);
+}
+
+#[test]
+fn a_wait_holds_back_looking_for_what_a_step_needs() {
+    let flow = "
+workflow: polling
+agents: { worker: { contract: scene/step, prompt: Do it. } }
+contracts: [contracts]
+limits: { looks: { max: 3, then: late } }
+start: work
+states:
+  work: { agent: worker, needs: [ready.txt], on: { blocked: { go: work, counts: looks, wait: 1s } }, go: done }
+  done: { end: done }
+  late: { end: exhausted }
+";
+    let scene = Scene::new(flow, &replies(&[GOOD]));
+    let path = scene.path("ready.txt");
+    let writer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        std::fs::write(path, "now").unwrap();
+    });
+    assert_eq!(scene.run().ended(), ("done", None, 0), "it came while the step waited");
+    writer.join().unwrap();
+}
+
+#[test]
+fn a_limit_that_is_used_up_leads_where_the_workflow_says() {
+    let flow = "
+workflow: drafts
+agents: { worker: { contract: scene/step, prompt: Do it. } }
+contracts: [contracts]
+variables: { wrong: string? }
+limits: { drafts: { max: 2, then: flagged } }
+start: work
+states:
+  work: { agent: worker, go: look }
+  look:
+    read: draft.json
+    contract: scene/step
+    on: { contract: { go: work, counts: drafts, set: { wrong: problem.reason }, reason: problem.reason } }
+    go: done
+  done: { end: done }
+  flagged: { end: blocked }
+";
+    let same = r#"writes: { draft.json: '{"ok": 3}' }, text: '{"ok": true}'"#;
+    let ran = Scene::new(flow, &replies(&[same, same, same])).run();
+    assert_eq!(ran.ended(), ("blocked", None, 7), "{}", ran.reason());
+    assert!(ran.reason().contains("draft.json"), "{}", ran.reason());
+}
+
+#[test]
 fn paths_are_protected_that_only_the_run_knows() {
     let flow = "
 workflow: guarded
@@ -212,6 +285,13 @@ states:
   caught: { end: blocked }
   done: { end: done }
 ";
+    // A value stands for itself, and one that is empty makes no exception.
+    for mine in ["*", "''"] {
+        let writes = r#"writes: { work/old/a.md: x }, text: '{"ok": true}'"#;
+        let ran = Scene::new(flow, &replies(&[writes]))
+            .run_with(&["--input", &format!("mine={}", mine.trim_matches('\''))]);
+        assert_eq!(ran.report["outcome"], "blocked", "{mine}: {}", ran.reason());
+    }
     for (path, outcome) in [
         ("work/new/a.md", "done"),
         ("work/old/a.md", "blocked"),

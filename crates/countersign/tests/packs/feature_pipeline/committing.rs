@@ -4,6 +4,7 @@ use super::{
     ONE, Pipeline, about, approved, commits, doc, done, log, master, pipeline, planned, ready, reviewed,
     status,
 };
+use crate::ran::Ran;
 
 const TWO: [&str; 2] = ["--task", "a: Add a\nb: Add b"];
 
@@ -42,6 +43,19 @@ fn a_commit_holds_what_was_changed_for_the_feature_and_its_todo_document() {
     assert_eq!(files.lines().collect::<Vec<_>>(), [doc("a").as_str(), "src/a.rs"]);
     let left = ran.git(&["status", "--short"]);
     assert!(left.contains(" M README.md") && left.contains("?? mine.txt"), "{left}");
+}
+
+#[test]
+fn what_was_written_before_a_kill_is_in_the_commit_too() {
+    let waits = "if [ ! -e .git/began ]; then : > .git/began; sleep 60; fi";
+    let scene =
+        planned().once().says("tdd-task-executor", done("1/1")).writes("src/a.rs", "// a\n").exec(waits);
+    let mut live = scene.review("a", approved()).gate("a", ready()).start(&ONE);
+    live.until(".git/began");
+    let ran = Ran::of(live.kill()).resume(&[]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    let files = ran.git(&["show", "--name-only", "--format=", "HEAD"]);
+    assert_eq!(files.lines().collect::<Vec<_>>(), [doc("a").as_str(), "src/a.rs"]);
 }
 
 #[test]

@@ -49,6 +49,20 @@ fn a_fixed_finding_that_is_found_again_under_its_id_is_open_again() {
 }
 
 #[test]
+fn one_that_is_found_again_is_not_fixed_by_saying_so_once_more() {
+    let scene = said_to_be_fixed().says(REVIEWER, found(&[finding("c1-F001", "src/lib.rs", "critical")]));
+    let again = outcomes(&[("c1-F001", "fixed")]);
+    let scene = scene.says(FIXER, again.clone()).says(FIXER, again.clone()).says(FIXER, again.clone());
+    let ran = scene.says(FIXER, again.clone()).says(FIXER, again.clone()).says(FIXER, again).run(&[]);
+    assert_ne!(ran.variables()["recommendation"], "approve", "{ran:?}");
+    let claims =
+        ran.report["attempts"].as_array().unwrap().iter().flat_map(|one| one["claims"].as_array().unwrap());
+    let refuted =
+        claims.filter(|claim| claim["claim"] == "outcomes" && claim["verdict"] == "refuted").count();
+    assert!(refuted > 0, "the second time nothing was changed: {ran:?}");
+}
+
+#[test]
 fn a_fixed_finding_that_is_found_again_in_the_same_words_is_open_again() {
     let ran =
         and_fixed_again(said_to_be_fixed().says(REVIEWER, found(&[finding("F001", "src/lib.rs", "major")])))
