@@ -31,10 +31,22 @@ pub fn suffix(contract: &Contract) -> String {
             let _ = writeln!(text, "- {rule}");
         }
     }
-    if let Some(example) = contract.definition().examples.first() {
+    if let Some(example) = example(contract) {
         let _ = write!(text, "\nExample:\n{}", framed(contract, example));
     }
     text
+}
+
+/// The example that shows most: the one with most values, and among equals the first.
+fn example(contract: &Contract) -> Option<&Value> {
+    fn values(value: &Value) -> usize {
+        match value {
+            Value::Array(items) => items.iter().map(values).sum(),
+            Value::Object(fields) => fields.values().map(|value| values(value).max(1)).sum(),
+            _ => 1,
+        }
+    }
+    contract.definition().examples.iter().rev().max_by_key(|example| values(example))
 }
 
 /// The rules of a contract, in words.
@@ -184,7 +196,7 @@ pub fn repair(contract: &Contract, report: &Report) -> String {
     if contract.framing() == Framing::OutputBlock {
         let _ = write!(text, "\n{}", block_template(contract));
     } else if report.status == Status::Absent
-        && let Some(example) = contract.definition().examples.first()
+        && let Some(example) = example(contract)
     {
         let _ = write!(text, "\nIts form:\n{}", framed(contract, example));
     }
