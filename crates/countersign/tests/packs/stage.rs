@@ -5,6 +5,7 @@ use crate::told::Told;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -12,6 +13,19 @@ use tempfile::TempDir;
 const LONG: Duration = Duration::from_mins(2);
 /// What stands before the name of a pack that was ejected.
 const RENAMED: &str = "renamed-";
+
+/// A folder in memory, where there is one with room, since a disk takes most of the time of so many runs; else the usual one.
+fn folder() -> TempDir {
+    const MEMORY: &str = "/dev/shm";
+    static ROOM: LazyLock<bool> = LazyLock::new(|| {
+        let said = Command::new("df").args(["-kP", MEMORY]).output().ok();
+        let said = said.and_then(|said| String::from_utf8(said.stdout).ok()).unwrap_or_default();
+        let free = said.lines().last().and_then(|line| line.split_whitespace().nth(3)?.parse::<u64>().ok());
+        std::env::var_os("TMPDIR").is_none() && free.is_some_and(|kilobytes| kilobytes > 512 << 10)
+    });
+    let in_memory = ROOM.then(|| tempfile::tempdir_in(MEMORY).ok()).flatten();
+    in_memory.unwrap_or_else(|| TempDir::new().unwrap())
+}
 
 /// A repository, a script, and what is run.
 pub(crate) struct Stage {
@@ -23,14 +37,14 @@ pub(crate) struct Stage {
 impl Stage {
     /// An empty repository.
     pub(crate) fn new(workflow: &str) -> Self {
-        let stage = Self { folder: TempDir::new().unwrap(), workflow: workflow.to_owned() };
+        let stage = Self { folder: folder(), workflow: workflow.to_owned() };
         std::fs::create_dir(stage.repo()).unwrap();
         stage
     }
 
     /// The same repository somewhere else.
     pub(crate) fn copy(&self, workflow: &str) -> Self {
-        let folder = TempDir::new().unwrap();
+        let folder = folder();
         let copied = Command::new("cp").arg("-a").arg(self.repo()).arg(folder.path()).status();
         assert!(copied.unwrap().success(), "the repository cannot be copied");
         Self { folder, workflow: workflow.to_owned() }
