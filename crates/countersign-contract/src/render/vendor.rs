@@ -1,6 +1,10 @@
 //! A contract's schema in the dialects of the vendors' structured outputs, with a report of what each cannot express.
 //! Whatever is lost here is still checked: a vendor's output is always held to the contract itself.
 
+mod raise;
+
+pub use raise::raise;
+
 use crate::contract::Contract;
 use crate::typed::with_id;
 use serde::{Deserialize, Serialize};
