@@ -1,5 +1,7 @@
 //! What is particular to one program that plays agents: how it is called, and what its events mean. No I/O.
 
+pub(crate) mod common;
+
 use crate::process::Exit;
 use countersign_contract::render::vendor::Target;
 use countersign_flow::{Access, AttemptOutcome};
