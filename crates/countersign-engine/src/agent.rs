@@ -2,6 +2,7 @@
 
 pub mod adapter;
 mod command;
+mod gemini;
 pub mod lines;
 mod script;
 
