@@ -1,5 +1,7 @@
 //! What is particular to one program that plays agents: how it is called, and what its events mean. No I/O.
 
+pub(crate) mod common;
+
 use crate::process::Exit;
 use countersign_contract::render::vendor::Target;
 use countersign_flow::{Access, AttemptOutcome};
@@ -96,6 +98,8 @@ pub struct Call {
     pub variables: Vec<(OsString, OsString)>,
     /// Files that it needs, in the scratch folder.
     pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// What could not be done as it was asked for, in words.
+    pub notes: Vec<String>,
 }
 
 /// Understands the events of one reply, one line after the other. What it does not know it passes over.
@@ -117,6 +121,8 @@ pub struct End<'e> {
     pub exit: Exit,
     /// The end of what it wrote to standard error.
     pub errors: &'e str,
+    /// When it ended, in milliseconds since 1970: some limits are lifted "in 12 s".
+    pub at: i64,
 }
 
 /// What was understood of a reply.
