@@ -197,7 +197,7 @@ pub struct Meter {
 
 /// The programs that are known.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
-    &[]
+    &[&super::codex::Codex]
 }
 
 /// One by its name.
