@@ -22,6 +22,11 @@ impl Kin {
         Self { group: None, gone: true, killed: 0 }
     }
 
+    /// Whether there may be anyone.
+    pub(super) fn may_be_there(&mut self) -> bool {
+        self.group.is_some()
+    }
+
     /// The child is reaped; the group may still have others.
     pub(super) fn child_is_gone(&mut self) {
         self.gone = true;

@@ -1,6 +1,7 @@
 //! The table of processes as Linux shows it under `/proc`, and the one safe way to signal an entry of it.
 
 use super::MARKER;
+use super::brand::Brand;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs::{File, read_dir};
 use std::io::{self, Read};
@@ -187,13 +188,13 @@ fn read_environment(pid: i32, buffer: &mut Vec<u8>) -> io::Result<&[u8]> {
 }
 
 /// Whether anyone at all may carry a marker: cheaper than the whole table, which is not needed if nobody does.
-pub(super) fn anyone_carries(marker: &str) -> bool {
-    let wanted = variable(marker);
+pub(super) fn anyone_carries(wanted: &[u8], brand: Brand) -> bool {
     let mut buffer = Vec::new();
     let Ok(entries) = read_dir("/proc") else { return true };
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).any(|pid| {
-        match carries(pid, &wanted, &mut buffer) {
+        match carries(pid, wanted, &mut buffer) {
             Carries::Yes => true,
+            _ if brand.is_on(pid) => true,
             Carries::No => false,
             Carries::Unclear => {
                 Process::read(pid).is_some_and(|process| !process.kernel && process.state == State::Alive)

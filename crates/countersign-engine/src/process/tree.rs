@@ -1,5 +1,6 @@
 //! Everyone who belongs to a child, killed to the last: looks and kills in rounds, since a fork can race with a look.
 
+use super::Containment;
 #[cfg(not(target_os = "linux"))]
 use super::group::Kin;
 #[cfg(target_os = "linux")]
@@ -123,17 +124,25 @@ pub(super) fn adopt_orphans() {
     super::orphans::adopt();
 }
 
+/// By what means a tree is found.
+pub(super) fn containment() -> Containment {
+    #[cfg(target_os = "linux")]
+    let containment = if super::cgroup::works() { Containment::Cgroup } else { Containment::Walk };
+    #[cfg(not(target_os = "linux"))]
+    let containment = Containment::ProcessGroup;
+    containment
+}
+
 /// Ends everyone who carries a marker; how many.
 pub(super) fn sweep(marker: &str) -> usize {
     // No child was ever started with such a marker.
     if marker.is_empty() || marker.contains('\0') {
         return 0;
     }
-    #[cfg(target_os = "linux")]
-    if !super::table::anyone_carries(marker) {
+    let mut kin = Kin::of_marker(marker);
+    if !kin.may_be_there() {
         return 0;
     }
-    let mut kin = Kin::of_marker(marker);
     ask_to_end(&mut kin);
     clear_now(&mut kin);
     kin.killed()
