@@ -2,10 +2,14 @@
 //! twenty years. Unlike the environment it goes through `env -i`, and unlike ancestry and session through a daemon's two
 //! forks; only a process that sets this very limit gets rid of it.
 
+use super::table::Process;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::Read;
+
+/// More than a child can start in the moment before.
+const MOST_MARKED: usize = 64;
 
 /// What a marker is as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +23,16 @@ impl Brand {
         Self(number >> 2 | 1 << 61)
     }
 
-    /// Marks a child that has just been started; what it starts from here on inherits it.
-    pub(super) fn mark(self, pid: i32) {
+    /// Marks a child that has just been started, and what it started before we came to it; what it starts from here on
+    /// inherits the mark. It is there before the child can have read anything that we tell it.
+    pub(super) fn mark(self, child: &Process) {
+        self.put_on(child.id.pid);
+        for descendant in child.descendants(MOST_MARKED) {
+            self.put_on(descendant.id.pid);
+        }
+    }
+
+    fn put_on(self, pid: i32) {
         let Some(pid) = Pid::from_raw(pid) else { return };
         let maximum = getrlimit(Resource::Locks).maximum;
         if let Err(error) = prlimit(Some(pid), Resource::Locks, Rlimit { current: Some(self.0), maximum }) {
@@ -74,7 +86,7 @@ mod tests {
         let mut child = child.spawn().unwrap();
         let pid = child.id().cast_signed();
         let (brand, other) = (Brand::of("one"), Brand::of("other"));
-        brand.mark(pid);
+        brand.mark(&Process::read(pid).unwrap());
         assert!(brand.is_on(pid) && !other.is_on(pid));
         let mut stdin = child.stdin.take().unwrap();
         std::io::Write::write_all(&mut stdin, b"go\n").unwrap();

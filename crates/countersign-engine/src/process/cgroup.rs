@@ -143,20 +143,10 @@ impl Group {
     }
 
     /// Puts in what a member started before it was put in.
-    fn take_in_children(&self, process: &Process) {
-        let mut seen = HashSet::from([process.id.pid]);
-        let mut next = vec![process.id.pid];
-        while let Some(parent) = next.pop() {
-            for pid in children(parent) {
-                if seen.len() >= MOST_TAKEN_IN || !seen.insert(pid) {
-                    continue;
-                }
-                if let Some(child) = Process::read(pid).filter(|child| child.parent == parent)
-                    && let Err(error) = self.take_in(&child)
-                {
-                    tracing::debug!(%error, pid, "a descendant is not in the control group");
-                }
-                next.push(pid);
+    fn take_in_descendants(&self, member: &Process) {
+        for descendant in member.descendants(MOST_TAKEN_IN) {
+            if let Err(error) = self.take_in(&descendant) {
+                tracing::debug!(%error, pid = descendant.id.pid, "a descendant is not in the control group");
             }
         }
     }
@@ -239,15 +229,6 @@ impl Drop for Group {
             tracing::debug!(%error, group = %self.folder.display(), "the control group stays");
         }
     }
-}
-
-/// The children of a process, of all its threads; nobody where the kernel does not tell.
-fn children(pid: i32) -> Vec<i32> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
-    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
 }
 
 /// What the names of a marker's groups begin with.

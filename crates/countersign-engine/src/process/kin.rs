@@ -72,8 +72,8 @@ impl Kin {
     /// The kin of a child of ours that leads a session and is not reaped yet.
     pub(super) fn of_child(pid: i32, marker: &str) -> Self {
         let mut kin = Self::new(Of::Child(pid), marker, Room::none());
-        kin.brand.mark(pid);
         if let Some(child) = Process::read(pid) {
+            kin.brand.mark(&child);
             kin.room = Room::of_child(child, marker);
             kin.since = child.id.start;
             kin.known.insert(child.id, Met::AsChild);

@@ -130,6 +130,19 @@ impl Process {
         carries(self.id.pid, wanted, buffer)
     }
 
+    /// Those it started who are still its descendants, at most so many; nobody where the kernel does not tell.
+    pub(super) fn descendants(&self, most: usize) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        let mut parent = Some(self.id.pid);
+        for at in 0..most {
+            let Some(pid) = parent else { break };
+            let children = children(pid).into_iter().filter_map(Self::read);
+            found.extend(children.filter(|child| child.parent == pid).take(most.saturating_sub(found.len())));
+            parent = found.get(at).map(|next| next.id.pid);
+        }
+        found
+    }
+
     /// The user it runs for.
     pub(super) fn user(&self) -> Option<u32> {
         let status = std::fs::read(format!("/proc/{}/status", self.id.pid)).ok()?;
@@ -159,6 +172,13 @@ impl Process {
             Err(_) => Sent::Gone,
         }
     }
+}
+
+/// The children of a process, those of all its threads.
+fn children(pid: i32) -> Vec<i32> {
+    let threads = read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
+    let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_ascii_whitespace().flat_map(str::parse).collect::<Vec<_>>()).collect()
 }
 
 fn carries(pid: i32, wanted: &[u8], buffer: &mut Vec<u8>) -> Carries {
@@ -233,6 +253,24 @@ mod tests {
         assert_eq!((state("Z", EXITING, 1), state("Z", EXITING, 2)), (State::Dead, State::Alive));
         assert_eq!((state("R", EXITING, 1), state("R", EXITING, 2)), (State::Exiting, State::Alive));
         assert_eq!(state("S", 0, 1), State::Alive);
+    }
+
+    #[test]
+    fn descendants_are_told_with_their_own_and_no_more_than_asked_for() {
+        let mut child = std::process::Command::new("sh");
+        child.args(["-c", "sh -c 'sh -c \"read end; :\"; :'; :"]).stdin(std::process::Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let process = Process::read(child.id().cast_signed()).unwrap();
+        while process.descendants(8).len() < 2 {
+            std::thread::yield_now();
+        }
+        let found: Vec<(i32, i32)> =
+            process.descendants(8).iter().map(|process| (process.id.pid, process.parent)).collect();
+        let [(son, by), (_, by_son)] = *found else { panic!("{found:?}") };
+        assert_eq!((by, by_son), (process.id.pid, son));
+        assert_eq!(process.descendants(1).len(), 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

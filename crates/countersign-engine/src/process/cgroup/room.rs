@@ -34,7 +34,7 @@ impl Room {
             remove_stale(hierarchy);
             let entered = Group::make(hierarchy, &marker).and_then(|group| {
                 group.take_in(&child)?;
-                group.take_in_children(&child);
+                group.take_in_descendants(&child);
                 Ok(group)
             });
             match entered {
