@@ -37,6 +37,11 @@ impl Kin {
         self.killed
     }
 
+    /// Whether a child that has ended surely left nobody, which cannot be told without a look.
+    pub(super) fn is_nobody_left(&mut self) -> bool {
+        false
+    }
+
     /// Signals the group if asked to, and says whether anyone is in it.
     pub(super) fn pass(&mut self, signal: Option<Signal>) -> Pass {
         let Some(group) = self.group else { return Pass { alive: 0, settled: true } };

@@ -119,6 +119,14 @@ impl Kin {
         self.killed.len()
     }
 
+    /// Whether a child that has ended surely left nobody: cheaper than a look, and what nearly always is the case.
+    pub(super) fn is_nobody_left(&mut self) -> bool {
+        self.of == Of::Gone
+            && self.known.len() <= 1
+            && !self.room.is_populated()
+            && orphans::are_none_of(self.since, self.us.session)
+    }
+
     /// Looks once for everyone, signals them if asked to, and reaps the dead that we adopted.
     pub(super) fn pass(&mut self, signal: Option<Signal>) -> Pass {
         if signal == Some(Signal::KILL) {

@@ -136,7 +136,7 @@ impl Process {
         let mut parent = Some(self.id.pid);
         for at in 0..most {
             let Some(pid) = parent else { break };
-            let children = children(pid).into_iter().filter_map(Self::read);
+            let children = children(pid).unwrap_or_default().into_iter().filter_map(Self::read);
             found.extend(children.filter(|child| child.parent == pid).take(most.saturating_sub(found.len())));
             parent = found.get(at).map(|next| next.id.pid);
         }
@@ -174,11 +174,19 @@ impl Process {
     }
 }
 
-/// The children of a process, those of all its threads.
-fn children(pid: i32) -> Vec<i32> {
-    let threads = read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
-    let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    lists.flat_map(|list| list.split_ascii_whitespace().flat_map(str::parse).collect::<Vec<_>>()).collect()
+/// The children of a process, those of all its threads; an error where the kernel does not tell.
+pub(super) fn children(pid: i32) -> io::Result<Vec<i32>> {
+    let mut children = Vec::new();
+    for thread in read_dir(format!("/proc/{pid}/task"))? {
+        let thread = thread?.path();
+        match std::fs::read_to_string(thread.join("children")) {
+            Ok(list) => children.extend(list.split_ascii_whitespace().flat_map(str::parse::<i32>)),
+            // A thread that has ended gave its children to another.
+            Err(_) if !thread.exists() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(children)
 }
 
 fn carries(pid: i32, wanted: &[u8], buffer: &mut Vec<u8>) -> Carries {

@@ -69,6 +69,10 @@ impl Tree {
 
     /// Kills until nobody is left.
     pub(super) async fn clear(&mut self) {
+        if self.kin.is_nobody_left() {
+            self.cleared = true;
+            return;
+        }
         let mut rounds = Rounds::default();
         while let Some(wait) = rounds.after(self.kin.pass(Some(Signal::KILL))) {
             if wait.is_zero() {
