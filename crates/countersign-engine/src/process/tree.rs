@@ -10,7 +10,7 @@ use process_wrap::tokio::ChildWrapper;
 use rustix::process::Signal;
 use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// With the longest wait between two rounds, some three seconds.
 const ROUNDS: u32 = 300;
@@ -18,8 +18,8 @@ const LONGEST_WAIT: Duration = Duration::from_millis(10);
 /// How often to look again where nobody was found but processes came and went meanwhile.
 const DOUBTS: u32 = 3;
 
-/// With a wait behind each, how long someone who is swept may take to end by themselves: about a second.
-const ASKED_LOOKS: u32 = 100;
+/// How long someone who is swept may take to end by themselves.
+const ASKED: Duration = Duration::from_secs(1);
 
 /// What one look found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,10 +154,8 @@ pub(super) fn sweep(marker: &str) -> usize {
 
 /// Asks everyone to end, and waits a little for those who do: one that is killed leaves its locks behind, as git does.
 fn ask_to_end(kin: &mut Kin) {
-    for _ in 0..ASKED_LOOKS {
-        if kin.pass(Some(Signal::TERM)).alive == 0 {
-            return;
-        }
+    let since = Instant::now();
+    while kin.pass(Some(Signal::TERM)).alive > 0 && since.elapsed() < ASKED {
         std::thread::sleep(LONGEST_WAIT);
     }
 }
