@@ -83,7 +83,8 @@ pub(crate) fn rules(contract: &Contract) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn asks_for(contract: &Contract) -> &'static str {
+/// The sentence that says in which form a text must hold the result.
+pub fn asks_for(contract: &Contract) -> &'static str {
     match contract.framing() {
         Framing::JsonOnly => {
             "Answer with one JSON object and nothing else: no fence, no comment, no text before or after it."
