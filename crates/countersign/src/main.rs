@@ -5,6 +5,7 @@ mod command;
 mod exit;
 mod input;
 mod lay;
+mod mcp;
 mod output;
 mod source;
 mod tell;
@@ -31,6 +32,7 @@ fn main() -> std::process::ExitCode {
         Command::Undo(args) => command::undo::run(&args),
         Command::Claims(args) => command::claims::run(&args.command),
         Command::Verify(args) => command::verify::run(&args),
+        Command::Mcp(args) => command::mcp::run(&args),
         Command::Explain(args) => command::explain::run(&args),
         Command::Demo(args) => command::demo::run(&args),
         Command::Completions { shell } => command::shell::completions(shell),
