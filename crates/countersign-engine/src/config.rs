@@ -1,4 +1,9 @@
-//! `countersign.toml`: the checks of a project by name, and the files whose changes nobody claims. Reading it decides nothing.
+//! `countersign.toml`: the checks of a project by name, its agents, and the files whose changes nobody claims. Reading it decides
+//! nothing.
+
+mod agents;
+
+pub use agents::{Agents, Channel, Denied, Settings};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -48,6 +53,10 @@ pub struct Config {
     pub checks: BTreeMap<String, Check>,
     /// Globs of files whose changes nobody claims: [`NOISE`] and the project's own.
     pub noise: Vec<String>,
+    /// The project's agents.
+    pub agents: Agents,
+    /// Patterns of what is taken out of recordings, beside what is known to be secret.
+    pub redact: Vec<String>,
     /// The file it was read from.
     pub source: Option<PathBuf>,
 }
@@ -117,6 +126,8 @@ impl Default for Config {
         Self {
             checks: BTreeMap::new(),
             noise: NOISE.iter().map(|glob| (*glob).to_owned()).collect(),
+            agents: Agents::default(),
+            redact: Vec::new(),
             source: None,
         }
     }
@@ -166,6 +177,18 @@ impl Config {
                 .map_err(|why| wrong(format!("line {line}: the check '{name}' {why}")))?;
             config.checks.insert(name, check);
         }
+        for (name, written) in file.agents {
+            let start = written.span().start;
+            let settings = written.into_inner().checked().map_err(|(place, why)| {
+                wrong(format!(
+                    "line {}: the agent '{name}' {why}",
+                    at(if place == 0 { start } else { place })
+                ))
+            })?;
+            config.agents.named.insert(name, settings);
+        }
+        config.agents.rest = file.agent;
+        config.redact = file.redact.patterns;
         Ok(config)
     }
 
@@ -208,6 +231,28 @@ struct File {
     checks: BTreeMap<String, Spanned<WrittenCheck>>,
     #[serde(default)]
     claims: Claims,
+    /// Who plays the agents that nobody else plays.
+    #[serde(default)]
+    agent: Option<String>,
+    #[serde(default)]
+    agents: BTreeMap<String, Spanned<agents::Written>>,
+    #[serde(default)]
+    redact: Redact,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Redact {
+    patterns: Vec<String>,
+}
+
+/// A time as it is written, or what is wrong with it.
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = text.parse::<jiff::SignedDuration>().ok();
+    parsed
+        .and_then(|duration| Duration::try_from(duration).ok())
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| format!("{text:?}; write it as in \"90s\" or \"10m\""))
 }
 
 #[derive(Default, Deserialize)]
@@ -241,13 +286,7 @@ impl WrittenCheck {
         }
         let timeout = match &self.timeout {
             None => CHECK_TIMEOUT,
-            Some(text) => {
-                let parsed = text.parse::<jiff::SignedDuration>().ok();
-                parsed
-                    .and_then(|duration| Duration::try_from(duration).ok())
-                    .filter(|duration| !duration.is_zero())
-                    .ok_or_else(|| format!("has the timeout {text:?}; write it as in \"90s\" or \"10m\""))?
-            }
+            Some(text) => duration(text).map_err(|why| format!("has the timeout {why}"))?,
         };
         Ok(Check { run: self.run, timeout, report: self.report })
     }

@@ -28,6 +28,7 @@ pub mod protect;
 mod publish;
 mod shell;
 mod story;
+pub mod submit;
 pub mod tree;
 mod wording;
 pub mod workspace;

@@ -1,7 +1,7 @@
 //! Runs one child, an agent or a check, so that nothing of it is left behind and its output cannot hurt us.
 //!
 //! The child leads a session of its own and carries a marker in its environment. Its output is handed on in pieces of
-//! bounded size, three clocks watch it, and whatever ends it, the whole tree is killed: by ancestry, by session and by
+//! bounded size, clocks watch it, and whatever ends it, the whole tree is killed: by ancestry, by session and by
 //! the marker, so that a descendant that daemonised is found as well. The marker also finds what a supervisor left that
 //! was itself killed: see [`sweep`].
 
@@ -67,6 +67,8 @@ pub struct Clocks {
     pub idle: Option<Duration>,
     /// From the start until the child itself has ended.
     pub total: Option<Duration>,
+    /// Until the child itself has ended, once its watcher has all it needs; silence no longer counts then.
+    pub finish: Duration,
     /// Between SIGTERM and SIGKILL.
     pub grace: Duration,
     /// How long the pipes may stay open after the child itself has ended.
@@ -79,6 +81,7 @@ impl Default for Clocks {
             startup: None,
             idle: None,
             total: None,
+            finish: Duration::from_secs(10),
             grace: Duration::from_secs(5),
             linger: Duration::from_secs(1),
         }
@@ -112,6 +115,12 @@ pub trait Watch: Send {
     ///
     /// The child waits on a full pipe while this runs, so it should be quick.
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()>;
+
+    /// Whether all that matters has been said, asked after each output until it is so. Some programs say that they are
+    /// done and then do not end: from here on the child has [`Clocks::finish`], and what it still writes is handed on.
+    fn finished(&self) -> bool {
+        false
+    }
 }
 
 /// Why it ended.
@@ -125,6 +134,8 @@ pub enum Cause {
     Idle,
     /// It took too long.
     Total,
+    /// It had said all, and did not end in time.
+    Finishing,
     /// It was stopped from outside.
     Stopped,
     /// The watcher had seen enough.

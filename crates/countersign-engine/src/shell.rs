@@ -59,7 +59,7 @@ pub(crate) async fn run(
                     let reason = reason(&format!("took longer than {} s", work.timeout_ms.div_ceil(1000)));
                     return done(Ended { reply, ..ended(AttemptOutcome::Timeout, reason) });
                 }
-                Cause::Finished | Cause::Watcher => {}
+                Cause::Finished | Cause::Finishing | Cause::Watcher => {}
             }
             let code = exit_code(process.exit);
             (code, tail, process.wall)

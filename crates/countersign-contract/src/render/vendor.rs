@@ -3,11 +3,13 @@
 
 use crate::contract::Contract;
 use crate::typed::with_id;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::str::FromStr;
 
 /// Whose dialect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Target {
     /// JSON Schema 2020-12, whole.
     Draft2020,

@@ -96,11 +96,11 @@ fn how(cause: Cause, exit: Exit, clocks: Clocks, errors: &[u8]) -> How {
     let said = tail(said.trim(), 400);
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     match (cause, exit) {
-        (Cause::Finished | Cause::Watcher, Exit::Code(0)) => How::Whole,
-        (Cause::Finished | Cause::Watcher, Exit::Code(code)) => {
+        (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Code(0)) => How::Whole,
+        (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Code(code)) => {
             How::failed(AttemptOutcome::Agent, format!("the command ended with exit code {code}{said}"))
         }
-        (Cause::Finished | Cause::Watcher, Exit::Signal(signal)) => {
+        (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Signal(signal)) => {
             How::failed(AttemptOutcome::Agent, format!("the command was killed by signal {signal}{said}"))
         }
         (Cause::Startup, _) => How::failed(AttemptOutcome::Timeout, "the command wrote nothing in time"),

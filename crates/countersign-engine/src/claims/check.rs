@@ -154,8 +154,10 @@ async fn run_on(tree: Option<String>, check: &Check, scene: &Scene, world: &mut 
             outcome.how = match (ended.cause, ended.exit) {
                 (Cause::Stopped, _) => How::Stopped,
                 (Cause::Startup | Cause::Idle | Cause::Total, _) => How::TimedOut(check.timeout),
-                (Cause::Finished | Cause::Watcher, Exit::Code(code)) => How::Exited(code),
-                (Cause::Finished | Cause::Watcher, Exit::Signal(signal)) => How::Exited(128 + signal),
+                (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Code(code)) => How::Exited(code),
+                (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Signal(signal)) => {
+                    How::Exited(128 + signal)
+                }
             };
             if ended.left_behind > 0 {
                 let left = super::shown::number(ended.left_behind, "process");

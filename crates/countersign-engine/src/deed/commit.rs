@@ -179,7 +179,7 @@ impl Told<'_> {
             (Ok(Cause::Startup | Cause::Idle | Cause::Total), Some(_)) => {
                 self.notes.push(format!("the commit is made; what ran behind it took {limit} and was ended"));
             }
-            (Ok(Cause::Finished | Cause::Watcher) | Err(_), _) => {}
+            (Ok(Cause::Finished | Cause::Finishing | Cause::Watcher) | Err(_), _) => {}
         }
         let said = match &heard.outcome {
             Ok(_) => heard.tail,

@@ -39,6 +39,8 @@ pub(super) struct Run {
     clocks: Clocks,
     started: Instant,
     heard: Option<Instant>,
+    /// Since when the watcher has all it needs.
+    finishing: Option<Instant>,
     phase: Phase,
     cause: Cause,
     status: Option<ExitStatus>,
@@ -66,10 +68,19 @@ enum Event {
     Fed,
     Look,
     /// Output came, and this is what the watcher says to it.
-    Output(ControlFlow<()>),
+    Output(Said),
     /// Both pipes are at their end.
     Closed,
     Silence(Cause),
+}
+
+/// What the watcher says to an output.
+enum Said {
+    More,
+    /// It has all it needs; the child may come to its end.
+    Enough,
+    /// It wants no more.
+    Break,
 }
 
 impl Run {
@@ -86,6 +97,7 @@ impl Run {
             clocks: spawn.clocks,
             started: now,
             heard: None,
+            finishing: None,
             phase: Phase::Running,
             cause: Cause::Finished,
             status: None,
@@ -115,15 +127,24 @@ impl Run {
                 }
                 Event::Stop(how) => self.stop(how),
                 Event::Alone => listening = false,
+                // Whoever has said all keeps what it said, whichever clock ends it.
+                Event::Deadline if self.phase == Phase::Running && self.finishing.is_some() => {
+                    self.end(Cause::Finishing);
+                }
                 Event::Deadline if self.phase == Phase::Running => self.end(Cause::Total),
                 Event::Deadline => self.phase = Phase::Over,
                 Event::Fed => self.feeding = None,
                 Event::Look => self.look(),
                 Event::Output(said) => {
-                    self.heard = Some(Instant::now());
-                    if said.is_break() {
-                        self.deaf = true;
-                        self.end(Cause::Watcher);
+                    let now = Instant::now();
+                    self.heard = Some(now);
+                    match said {
+                        Said::More => {}
+                        Said::Enough => self.finishing = Some(now),
+                        Said::Break => {
+                            self.deaf = true;
+                            self.end(Cause::Watcher);
+                        }
                     }
                 }
                 Event::Closed => {}
@@ -146,7 +167,7 @@ impl Run {
     ) -> Event {
         let deadline = self.deadline();
         let silence = self.silence();
-        let deaf = self.deaf;
+        let (deaf, finishing) = (self.deaf, self.finishing.is_some());
         tokio::select! {
             biased;
             status = self.child.wait(), if self.status.is_none() => Event::Exited(status),
@@ -158,8 +179,13 @@ impl Run {
             () = fed(&mut self.feeding), if self.feeding.is_some() => Event::Fed,
             () = sleep_until(self.look_at), if !matches!(self.phase, Phase::Lingering(_)) => Event::Look,
             output = self.pipes.read(), if self.pipes.are_open() => match output {
-                Some(_) if deaf => Event::Output(ControlFlow::Continue(())),
-                Some(output) => Event::Output(watch.output(output)),
+                Some(_) if deaf => Event::Output(Said::More),
+                Some(output) => Event::Output(match watch.output(output) {
+                    ControlFlow::Break(()) => Said::Break,
+                    ControlFlow::Continue(()) if finishing => Said::More,
+                    ControlFlow::Continue(()) if watch.finished() => Said::Enough,
+                    ControlFlow::Continue(()) => Said::More,
+                }),
                 None => Event::Closed,
             },
             () = at(silence.map(|(at, _)| at)), if silence.is_some() => {
@@ -171,7 +197,11 @@ impl Run {
     /// When the phase is over, whatever comes.
     fn deadline(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Running => after(self.started, self.clocks.total?),
+            Phase::Running => {
+                let total = self.clocks.total.and_then(|total| after(self.started, total));
+                let finish = self.finishing.and_then(|since| after(since, self.clocks.finish));
+                total.into_iter().chain(finish).min()
+            }
             Phase::Ending(at) | Phase::Lingering(at) => at,
             Phase::Over => None,
         }
@@ -179,7 +209,7 @@ impl Run {
 
     /// When the child has been silent for too long, and what that is called.
     fn silence(&self) -> Option<(Instant, Cause)> {
-        if self.phase != Phase::Running {
+        if self.phase != Phase::Running || self.finishing.is_some() {
             return None;
         }
         let (since, clock, cause) = match (self.heard, self.clocks.startup) {

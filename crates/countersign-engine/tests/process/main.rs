@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
+mod finishing;
 mod left;
 
 /// A grandchild in a session of its own that ignores SIGTERM and says who it is.
@@ -362,6 +363,7 @@ async fn clocks_that_never_strike_do_no_harm() {
         startup: Some(Duration::MAX),
         idle: Some(Duration::MAX),
         total: Some(Duration::MAX),
+        finish: Duration::MAX,
         grace: Duration::MAX,
         linger: Duration::MAX,
     };
