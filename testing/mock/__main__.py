@@ -29,6 +29,11 @@ left, it gets an error 400 that says so.
 
   [{"when": "Do the work", "text": "I am done."}, {"calls": [{"mcp": "submit_result", "input": {"ok": true}}]}, {"text": "Done."}]
 
+With a command behind `--`, the mock runs it in a home of its own, in which the three CLIs know no other API, with nothing of
+your environment but PATH, and ends with it, with its exit code:
+
+  python3 testing/mock SCRIPT -- countersign run execution-loop --task "Greet people" --agent claude
+
 The log has a line of JSON for each request: n, at, method, path, api, reply (which one of the script, counted from 1, or
 null), keys (the names of the headers that carried one), body.
 
@@ -38,22 +43,32 @@ import argparse
 import os
 import signal
 import stat
+import subprocess
 import sys
+import tempfile
 import threading
 
+from home import furnish, write
 from script import ScriptError, load
 from server import Mock
 
 
 def arguments():
-    """What was asked for on the command line."""
+    """What was asked for on the command line, and the command behind `--`."""
+    ours = sys.argv[1:]
+    command = []
+    if "--" in ours:
+        at = ours.index("--")
+        ours, command = ours[:at], ours[at + 1:]
     parser = argparse.ArgumentParser(
-        prog="python3 testing/mock", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        prog="python3 testing/mock", usage="%(prog)s [options] SCRIPT [-- COMMAND …]", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("script", metavar="SCRIPT", help="the script, a file of JSON")
     parser.add_argument("--log", metavar="FILE", help="write every request here, a line of JSON each")
     parser.add_argument("--port", type=int, default=0, help="the port to listen on (a free one)")
     parser.add_argument("--port-file", metavar="FILE", help="write the port here too, once it listens")
-    return parser.parse_args()
+    parser.add_argument("--home", metavar="DIR", help="write the settings with which the CLIs talk to this mock here, and in DIR/env "
+                        "the variables that go with them (for a command: a folder that is removed behind it)")
+    return parser.parse_args(ours), command
 
 
 def end_with_parent():
@@ -67,22 +82,39 @@ def end_with_parent():
         threading.Thread(target=watch, daemon=True).start()
 
 
+def run(command, home, port):
+    """Runs a command in a home; its exit code."""
+    variables = {"PATH": os.environ.get("PATH", os.defpath), **furnish(home, port)}
+    try:
+        child = subprocess.Popen(command, env=variables)
+    except OSError as error:
+        sys.exit(f"error: cannot run {command[0]}: {error.strerror}")
+    # Who ends us means the command. From a terminal it hears of Ctrl-C by itself.
+    signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+    signal.signal(signal.SIGINT, lambda *_: None)
+    code = child.wait()
+    return code if code >= 0 else 128 - code
+
+
 def main():
     """Listens until it is ended."""
-    asked = arguments()
+    asked, command = arguments()
     try:
         script = load(asked.script)
         log = open(asked.log, "a", encoding="utf-8") if asked.log else None
         mock = Mock(script, log, asked.port)
+        if asked.port_file:
+            write(asked.port_file, f"{mock.port}\n")
+        if asked.home and not command:
+            furnish(asked.home, mock.port)
     except (ScriptError, OSError, OverflowError) as error:
         sys.exit(f"error: {error}")
+    if command:
+        threading.Thread(target=mock.serve_forever, daemon=True).start()
+        with tempfile.TemporaryDirectory(prefix="countersign-mock-") as folder:
+            sys.exit(run(command, asked.home or folder, mock.port))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     end_with_parent()
-    if asked.port_file:
-        # In one step, so that nobody reads half a number.
-        with open(asked.port_file + ".new", "w", encoding="utf-8") as file:
-            file.write(f"{mock.port}\n")
-        os.replace(asked.port_file + ".new", asked.port_file)
     print(mock.port, flush=True)
     try:
         mock.serve_forever()

@@ -281,6 +281,21 @@ class Process(unittest.TestCase):
             self.assertEqual((line["n"], line["api"], line["reply"], line["keys"], line["body"]),
                              (1, "anthropic", 1, ["x-api-key"], {"model": "m"}))
 
+    def test_it_runs_a_command_in_a_home_of_its_own_and_ends_with_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "script")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("[]")
+            script = 'echo "$ANTHROPIC_BASE_URL|$SECRET"; grep -h 127.0.0.1 "$CODEX_HOME/config.toml"; cat "$HOME/env"; exit 7'
+            done = subprocess.run([sys.executable, "-B", HERE, path, "--", "sh", "-c", script], capture_output=True,
+                                  text=True, check=False, env={**os.environ, "SECRET": "mine"})
+        api = done.stdout.split("|")[0]
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertRegex(api, r"^http://127\.0\.0\.1:[0-9]+$")
+        self.assertIn(f'base_url = "{api}/v1"', done.stdout)
+        self.assertIn(f"GOOGLE_GEMINI_BASE_URL={api}\n", done.stdout)
+        self.assertNotIn("mine", done.stdout)
+
     def test_a_bad_script_is_an_error_in_words(self):
         done = subprocess.run([sys.executable, "-B", HERE, "/nowhere"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (1, "error: cannot read /nowhere: No such file or directory\n"))
