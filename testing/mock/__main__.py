@@ -34,8 +34,8 @@ your environment but PATH, and ends with it, with its exit code:
 
   python3 testing/mock SCRIPT -- countersign run execution-loop --task "Greet people" --agent claude
 
-The log has a line of JSON for each request: n, at, method, path, api, reply (which one of the script, counted from 1, or
-null), keys (the names of the headers that carried one), body.
+The log has a line of JSON for each request: n, at, method, path, api, model (whether it was one for a reply), reply
+(which one of the script it got, counted from 1, or null), keys (the names of the headers that carried one), body.
 
 It ends on SIGTERM, on Ctrl-C, and, if its stdin is a pipe, when that is closed: it does not outlive who started it.
 """

@@ -62,7 +62,7 @@ class Exchange(BaseHTTPRequestHandler):
         """Lists of models are empty, and there is nothing else to get."""
         path = self.path.split("?")[0].rstrip("/")
         found = path.endswith("/models") or path == ""
-        self.record(None, None, None)
+        self.record(None, None)
         self.send(200 if found else 404, {"object": "list", "data": [], "models": []} if found else missing(path))
 
     do_HEAD = do_GET
@@ -83,9 +83,9 @@ class Exchange(BaseHTTPRequestHandler):
             if route == "model":
                 return self.play(vendor, path, body)
             if route is not None:
-                self.record(vendor.NAME, None, body)
+                self.record(vendor.NAME, body)
                 return self.send(200, route)
-        self.record(None, None, body)
+        self.record(None, body)
         self.send(404, missing(path))
 
     def body(self):
@@ -107,15 +107,16 @@ class Exchange(BaseHTTPRequestHandler):
         self.close_connection = True
         self.send(413, {"error": {"message": f"the mock takes requests of at most {LARGEST} bytes"}})
 
-    def record(self, api, number, body):
+    def record(self, api, body, model=False, reply=None):
         """Logs this request."""
         keys = [name for name in KEYS if self.headers.get(name)]
-        return self.server.record(method=self.command, path=self.path, api=api, reply=number, keys=keys, body=body)
+        return self.server.record(
+            method=self.command, path=self.path, api=api, model=model, reply=reply, keys=keys, body=body)
 
     def play(self, vendor, path, body):
         """Answers a request to a model."""
         number, reply = self.server.script.choose(vendor.NAME, body)
-        asked = self.record(vendor.NAME, number, body)
+        asked = self.record(vendor.NAME, body, model=True, reply=number)
         if reply is None:
             reply = {"status": 400, "error": f"the mock's script has no reply left for request {asked} ({vendor.NAME})"}
         time.sleep(reply.get("delay", 0))
