@@ -5,6 +5,7 @@ mod cli;
 mod command;
 mod ended;
 mod equipment;
+mod gemini;
 pub mod installed;
 pub mod lines;
 mod script;

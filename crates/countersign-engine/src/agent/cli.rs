@@ -8,6 +8,7 @@ use super::ended;
 use super::installed::{self, Installed, Trouble};
 use super::lines::Lines;
 use super::{Agent, Answer, Beside, Equipment, How, Identity, Later, Reach, Session, Task};
+use crate::clock::wall;
 use crate::config::{Channel, Denied, Settings};
 use crate::process::{Cause, Clocks, Environment, Exit, Output, Spawn, Watch, supervise};
 use crate::submit::{self, SessionFile, Submission};
@@ -137,6 +138,7 @@ impl CliSession {
             Ok(spawn) => spawn,
             Err(why) => return Reply::failed(AttemptOutcome::Agent, why),
         };
+        let (spawn, notes) = spawn;
         let clocks = spawn.clocks;
         let stop = reach.stop.clone();
         let mut hearing = Hearing {
@@ -154,7 +156,8 @@ impl CliSession {
         };
         let finished = reader.finished();
         let words = String::from_utf8_lossy(&errors);
-        let mut heard = reader.read(&End { exit: ended.exit, errors: &words });
+        let mut heard = reader.read(&End { exit: ended.exit, errors: &words, at: wall() });
+        heard.odd.splice(0..0, notes);
         if lines.too_long > 0 {
             let (count, most) = (lines.too_long, super::lines::LONGEST >> 20);
             heard.odd.push(format!("{count} lines of its output were longer than {most} MiB and not read"));
@@ -173,11 +176,12 @@ impl CliSession {
         Reply { heard, how, exit: ended.exit, errors, refused }
     }
 
-    fn spawn(&self, prompt: &str, fresh: &str, left: Duration) -> Result<Spawn, String> {
+    /// The process for a prompt, and what could not be done as it was asked for.
+    fn spawn(&self, prompt: &str, fresh: &str, left: Duration) -> Result<(Spawn, Vec<String>), String> {
         self.prepare()?;
         let CliAgent { adapter, installed, settings, equipment } = &self.player;
         let ours = |name: &str| equipment.variable(name);
-        let call = adapter.call(&Turn {
+        let turn = Turn {
             model: settings.model.as_deref(),
             flags: &settings.flags,
             access: settings.access.unwrap_or(self.task.access),
@@ -187,18 +191,27 @@ impl CliSession {
             scratch: &self.task.scratch,
             cwd: &self.task.cwd,
             ours: &ours,
-        });
+        };
+        let mut call = adapter.call(&turn);
         for (path, bytes) in &call.files {
             std::fs::write(path, bytes)
                 .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
+        if let Some(stand_in) = adapter.stand_in(&turn) {
+            match stand_in.make() {
+                Ok(()) => call.variables.extend(stand_in.variables),
+                Err(why) => {
+                    call.notes.push(format!("{} runs without settings of ours: {why}", adapter.name()))
+                }
+            }
+        }
         let set = settings.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        Ok(Spawn {
+        let spawn = Spawn {
             argv: [installed.program.clone().into_os_string()].into_iter().chain(call.arguments).collect(),
             cwd: self.task.cwd.clone(),
             environment: Environment::Only(equipment.seen_by(*adapter, settings)),
             extra: call.variables.into_iter().chain(set).collect(),
-            stdin: prompt.as_bytes().to_vec(),
+            stdin: adapter.prompt(prompt).into_owned().into_bytes(),
             marker: self.task.marker.clone(),
             clocks: Clocks {
                 startup: settings.startup.or(self.task.startup).or(Some(STARTUP)),
@@ -206,7 +219,8 @@ impl CliSession {
                 total: Some(left),
                 ..Clocks::default()
             },
-        })
+        };
+        Ok((spawn, call.notes))
     }
 
     /// What this prompt cost: where a program counts over the whole conversation, the difference.
