@@ -8,11 +8,13 @@ use std::path::PathBuf;
 mod claims;
 mod mcp;
 mod packs;
+mod people;
 mod runs;
 
 pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
 pub(crate) use mcp::McpArgs;
 pub(crate) use packs::{DemoArgs, PackArgs, PackCommand};
+pub(crate) use people::{HeldArgs, HookArgs, HookCommand};
 pub(crate) use runs::{
     AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs, WorkflowArgs,
     WorkflowCommand,
@@ -47,6 +49,13 @@ See a pack at work, offline: a real run in a git repository that is made for it,
 
 The repository is left for looking, with the run in it; where it is stands at the end. `countersign demo contracts` shows the \
 contract engine alone, on three texts. Ends with 0 if the run ended as the demo is meant to, else as the run did.";
+
+const HOOK: &str = "\
+Hold what agents say to their contracts where our engine does not run them.
+
+Claude Code runs these as hooks, with a payload on standard input; `countersign init` sets them up. A result that does not \
+satisfy the contract of the agent is sent back, with what is wrong with it, three times for the same and six times in all. \
+Then it is let through, and the person is told.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -85,6 +94,9 @@ pub(crate) enum Command {
     /// See a pack at work, offline, in a repository that is made for it
     #[command(long_about = DEMO)]
     Demo(DemoArgs),
+    /// Hold what agents say to their contracts where our engine does not run them: hooks
+    #[command(long_about = HOOK)]
+    Hook(HookArgs),
     /// Print completions for a shell
     Completions {
         /// The shell

@@ -7,6 +7,7 @@ pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod mcp;
+pub(crate) mod hook;
 pub(crate) mod pack;
 pub(crate) mod run;
 pub(crate) mod runs;
