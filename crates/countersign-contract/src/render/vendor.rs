@@ -1,6 +1,10 @@
 //! A contract's schema in the dialects of the vendors' structured outputs, with a report of what each cannot express.
 //! Whatever is lost here is still checked: a vendor's output is always held to the contract itself.
 
+mod raise;
+
+pub use raise::raise;
+
 use crate::contract::Contract;
 use crate::typed::with_id;
 use serde::{Deserialize, Serialize};
@@ -280,7 +284,7 @@ fn add_null(schema: &mut Value) -> bool {
             }
             types.push(null);
         }
-        Some(ty @ Value::String(_)) => *ty = json!([ty.clone(), null]),
+        Some(ty @ Value::String(_)) => *ty = json!([ty.clone(), "null"]),
         _ => {
             let is_null = |branch: &Value| branch.get("type") == Some(&null);
             if let Some(Value::Array(branches)) = map.get_mut("anyOf") {
@@ -336,5 +340,28 @@ fn nullable(out: &mut Map<String, Value>) {
     }
     if let Some(Value::Array(values)) = out.get_mut("enum") {
         values.retain(|value| !value.is_null());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Framing, Policy};
+
+    #[test]
+    fn a_lowered_schema_is_a_schema() {
+        let schema = json!({
+            "type": "object", "required": ["ok"], "$defs": {"note": {"type": "string", "minLength": 1}},
+            "properties": {
+                "ok": {"type": "boolean"}, "why": {"type": "string"}, "at": {"type": ["integer", "null"]},
+                "level": {"enum": ["low", "high"]}, "note": {"$ref": "#/$defs/note"},
+                "either": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+            },
+        });
+        let contract = Contract::from_schema(&schema, Framing::AnyJson, Policy::default()).unwrap();
+        for target in Target::ALL {
+            let lowered = super::schema(&contract, target).schema;
+            assert!(jsonschema::meta::is_valid(&lowered), "{target:?}: {lowered:#}");
+        }
     }
 }
