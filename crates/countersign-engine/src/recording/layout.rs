@@ -15,9 +15,10 @@ impl Names {
     /// Those of a reply, by the number of its attempt and its own, both from 1.
     pub fn of(attempt: usize, path: &[String], reply: usize) -> Self {
         let joined = path.join(".");
-        let plain = joined.chars().take(LONGEST).map(|char| {
-            if char.is_ascii_alphanumeric() || "._-".contains(char) { char } else { '_' }
-        });
+        let plain = joined
+            .chars()
+            .take(LONGEST)
+            .map(|char| if char.is_ascii_alphanumeric() || "._-".contains(char) { char } else { '_' });
         Self { base: format!("attempts/{attempt:03}-{}/{reply}", plain.collect::<String>()) }
     }
 
