@@ -3,6 +3,7 @@
 pub mod adapter;
 mod claude;
 mod cli;
+mod codex;
 mod command;
 mod ended;
 mod equipment;
