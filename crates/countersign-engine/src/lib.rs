@@ -20,6 +20,7 @@ mod git;
 mod given;
 pub mod inventory;
 pub mod journal;
+pub mod ladder;
 pub mod ledger;
 mod left;
 pub mod observed;
