@@ -260,7 +260,7 @@ async fn converse(
 
 /// What an agent said without what it was told: an echo of the prompt holds an example of the result, and that is none. The rest
 /// stays where it is, so that places are those of what was said.
-fn without<'s>(said: &'s [u8], told: &[&str]) -> Cow<'s, [u8]> {
+pub(crate) fn without<'s>(said: &'s [u8], told: &[&str]) -> Cow<'s, [u8]> {
     let mut said = Cow::Borrowed(said);
     for told in told.iter().map(|told| told.trim()).filter(|told| !told.is_empty()) {
         let found: Vec<usize> = memchr::memmem::find_iter(&said, told).collect();

@@ -27,6 +27,7 @@ pub mod observed;
 pub mod process;
 pub mod protect;
 mod publish;
+pub mod recording;
 mod shell;
 mod story;
 pub mod submit;
