@@ -150,6 +150,7 @@ impl Reader for Events {
         };
         Heard {
             verdict,
+            exit: 0,
             text: self.text,
             structured: None,
             conversation: self.conversation,
