@@ -66,7 +66,7 @@ pub(super) fn without_events(end: &End<'_>) -> Option<Failure> {
 pub(super) fn remarks(errors: &str) -> impl Iterator<Item = String> {
     const REMARKS: [&str; 4] =
         ["Security Warning:", "Policy file error", "stdin input truncated", "MCP issues detected"];
-    telling(errors).filter(|line| REMARKS.iter().any(|remark| line.contains(remark))).map(reason).take(8)
+    errors.lines().filter(|line| REMARKS.iter().any(|remark| line.contains(remark))).map(reason).take(8)
 }
 
 /// What a refusal comes to: in words, with all that was told beside them.

@@ -1,0 +1,3 @@
+//! The adapters for programs that play agents, over what the real ones were recorded to say.
+
+mod gemini;
