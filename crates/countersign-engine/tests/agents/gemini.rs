@@ -175,10 +175,7 @@ fn tools_that_may_not_be_used_are_told() {
     };
     assert_eq!(denied("mode-default-stream"), ["write_file", "run_shell_command"]);
     assert_eq!(denied("mode-auto_edit-stream"), ["run_shell_command"]);
-    assert_eq!(
-        denied("policy-read-only-stream"),
-        ["enter_plan_mode", "write_file", "exit_plan_mode", "run_shell_command"]
-    );
+    assert_eq!(denied("policy-read-only-stream"), ["write_file", "run_shell_command"]);
     assert_eq!(denied("policy-workspace-write-stream"), ["write_file"]);
     assert_eq!(denied("stream-json-stdin"), [""; 0]);
     // A tool that was never there is no permission.
@@ -456,6 +453,21 @@ fn the_status_of_the_last_event_counts_whatever_the_rest_is() {
         assert_eq!(failure.outcome, AttemptOutcome::Agent, "{last}");
         assert!(!failure.reason.is_empty(), "{last}");
     }
+}
+
+#[test]
+fn what_is_said_on_the_way_is_why_it_failed_or_odd() {
+    let warning = r#"{"type":"error","severity":"warning","message":"Loop detected"}"#;
+    let error = r#"{"type":"error","severity":"error","message":"blocked due to safety settings"}"#;
+    let failed = heard(&stream([INIT, warning, error, r#"{"type":"result","status":"error"}"#]));
+    let Verdict::Failed(failure) = failed.verdict else { panic!() };
+    assert_eq!(failure.reason, "blocked due to safety settings");
+    assert_eq!(failed.odd, ["it says: Loop detected"]);
+    let whole = heard(&stream([INIT, error, DONE]));
+    assert_eq!(
+        (whole.verdict, whole.odd),
+        (Verdict::Whole, vec!["it says: blocked due to safety settings".to_owned()])
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the events of Gemini CLI say.
 
 use super::failure::{self, Told};
-use super::{EDITS, MODES, SHELL};
+use super::{EDITS, SHELL};
 use crate::agent::adapter::common::{Field, Line, Odd, cut, event, look, remark, words};
 use crate::agent::adapter::{End, Heard, Meter, Reader, Server, Verdict};
 use serde::Deserialize;
@@ -137,16 +137,20 @@ impl Reader for Events {
         if self.ends > 1 {
             self.odd.say(format!("it ended {} times; the last time counts", self.ends));
         }
+        let mut trouble = self.trouble.take();
         let verdict = match self.verdict {
             Some(Ok(())) => Verdict::Whole,
             Some(Err(mut told)) => {
                 if told.message.is_empty() {
-                    told.message = self.trouble.unwrap_or_default();
+                    told.message = trouble.take().unwrap_or_default();
                 }
                 Verdict::Failed(failure::of(&told, end))
             }
             None => failure::without_events(end).map_or(Verdict::Missing, Verdict::Failed),
         };
+        if let Some(trouble) = trouble {
+            self.odd.say(warned(&trouble));
+        }
         Heard {
             verdict,
             exit: 0,
@@ -228,7 +232,7 @@ impl Events {
         let kind = error.kind.known().unwrap_or_default();
         // Ids begin with the name of the tool, should the call have been missed.
         let tool = tool.or_else(|| id.split_once("__").map(|(tool, _)| tool.to_owned())).unwrap_or_default();
-        let guarded = EDITS.contains(&&*tool) || MODES.contains(&&*tool) || tool == SHELL;
+        let guarded = EDITS.contains(&&*tool) || tool == SHELL;
         let refused = match &*kind {
             "policy_violation" => true,
             // A tool that the mode or a policy forbids is not there.
@@ -252,9 +256,10 @@ impl Events {
     }
 
     fn error(&mut self, said: Said) -> Option<String> {
-        self.odd.say(format!("it says: {}", cut(&said.message, 240)));
         let told = words(&said.message);
-        if said.severity.get().is_none_or(|severity| severity != "warning") {
+        if said.severity.get().is_some_and(|severity| severity == "warning") {
+            self.odd.say(warned(&said.message));
+        } else {
             self.trouble = Some(said.message);
         }
         told
@@ -312,6 +317,11 @@ impl Events {
             self.model = Some(model.clone());
         }
     }
+}
+
+/// A remark on the way, in the program's words.
+fn warned(said: &str) -> String {
+    format!("it says: {}", cut(said, 240))
 }
 
 /// What a tool says when it may not do what it is asked for.

@@ -77,6 +77,7 @@ fn refusal(status: Option<u16>, said: &str, all: &str, end: &End<'_>) -> Failure
         None if CUT.iter().any(|cut| said.contains(cut)) => Some(500),
         status => status,
     };
+    let said = if said == "terminated" { "the answer of the model broke off" } else { said };
     let mut failure = Refusal { status, said, at: end.at, login: LOGIN }.failure();
     // It gets no schema.
     failure.schema = false;
