@@ -213,7 +213,7 @@ pub struct Meter {
 
 /// The programs that are known.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
-    &[&super::claude::Claude, &super::codex::Codex, &super::gemini::Gemini]
+    &[&super::codex::Codex, &super::gemini::Gemini]
 }
 
 /// One by its name.
