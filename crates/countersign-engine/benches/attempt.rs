@@ -65,7 +65,11 @@ fn report(samples: BTreeMap<&str, Vec<Duration>>, peaks: &BTreeMap<&str, u64>) {
             let place = (times.len() * part / 100).min(times.len() - 1);
             times.get(place).copied().unwrap_or_default().as_secs_f64() * 1000.0
         };
-        println!("{}", json!({"name": name, "p50_ms": at(50), "p95_ms": at(95), "peak_kb": peaks.get(name)}));
+        // The quickest tenth is what it costs when nobody else has the machine.
+        println!(
+            "{}",
+            json!({"name": name, "p10_ms": at(10), "p50_ms": at(50), "p95_ms": at(95), "peak_kb": peaks.get(name)})
+        );
         medians.insert(name, at(50));
     }
     let (bare, attempt) = (medians["bare"], medians["attempt"]);
@@ -79,6 +83,7 @@ fn report(samples: BTreeMap<&str, Vec<Duration>>, peaks: &BTreeMap<&str, u64>) {
             "of_it_supervision_ms": medians["supervised"] - bare,
             "times_bare": attempt / bare,
             "added_peak_mb": added_mb,
+            "not_of_the_program_file_mb": mb(status_kb("RssAnon:")),
             "under_20_ms_and_20_mb": added_ms < 20.0 && added_mb < 20.0,
         })
     );
@@ -210,7 +215,11 @@ fn forget_peak() {
 }
 
 fn peak_kb() -> u64 {
+    status_kb("VmHWM:")
+}
+
+fn status_kb(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }

@@ -1,6 +1,6 @@
 //! Supervision, with real processes: what ends them, what they write, and that nothing of them is left.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
 use countersign_engine::process::{
     Cause, Clocks, Ended, Environment, Exit, MARKER, Output, Spawn, SpawnError, Stop, Watch, supervise, sweep,

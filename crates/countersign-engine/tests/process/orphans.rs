@@ -206,8 +206,8 @@ mod in_a_group {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(supervisor.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let said = lines.filter_map(|line| line.split_once("pids ").map(|(_, said)| said.to_owned())).next();
+        let mut lines = BufReader::new(supervisor.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let said = lines.find_map(|line| line.split_once("pids ").map(|(_, said)| said.to_owned()));
         let pid: i32 = said.unwrap().split_whitespace().next().unwrap().parse().unwrap();
         supervisor.kill().unwrap();
         supervisor.wait().unwrap();
