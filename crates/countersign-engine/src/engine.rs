@@ -4,6 +4,7 @@ mod error;
 
 pub use error::Error;
 
+use crate::agent::Equipment;
 use crate::cast::Cast;
 use crate::clock::wall;
 use crate::drive::{Drive, Letter, Watcher, batch, errands};
@@ -49,8 +50,8 @@ pub struct Recast {
     pub named: BTreeMap<String, String>,
     /// All others.
     pub rest: Option<String>,
-    /// Where the files that specs name are.
-    pub folder: PathBuf,
+    /// What agents are equipped with.
+    pub equipment: Equipment,
     /// Where the work is done, if the repository moved.
     pub repo: Option<PathBuf>,
 }
@@ -450,7 +451,7 @@ impl Engine {
                 _ => {}
             })?;
         }
-        let cast = Cast::from_specs(workflow, &named, None, &recast.folder, &played)?;
+        let cast = Cast::from_specs(workflow, &named, None, &recast.equipment, &played)?;
         for (question, answer) in answered {
             // Those before it were refused.
             while cast.answer(&question).is_some_and(|refused| refused != answer) {}

@@ -6,6 +6,8 @@ pub(crate) mod claims;
 pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod explain;
+pub(crate) mod mcp;
+pub(crate) mod hook;
 pub(crate) mod pack;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -67,6 +67,13 @@ impl Drive {
         }
     }
 
+    /// Where an attempt keeps files that are nobody's work.
+    fn scratch(&self, attempt: &str) -> PathBuf {
+        let state = self.journal.folder();
+        let state = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
+        state.join("scratch").join(&self.fold.run).join(attempt.replace(['/', '\0'], "-"))
+    }
+
     /// Has somebody see to a workspace, unless that is under way.
     pub(super) fn send(&self, errand: Errand, running: &mut Running) {
         if running.errands.contains(&errand) {
@@ -161,8 +168,9 @@ impl Drive {
                     None
                 };
                 let left = self.budget_left();
+                let scratch = self.scratch(&start.attempt);
                 running.tasks.spawn(async move {
-                    let request = Request { attempt: start.attempt, marker, work: *work, cwd, left };
+                    let request = Request { attempt: start.attempt, marker, work: *work, cwd, scratch, left };
                     let done = attempt(request, agent, handle, witness).await;
                     drop(presence);
                     word.give(done);
