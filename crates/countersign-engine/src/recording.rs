@@ -11,7 +11,7 @@ pub mod redact;
 
 pub use compare::{Difference, differences};
 pub use gather::{Gathered, Gatherer};
-pub use judge::{Judged, Said, Unruly, judge, replayed};
+pub use judge::{Judged, Said, UNJUDGED, Unruly, replayed, spoken_by};
 pub use layout::{Names, is_inside};
 
 use crate::process::Exit;
@@ -164,6 +164,9 @@ pub struct Reply {
     /// By which way the result came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
+    /// What the agent was not allowed to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
     /// What came of it: accepted, rejected, absent, refuted, or how it failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub status: String,
