@@ -185,6 +185,11 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// A file with these bytes.
+    pub fn of(file: &str, bytes: &[u8]) -> Self {
+        Self { file: file.to_owned(), sha256: digest(bytes) }
+    }
+
     /// Whether these bytes are what was recorded.
     pub fn is(&self, bytes: &[u8]) -> bool {
         self.sha256 == digest(bytes)
@@ -232,6 +237,13 @@ impl Recording {
             return Err(Unusable::Newer { found, made_by: made_by.to_owned() });
         }
         serde_json::from_value(value).map_err(form)
+    }
+
+    /// Drops the contracts that nothing was judged by.
+    pub fn forget_unused(&mut self) {
+        let attempts = &self.attempts;
+        let used = |reference: &String| attempts.iter().any(|one| one.contract.as_ref() == Some(reference));
+        self.contracts.retain(|reference, _| used(reference));
     }
 
     /// The text of [`FILE`].

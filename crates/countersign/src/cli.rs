@@ -7,10 +7,12 @@ use std::path::PathBuf;
 
 mod claims;
 mod packs;
+mod recordings;
 mod runs;
 
 pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
 pub(crate) use packs::{DemoArgs, PackArgs, PackCommand};
+pub(crate) use recordings::{ExportArgs, ReplayArgs};
 pub(crate) use runs::{
     AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs, WorkflowArgs,
     WorkflowCommand,
@@ -32,6 +34,14 @@ Hold what an agent claims against a repository, without a run.
 
 The result is found in the text and held to its contract. Then each claim that the contract declares is held against what \
 changed between the base and the work tree as it is now, and against checks that are run there.";
+
+const REPLAY: &str = "\
+Judge recordings and transcripts again, and say what changed since they were recorded.
+
+What agents said goes through the readers of their programs and through the contracts, as in a run; no agent is asked. Each attempt is \
+held to the contract that is current under the id it was recorded with, or else to the one in the recording. A transcript \
+without a recorded outcome is new; `--update` records what comes out. Ends with 0 if nothing changed, 1 if something did or could \
+not be judged.";
 
 const DEMO: &str = "\
 See a pack at work, offline: a real run in a git repository that is made for it, with agents that are played by a script.
@@ -63,6 +73,11 @@ pub(crate) enum Command {
     Answer(AnswerArgs),
     /// Put back what the workspaces of a run brought into the repository
     Undo(UndoArgs),
+    /// Write what agents said in a run into a folder, without secrets, to be looked at and replayed
+    Export(ExportArgs),
+    /// Judge recordings and transcripts again, and say what changed since they were recorded
+    #[command(long_about = REPLAY)]
+    Replay(ReplayArgs),
     /// Sum up, over all runs, what became of claims
     Claims(ClaimsArgs),
     /// Hold what an agent claims against a repository, without a run

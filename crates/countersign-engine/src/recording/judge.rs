@@ -1,7 +1,7 @@
 //! Judging again what was recorded, as it is judged in a run: the same readers, the same ladder, the same contracts.
 
 use super::{Attempt, Came, Reply, Rule, Violated, exit};
-use crate::agent::adapter::{Adapter, End, Heard, Meter, Verdict, adapters};
+use crate::agent::adapter::{Adapter, End, Heard, Meter, Verdict, adapter, adapters};
 use crate::agent::lines::Lines;
 use crate::agent::{How, combined, structured};
 use crate::attempt::without;
@@ -14,18 +14,38 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// What was received for one prompt.
-#[derive(Clone, Copy, Default)]
-pub struct Said<'s> {
+#[derive(Clone, Default)]
+pub struct Said {
     /// The program whose events the output holds; none if the output is the text itself.
-    pub adapter: Option<&'s dyn Adapter>,
+    pub adapter: Option<&'static dyn Adapter>,
     /// What was asked.
-    pub prompt: &'s str,
+    pub prompt: String,
     /// Everything that came on standard output.
-    pub output: &'s [u8],
+    pub output: Vec<u8>,
     /// The end of what came on standard error.
-    pub errors: &'s str,
+    pub errors: String,
     /// What was handed in through the tool.
-    pub submissions: &'s [Submission],
+    pub submissions: Vec<Submission>,
+}
+
+impl Said {
+    /// From the files it was kept in. Lines that are no submissions are passed over.
+    pub fn of(
+        program: Option<&str>,
+        output: Vec<u8>,
+        prompt: &[u8],
+        errors: &[u8],
+        submissions: &[u8],
+    ) -> Self {
+        let lines = submissions.split(|byte| *byte == b'\n');
+        Self {
+            adapter: program.and_then(adapter),
+            prompt: String::from_utf8_lossy(prompt).into_owned(),
+            output,
+            errors: String::from_utf8_lossy(errors).into_owned(),
+            submissions: lines.filter_map(|line| serde_json::from_slice(line).ok()).collect(),
+        }
+    }
 }
 
 /// What a reply comes to.
@@ -71,7 +91,7 @@ fn judge(
     contract: Option<&Contract>,
     rules: &[HeldRule],
     reply: &Reply,
-    said: &Said<'_>,
+    said: &Said,
     meter: &mut Meter,
 ) -> Judged {
     let Some(adapter) = said.adapter else {
@@ -80,8 +100,8 @@ fn judge(
             let (status, channel) = (reply.status.clone(), reply.channel.clone());
             return Judged { status, channel, ..Judged::default() };
         }
-        let offered = Offered { text: said.output, submissions: said.submissions, structured: None };
-        return weighed(contract, rules, said.prompt, offered);
+        let offered = Offered { text: &said.output, submissions: &said.submissions, structured: None };
+        return weighed(contract, rules, &said.prompt, offered);
     };
     let (mut heard, usage) = heard(adapter, reply, said, meter);
     let heard_of = Judged {
@@ -105,8 +125,8 @@ fn judge(
     let native = contract.filter(|_| reply.schema || heard.structured.is_some());
     let native = native.and_then(|contract| structured(contract, adapter, &mut heard));
     let offered =
-        Offered { text: heard.text.as_bytes(), structured: native.as_ref(), submissions: said.submissions };
-    let weighed = weighed(contract, rules, said.prompt, offered);
+        Offered { text: heard.text.as_bytes(), structured: native.as_ref(), submissions: &said.submissions };
+    let weighed = weighed(contract, rules, &said.prompt, offered);
     let notes = heard_of.notes.into_iter().chain(weighed.notes).collect();
     Judged { text: heard_of.text, usage: heard_of.usage, denied: heard_of.denied, notes, ..weighed }
 }
@@ -130,10 +150,10 @@ fn weighed(contract: Option<&Contract>, rules: &[HeldRule], asked: &str, offered
 }
 
 /// What a program's events say, and what they cost.
-fn heard(adapter: &dyn Adapter, reply: &Reply, said: &Said<'_>, meter: &mut Meter) -> (Heard, Usage) {
+fn heard(adapter: &dyn Adapter, reply: &Reply, said: &Said, meter: &mut Meter) -> (Heard, Usage) {
     // When a limit is lifted is told from it, and not compared.
-    let end = End { exit: exit(reply.exit.unwrap_or_default()), errors: said.errors, at: 0 };
-    let (heard, behind) = listen(adapter, said.output, &end);
+    let end = End { exit: exit(reply.exit.unwrap_or_default()), errors: &said.errors, at: 0 };
+    let (heard, behind) = listen(adapter, &said.output, &end);
     let mut spent = |heard: &Heard| {
         let before = std::mem::replace(meter, heard.meter);
         heard.meter.since(&before)
@@ -187,7 +207,7 @@ pub fn spoken_by(output: &[u8]) -> Vec<&'static dyn Adapter> {
 pub fn replayed(
     attempt: &Attempt,
     contract: Option<&Contract>,
-    said: &[Said<'_>],
+    said: &[Said],
 ) -> Result<(Attempt, Vec<Judged>), Unruly> {
     let rules = match contract {
         Some(contract) => {
