@@ -1,6 +1,7 @@
 //! Agents: whoever can be sent a prompt and sends back a text. What the text must hold is not their business.
 
 pub mod adapter;
+mod claude;
 mod cli;
 mod codex;
 mod command;
@@ -12,6 +13,7 @@ pub mod lines;
 mod script;
 
 pub use cli::CliAgent;
+pub(crate) use cli::{combined, structured};
 pub use command::CommandAgent;
 pub use equipment::Equipment;
 pub use script::{ScriptAgent, ScriptError};

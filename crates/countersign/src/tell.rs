@@ -4,6 +4,7 @@ pub(crate) mod claims;
 pub(crate) mod demo;
 mod lines;
 pub(crate) mod packs;
+pub(crate) mod replay;
 pub(crate) mod stats;
 mod story;
 mod table;
