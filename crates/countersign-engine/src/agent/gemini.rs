@@ -166,7 +166,7 @@ fn rules(access: Access) -> String {
 fn edits(turn: &Turn<'_>) -> Vec<Edit> {
     let mut edits = vec![
         // Longer waits are ours.
-        Edit::Set(&["general", "maxAttempts"], json!(2)),
+        Edit::Fill(&["general", "maxAttempts"], json!(2)),
         Edit::Set(&["general", "enableAutoUpdate"], json!(false)),
         Edit::Set(&["general", "enableAutoUpdateNotification"], json!(false)),
         Edit::Set(&["general", "plan", "enabled"], json!(false)),
