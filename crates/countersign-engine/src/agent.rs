@@ -12,6 +12,7 @@ pub mod lines;
 mod script;
 
 pub use cli::CliAgent;
+pub(crate) use cli::{combined, structured};
 pub use command::CommandAgent;
 pub use equipment::Equipment;
 pub use script::{ScriptAgent, ScriptError};

@@ -11,7 +11,7 @@ pub mod redact;
 
 pub use compare::{Difference, differences};
 pub use gather::{Gathered, Gatherer};
-pub use judge::{Judged, Said, Unruly, judge, replayed};
+pub use judge::{Judged, Said, UNJUDGED, Unruly, replayed, spoken_by};
 pub use layout::{Names, is_inside};
 
 use crate::process::Exit;
@@ -164,6 +164,9 @@ pub struct Reply {
     /// By which way the result came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
+    /// What the agent was not allowed to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
     /// What came of it: accepted, rejected, absent, refuted, or how it failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub status: String,
@@ -182,6 +185,11 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// A file with these bytes.
+    pub fn of(file: &str, bytes: &[u8]) -> Self {
+        Self { file: file.to_owned(), sha256: digest(bytes) }
+    }
+
     /// Whether these bytes are what was recorded.
     pub fn is(&self, bytes: &[u8]) -> bool {
         self.sha256 == digest(bytes)
@@ -229,6 +237,13 @@ impl Recording {
             return Err(Unusable::Newer { found, made_by: made_by.to_owned() });
         }
         serde_json::from_value(value).map_err(form)
+    }
+
+    /// Drops the contracts that nothing was judged by.
+    pub fn forget_unused(&mut self) {
+        let attempts = &self.attempts;
+        let used = |reference: &String| attempts.iter().any(|one| one.contract.as_ref() == Some(reference));
+        self.contracts.retain(|reference, _| used(reference));
     }
 
     /// The text of [`FILE`].

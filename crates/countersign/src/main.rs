@@ -33,6 +33,8 @@ fn main() -> std::process::ExitCode {
         Command::Show(args) => command::runs::show(&args),
         Command::Answer(args) => command::runs::answer(&args),
         Command::Undo(args) => command::undo::run(&args),
+        Command::Export(args) => command::export::run(&args),
+        Command::Replay(args) => command::replay::run(&args),
         Command::Claims(args) => command::claims::run(&args.command),
         Command::Verify(args) => command::verify::run(&args),
         Command::Mcp(args) => command::mcp::run(&args),

@@ -5,7 +5,7 @@ pub mod stand_in;
 
 use crate::process::Exit;
 use countersign_contract::render::vendor::Target;
-use countersign_flow::{Access, AttemptOutcome};
+use countersign_flow::{Access, AttemptOutcome, Usage};
 use serde_json::Value;
 use stand_in::StandIn;
 use std::borrow::Cow;
@@ -209,6 +209,23 @@ pub struct Meter {
     pub tokens_add_up: bool,
     /// Whether the money is that of the whole conversation.
     pub cost_adds_up: bool,
+}
+
+impl Meter {
+    /// What was used since it stood so: where a program counts over the whole conversation, the difference.
+    pub fn since(&self, before: &Self) -> Usage {
+        let tokens = |now: u64, before: u64| {
+            // One that became less was begun anew.
+            if self.tokens_add_up && now >= before { now - before } else { now }
+        };
+        let (now, then) = (self.cost_usd, before.cost_usd);
+        Usage {
+            input_tokens: tokens(self.input_tokens, before.input_tokens),
+            output_tokens: tokens(self.output_tokens, before.output_tokens),
+            cost_usd: if self.cost_adds_up && now >= then { now - then } else { now },
+            wall_ms: 0,
+        }
+    }
 }
 
 /// The programs that are known.

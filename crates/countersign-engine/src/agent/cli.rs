@@ -12,6 +12,7 @@ use crate::clock::wall;
 use crate::config::{Channel, Denied, Settings};
 use crate::process::{Cause, Clocks, Environment, Exit, Output, Spawn, Watch, supervise};
 use crate::submit::{self, SessionFile, Submission};
+use countersign_contract::Contract;
 use countersign_contract::render::vendor;
 use countersign_flow::{AttemptOutcome, Usage};
 use serde_json::Value;
@@ -172,7 +173,7 @@ impl CliSession {
         };
         let refused = matches!(&heard.verdict, Verdict::Failed(failure) if failure.schema);
         let ours = ended.cause != Cause::Finished;
-        let how = how.unwrap_or_else(|| combined(name, &heard.verdict, ended.exit, ours, &errors));
+        let how = how.unwrap_or_else(|| combined(name, &heard, ended.exit, ours, &errors));
         Reply { heard, how, exit: ended.exit, errors, refused }
     }
 
@@ -223,20 +224,10 @@ impl CliSession {
         Ok((spawn, call.notes))
     }
 
-    /// What this prompt cost: where a program counts over the whole conversation, the difference.
+    /// What this prompt cost.
     fn spent(&mut self, meter: Meter) -> Usage {
         let before = std::mem::replace(&mut self.meter, meter);
-        let tokens = |now: u64, before: u64| {
-            // One that became less was begun anew.
-            if meter.tokens_add_up && now >= before { now - before } else { now }
-        };
-        let (now, then) = (meter.cost_usd, before.cost_usd);
-        Usage {
-            input_tokens: tokens(meter.input_tokens, before.input_tokens),
-            output_tokens: tokens(meter.output_tokens, before.output_tokens),
-            cost_usd: if meter.cost_adds_up && now >= then { now - then } else { now },
-            wall_ms: 0,
-        }
+        meter.since(&before)
     }
 
     /// What was handed in since the last look.
@@ -255,13 +246,12 @@ impl CliSession {
             }
         }
     }
+}
 
-    /// The result by the program's own structured output. Where it comes as the text, the whole text is it.
-    fn structured(&self, heard: &mut Heard) -> Option<Value> {
-        self.schema.as_ref()?;
-        let value = heard.structured.take().or_else(|| serde_json::from_str(&heard.text).ok())?;
-        Some(vendor::raise(&self.task.contract, self.player.adapter.dialect(), value))
-    }
+/// The result by a program's own structured output, if it was given a schema. Where it comes as the text, the whole text is it.
+pub(crate) fn structured(contract: &Contract, adapter: &dyn Adapter, heard: &mut Heard) -> Option<Value> {
+    let value = heard.structured.take().or_else(|| serde_json::from_str(&heard.text).ok())?;
+    Some(vendor::raise(contract, adapter.dialect(), value))
 }
 
 impl Session for CliSession {
@@ -282,7 +272,10 @@ impl Session for CliSession {
             usage.wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             notes.append(&mut reply.heard.odd);
             let submissions = self.handed_in(&mut notes);
-            let structured = self.structured(&mut reply.heard);
+            let with_schema = self.schema.is_some();
+            let structured = with_schema
+                .then(|| structured(&self.task.contract, self.player.adapter, &mut reply.heard))
+                .flatten();
             Answer {
                 text: reply.heard.text.into_bytes(),
                 usage,
@@ -360,14 +353,15 @@ impl Reply {
 
 /// How a reply ended, from what the program says and from how it ended: never from one of them alone. One that we had to end
 /// behind its last event has no exit of its own.
-fn combined(name: &str, verdict: &Verdict, exit: Exit, ours: bool, errors: &[u8]) -> How {
+fn combined(name: &str, heard: &Heard, exit: Exit, ours: bool, errors: &[u8]) -> How {
+pub(crate) fn combined(name: &str, verdict: &Verdict, exit: Exit, ours: bool, errors: &[u8]) -> How {
     let ended = match exit {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("signal {signal}"),
     };
     let said = ended::said(errors, 600);
-    match verdict {
-        Verdict::Whole if exit == Exit::Code(0) || ours => How::Whole,
+    match &heard.verdict {
+        Verdict::Whole if exit == Exit::Code(heard.exit) || ours => How::Whole,
         Verdict::Whole => How::failed(
             AttemptOutcome::Agent,
             format!("{name} said it was done and ended with {ended}{said}"),
@@ -417,5 +411,25 @@ impl Watch for Hearing<'_> {
 
     fn finished(&self) -> bool {
         self.reader.finished()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(verdict: Verdict, exit: i32, code: i32) -> How {
+        combined("acme", &Heard { verdict, exit, ..Heard::default() }, Exit::Code(code), false, b"why")
+    }
+
+    #[test]
+    fn a_reply_is_whole_only_with_the_exit_that_goes_with_it() {
+        assert_eq!(ended(Verdict::Whole, 0, 0), How::Whole);
+        assert_eq!(ended(Verdict::Whole, 1, 1), How::Whole);
+        let failed = |how| How::failed(AttemptOutcome::Agent, how);
+        let done = "acme said it was done and ended with exit code 1: why";
+        assert_eq!(ended(Verdict::Whole, 0, 1), failed(done));
+        let never = "acme ended with exit code 0 and never said it was done: why";
+        assert_eq!(ended(Verdict::Missing, 0, 0), failed(never));
     }
 }

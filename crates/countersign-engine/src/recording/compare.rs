@@ -50,6 +50,9 @@ pub fn differences(before: &Attempt, after: &Attempt, texts: &[Option<(String, S
             let text = |channel: &Option<String>| channel.as_ref().map(|channel| json!(channel));
             found.push(Difference::new("channel", text(&old.channel), text(&new.channel)).of_reply(number));
         }
+        if old.denied != new.denied {
+            found.push(Difference::new("denied", some(&old.denied), some(&new.denied)).of_reply(number));
+        }
         if let Some(Some((was, is))) = texts.get(index)
             && was != is
         {
