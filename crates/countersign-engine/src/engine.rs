@@ -7,7 +7,7 @@ pub use error::Error;
 use crate::agent::Equipment;
 use crate::cast::Cast;
 use crate::clock::wall;
-use crate::drive::{Drive, SCRATCH, Letter, Watcher, batch, errands};
+use crate::drive::{Drive, Letter, SCRATCH, Watcher, batch, errands};
 use crate::given::{given, merged};
 use crate::journal::{self, Journal, Lease, NewRun};
 use crate::ledger::Ledger;

@@ -230,7 +230,7 @@ impl Meter {
 
 /// The programs that are known.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
-    &[&super::codex::Codex, &super::gemini::Gemini]
+    &[&super::claude::Claude, &super::codex::Codex, &super::gemini::Gemini]
 }
 
 /// One by its name.

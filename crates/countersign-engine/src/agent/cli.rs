@@ -353,8 +353,7 @@ impl Reply {
 
 /// How a reply ended, from what the program says and from how it ended: never from one of them alone. One that we had to end
 /// behind its last event has no exit of its own.
-fn combined(name: &str, heard: &Heard, exit: Exit, ours: bool, errors: &[u8]) -> How {
-pub(crate) fn combined(name: &str, verdict: &Verdict, exit: Exit, ours: bool, errors: &[u8]) -> How {
+pub(crate) fn combined(name: &str, heard: &Heard, exit: Exit, ours: bool, errors: &[u8]) -> How {
     let ended = match exit {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("signal {signal}"),
