@@ -24,6 +24,18 @@ const MODEL: &str = "flash";
 /// The variable that names the folder in which it looks for `.gemini`.
 const HOME: &str = "GEMINI_CLI_HOME";
 
+/// Variables that are set for it.
+const ALWAYS: [(&str, &str); 5] = [
+    // Modes, servers and settings of the workspace are only heeded in a folder that is trusted.
+    ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+    // It would start itself once more with more memory, as a child that outlives it, and take twice as long.
+    ("GEMINI_CLI_NO_RELAUNCH", "true"),
+    ("GEMINI_TELEMETRY_ENABLED", "false"),
+    // Nobody is there to log in.
+    ("NO_BROWSER", "true"),
+    ("NO_COLOR", "1"),
+];
+
 impl Adapter for Gemini {
     fn name(&self) -> &'static str {
         "gemini"
@@ -49,6 +61,10 @@ impl Adapter for Gemini {
         &["GEMINI_*", "GOOGLE_*", "CLOUD_SHELL"]
     }
 
+    fn always(&self) -> &'static [(&'static str, &'static str)] {
+        &ALWAYS
+    }
+
     fn call(&self, turn: &Turn<'_>) -> Call {
         let mut arguments: Vec<OsString> = Vec::new();
         if !given(turn, &["-m", "--model"]) {
@@ -68,19 +84,9 @@ impl Adapter for Gemini {
             Conversation::On(id) => ["--resume", id].map(OsString::from),
         });
         arguments.extend(turn.flags.iter().map(OsString::from));
-        let variables = [
-            // Modes, servers and settings of the workspace are only heeded in a folder that is trusted.
-            ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
-            // It would start itself once more with more memory, as a child that outlives it.
-            ("GEMINI_CLI_NO_RELAUNCH", "true"),
-            ("GEMINI_TELEMETRY_ENABLED", "false"),
-            // Nobody is there to log in.
-            ("NO_BROWSER", "true"),
-            ("NO_COLOR", "1"),
-        ];
         Call {
             arguments,
-            variables: variables.map(|(name, value)| (name.into(), value.into())).into(),
+            variables: ALWAYS.map(|(name, value)| (name.into(), value.into())).into(),
             files: vec![(policy, rules(turn.access).into_bytes())],
             notes: Vec::new(),
         }
