@@ -32,8 +32,8 @@ pub trait Adapter: Send + Sync {
     /// The variables of ours that it may see beside those that every program may; `*` at the end stands for anything.
     fn variables(&self) -> &'static [&'static str];
 
-    /// Variables that are set for it whatever it is asked, its version too.
-    fn always(&self) -> &'static [(&'static str, &'static str)] {
+    /// Variables that are set for it when it is only asked for its version.
+    fn for_version(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 

@@ -24,12 +24,14 @@ const MODEL: &str = "flash";
 /// The variable that names the folder in which it looks for `.gemini`.
 const HOME: &str = "GEMINI_CLI_HOME";
 
+/// Without this it starts itself once more with more memory, as a child that outlives it, and takes twice as long.
+const NO_RELAUNCH: &str = "GEMINI_CLI_NO_RELAUNCH";
+
 /// Variables that are set for it.
-const ALWAYS: [(&str, &str); 5] = [
+const VARIABLES: [(&str, &str); 5] = [
     // Modes, servers and settings of the workspace are only heeded in a folder that is trusted.
     ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
-    // It would start itself once more with more memory, as a child that outlives it, and take twice as long.
-    ("GEMINI_CLI_NO_RELAUNCH", "true"),
+    (NO_RELAUNCH, "true"),
     ("GEMINI_TELEMETRY_ENABLED", "false"),
     // Nobody is there to log in.
     ("NO_BROWSER", "true"),
@@ -61,8 +63,9 @@ impl Adapter for Gemini {
         &["GEMINI_*", "GOOGLE_*", "CLOUD_SHELL"]
     }
 
-    fn always(&self) -> &'static [(&'static str, &'static str)] {
-        &ALWAYS
+    fn for_version(&self) -> &'static [(&'static str, &'static str)] {
+        // Each time it would leave two files behind in the home.
+        &[(NO_RELAUNCH, "true"), (HOME, "/dev/null")]
     }
 
     fn call(&self, turn: &Turn<'_>) -> Call {
@@ -86,7 +89,7 @@ impl Adapter for Gemini {
         arguments.extend(turn.flags.iter().map(OsString::from));
         Call {
             arguments,
-            variables: ALWAYS.map(|(name, value)| (name.into(), value.into())).into(),
+            variables: VARIABLES.map(|(name, value)| (name.into(), value.into())).into(),
             files: vec![(policy, rules(turn.access).into_bytes())],
             notes: Vec::new(),
         }

@@ -77,8 +77,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub fn look(adapter: &dyn Adapter, settings: &Settings, equipment: &Equipment) -> Result<Installed, Trouble> {
     let program = find(adapter, settings, equipment)?;
     equipment.looked_at(program.clone(), || {
-        let always = adapter.always().iter().map(|(name, value)| (name.into(), value.into()));
-        let variables: Vec<_> = equipment.seen_by(adapter, settings).into_iter().chain(always).collect();
+        let set = adapter.for_version().iter().map(|(name, value)| (name.into(), value.into()));
+        let variables: Vec<_> = equipment.seen_by(adapter, settings).into_iter().chain(set).collect();
         let said = version_of(&program, &variables)
             .map_err(|why| Trouble::Broken { program: program.clone(), why })?;
         let version = version_in(&said);

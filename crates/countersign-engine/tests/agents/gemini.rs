@@ -9,7 +9,7 @@ use countersign_engine::agent::adapter::{
 };
 use countersign_engine::agent::installed::{self, Fit};
 use countersign_engine::agent::lines::Lines;
-use countersign_engine::config::Settings;
+use countersign_engine::config::{Agents, Settings};
 use countersign_engine::process::Exit;
 use countersign_flow::{Access, AttemptOutcome};
 use proptest::prelude::*;
@@ -353,18 +353,22 @@ fn a_prompt_is_never_a_command() {
 }
 
 #[test]
-fn it_does_not_start_itself_again_to_say_its_version() {
+fn to_say_its_version_it_neither_starts_itself_again_nor_leaves_files_behind() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("gemini");
+    let said = "echo 0.61.0; mkdir -p \"${GEMINI_CLI_HOME:-$HOME}/.gemini\"; exit 0";
     std::fs::write(
         &program,
-        "#!/bin/sh\n[ \"$GEMINI_CLI_NO_RELAUNCH\" = true ] && echo 0.61.0 || echo 0.0.1\n",
+        format!("#!/bin/sh\n[ \"$GEMINI_CLI_NO_RELAUNCH\" = true ] || exit 1\n{said}\n"),
     )
     .unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let settings = Settings { program: Some(program), ..Settings::default() };
-    let found = installed::look(gemini(), &settings, &Equipment::default()).unwrap();
+    let mut equipment = Equipment::of_this_process(Agents::default(), None);
+    equipment.variables.insert("HOME".into(), folder.path().into());
+    let found = installed::look(gemini(), &settings, &equipment).unwrap();
     assert_eq!((found.version.as_deref(), found.fit), (Some("0.61.0"), Fit::Good));
+    assert!(!folder.path().join(".gemini").exists());
 }
 
 const INIT: &str = r#"{"type":"init","session_id":"s","model":"flash"}"#;
