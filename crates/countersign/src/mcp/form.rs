@@ -166,7 +166,7 @@ fn lowered(contract: &Contract, target: Target) -> Value {
 }
 
 /// Whether a schema can be that of a tool.
-fn stands_alone(schema: &Value) -> bool {
+pub(super) fn stands_alone(schema: &Value) -> bool {
     let alternatives = ["$ref", "anyOf", "oneOf", "allOf", "enum", "const", "not", "if"];
     schema.get("type").is_some_and(|ty| ty == "object")
         && alternatives.iter().all(|keyword| schema.get(keyword).is_none())
