@@ -1,7 +1,7 @@
 //! The desk at which results are handed in: which tools there are, and what a call of one comes to. Nothing is written here.
 
 use super::answer::Answer;
-use super::form::{CONTRACT, Form, RESULT, chosen, closed, named};
+use super::form::{CONTRACT, Form, RESULT, chosen, closed, named, own};
 use countersign_contract::render::prompt;
 use countersign_contract::render::vendor::{self, Target, raise};
 use countersign_contract::{Contract, Report, Type};
@@ -137,7 +137,7 @@ impl Desk {
 
     /// Takes a result and holds it to its contract.
     pub(super) fn submit(&self, arguments: Map<String, Value>) -> Result<Handed<'_>, String> {
-        let taken = self.form.take(&self.contracts, arguments)?;
+        let taken = self.form.take(&self.contracts, own(&self.contracts, arguments))?;
         Ok(match taken.value {
             Some(value) => {
                 let value = raise(taken.contract, self.target, value);
@@ -165,7 +165,8 @@ impl Desk {
     }
 
     /// Checks a result or a text, and keeps nothing.
-    pub(super) fn check(&self, mut arguments: Map<String, Value>) -> Answer {
+    pub(super) fn check(&self, arguments: Map<String, Value>) -> Answer {
+        let mut arguments = own(&self.contracts, arguments);
         let contract = match chosen(&self.contracts, arguments.shift_remove(CONTRACT).as_ref()) {
             Ok(contract) => contract,
             Err(why) => return Answer::unusable(&why),

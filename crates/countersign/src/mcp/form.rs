@@ -11,6 +11,9 @@ pub(super) const RESULT: &str = "result";
 /// The argument that names the contract, where there are several.
 pub(super) const CONTRACT: &str = "contract";
 
+/// What clients add to the arguments of every tool for their own use, and forget to take out again.
+const OF_CLIENTS: [&str; 1] = ["wait_for_previous"];
+
 /// How arguments carry a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -102,6 +105,16 @@ impl Form {
         };
         Ok(Taken { contract, value: value.map(|value| unquoted(contract, value)) })
     }
+}
+
+/// The arguments without what the client added for itself.
+pub(super) fn own(contracts: &[Arc<Contract>], mut arguments: Map<String, Value>) -> Map<String, Value> {
+    for name in OF_CLIENTS {
+        if !contracts.iter().any(|contract| may_hold(contract, name)) {
+            arguments.shift_remove(name);
+        }
+    }
+    arguments
 }
 
 /// The contract that a call names; with only one, none need be named.

@@ -125,6 +125,21 @@ fn a_wrapping_that_is_not_needed_is_taken_off_unless_it_could_be_the_result() {
 }
 
 #[test]
+fn what_a_client_adds_for_itself_is_no_part_of_the_result() {
+    let closed = "contract: acme/check\nversion: 1\nfields: { ok: boolean }\npolicy: { closed: true }";
+    let session = Session::written(closed, Target::Gemini);
+    let mut client = session.greet();
+    assert!(accepted(&client.submit(&json!({"ok": true, "wait_for_previous": true}))));
+    assert_eq!(session.kept()[0].value, json!({"ok": true}));
+    let checked = client.call("check_result", &json!({"result": {"ok": true}, "wait_for_previous": false}));
+    assert_eq!(checked["structuredContent"]["status"], "accepted");
+    // What the contract itself calls so stays.
+    let own = "contract: acme/own\nversion: 1\nfields: { wait_for_previous: boolean }";
+    let session = Session::written(own, Target::Gemini);
+    assert!(accepted(&session.greet().submit(&json!({"wait_for_previous": true}))));
+}
+
+#[test]
 fn a_wrapping_that_was_forgotten_is_put_on_where_that_is_clear() {
     let either = Session::written(
         "contract: acme/either\nversion: 1\nschema: { anyOf: [ { type: object, required: [a], properties: { a: { type: integer } } }, { type: array } ] }",
