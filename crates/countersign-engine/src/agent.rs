@@ -1,19 +1,31 @@
 //! Agents: whoever can be sent a prompt and sends back a text. What the text must hold is not their business.
 
 pub mod adapter;
+mod claude;
+mod cli;
+mod codex;
 mod command;
+mod ended;
+mod equipment;
+mod gemini;
+pub mod installed;
 pub mod lines;
 mod script;
 
+pub use cli::CliAgent;
+pub(crate) use cli::{combined, structured};
 pub use command::CommandAgent;
+pub use equipment::Equipment;
 pub use script::{ScriptAgent, ScriptError};
 
 use crate::journal::{Stored, Transcript};
 use crate::process::Stop;
+use crate::submit::Submission;
 use countersign_contract::Contract;
 use countersign_flow::{Access, AttemptOutcome, Usage};
+use serde_json::Value;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +47,11 @@ pub trait Agent: Send + Sync {
     /// Who it is, for whoever wants to know which agent to trust with what.
     fn identity(&self) -> Identity {
         Identity::default()
+    }
+
+    /// How long an attempt may take, over what the workflow says.
+    fn timeout(&self) -> Option<Duration> {
+        None
     }
 
     /// Whether its work can be seen in the work tree.
@@ -73,6 +90,8 @@ pub struct Task {
     pub marker: String,
     /// Where the work is done.
     pub cwd: PathBuf,
+    /// A folder that the session may make, for files that are nobody's work. It sees to it that nothing stays there.
+    pub scratch: PathBuf,
     /// What it may do there.
     pub access: Access,
     /// What it must hand back, for agents that can be told in other ways than by the prompt.
@@ -126,6 +145,31 @@ pub struct Answer {
     pub played: Option<u32>,
     /// Whether what it said is in the transcript already.
     pub recorded: bool,
+    /// What came beside the text.
+    pub beside: Beside,
+}
+
+/// What comes beside the text of a reply.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// Whether the transcript holds events, of which the text is only a part.
+    pub events: bool,
+    /// The end of what was written to standard error.
+    pub errors: Vec<u8>,
+    /// The results that were handed in through the tool.
+    pub submissions: Vec<Submission>,
+    /// The result by the program's own structured output.
+    pub structured: Option<Value>,
+    /// What it was not allowed to do.
+    pub denied: Vec<String>,
+    /// Whether a result counts for nothing then.
+    pub denied_fails: bool,
+    /// The id of the conversation.
+    pub conversation: Option<String>,
+    /// The exit code of the program.
+    pub exit: Option<i32>,
+    /// What else is worth telling.
+    pub notes: Vec<String>,
 }
 
 /// How a reply ended.
@@ -152,20 +196,20 @@ impl How {
 }
 
 /// A transcript that is finished, as an event refers to it.
-pub(crate) fn reference(stored: &Stored, status: &str, played: Option<u32>) -> countersign_flow::Reply {
+pub(crate) fn reference(stored: &Stored, status: &str) -> countersign_flow::Reply {
     countersign_flow::Reply {
         transcript: stored.path.clone(),
         sha256: stored.sha256.clone(),
         status: status.to_owned(),
-        codes: Vec::new(),
-        why: String::new(),
-        played,
+        ..countersign_flow::Reply::default()
     }
 }
 
 /// How an agent was named on a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spec {
+    /// A program that is known by its name.
+    Cli(&'static str),
     /// `command:CMDLINE`
     Command(Vec<String>),
     /// `script:FILE`
@@ -174,7 +218,7 @@ pub enum Spec {
 
 /// A spec that names no agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{spec}' is not an agent: {why}; write command:CMDLINE or script:FILE")]
+#[error("'{spec}' is not an agent: {why}; write {}command:CMDLINE or script:FILE", known())]
 pub struct SpecError {
     /// What was given.
     pub spec: String,
@@ -182,10 +226,29 @@ pub struct SpecError {
     pub why: String,
 }
 
+/// The programs that are known, as the beginning of a list.
+fn known() -> String {
+    adapter::adapters().iter().map(|adapter| format!("{}, ", adapter.name())).collect()
+}
+
+/// An agent that cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    /// Its script cannot be used.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// Its program is not there, or too old.
+    #[error(transparent)]
+    Program(#[from] installed::Trouble),
+}
+
 impl Spec {
     /// Reads a spec.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let wrong = |why: &str| SpecError { spec: text.to_owned(), why: why.to_owned() };
+        if let Some(adapter) = adapter::adapter(text) {
+            return Ok(Self::Cli(adapter.name()));
+        }
         match text.split_once(':') {
             Some(("command", line)) => match shlex::split(line) {
                 None => Err(wrong("a quote is not closed")),
@@ -196,17 +259,29 @@ impl Spec {
             Some(("script", file)) => Ok(Self::Script(PathBuf::from(file))),
             _ => {
                 let kind = text.split(':').next().unwrap_or_default();
-                let near = countersign_contract::did_you_mean(kind, ["command", "script"]);
+                let names = adapter::adapters().iter().map(|adapter| adapter.name());
+                let near = countersign_contract::did_you_mean(kind, names.chain(["command", "script"]));
                 Err(wrong(&near.unwrap_or_else(|| format!("nothing is known of '{kind}'"))))
             }
         }
     }
 
-    /// The agent it names. `played` are the recorded replies that a run has used already.
-    pub fn agent(&self, folder: &Path, played: &[u32]) -> Result<Arc<dyn Agent>, ScriptError> {
+    /// Whether one agent can play all that name it, as a script must, whose replies are in one order.
+    pub fn is_shared(&self) -> bool {
+        !matches!(self, Self::Cli(_))
+    }
+
+    /// The one it names, to play this agent. `played` are the recorded replies that a run has used already.
+    pub fn agent(
+        &self,
+        name: &str,
+        equipment: &Equipment,
+        played: &[u32],
+    ) -> Result<Arc<dyn Agent>, Unavailable> {
         Ok(match self {
+            Self::Cli(program) => Arc::new(CliAgent::new(program, name, equipment)?),
             Self::Command(argv) => Arc::new(CommandAgent::new(argv.clone())),
-            Self::Script(file) => Arc::new(ScriptAgent::load(&folder.join(file), played)?),
+            Self::Script(file) => Arc::new(ScriptAgent::load(&equipment.folder.join(file), played)?),
         })
     }
 }

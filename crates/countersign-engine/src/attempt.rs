@@ -1,12 +1,13 @@
 //! One attempt: ask, read, hold to the contract, ask again for just the result. It knows neither the journal's rows nor the
 //! workflow; what it needs comes with the request, and what comes of it goes through the handle.
 
-use crate::agent::{Agent, Answer, How, Later, Reach, Task, reference};
+use crate::agent::{Agent, Answer, Beside, How, Later, Reach, Task};
 use crate::journal::{self, Transcript};
+use crate::ladder::{Offered, Weighed, weigh};
 use crate::process::Stop;
 use countersign_contract::render::prompt;
 use countersign_contract::{ClaimReport, Contract, Report, Status, Violation};
-use countersign_flow::{AgentWork, AttemptOutcome, Budget, Changed, Ended, Event, Reply, Usage, hold};
+use countersign_flow::{AgentWork, AttemptOutcome, Budget, Changed, Ended, Event, Reply, Usage};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -24,6 +25,8 @@ pub struct Request {
     pub work: AgentWork,
     /// Where it is done.
     pub cwd: PathBuf,
+    /// A folder for files that are nobody's work.
+    pub scratch: PathBuf,
     /// What is left of the run's budget.
     pub left: Budget,
 }
@@ -115,11 +118,13 @@ async fn converse(
     witness: &mut Option<Box<dyn Witness>>,
 ) -> Completed {
     let work = &request.work;
-    let mut deadline = Instant::now() + Duration::from_millis(work.bounds.timeout_ms);
+    let most = agent.timeout().unwrap_or(Duration::from_millis(work.bounds.timeout_ms));
+    let mut deadline = Instant::now() + most;
     let mut session = agent.open(Task {
         agent: work.agent.clone(),
         marker: request.marker.clone(),
         cwd: request.cwd.clone(),
+        scratch: request.scratch.clone(),
         access: work.access,
         contract: work.contract.clone(),
         startup: work.bounds.startup_ms.map(Duration::from_millis),
@@ -128,6 +133,7 @@ async fn converse(
     let mut spent = Usage::default();
     let mut asked = work.prompt.clone();
     let mut repairs = 0;
+    let mut denied: Vec<String> = Vec::new();
     loop {
         let name = format!("{}.{}", request.attempt, repairs + 1);
         let kept = if agent.has_files() { Kept::InFiles } else { Kept::InLines };
@@ -153,15 +159,27 @@ async fn converse(
             Err(error) => return unkept(request, error),
         };
         spent += answer.usage;
-        let mut reply = reference(&stored, "", answer.played);
+        let mut reply = match keep_beside(&*handle, &name, kept, &answer) {
+            Ok(beside) => {
+                Reply { transcript: stored.path, sha256: stored.sha256, played: answer.played, ..beside }
+            }
+            Err(error) => return unkept(request, error),
+        };
         if let How::Failed { outcome, reason, reset_at } = answer.how {
             outcome.name().clone_into(&mut reply.status);
             let ended = Ended { reason, reset_at, ..ended(request, outcome, reply, answer.usage) };
             return Completed { ended, used_up: None, unkept: None };
         }
         let said = without(&answer.text, &[&told, &asked, &prompt::suffix(&work.contract)]);
-        let mut report = work.contract.check_bytes(&said);
-        hold(&work.rules, &work.contract, &mut report);
+        let offered = Offered {
+            text: &said,
+            structured: answer.beside.structured.as_ref(),
+            submissions: &answer.beside.submissions,
+        };
+        let Weighed { report, channel, notes } = weigh(&work.contract, &work.rules, offered);
+        reply.channel = channel;
+        reply.notes.extend(notes);
+        denied.extend(reply.denied.iter().cloned());
         status(report.status).clone_into(&mut reply.status);
         reply.codes = report.codes().iter().map(ToString::to_string).collect();
         reply.why = report.violations.first().map(in_words).unwrap_or_default();
@@ -183,6 +201,11 @@ async fn converse(
         }
         let refuted: Vec<ClaimReport> = claims.iter().filter(|claim| claim.blocks()).cloned().collect();
         match judge(&work.contract, report, &refuted, repairs, work.bounds.repairs) {
+            Judged::Accepted(_) if answer.beside.denied_fails && !denied.is_empty() => {
+                let ended =
+                    forbidden(&denied, ended(request, AttemptOutcome::Permission, reply, answer.usage));
+                return Completed { ended, used_up, unkept: None };
+            }
             Judged::Accepted(value) => {
                 let ended = Ended {
                     value: Some(value),
@@ -192,7 +215,11 @@ async fn converse(
                 return Completed { ended, used_up, unkept: None };
             }
             Judged::GiveUp(report) => {
-                let ended = refused(request, *report, reply, answer.usage, repairs);
+                let mut ended = refused(request, *report, reply, answer.usage, repairs);
+                // It is not that it did not know what to hand back: it could not do what it had to.
+                if !denied.is_empty() {
+                    ended = forbidden(&denied, Ended { outcome: AttemptOutcome::Permission, ..ended });
+                }
                 return Completed { ended, used_up, unkept: None };
             }
             Judged::Refuted(value) => {
@@ -233,7 +260,7 @@ async fn converse(
 
 /// What an agent said without what it was told: an echo of the prompt holds an example of the result, and that is none. The rest
 /// stays where it is, so that places are those of what was said.
-fn without<'s>(said: &'s [u8], told: &[&str]) -> Cow<'s, [u8]> {
+pub(crate) fn without<'s>(said: &'s [u8], told: &[&str]) -> Cow<'s, [u8]> {
     let mut said = Cow::Borrowed(said);
     for told in told.iter().map(|told| told.trim()).filter(|told| !told.is_empty()) {
         let found: Vec<usize> = memchr::memmem::find_iter(&said, told).collect();
@@ -278,6 +305,7 @@ async fn one_reply(session: &mut dyn crate::agent::Session, prompt: &str, reach:
             how: How::failed(outcome, reason),
             played: None,
             recorded: true,
+            beside: Beside::default(),
         },
     }
 }
@@ -300,6 +328,46 @@ fn keep(mut transcript: Transcript, answer: &Answer) -> journal::Result<journal:
     }
     transcript.write(&answer.text)?;
     Ok(transcript.close())
+}
+
+/// What came beside the text, in files of its own where it is long: the beginning of how the reply is told of.
+fn keep_beside(handle: &dyn Handle, name: &str, kept: Kept, answer: &Answer) -> journal::Result<Reply> {
+    let beside = &answer.beside;
+    let keep = |what: &str, bytes: &[u8]| -> journal::Result<Option<String>> {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let mut file = handle.transcript(&format!("{name}.{what}"), kept)?;
+        file.write(bytes)?;
+        Ok(Some(file.close().path))
+    };
+    let lines = |values: Vec<serde_json::Result<String>>| -> String {
+        values.into_iter().flatten().map(|line| line + "\n").collect()
+    };
+    let submissions = lines(beside.submissions.iter().map(serde_json::to_string).collect());
+    let structured = lines(beside.structured.iter().map(serde_json::to_string).collect());
+    Ok(Reply {
+        text: if beside.events { keep("text", &answer.text)? } else { None },
+        errors: keep("stderr", &beside.errors)?,
+        submissions: keep("submissions", submissions.as_bytes())?,
+        structured: keep("structured", structured.as_bytes())?,
+        conversation: beside.conversation.clone(),
+        exit: beside.exit,
+        denied: beside.denied.clone(),
+        notes: beside.notes.clone(),
+        ..Reply::default()
+    })
+}
+
+/// The end of an attempt that was not allowed to do what it had to.
+fn forbidden(denied: &[String], ended: Ended) -> Ended {
+    let mut words: Vec<&str> = denied.iter().map(String::as_str).collect();
+    words.dedup();
+    let more = words.len().saturating_sub(3);
+    words.truncate(3);
+    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+    let why = if ended.reason.is_empty() { String::new() } else { format!("; {}", ended.reason) };
+    Ended { reason: format!("it was not allowed to: {}{more}{why}", words.join(", ")), ..ended }
 }
 
 /// What to do with a reply.

@@ -1,9 +1,8 @@
 //! Who plays the agents of a workflow.
 
-use crate::agent::{Agent, Identity, ScriptError, Spec, SpecError};
+use crate::agent::{Agent, Equipment, Identity, Spec, SpecError, Unavailable};
 use countersign_flow::{Player, Workflow};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Who plays which agent.
@@ -17,7 +16,7 @@ pub struct Cast {
 pub enum CastError {
     /// Nobody plays it.
     #[error(
-        "nobody plays the agent{} {}; say who with --agent SPEC for all, or --agent NAME=SPEC",
+        "nobody plays the agent{} {}; say who with --agent SPEC for all, or --agent NAME=SPEC, or in countersign.toml: agent = \"SPEC\"",
         if agents.len() == 1 { "" } else { "s" },
         agents.join(", ")
     )]
@@ -36,9 +35,9 @@ pub enum CastError {
     /// The spec is none.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The script cannot be used.
+    /// It cannot be had.
     #[error(transparent)]
-    Script(#[from] ScriptError),
+    Unavailable(#[from] Unavailable),
 }
 
 impl Cast {
@@ -56,13 +55,14 @@ impl Cast {
         self
     }
 
-    /// The cast that specs name: by agent, and one for the rest. The same spec is the same agent, so that a script is played
-    /// in one order for all it plays. `played` are the recorded replies that were used before.
+    /// The cast that specs name: by agent, and one for the rest; where they name none, the one that the project's settings do.
+    /// The same script is the same agent, so that it is played in one order for all it plays. `played` are the recorded replies
+    /// that were used before.
     pub fn from_specs(
         workflow: &Workflow,
         named: &BTreeMap<String, String>,
         rest: Option<&str>,
-        folder: &Path,
+        equipment: &Equipment,
         played: &[u32],
     ) -> Result<Self, CastError> {
         for name in named.keys() {
@@ -77,15 +77,20 @@ impl Cast {
         let mut cast = Self::new();
         let mut nobody = Vec::new();
         for name in workflow.agents.keys() {
-            let Some(spec) = named.get(name).map(String::as_str).or(rest) else {
+            let set = equipment.agents.named.get(name).and_then(|settings| settings.spec.as_deref());
+            let set = || set.or(equipment.agents.rest.as_deref());
+            let Some(spec) = named.get(name).map(String::as_str).or(rest).or_else(set) else {
                 nobody.push(name.clone());
                 continue;
             };
             let agent = match known.get(spec) {
                 Some(agent) => agent.clone(),
                 None => {
-                    let agent = Spec::parse(spec)?.agent(folder, played)?;
-                    known.insert(spec.to_owned(), agent.clone());
+                    let parsed = Spec::parse(spec)?;
+                    let agent = parsed.agent(name, equipment, played)?;
+                    if parsed.is_shared() {
+                        known.insert(spec.to_owned(), agent.clone());
+                    }
                     agent
                 }
             };

@@ -188,7 +188,16 @@ impl Config {
             config.agents.named.insert(name, settings);
         }
         config.agents.rest = file.agent;
-        config.redact = file.redact.patterns;
+        for pattern in file.redact.patterns {
+            if let Err(why) = crate::recording::redact::pattern(pattern.get_ref()) {
+                return Err(wrong(format!(
+                    "line {}: {:?} in redact.patterns cannot be used: {why}",
+                    at(pattern.span().start),
+                    pattern.get_ref(),
+                )));
+            }
+            config.redact.push(pattern.into_inner());
+        }
         Ok(config)
     }
 
@@ -243,7 +252,7 @@ struct File {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Redact {
-    patterns: Vec<String>,
+    patterns: Vec<Spanned<String>>,
 }
 
 /// A time as it is written, or what is wrong with it.

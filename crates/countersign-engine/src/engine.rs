@@ -4,9 +4,10 @@ mod error;
 
 pub use error::Error;
 
+use crate::agent::Equipment;
 use crate::cast::Cast;
 use crate::clock::wall;
-use crate::drive::{Drive, Letter, Watcher, batch, errands};
+use crate::drive::{Drive, Letter, SCRATCH, Watcher, batch, errands};
 use crate::given::{given, merged};
 use crate::journal::{self, Journal, Lease, NewRun};
 use crate::ledger::Ledger;
@@ -49,8 +50,8 @@ pub struct Recast {
     pub named: BTreeMap<String, String>,
     /// All others.
     pub rest: Option<String>,
-    /// Where the files that specs name are.
-    pub folder: PathBuf,
+    /// What agents are equipped with.
+    pub equipment: Equipment,
     /// Where the work is done, if the repository moved.
     pub repo: Option<PathBuf>,
 }
@@ -402,6 +403,8 @@ impl Engine {
             })?;
         }
         let ours = artifact_paths(workflow, fold);
+        // Nobody is left who needs it.
+        let _ = std::fs::remove_dir_all(self.journal.folder().join(SCRATCH).join(&fold.run));
         for (attempt, frame) in &fold.attempts {
             process::sweep(&format!("{}/{attempt}", fold.run));
             // What was done in a worktree is gone with it, or stays in it.
@@ -450,7 +453,7 @@ impl Engine {
                 _ => {}
             })?;
         }
-        let cast = Cast::from_specs(workflow, &named, None, &recast.folder, &played)?;
+        let cast = Cast::from_specs(workflow, &named, None, &recast.equipment, &played)?;
         for (question, answer) in answered {
             // Those before it were refused.
             while cast.answer(&question).is_some_and(|refused| refused != answer) {}

@@ -446,6 +446,7 @@ pub fn player_name(spec: &str) -> String {
             name.unwrap_or("command").to_owned()
         }
         Ok(Spec::Script(_)) => "script".to_owned(),
+        Ok(Spec::Cli(name)) => name.to_owned(),
         // One that this version does not know, or that was given in code.
         Err(_) => spec.to_owned(),
     }

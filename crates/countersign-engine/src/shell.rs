@@ -55,7 +55,7 @@ pub(crate) async fn run(
             match process.cause {
                 Cause::Stopped => return done(ended(AttemptOutcome::Cancelled, "stopped".to_owned())),
                 Cause::Startup | Cause::Idle | Cause::Total => {
-                    let reply = Some(reference(&stored, "timeout", None));
+                    let reply = Some(reference(&stored, "timeout"));
                     let reason = reason(&format!("took longer than {} s", work.timeout_ms.div_ceil(1000)));
                     return done(Ended { reply, ..ended(AttemptOutcome::Timeout, reason) });
                 }
@@ -69,7 +69,7 @@ pub(crate) async fn run(
     };
     let usage = Usage { wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX), ..Usage::default() };
     let mut value = json!({"ok": code == 0, "exit_code": code, "output": said});
-    let mut reply = reference(&stored, "accepted", None);
+    let mut reply = reference(&stored, "accepted");
     if let (Some(contract), Some(members)) = (&work.output, value.as_object_mut()) {
         let report = contract.check_bytes(&stdout);
         match report.value {

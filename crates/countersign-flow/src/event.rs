@@ -4,7 +4,7 @@ mod attempt;
 mod deed;
 mod outcome;
 
-pub use attempt::{AttemptOutcome, Changed, Ended, Reply, Usage};
+pub use attempt::{AttemptOutcome, Changed, Channel, Ended, Reply, Usage};
 pub use deed::Deed;
 pub use outcome::{Cause, Outcome};
 

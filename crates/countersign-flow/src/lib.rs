@@ -30,8 +30,8 @@ pub use decide::{
     decide,
 };
 pub use event::{
-    Asked, AttemptOutcome, Cause, Changed, DECIDE, Deed, Ended, Event, Moved, Outcome, Planned, Player,
-    Reply, Started, Tenure, Usage,
+    Asked, AttemptOutcome, Cause, Changed, Channel, DECIDE, Deed, Ended, Event, Moved, Outcome, Planned,
+    Player, Reply, Started, Tenure, Usage,
 };
 pub use fan::{FanOut, Fate, Item};
 pub use finding::{Code, Finding, UnknownCode, render};

@@ -79,7 +79,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// A value in a few words.
-pub(crate) fn excerpt(value: &Value) -> String {
+pub fn excerpt(value: &Value) -> String {
     const WIDEST: usize = 160;
     let text = value.to_string();
     if text.chars().count() <= WIDEST {

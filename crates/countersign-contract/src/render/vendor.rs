@@ -59,6 +59,19 @@ pub struct Lowered {
     pub losses: Vec<Loss>,
 }
 
+impl Lowered {
+    /// Whether the vendor takes it: an object at the root, without alternatives beside it.
+    pub fn is_usable(&self) -> bool {
+        let root = self.schema.as_object();
+        root.is_some_and(|root| {
+            root.get("type").is_some_and(|ty| ty == "object")
+                && !["anyOf", "oneOf", "allOf", "not", "enum"]
+                    .iter()
+                    .any(|keyword| root.contains_key(*keyword))
+        })
+    }
+}
+
 /// Something a dialect cannot say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {

@@ -1,9 +1,14 @@
 //! What is particular to one program that plays agents: how it is called, and what its events mean. No I/O.
 
+pub(crate) mod common;
+pub mod stand_in;
+
 use crate::process::Exit;
 use countersign_contract::render::vendor::Target;
-use countersign_flow::{Access, AttemptOutcome};
+use countersign_flow::{Access, AttemptOutcome, Usage};
 use serde_json::Value;
+use stand_in::StandIn;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +40,17 @@ pub trait Adapter: Send + Sync {
 
     /// How it is called for one prompt, which it gets on its standard input.
     fn call(&self, turn: &Turn<'_>) -> Call;
+
+    /// The prompt as it must be written so that the program takes it for a prompt: some see commands in it.
+    fn prompt<'p>(&self, prompt: &'p str) -> Cow<'p, str> {
+        Cow::Borrowed(prompt)
+    }
+
+    /// The folder in scratch that it is given for its own in the user's home, if it takes settings in no other way.
+    fn stand_in(&self, turn: &Turn<'_>) -> Option<StandIn> {
+        let _ = turn;
+        None
+    }
 
     /// Somebody who understands its events, for one prompt.
     fn reader(&self) -> Box<dyn Reader>;
@@ -96,6 +112,8 @@ pub struct Call {
     pub variables: Vec<(OsString, OsString)>,
     /// Files that it needs, in the scratch folder.
     pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// What could not be done as it was asked for, in words.
+    pub notes: Vec<String>,
 }
 
 /// Understands the events of one reply, one line after the other. What it does not know it passes over.
@@ -117,6 +135,8 @@ pub struct End<'e> {
     pub exit: Exit,
     /// The end of what it wrote to standard error.
     pub errors: &'e str,
+    /// When it ended, in milliseconds since 1970: some limits are lifted "in 12 s".
+    pub at: i64,
 }
 
 /// What was understood of a reply.
@@ -124,6 +144,8 @@ pub struct End<'e> {
 pub struct Heard {
     /// What its last event says.
     pub verdict: Verdict,
+    /// The exit status that goes with a reply that is whole.
+    pub exit: i32,
     /// The text of the answer: the last message of its own, not those between tools.
     pub text: String,
     /// The answer by its own schema channel.
@@ -189,9 +211,26 @@ pub struct Meter {
     pub cost_adds_up: bool,
 }
 
+impl Meter {
+    /// What was used since it stood so: where a program counts over the whole conversation, the difference.
+    pub fn since(&self, before: &Self) -> Usage {
+        let tokens = |now: u64, before: u64| {
+            // One that became less was begun anew.
+            if self.tokens_add_up && now >= before { now - before } else { now }
+        };
+        let (now, then) = (self.cost_usd, before.cost_usd);
+        Usage {
+            input_tokens: tokens(self.input_tokens, before.input_tokens),
+            output_tokens: tokens(self.output_tokens, before.output_tokens),
+            cost_usd: if self.cost_adds_up && now >= then { now - then } else { now },
+            wall_ms: 0,
+        }
+    }
+}
+
 /// The programs that are known.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
-    &[]
+    &[&super::claude::Claude, &super::codex::Codex, &super::gemini::Gemini]
 }
 
 /// One by its name.

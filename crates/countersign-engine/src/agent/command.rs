@@ -1,10 +1,11 @@
 //! `command:` agents: any program that reads a prompt on its standard input and writes its answer to its standard output.
 
-use super::{Agent, Answer, How, Later, Reach, Session, Task};
+use super::ended::{self, tail};
+use super::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
 use crate::process::{Cause, Clocks, Environment, Exit, Output, Spawn, Watch, supervise};
 use countersign_flow::{AttemptOutcome, Usage};
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A program as an agent.
 #[derive(Clone, Debug)]
@@ -87,53 +88,25 @@ impl CommandSession {
             Ok(ended) => how(ended.cause, ended.exit, clocks, &errors),
         };
         let wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Answer { text, usage: Usage { wall_ms, ..Usage::default() }, how, played: None, recorded: true }
+        let usage = Usage { wall_ms, ..Usage::default() };
+        Answer { text, usage, how, played: None, recorded: true, beside: Beside::default() }
     }
 }
 
 fn how(cause: Cause, exit: Exit, clocks: Clocks, errors: &[u8]) -> How {
-    let said = String::from_utf8_lossy(errors);
-    let said = tail(said.trim(), 400);
-    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-    match (cause, exit) {
-        (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Code(0)) => How::Whole,
-        (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Code(code)) => {
+    if let Some(how) = ended::by_us("the command", cause, clocks) {
+        return how;
+    }
+    let said = ended::said(errors, 400);
+    match exit {
+        Exit::Code(0) => How::Whole,
+        Exit::Code(code) => {
             How::failed(AttemptOutcome::Agent, format!("the command ended with exit code {code}{said}"))
         }
-        (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Signal(signal)) => {
+        Exit::Signal(signal) => {
             How::failed(AttemptOutcome::Agent, format!("the command was killed by signal {signal}{said}"))
         }
-        (Cause::Startup, _) => How::failed(AttemptOutcome::Timeout, "the command wrote nothing in time"),
-        (Cause::Idle, _) => How::failed(
-            AttemptOutcome::Timeout,
-            format!("the command fell silent for {}; if it needs longer, raise `idle`", seconds(clocks.idle)),
-        ),
-        (Cause::Total, _) => How::failed(
-            AttemptOutcome::Timeout,
-            format!(
-                "the command took too long, more than the {} it had; if it needs longer, raise `timeout`",
-                seconds(clocks.total)
-            ),
-        ),
-        (Cause::Stopped, _) => How::failed(AttemptOutcome::Cancelled, "stopped"),
     }
-}
-
-/// A bound as people read it.
-fn seconds(bound: Option<Duration>) -> String {
-    format!("{} s", (bound.unwrap_or_default().as_secs_f64() * 10.0).round() / 10.0)
-}
-
-/// The end of a text, cut at a character.
-pub(crate) fn tail(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let mut at = text.len() - most;
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    &text[at..]
 }
 
 /// Keeps what a program says: all of it in the transcript, as much as a contract reads in memory.

@@ -1,6 +1,6 @@
 //! `script:` agents: recorded replies, for demos, tests and replays. Offline, and it really writes the files.
 
-use super::{Agent, Answer, How, Later, Reach, Session, Task};
+use super::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
 use crate::process::{Clocks, Environment, Output, Spawn, Stop, Watch, supervise};
 use countersign_flow::{AttemptOutcome, Usage};
 use serde::Deserialize;
@@ -201,7 +201,7 @@ impl Session for ScriptSession {
             if let Some(line) = text.lines().next() {
                 (reach.activity)(line);
             }
-            Answer { text: text.into_bytes(), usage, how, played, recorded: false }
+            Answer { text: text.into_bytes(), usage, how, played, recorded: false, beside: Beside::default() }
         })
     }
 }
@@ -213,6 +213,7 @@ fn failure(outcome: AttemptOutcome, reason: String, played: Option<u32>) -> Answ
         how: How::failed(outcome, reason),
         played,
         recorded: false,
+        beside: Beside::default(),
     }
 }
 

@@ -172,7 +172,7 @@ impl Told<'_> {
                 return Ended { reason: "stopped".to_owned(), ..ended(AttemptOutcome::Cancelled) };
             }
             (Ok(Cause::Startup | Cause::Idle | Cause::Total), None) => {
-                let reply = Some(reference(&heard.stored, "timeout", None));
+                let reply = Some(reference(&heard.stored, "timeout"));
                 let reason = format!("`git commit` with the hooks of the repository took {limit}");
                 return Ended { reason, reply, ..ended(AttemptOutcome::Timeout) };
             }
@@ -185,7 +185,7 @@ impl Told<'_> {
             Ok(_) => heard.tail,
             Err(error) => error.to_string(),
         };
-        let reply = Some(reference(&heard.stored, "accepted", None));
+        let reply = Some(reference(&heard.stored, "accepted"));
         let ok = made.is_some();
         let value = result(ok, made, &said, &self.notes);
         Ended { value: Some(value), reply, ..ended(AttemptOutcome::Accepted) }

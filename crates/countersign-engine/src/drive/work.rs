@@ -1,7 +1,7 @@
 //! Starting work: attempts with their witness, commands, what the engine does itself, and errands to workspaces.
 
 use super::errands;
-use super::{Drive, TRANSCRIPT_CAP, Watcher};
+use super::{Drive, SCRATCH, TRANSCRIPT_CAP, Watcher};
 use crate::attempt::{Completed, Handle, Kept, Request, Witness, attempt};
 use crate::deed;
 use crate::examine::{Examiner, Scene};
@@ -65,6 +65,13 @@ impl Drive {
             Some(id) => self.workspaces.folder(&self.fold.run, id),
             None => self.repo.clone(),
         }
+    }
+
+    /// Where an attempt keeps files that are nobody's work.
+    fn scratch(&self, attempt: &str) -> PathBuf {
+        let state = self.journal.folder();
+        let state = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
+        state.join(SCRATCH).join(&self.fold.run).join(attempt.replace(['/', '\0'], "-"))
     }
 
     /// Has somebody see to a workspace, unless that is under way.
@@ -161,8 +168,9 @@ impl Drive {
                     None
                 };
                 let left = self.budget_left();
+                let scratch = self.scratch(&start.attempt);
                 running.tasks.spawn(async move {
-                    let request = Request { attempt: start.attempt, marker, work: *work, cwd, left };
+                    let request = Request { attempt: start.attempt, marker, work: *work, cwd, scratch, left };
                     let done = attempt(request, agent, handle, witness).await;
                     drop(presence);
                     word.give(done);

@@ -1,6 +1,6 @@
 //! Why a run cannot be started, driven or read.
 
-use crate::agent::{ScriptError, SpecError};
+use crate::agent::SpecError;
 use crate::cast::CastError;
 use crate::journal;
 use countersign_flow::{DECIDE, Refused, Rejected};
@@ -70,12 +70,6 @@ pub enum Error {
 
 impl From<SpecError> for Error {
     fn from(error: SpecError) -> Self {
-        Self::Cast(error.into())
-    }
-}
-
-impl From<ScriptError> for Error {
-    fn from(error: ScriptError) -> Self {
         Self::Cast(error.into())
     }
 }

@@ -143,6 +143,63 @@ pub struct Reply {
     /// Which of its recorded replies this was, for an agent that plays them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub played: Option<u32>,
+    /// By which way the result came.
+    #[serde(default, skip_serializing_if = "Channel::is_text")]
+    pub channel: Channel,
+    /// The file with the text of the answer, where the transcript holds the events of a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The file with the end of what the program wrote to standard error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<String>,
+    /// The file with the results that were handed in through the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submissions: Option<String>,
+    /// The file with the result by the program's own structured output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<String>,
+    /// The program's id of the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// The exit code of the program; a signal is negative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    /// What the agent was not allowed to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    /// What else is worth telling: what contradicts the result, what was odd about the program's output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A way by which a result comes back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Channel {
+    /// In the text of the answer.
+    #[default]
+    Text,
+    /// By the program's own structured output.
+    Native,
+    /// Handed in through the tool.
+    Submitted,
+}
+
+impl Channel {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Native => "native",
+            Self::Submitted => "submitted",
+        }
+    }
+
+    // By reference, as serde asks.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    fn is_text(&self) -> bool {
+        *self == Self::Text
+    }
 }
 
 /// What was spent.

@@ -82,7 +82,8 @@ pub(crate) struct RunArgs {
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) inputs: Vec<(String, String)>,
 
-    /// Who plays the agents: command:CMDLINE or script:FILE; NAME=SPEC for one of them
+    /// Who plays the agents: claude, codex, gemini, command:CMDLINE or script:FILE; NAME=SPEC for one of them [default: as
+    /// countersign.toml says]
     #[arg(long = "agent", value_name = "[NAME=]SPEC")]
     pub(crate) agents: Vec<String>,
 

@@ -11,6 +11,7 @@ use crate::source::{self, Source};
 use crate::tell::demo::{self as words, Seen};
 use crate::{input, lay, output};
 use anyhow::{Context, Result, bail};
+use countersign_engine::agent::Equipment;
 use countersign_engine::{Cast, Launch};
 use countersign_flow::Budget;
 use plan::Plan;
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
 
     output::words(&words::opening(&workflow.name, &workflow.summary, &plan.about));
     let spec = format!("script:{}", played.display());
-    let cast = Cast::from_specs(&workflow, &BTreeMap::new(), Some(&spec), Path::new(""), &[])?;
+    let cast = Cast::from_specs(&workflow, &BTreeMap::new(), Some(&spec), &Equipment::default(), &[])?;
     let home = stuff.source.home().into_iter().collect();
     let launch = Launch { workflow, inputs, budget: Budget::default(), cast, repo: repo.clone(), home };
     let place = Place { repo: Some(repo.clone()), state: None };

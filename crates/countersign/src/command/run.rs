@@ -6,12 +6,14 @@ use crate::source::Source;
 use crate::watch::{self, Lines};
 use crate::{input, output, tell};
 use anyhow::{Context, Result, bail};
+use countersign_engine::agent::Equipment;
+use countersign_engine::config::Config;
 use countersign_engine::process::Stop;
 use countersign_engine::{Cast, Engine, Launch, Recast, Report, Watcher};
 use countersign_flow::{Budget, Workflow, value};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::watch as channel;
 
@@ -33,7 +35,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     }
     let inputs = inputs(task(args)?, &args.inputs, &workflow)?;
     let (named, rest) = specs(&args.agents)?;
-    let cast = Cast::from_specs(&workflow, &named, rest.as_deref(), Path::new(""), &[])?;
+    let equipment = equipment(&repo)?;
+    let cast = Cast::from_specs(&workflow, &named, rest.as_deref(), &equipment, &[])?;
     let budget = Budget {
         tokens: args.max_tokens,
         cost_usd: args.max_cost,
@@ -68,9 +71,20 @@ pub(crate) fn drive_on(place: &Place, run: &str, agents: &[String], format: RunF
         (None, Some(_)) => None,
         (named, _) => Some(input::repository(named.as_deref())?),
     };
-    let recast = Recast { named, rest, folder: PathBuf::new(), repo };
+    let equipment = match &repo {
+        Some(repo) => equipment(repo)?,
+        None => equipment(Path::new(&engine.fold(&engine.journal().resolve(run)?)?.repo))?,
+    };
+    let recast = Recast { named, rest, equipment, repo };
     let report = driven(&engine, place, format, |watcher, stop| engine.resume(run, &recast, watcher, stop))?;
     Ok(Exit::of(&report))
+}
+
+/// What agents are equipped with in a repository.
+pub(crate) fn equipment(repo: &Path) -> Result<Equipment> {
+    let config = Config::load(repo, repo)?;
+    // Without our own program the tool that takes results is not attached; all else works.
+    Ok(Equipment::of_this_process(config.agents, std::env::current_exe().ok()))
 }
 
 /// The last run of a workflow, if it has not ended.

@@ -2,6 +2,8 @@
 
 use super::weight::{Level, Weighed};
 use crate::tell;
+use crate::tell::replay::{Replayed, Result as Came};
+use countersign_contract::diagnostic::Style;
 use countersign_contract::{Report, Status};
 use std::fmt::Write;
 
@@ -117,6 +119,49 @@ pub(crate) fn of_run(run: &countersign_engine::Report) -> String {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">\n  \
          <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"0\">\n{cases}  </testsuite>\n</testsuites>\n",
         escape(&run.workflow)
+    )
+}
+
+/// Replayed attempts as a test suite. What is new is skipped rather than passed, unless it was recorded now.
+pub(crate) fn of_replay(all: &[Replayed]) -> String {
+    let (mut cases, mut failures, mut errors, mut skipped) = (String::new(), 0, 0, 0);
+    for one in all {
+        let contract = one.contract.as_deref().unwrap_or("countersign");
+        let _ =
+            write!(cases, "    <testcase classname=\"{}\" name=\"{}\"", escape(contract), escape(&one.name));
+        match &one.came {
+            Came::Changed { differences } if !one.updated => {
+                failures += 1;
+                let lines: Vec<String> = differences
+                    .iter()
+                    .map(|difference| tell::replay::line(difference, Style::default()))
+                    .collect();
+                let message = escape(lines.first().map(String::as_str).unwrap_or_default());
+                let _ = writeln!(
+                    cases,
+                    ">\n      <failure message=\"{message}\" type=\"changed\">{}</failure>\n    </testcase>",
+                    escape(&lines.join("\n"))
+                );
+            }
+            Came::Broken { problem } => {
+                errors += 1;
+                let _ = writeln!(
+                    cases,
+                    ">\n      <error message=\"{}\" type=\"broken\"/>\n    </testcase>",
+                    escape(problem)
+                );
+            }
+            Came::New if !one.updated => {
+                skipped += 1;
+                cases.push_str(">\n      <skipped message=\"nothing was recorded\"/>\n    </testcase>\n");
+            }
+            Came::Same | Came::New | Came::Changed { .. } => cases.push_str("/>\n"),
+        }
+    }
+    let tests = all.len();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">\n  \
+         <testsuite name=\"countersign replay\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">\n{cases}  </testsuite>\n</testsuites>\n"
     )
 }
 
