@@ -1,5 +1,6 @@
 //! What can be said about setting up, and by hooks.
 
+use super::ListFormat;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -31,4 +32,30 @@ pub(crate) struct HeldArgs {
     /// A folder with contracts of your own, beside `contracts` next to countersign.toml
     #[arg(long, value_name = "DIR")]
     pub(crate) contracts: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Write what is shown, without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// Take out what an earlier init put in, and nothing else
+    #[arg(long)]
+    pub(crate) undo: bool,
+
+    /// The repository [default: the one around the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repo: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// The repository [default: the one around the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repo: Option<PathBuf>,
+
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ListFormat,
 }
