@@ -15,10 +15,10 @@ often enough: nothing is blocked, and the person sees the words; 2 the result is
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HookCommand {
-    /// Hold what the main agent says last to its contract: a hook of Stop
+    /// Hold what the main agent says last to its contract: a hook of `Stop`
     #[command(after_help = EXITS)]
     ClaudeStop(HeldArgs),
-    /// Hold what a subagent hands back to its contract: a hook of SubagentStop
+    /// Hold what a subagent hands back to its contract: a hook of `SubagentStop`
     #[command(after_help = EXITS)]
     ClaudeSubagentStop(HeldArgs),
 }

@@ -89,7 +89,8 @@ fn undo(args: &InitArgs, root: &Path, record: Record, recorded: Option<&str>) ->
             }
         }
     }
-    let stuck: Vec<Change> = left.into_iter().filter_map(|(change, _)| change).collect();
+    // They were gone through from the newest on, and are kept from the oldest on.
+    let stuck: Vec<Change> = left.into_iter().rev().filter_map(|(change, _)| change).collect();
     let is_done = stuck.is_empty();
     if is_done {
         forget(root, recorded)?;

@@ -19,7 +19,7 @@ pub(crate) fn judge(seen: &Seen) -> Diagnosis {
     let mut fine = Vec::new();
     settings(seen, &agents, &mut findings, &mut fine);
     played(seen, &programs, &agents, &mut findings);
-    place(seen, &programs, &mut findings, &mut fine);
+    place(seen, &mut findings, &mut fine);
     people(seen, &agents, &mut findings, &mut fine);
     findings.sort_by_key(|finding| finding.level);
     Diagnosis {
@@ -181,7 +181,7 @@ fn played(seen: &Seen, programs: &[Program], agents: &Agents, findings: &mut Vec
 }
 
 /// The place where runs happen.
-fn place(seen: &Seen, programs: &[Program], findings: &mut Vec<Finding>, fine: &mut Vec<String>) {
+fn place(seen: &Seen, findings: &mut Vec<Finding>, fine: &mut Vec<String>) {
     let state = seen.repo.join(crate::project::STATE);
     match (seen.repository, seen.git) {
         (true, true) => fine.push("git: a repository".to_owned()),
@@ -208,16 +208,15 @@ fn place(seen: &Seen, programs: &[Program], findings: &mut Vec<Finding>, fine: &
             format!("`chmod u+w {}`, or keep runs elsewhere with --state DIR", seen.repo.display()),
         ));
     }
-    let gemini = programs.iter().any(|program| program.name == "gemini" && program.state.plays());
-    if let Some(folder) = seen.open_to_all.as_ref().filter(|_| gemini) {
+    if let Some(folder) = &seen.open_to_all {
         findings.push(finding(
             Level::Warn,
-            "gemini",
+            "state",
             format!(
-                "anybody may write to {}: Gemini CLI takes no settings from below it, and so no submit",
+                "anybody may write to {}, and so change what agents are given and what they hand in",
                 folder.display()
             ),
-            format!("`chmod o-w {}`, or work elsewhere", folder.display()),
+            format!("`chmod o-w {}`", folder.display()),
         ));
     }
     match seen.containment {

@@ -60,7 +60,9 @@ pub(crate) fn seen(program: &str, ours: &dyn Fn(&str) -> Option<OsString>, named
         let folder = folder?;
         let path = folder.join(file);
         let settings = folder.join("settings.json");
-        if path.is_file() {
+        // A login that was never chosen is not used.
+        let chosen = program != "gemini" || has(&settings, "/security/auth/selectedType");
+        if path.is_file() && chosen {
             Some(shortened(&path, home.as_deref()))
         } else if program == "claude" && has(&settings, "/apiKeyHelper") {
             Some("apiKeyHelper in its settings".to_owned())
@@ -121,6 +123,11 @@ mod tests {
             let path = home.path().join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, "secret").unwrap();
+            if program == "gemini" {
+                assert_eq!(seen_with(program, none, &[]), None, "it was not chosen");
+                let chosen = "{\"security\": {\"auth\": {\"selectedType\": \"oauth-personal\"}}}";
+                std::fs::write(path.with_file_name("settings.json"), chosen).unwrap();
+            }
             assert_eq!(seen_with(program, none, &[]).as_deref(), Some(&*format!("~/{file}")), "{program}");
         }
         let elsewhere = home.path().join("elsewhere").display().to_string();

@@ -32,7 +32,7 @@ pub(crate) struct Seen {
     pub(crate) on_path: bool,
     /// Whether the state folder, or the folder it would be made in, can be written to.
     pub(crate) writable: bool,
-    /// A folder on the way to the state folder that anybody may write to.
+    /// The state folder, or the repository around it, if anybody may write to it.
     pub(crate) open_to_all: Option<PathBuf>,
     /// The project's subagents.
     pub(crate) subagents: Subagents,
@@ -89,16 +89,17 @@ pub(crate) fn look(repo: &Path) -> Seen {
         git: on_path("git", path).is_some(),
         on_path: on_path("countersign", path).is_some(),
         writable: may_write(&state),
-        open_to_all: state.ancestors().find(|folder| is_open_to_all(folder)).map(Path::to_owned),
+        open_to_all: [state.as_path(), repo]
+            .into_iter()
+            .find(|folder| is_open_to_all(folder))
+            .map(Path::to_owned),
         subagents: subagents(repo),
         hookless: settings
             .iter()
             .filter(|(_, value)| value["disableAllHooks"] == true)
             .map(|(file, _)| file.clone())
             .collect(),
-        hooks: settings
-            .iter()
-            .any(|(_, value)| value["hooks"].to_string().contains("countersign hook claude-")),
+        hooks: settings.iter().any(|(_, value)| has_our_hooks(&value["hooks"])),
         servers,
         odd,
         containment: containment(),
@@ -201,7 +202,13 @@ fn may_write(folder: &Path) -> bool {
 }
 
 fn is_open_to_all(folder: &Path) -> bool {
-    std::fs::metadata(folder).is_ok_and(|meta| meta.permissions().mode() & 0o002 != 0)
+    std::fs::metadata(folder).is_ok_and(|meta| meta.permissions().mode() & 0o1002 == 0o002)
+}
+
+/// Whether our hooks are among those of a file, however they are called.
+fn has_our_hooks(hooks: &Value) -> bool {
+    let text = hooks.to_string();
+    text.contains("countersign") && text.contains("hook claude-")
 }
 
 /// The file of the settings, for words.

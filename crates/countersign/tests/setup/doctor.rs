@@ -169,15 +169,15 @@ fn a_place_where_runs_cannot_be() {
 }
 
 #[test]
-fn gemini_takes_nothing_from_where_anybody_may_write() {
+fn a_place_where_anybody_may_write() {
     use std::os::unix::fs::PermissionsExt;
     let house = house();
-    house.program("gemini", "echo 0.61.0");
-    std::fs::set_permissions(house.repo(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    finds(
-        &house,
-        "warn gemini: anybody may write to [house]/repo: Gemini CLI takes no settings from below it",
-    );
+    let open =
+        |mode: u32| std::fs::set_permissions(house.repo(), std::fs::Permissions::from_mode(mode)).unwrap();
+    open(0o777);
+    finds(&house, "warn state: anybody may write to [house]/repo");
+    open(0o755);
+    assert_eq!(findings(&house), Vec::<String>::new());
 }
 
 #[test]
