@@ -118,6 +118,18 @@ impl Stage {
         command
     }
 
+    /// A program as people start it in the repository, with our own on its path.
+    pub(crate) fn by_hand(&self, program: &str, arguments: &[&str]) -> Command {
+        let ours = Path::new(env!("CARGO_BIN_EXE_countersign")).parent().unwrap().to_owned();
+        let path: Vec<PathBuf> = std::iter::once(ours).chain(std::env::split_paths(&self.path)).collect();
+        let found = path.iter().map(|folder| folder.join(program)).find(|file| file.exists()).unwrap();
+        let mut command = Command::new(found);
+        command.args(arguments).current_dir(self.house.repo()).env_clear().envs(&self.mock.variables);
+        command.env("PATH", std::env::join_paths(path).unwrap()).env("NO_COLOR", "1").env("LANG", "C.UTF-8");
+        command.stdin(std::process::Stdio::null());
+        command
+    }
+
     /// Starts the workflow.
     pub(crate) fn start(&self, arguments: &[&str]) -> Live {
         let workflow = ["run", "repo/flow.yaml", "--agent", self.who.name(), "--format", "json"];
