@@ -175,9 +175,10 @@ impl Contract {
         }
     }
 
-    /// Holds a value that was parsed elsewhere to the contract. Places are unknown.
+    /// Holds a value that was parsed elsewhere to the contract. Places are unknown; the limits of size and depth hold as for
+    /// a text.
     pub fn check_value(&self, value: &Value) -> Report {
-        let report = self.judge_value(value);
+        let report = crate::session::beyond(self, value).unwrap_or_else(|| self.judge_value(value));
         self.log(&report);
         report
     }

@@ -4,7 +4,7 @@
 mod conclude;
 mod words;
 
-pub(crate) use words::not_utf8;
+pub(crate) use words::{beyond, not_utf8};
 
 use crate::contract::Contract;
 use crate::edit::Edit;

@@ -1,7 +1,9 @@
 //! Agents: whoever can be sent a prompt and sends back a text. What the text must hold is not their business.
 
 pub mod adapter;
+mod claude;
 mod cli;
+mod codex;
 mod command;
 mod ended;
 mod equipment;

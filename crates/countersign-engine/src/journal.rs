@@ -179,7 +179,7 @@ impl Journal {
     }
 }
 
-/// Makes the folder, and keeps it out of commits.
+/// Makes the folder; the error says what is in the way.
 fn prepare(folder: &Path, path: &Path) -> Result<()> {
     let unusable = |error: &io::Error| match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -189,11 +189,16 @@ fn prepare(folder: &Path, path: &Path) -> Result<()> {
         _ if folder.is_file() => Error::Folder { path: folder.to_owned(), why: "it is a file".to_owned() },
         _ => Error::Folder { path: folder.to_owned(), why: error.to_string() },
     };
-    fs::create_dir_all(folder).map_err(|error| unusable(&error))?;
+    make_folder(folder).map_err(|error| unusable(&error))
+}
+
+/// Makes a state folder if there is none, and keeps it out of commits.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
     match OpenOptions::new().write(true).create_new(true).open(folder.join(".gitignore")) {
-        Ok(mut file) => file.write_all(b"*\n").map_err(|error| unusable(&error)),
+        Ok(mut file) => file.write_all(b"*\n"),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(unusable(&error)),
+        Err(error) => Err(error),
     }
 }
 

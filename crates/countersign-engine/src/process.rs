@@ -1,10 +1,14 @@
 //! Runs one child, an agent or a check, so that nothing of it is left behind and its output cannot hurt us.
 //!
 //! The child leads a session of its own and carries a marker in its environment. Its output is handed on in pieces of
-//! bounded size, clocks watch it, and whatever ends it, the whole tree is killed: by ancestry, by session and by
-//! the marker, so that a descendant that daemonised is found as well. The marker also finds what a supervisor left that
-//! was itself killed: see [`sweep`].
+//! bounded size, clocks watch it, and whatever ends it, the whole tree is killed: by its control group where the kernel
+//! gives us one, and always by ancestry, by session and by the marker, so that a descendant that daemonised is found as
+//! well. The marker also finds what a supervisor left that was itself killed: see [`sweep`].
 
+#[cfg(target_os = "linux")]
+mod brand;
+#[cfg(target_os = "linux")]
+mod cgroup;
 #[cfg(not(target_os = "linux"))]
 mod group;
 #[cfg(target_os = "linux")]
@@ -164,6 +168,27 @@ pub struct Ended {
     pub left_behind: usize,
 }
 
+/// By what means nothing of a child is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Containment {
+    /// A control group for each child, and the walk as well.
+    Cgroup,
+    /// A walk over all processes: descendants, orphans (we adopt them), sessions, markers.
+    Walk,
+    /// The process group of the child, and no more; who leaves it is not found.
+    ProcessGroup,
+}
+
+impl std::fmt::Display for Containment {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Cgroup => "a control group for each child",
+            Self::Walk => "orphans adopted, and a walk over all descendants",
+            Self::ProcessGroup => "the process group only",
+        })
+    }
+}
+
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
@@ -200,4 +225,10 @@ pub async fn supervise(
 /// Linux, where no other process's environment can be read, it finds nothing.
 pub fn sweep(marker: &str) -> Swept {
     Swept { killed: tree::sweep(marker) }
+}
+
+/// By what means children are contained here. Tries it out, once: a few milliseconds.
+#[must_use]
+pub fn containment() -> Containment {
+    tree::containment()
 }

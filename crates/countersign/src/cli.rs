@@ -6,12 +6,16 @@ use countersign_contract::{Framing, Policy, RepairPolicy};
 use std::path::PathBuf;
 
 mod claims;
+mod mcp;
 mod packs;
+mod people;
 mod recordings;
 mod runs;
 
 pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
+pub(crate) use mcp::McpArgs;
 pub(crate) use packs::{DemoArgs, PackArgs, PackCommand};
+pub(crate) use people::{HeldArgs, HookArgs, HookCommand};
 pub(crate) use recordings::{ExportArgs, ReplayArgs};
 pub(crate) use runs::{
     AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs, WorkflowArgs,
@@ -42,12 +46,25 @@ What agents said goes through the readers of their programs and through the cont
 held to the contract that is current under the id it was recorded with, or else to the one in the recording. A transcript \
 without a recorded outcome is new; `--update` records what comes out. Ends with 0 if nothing changed, 1 if something did or could \
 not be judged.";
+const MCP: &str = "\
+Take results from agents: a server of the Model Context Protocol over standard input and output.
+
+An agent hands in its result with the tool `submit_result` while it works. A result that breaks its contract comes back with everything \
+that is wrong with it; a good one is kept, in .countersign/submissions.jsonl, and acknowledged. `get_contract` and `check_result` \
+help. Ends when standard input does.";
 
 const DEMO: &str = "\
 See a pack at work, offline: a real run in a git repository that is made for it, with agents that are played by a script.
 
 The repository is left for looking, with the run in it; where it is stands at the end. `countersign demo contracts` shows the \
 contract engine alone, on three texts. Ends with 0 if the run ended as the demo is meant to, else as the run did.";
+
+const HOOK: &str = "\
+Hold what agents say to their contracts where our engine does not run them.
+
+Claude Code runs these as hooks, with a payload on standard input; `countersign init` sets them up. A result that does not \
+satisfy the contract of the agent is sent back, with what is wrong with it, three times for the same and six times in all. \
+Then it is let through, and the person is told.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -83,11 +100,17 @@ pub(crate) enum Command {
     /// Hold what an agent claims against a repository, without a run
     #[command(long_about = VERIFY)]
     Verify(VerifyArgs),
+    /// Take results from agents through a tool, over MCP
+    #[command(long_about = MCP)]
+    Mcp(McpArgs),
     /// Explain a code, with a bad and a good example
     Explain(ExplainArgs),
     /// See a pack at work, offline, in a repository that is made for it
     #[command(long_about = DEMO)]
     Demo(DemoArgs),
+    /// Hold what agents say to their contracts where our engine does not run them: hooks
+    #[command(long_about = HOOK)]
+    Hook(HookArgs),
     /// Print completions for a shell
     Completions {
         /// The shell

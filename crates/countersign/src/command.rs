@@ -7,6 +7,8 @@ pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod export;
+pub(crate) mod hook;
+pub(crate) mod mcp;
 pub(crate) mod pack;
 pub(crate) mod replay;
 pub(crate) mod run;

@@ -2,10 +2,14 @@
 
 mod cli;
 mod command;
+mod digest;
 mod exit;
+mod hook;
 mod input;
 mod lay;
+mod mcp;
 mod output;
+mod project;
 mod source;
 mod tell;
 mod watch;
@@ -16,7 +20,7 @@ use exit::Exit;
 
 fn main() -> std::process::ExitCode {
     log_to_stderr();
-    let cli = Cli::parse();
+    let cli = parsed();
     let outcome = match cli.command {
         Command::Check(args) => command::check::run(&args),
         Command::Contract(args) => command::contract::run(&args.command),
@@ -33,8 +37,10 @@ fn main() -> std::process::ExitCode {
         Command::Replay(args) => command::replay::run(&args),
         Command::Claims(args) => command::claims::run(&args.command),
         Command::Verify(args) => command::verify::run(&args),
+        Command::Mcp(args) => command::mcp::run(&args),
         Command::Explain(args) => command::explain::run(&args),
         Command::Demo(args) => command::demo::run(&args),
+        Command::Hook(args) => Ok(command::hook::run(&args.command)),
         Command::Completions { shell } => command::shell::completions(shell),
         Command::Man => command::shell::man(),
     };
@@ -45,6 +51,18 @@ fn main() -> std::process::ExitCode {
             Exit::Usage.into()
         }
     }
+}
+
+/// What was said on the command line. To who runs a hook, the code for a wrong command line would mean something else.
+fn parsed() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook");
+        if is_hook && error.use_stderr() {
+            let _ = error.print();
+            std::process::exit(Exit::Bad as i32)
+        }
+        error.exit()
+    })
 }
 
 /// Structured events go to stderr, as JSON lines, when somebody asks for them with `COUNTERSIGN_LOG`.

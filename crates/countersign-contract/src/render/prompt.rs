@@ -10,6 +10,8 @@ use std::fmt::Write;
 
 /// Violations named in a repair prompt; more would not be read.
 const MOST_NAMED: usize = 20;
+/// No violation takes more characters than this.
+const LONGEST_LINE: usize = 600;
 /// Fields nested deeper than this are left to the example.
 const DEEPEST_SHOWN: usize = 4;
 
@@ -38,7 +40,7 @@ pub fn suffix(contract: &Contract) -> String {
 }
 
 /// The example that shows most: the one with most values, and among equals the first.
-fn example(contract: &Contract) -> Option<&Value> {
+pub fn example(contract: &Contract) -> Option<&Value> {
     fn values(value: &Value) -> usize {
         match value {
             Value::Array(items) => items.iter().map(values).sum(),
@@ -81,7 +83,8 @@ pub(crate) fn rules(contract: &Contract) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn asks_for(contract: &Contract) -> &'static str {
+/// The sentence that says in which form a text must hold the result.
+pub fn asks_for(contract: &Contract) -> &'static str {
     match contract.framing() {
         Framing::JsonOnly => {
             "Answer with one JSON object and nothing else: no fence, no comment, no text before or after it."
@@ -201,6 +204,54 @@ pub fn repair(contract: &Contract, report: &Report) -> String {
         let _ = write!(text, "\nIts form:\n{}", framed(contract, example));
     }
     text
+}
+
+/// What an agent that handed in a result through a tool is told of it: everything that is wrong, with what was expected and
+/// what was received, and that it hands in the whole result again.
+pub fn resubmit(report: &Report, tool: &str) -> String {
+    let (count, contract) = (report.violations.len(), &report.contract);
+    let mut text = match report.status {
+        Status::Accepted => {
+            return format!("The result satisfies {contract}; there is nothing to correct.\n");
+        }
+        Status::Absent => format!("There is no result here. It is held to {contract}:\n"),
+        Status::Rejected if count == 1 => format!("The result was not accepted. It breaks {contract}:\n"),
+        Status::Rejected => format!("The result was not accepted. It breaks {contract} in {count} places:\n"),
+    };
+    for violation in report.violations.iter().take(MOST_NAMED) {
+        let _ = writeln!(text, "- {}", cut(&in_full(violation), LONGEST_LINE));
+    }
+    if count > MOST_NAMED {
+        let _ = writeln!(text, "- and {} more", count - MOST_NAMED);
+    }
+    let _ = write!(
+        text,
+        "Correct this and call `{tool}` again with the whole result. Do not repeat the work; change only what is wrong.\n"
+    );
+    text
+}
+
+/// A violation with its code and all it knows.
+fn in_full(violation: &Violation) -> String {
+    let mut line =
+        format!("{} {}", violation.code, in_a_line(&Violation { hint: String::new(), ..violation.clone() }));
+    if !violation.expected.is_empty() {
+        let _ = write!(line, "; expected {}", one_line(&violation.expected));
+    }
+    if !violation.received.is_empty() {
+        let _ = write!(line, "; received {}", one_line(&violation.received));
+    }
+    if !violation.hint.is_empty() {
+        let _ = write!(line, "; {}", one_line(&violation.hint));
+    }
+    line
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// The prompt that shows the same agent where what it claims does not agree with what was observed: claimed, observed, the

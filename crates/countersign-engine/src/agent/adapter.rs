@@ -228,7 +228,7 @@ impl Meter {
 
 /// The programs that are known.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
-    &[&super::gemini::Gemini]
+    &[&super::claude::Claude, &super::codex::Codex, &super::gemini::Gemini]
 }
 
 /// One by its name.

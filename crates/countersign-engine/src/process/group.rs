@@ -22,6 +22,11 @@ impl Kin {
         Self { group: None, gone: true, killed: 0 }
     }
 
+    /// Whether there may be anyone.
+    pub(super) fn may_be_there(&mut self) -> bool {
+        self.group.is_some()
+    }
+
     /// The child is reaped; the group may still have others.
     pub(super) fn child_is_gone(&mut self) {
         self.gone = true;
@@ -30,6 +35,11 @@ impl Kin {
     /// One if something of the group had to be killed after the child, since the members cannot be counted.
     pub(super) fn killed(&self) -> usize {
         self.killed
+    }
+
+    /// Whether a child that has ended surely left nobody, which cannot be told without a look.
+    pub(super) fn is_nobody_left(&mut self) -> bool {
+        false
     }
 
     /// Signals the group if asked to, and says whether anyone is in it.

@@ -1,8 +1,10 @@
 //! Which processes belong to a child, on Linux: those that descend from it, those in a session that it or a descendant
-//! opened, those that carry its marker, and those that were seen to belong before.
+//! opened, those that carry its marker, those in its control group, and those that were seen to belong before.
 
+use super::brand::Brand;
+use super::cgroup::Room;
 use super::orphans;
-use super::table::{Carries, Id, Process, Sent, State, Table, variable};
+use super::table::{Carries, Id, Process, Sent, State, Table, anyone_carries, variable};
 use super::tree::Pass;
 use rustix::process::{Pid, Signal, getpid, getuid, kill_process_group};
 use std::collections::{HashMap, HashSet};
@@ -13,6 +15,10 @@ pub(super) struct Kin {
     of: Of,
     /// The marker, as the environment shows it.
     variable: Vec<u8>,
+    /// The marker, as a number that outlives the environment.
+    brand: Brand,
+    /// The control groups that belong to it.
+    room: Room,
     /// Nothing older belongs.
     since: u64,
     us: Us,
@@ -65,8 +71,10 @@ impl Us {
 impl Kin {
     /// The kin of a child of ours that leads a session and is not reaped yet.
     pub(super) fn of_child(pid: i32, marker: &str) -> Self {
-        let mut kin = Self::new(Of::Child(pid), marker);
+        let mut kin = Self::new(Of::Child(pid), marker, Room::none());
         if let Some(child) = Process::read(pid) {
+            kin.brand.mark(&child);
+            kin.room = Room::of_child(child, marker);
             kin.since = child.id.start;
             kin.known.insert(child.id, Met::AsChild);
             kin.sessions.insert(pid);
@@ -76,13 +84,20 @@ impl Kin {
 
     /// The kin of everyone who carries a marker.
     pub(super) fn of_marker(marker: &str) -> Self {
-        Self::new(Of::Marker, marker)
+        Self::new(Of::Marker, marker, Room::of_marker(marker))
     }
 
-    fn new(of: Of, marker: &str) -> Self {
+    /// Whether there may be anyone at all who carries the marker: cheaper than a look.
+    pub(super) fn may_be_there(&mut self) -> bool {
+        self.room.is_populated() || anyone_carries(&self.variable, self.brand)
+    }
+
+    fn new(of: Of, marker: &str, room: Room) -> Self {
         Self {
             of,
             variable: variable(marker),
+            brand: Brand::of(marker),
+            room,
             since: 0,
             us: Us::look(),
             known: HashMap::new(),
@@ -104,6 +119,14 @@ impl Kin {
         self.killed.len()
     }
 
+    /// Whether a child that has ended surely left nobody: cheaper than a look, and what nearly always is the case.
+    pub(super) fn is_nobody_left(&mut self) -> bool {
+        self.of == Of::Gone
+            && self.known.len() <= 1
+            && !self.room.is_populated()
+            && orphans::are_none_of(self.since, self.us.session)
+    }
+
     /// Looks once for everyone, signals them if asked to, and reaps the dead that we adopted.
     pub(super) fn pass(&mut self, signal: Option<Signal>) -> Pass {
         if signal == Some(Signal::KILL) {
@@ -118,7 +141,9 @@ impl Kin {
             }
         };
         let mut settled = !table.moved;
-        let members = self.members(&table, &mut settled);
+        // Asked after the table is read: who died since, and whose number went to another, is known by its start.
+        let held = self.room.members();
+        let members = self.members(&table, &held, &mut settled);
         settled &= !self.reap(&table);
         self.remember(&table, &members);
         let mut alive = 0;
@@ -149,6 +174,14 @@ impl Kin {
                 }
             }
         }
+        if signal == Some(Signal::KILL) {
+            self.room.kill();
+            // A child that is killed while it is put into its group may have just started someone there.
+            let entering = matches!(self.of, Of::Child(_)) && self.room.is_entered_still();
+            if alive == 0 && (entering || self.room.is_populated()) {
+                alive = 1;
+            }
+        }
         Pass { alive, settled }
     }
 
@@ -166,7 +199,7 @@ impl Kin {
         }
     }
 
-    fn members(&mut self, table: &Table, settled: &mut bool) -> Vec<Process> {
+    fn members(&mut self, table: &Table, held: &HashSet<i32>, settled: &mut bool) -> Vec<Process> {
         let spared = spared(table, self.us.pid);
         // A number that went to a stranger no longer names a session of ours.
         self.sessions.retain(|session| {
@@ -177,7 +210,10 @@ impl Kin {
         let mut members: HashSet<i32> = table
             .processes
             .iter()
-            .filter(|process| self.known.contains_key(&process.id) || self.of == Of::Child(process.id.pid))
+            .filter(|process| {
+                let pid = process.id.pid;
+                self.known.contains_key(&process.id) || self.of == Of::Child(pid) || held.contains(&pid)
+            })
             .map(|process| process.id.pid)
             .collect();
         grow(table, &spared, self.us.session, &mut members, &mut self.sessions);
@@ -260,7 +296,12 @@ impl Kin {
 
     /// Whether a process carries the marker and is our user's.
     fn is_marked(&mut self, process: &Process) -> Carries {
-        match process.carries(&self.variable, &mut self.buffer) {
+        let carries = match process.carries(&self.variable, &mut self.buffer) {
+            Carries::Yes => Carries::Yes,
+            _ if self.brand.is_on(process.id.pid) => Carries::Yes,
+            carries => carries,
+        };
+        match carries {
             Carries::Yes if process.user() != Some(self.us.user) => Carries::No,
             carries => carries,
         }

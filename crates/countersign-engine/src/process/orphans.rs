@@ -1,20 +1,35 @@
 //! Orphans on Linux: descendants whose own parent ended become our children, so that they stay in sight; and when they
 //! die they are ours to reap, without taking the end of a child from whoever started it.
 
-use super::table::Process;
+use super::table::{Process, children};
 use super::tree::is_started_here;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 use std::collections::HashSet;
-use std::sync::Once;
+use std::sync::LazyLock;
 
-/// Makes us the parent of orphaned descendants, once.
-pub(super) fn adopt() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        if let Err(error) = set_child_subreaper(Some(getpid())) {
+/// Makes us the parent of orphaned descendants, once; whether we are.
+pub(super) fn adopt() -> bool {
+    static ADOPTED: LazyLock<bool> = LazyLock::new(|| {
+        let adopted = set_child_subreaper(Some(getpid()));
+        if let Err(error) = &adopted {
             tracing::warn!(%error, "orphans cannot be adopted; they are found by their marker only");
         }
+        adopted.is_ok()
     });
+    *ADOPTED
+}
+
+/// Whether all our children are surely others' than what a child that has ended left behind: started here, in our session, or
+/// older than it. A descendant of it would be one of our children, or descend from one.
+pub(super) fn are_none_of(since: u64, our_session: i32) -> bool {
+    let us = getpid().as_raw_nonzero().get();
+    let ours = |pid: i32| {
+        let other = |process: Process| process.session == our_session || process.id.start < since;
+        is_started_here(pid) || Process::read(pid).is_some_and(other)
+    };
+    // Where one goes away while they are listed, another may be passed over; then the list is another the next time.
+    let look = || children(us).ok().filter(|children| children.iter().all(|pid| ours(*pid)));
+    adopt() && look().is_some_and(|first| look() == Some(first))
 }
 
 /// The children of our first thread: all orphans, since the kernel gives them to it, and what it started itself.

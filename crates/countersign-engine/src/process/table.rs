@@ -1,6 +1,7 @@
 //! The table of processes as Linux shows it under `/proc`, and the one safe way to signal an entry of it.
 
 use super::MARKER;
+use super::brand::Brand;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs::{File, read_dir};
 use std::io::{self, Read};
@@ -129,6 +130,19 @@ impl Process {
         carries(self.id.pid, wanted, buffer)
     }
 
+    /// Those it started who are still its descendants, at most so many; nobody where the kernel does not tell.
+    pub(super) fn descendants(&self, most: usize) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        let mut parent = Some(self.id.pid);
+        for at in 0..most {
+            let Some(pid) = parent else { break };
+            let children = children(pid).unwrap_or_default().into_iter().filter_map(Self::read);
+            found.extend(children.filter(|child| child.parent == pid).take(most.saturating_sub(found.len())));
+            parent = found.get(at).map(|next| next.id.pid);
+        }
+        found
+    }
+
     /// The user it runs for.
     pub(super) fn user(&self) -> Option<u32> {
         let status = std::fs::read(format!("/proc/{}/status", self.id.pid)).ok()?;
@@ -160,6 +174,21 @@ impl Process {
     }
 }
 
+/// The children of a process, those of all its threads; an error where the kernel does not tell.
+pub(super) fn children(pid: i32) -> io::Result<Vec<i32>> {
+    let mut children = Vec::new();
+    for thread in read_dir(format!("/proc/{pid}/task"))? {
+        let thread = thread?.path();
+        match std::fs::read_to_string(thread.join("children")) {
+            Ok(list) => children.extend(list.split_ascii_whitespace().flat_map(str::parse::<i32>)),
+            // A thread that has ended gave its children to another.
+            Err(_) if !thread.exists() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(children)
+}
+
 fn carries(pid: i32, wanted: &[u8], buffer: &mut Vec<u8>) -> Carries {
     match read_environment(pid, buffer) {
         Ok([]) => Carries::Unclear,
@@ -187,13 +216,13 @@ fn read_environment(pid: i32, buffer: &mut Vec<u8>) -> io::Result<&[u8]> {
 }
 
 /// Whether anyone at all may carry a marker: cheaper than the whole table, which is not needed if nobody does.
-pub(super) fn anyone_carries(marker: &str) -> bool {
-    let wanted = variable(marker);
+pub(super) fn anyone_carries(wanted: &[u8], brand: Brand) -> bool {
     let mut buffer = Vec::new();
     let Ok(entries) = read_dir("/proc") else { return true };
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).any(|pid| {
-        match carries(pid, &wanted, &mut buffer) {
+        match carries(pid, wanted, &mut buffer) {
             Carries::Yes => true,
+            _ if brand.is_on(pid) => true,
             Carries::No => false,
             Carries::Unclear => {
                 Process::read(pid).is_some_and(|process| !process.kernel && process.state == State::Alive)
@@ -232,6 +261,24 @@ mod tests {
         assert_eq!((state("Z", EXITING, 1), state("Z", EXITING, 2)), (State::Dead, State::Alive));
         assert_eq!((state("R", EXITING, 1), state("R", EXITING, 2)), (State::Exiting, State::Alive));
         assert_eq!(state("S", 0, 1), State::Alive);
+    }
+
+    #[test]
+    fn descendants_are_told_with_their_own_and_no_more_than_asked_for() {
+        let mut child = std::process::Command::new("sh");
+        child.args(["-c", "sh -c 'sh -c \"read end; :\"; :'; :"]).stdin(std::process::Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let process = Process::read(child.id().cast_signed()).unwrap();
+        while process.descendants(8).len() < 2 {
+            std::thread::yield_now();
+        }
+        let found: Vec<(i32, i32)> =
+            process.descendants(8).iter().map(|process| (process.id.pid, process.parent)).collect();
+        let [(son, by), (_, by_son)] = *found else { panic!("{found:?}") };
+        assert_eq!((by, by_son), (process.id.pid, son));
+        assert_eq!(process.descendants(1).len(), 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Everyone who belongs to a child, killed to the last: looks and kills in rounds, since a fork can race with a look.
 
+use super::Containment;
 #[cfg(not(target_os = "linux"))]
 use super::group::Kin;
 #[cfg(target_os = "linux")]
@@ -9,7 +10,7 @@ use process_wrap::tokio::ChildWrapper;
 use rustix::process::Signal;
 use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// With the longest wait between two rounds, some three seconds.
 const ROUNDS: u32 = 300;
@@ -17,8 +18,8 @@ const LONGEST_WAIT: Duration = Duration::from_millis(10);
 /// How often to look again where nobody was found but processes came and went meanwhile.
 const DOUBTS: u32 = 3;
 
-/// With a wait behind each, how long someone who is swept may take to end by themselves: about a second.
-const ASKED_LOOKS: u32 = 100;
+/// How long someone who is swept may take to end by themselves.
+const ASKED: Duration = Duration::from_secs(1);
 
 /// What one look found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,10 @@ impl Tree {
 
     /// Kills until nobody is left.
     pub(super) async fn clear(&mut self) {
+        if self.kin.is_nobody_left() {
+            self.cleared = true;
+            return;
+        }
         let mut rounds = Rounds::default();
         while let Some(wait) = rounds.after(self.kin.pass(Some(Signal::KILL))) {
             if wait.is_zero() {
@@ -123,17 +128,25 @@ pub(super) fn adopt_orphans() {
     super::orphans::adopt();
 }
 
+/// By what means a tree is found.
+pub(super) fn containment() -> Containment {
+    #[cfg(target_os = "linux")]
+    let containment = if super::cgroup::works() { Containment::Cgroup } else { Containment::Walk };
+    #[cfg(not(target_os = "linux"))]
+    let containment = Containment::ProcessGroup;
+    containment
+}
+
 /// Ends everyone who carries a marker; how many.
 pub(super) fn sweep(marker: &str) -> usize {
     // No child was ever started with such a marker.
     if marker.is_empty() || marker.contains('\0') {
         return 0;
     }
-    #[cfg(target_os = "linux")]
-    if !super::table::anyone_carries(marker) {
+    let mut kin = Kin::of_marker(marker);
+    if !kin.may_be_there() {
         return 0;
     }
-    let mut kin = Kin::of_marker(marker);
     ask_to_end(&mut kin);
     clear_now(&mut kin);
     kin.killed()
@@ -141,10 +154,8 @@ pub(super) fn sweep(marker: &str) -> usize {
 
 /// Asks everyone to end, and waits a little for those who do: one that is killed leaves its locks behind, as git does.
 fn ask_to_end(kin: &mut Kin) {
-    for _ in 0..ASKED_LOOKS {
-        if kin.pass(Some(Signal::TERM)).alive == 0 {
-            return;
-        }
+    let since = Instant::now();
+    while kin.pass(Some(Signal::TERM)).alive > 0 && since.elapsed() < ASKED {
         std::thread::sleep(LONGEST_WAIT);
     }
 }

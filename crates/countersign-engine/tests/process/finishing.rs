@@ -4,7 +4,7 @@ use super::*;
 
 /// Has all it needs once it has heard `ready`.
 #[derive(Default)]
-struct Listener {
+pub(super) struct Listener {
     heard: Vec<u8>,
     /// How often it was asked.
     asked: AtomicUsize,
@@ -16,7 +16,7 @@ impl Listener {
         String::from_utf8(self.heard.clone()).unwrap()
     }
 
-    fn pids(&self) -> Vec<i32> {
+    pub(super) fn pids(&self) -> Vec<i32> {
         self.text().split_whitespace().filter_map(|word| word.parse().ok()).collect()
     }
 }
@@ -38,7 +38,7 @@ impl Watch for Listener {
     }
 }
 
-fn finish_in(millis: u64, mut spawn: Spawn) -> Spawn {
+pub(super) fn finish_in(millis: u64, mut spawn: Spawn) -> Spawn {
     spawn.clocks.finish = Duration::from_millis(millis);
     spawn.clocks.grace = Duration::from_millis(100);
     spawn

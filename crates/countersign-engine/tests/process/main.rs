@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 mod finishing;
 mod left;
+mod orphans;
 
 /// A grandchild in a session of its own that ignores SIGTERM and says who it is.
 const STUBBORN: &str = "setsid sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.05; done'";

@@ -48,7 +48,15 @@ impl Said {
 
 impl House {
     pub(crate) fn new() -> Self {
-        let folder = TempDir::new().unwrap();
+        Self::furnished(TempDir::new().unwrap())
+    }
+
+    /// One in a folder of the test's choice.
+    pub(crate) fn within(parent: &Path) -> Self {
+        Self::furnished(TempDir::new_in(parent).unwrap())
+    }
+
+    fn furnished(folder: TempDir) -> Self {
         let house = Self { folder, said: AtomicUsize::new(0) };
         house.file("contracts/ok.yaml", OK);
         house.file("prompts/work.md", "Do the work.\n");

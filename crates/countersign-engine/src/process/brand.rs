@@ -1,0 +1,102 @@
+//! A mark that a process cannot lose by accident: a number as its limit of file locks, which the kernel has not looked at for
+//! twenty years. Unlike the environment it goes through `env -i`, and unlike ancestry and session through a daemon's two
+//! forks; only a process that sets this very limit gets rid of it.
+
+use super::table::Process;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use sha2::{Digest as _, Sha256};
+use std::fs::File;
+use std::io::Read;
+
+/// More than a child can start in the moment before.
+const MOST_MARKED: usize = 64;
+
+/// What a marker is as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Brand(u64);
+
+impl Brand {
+    pub(super) fn of(marker: &str) -> Self {
+        let digest = Sha256::digest(marker.as_bytes());
+        let number = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
+        // Below every number that could mean "no limit", and above any that people set.
+        Self(number >> 2 | 1 << 61)
+    }
+
+    /// Marks a child that has just been started, and what it started before we came to it; what it starts from here on
+    /// inherits the mark. It is there before the child can have read anything that we tell it.
+    pub(super) fn mark(self, child: &Process) {
+        self.put_on(child.id.pid);
+        for descendant in child.descendants(MOST_MARKED) {
+            self.put_on(descendant.id.pid);
+        }
+    }
+
+    fn put_on(self, pid: i32) {
+        let Some(pid) = Pid::from_raw(pid) else { return };
+        let maximum = getrlimit(Resource::Locks).maximum;
+        if let Err(error) = prlimit(Some(pid), Resource::Locks, Rlimit { current: Some(self.0), maximum }) {
+            tracing::debug!(%error, %pid, "a child goes without a mark; it is found by its environment");
+        }
+    }
+
+    /// Whether a process has it.
+    pub(super) fn is_on(self, pid: i32) -> bool {
+        // Sixteen lines of eighty characters.
+        let mut limits = [0; 4096];
+        let read = File::open(format!("/proc/{pid}/limits")).and_then(|mut file| file.read(&mut limits));
+        read.is_ok_and(|length| number(limits.get(..length).unwrap_or_default()) == Some(self.0))
+    }
+}
+
+impl std::fmt::Display for Brand {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:016x}", self.0)
+    }
+}
+
+/// The limit of file locks that counts, the first of the two.
+fn number(limits: &[u8]) -> Option<u64> {
+    let line = limits.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Max file locks"))?;
+    std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn the_number_is_read_from_its_line() {
+        let lines = |limit: &str| {
+            format!(
+                "Limit    Soft Limit   Hard Limit   Units\nMax locked memory  7  7  bytes\nMax file locks  {limit}  unlimited  locks\n"
+            )
+        };
+        assert_eq!(number(lines("42").as_bytes()), Some(42));
+        assert_eq!(number(lines("unlimited").as_bytes()), None);
+        assert_eq!(number(b"Max file locks"), None);
+        assert_eq!(number(b""), None);
+    }
+
+    #[test]
+    fn it_goes_through_a_cleared_environment_and_a_new_session() {
+        let mut child = Command::new("sh");
+        child.args(["-c", "read go; exec env -i setsid --wait sh -c 'read go'"]).stdin(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let pid = child.id().cast_signed();
+        let (brand, other) = (Brand::of("one"), Brand::of("other"));
+        brand.mark(&Process::read(pid).unwrap());
+        assert!(brand.is_on(pid) && !other.is_on(pid));
+        let mut stdin = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, b"go\n").unwrap();
+        let renamed = || std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|all| all.is_empty());
+        while !renamed() && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        let marked = brand.is_on(pid);
+        drop(stdin);
+        child.wait().unwrap();
+        assert!(marked);
+    }
+}

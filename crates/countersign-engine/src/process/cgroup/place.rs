@@ -1,0 +1,146 @@
+//! Where the control groups are: the unified hierarchy, wherever it is mounted, and our own place in it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Component, Path, PathBuf};
+
+/// The unified hierarchy (version 2), as far as it is mounted here.
+#[derive(Debug)]
+pub(super) struct Hierarchy {
+    /// The last one covers those before it.
+    mounts: Vec<Mount>,
+    own: PathBuf,
+}
+
+/// A part of the hierarchy in the file system.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    /// The group that is mounted.
+    root: PathBuf,
+    /// Where.
+    point: PathBuf,
+}
+
+impl Hierarchy {
+    /// Looks for it, and for the folder of the group we are in.
+    pub(super) fn find() -> Option<Self> {
+        let mounts = fs::read("/proc/self/mountinfo").ok()?;
+        let mounts = mounts.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect();
+        let own = folder(&mounts, &of_process("self")?)?;
+        Some(Self { mounts, own })
+    }
+
+    /// The folder of the group we are in; groups are made there, since nothing else is surely ours.
+    pub(super) fn own(&self) -> &Path {
+        &self.own
+    }
+
+    /// The folder of any group.
+    pub(super) fn folder(&self, place: &Path) -> Option<PathBuf> {
+        folder(&self.mounts, place)
+    }
+}
+
+fn folder(mounts: &Vec<Mount>, place: &Path) -> Option<PathBuf> {
+    let folders = mounts.iter().rev().filter_map(|mount| mount.folder(place));
+    folders.into_iter().find(|folder| folder.join("cgroup.procs").exists())
+}
+
+impl Mount {
+    /// A line of `mountinfo`, if it is about the unified hierarchy.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let mut fields = line.split(|byte| *byte == b' ');
+        let root = fields.nth(3)?;
+        let point = fields.next()?;
+        // Any number of further fields, then a dash, then the type.
+        let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+        (kind == b"cgroup2").then(|| Self { root: unescaped(root), point: unescaped(point) })
+    }
+
+    fn folder(&self, place: &Path) -> Option<PathBuf> {
+        let within = place.strip_prefix(&self.root).ok()?;
+        // What lies outside of our namespace is written with dots, and cannot be reached.
+        let inside = !within.components().any(|component| component == Component::ParentDir);
+        inside.then(|| self.point.join(within))
+    }
+}
+
+/// A path as it is, from the form in which blanks and backslashes are octal numbers.
+fn unescaped(field: &[u8]) -> PathBuf {
+    let mut path = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((byte, behind)) = rest.split_first() {
+        let digits = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(escaped) if *byte == b'\\' => {
+                path.push(escaped);
+                rest = behind.get(3..).unwrap_or_default();
+            }
+            _ => {
+                path.push(*byte);
+                rest = behind;
+            }
+        }
+    }
+    PathBuf::from(OsString::from_vec(path))
+}
+
+/// The place of a process in the unified hierarchy.
+pub(super) fn of_process(pid: &str) -> Option<PathBuf> {
+    parse_place(&fs::read(format!("/proc/{pid}/cgroup")).ok()?)
+}
+
+fn parse_place(lines: &[u8]) -> Option<PathBuf> {
+    let place = lines.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"0::"))?;
+    // Someone may have removed the group under a dying process.
+    let gone = place.ends_with(b" (deleted)");
+    (place.starts_with(b"/") && !gone).then(|| PathBuf::from(OsString::from_vec(place.to_vec())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(line: &str) -> Option<(PathBuf, PathBuf)> {
+        Mount::parse(line.as_bytes()).map(|mount| (mount.root, mount.point))
+    }
+
+    #[test]
+    fn the_unified_hierarchy_is_found_among_the_others() {
+        let unified = mount("41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw");
+        assert_eq!(unified, Some(("/".into(), "/sys/fs/cgroup/unified".into())));
+        let shared =
+            mount("25 30 0:23 / /sys/fs/cgroup rw shared:9 master:1 - cgroup2 cgroup2 rw,nsdelegate");
+        assert_eq!(shared, Some(("/".into(), "/sys/fs/cgroup".into())));
+        assert_eq!(mount("32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu"), None);
+        for half in ["", "41", "41 31 0:38 /", "41 31 0:38 / /x rw,relatime", "41 31 0:38 / /x rw -"] {
+            assert_eq!(mount(half), None, "{half}");
+        }
+    }
+
+    #[test]
+    fn a_mount_point_may_have_blanks_and_backslashes() {
+        let found = mount(r"41 31 0:38 /a\134b /with\040blank\9 rw - cgroup2 cgroup2 rw");
+        assert_eq!(found, Some((r"/a\b".into(), r"/with blank\9".into())));
+    }
+
+    #[test]
+    fn a_part_of_the_hierarchy_may_be_mounted() {
+        let mount = Mount { root: "/docker/abc".into(), point: "/sys/fs/cgroup".into() };
+        assert_eq!(mount.folder("/docker/abc/x".as_ref()), Some("/sys/fs/cgroup/x".into()));
+        assert_eq!(mount.folder("/docker/abc".as_ref()), Some("/sys/fs/cgroup".into()));
+        assert_eq!(mount.folder("/docker/abcd".as_ref()), None);
+        let whole = Mount { root: "/".into(), point: "/cg".into() };
+        assert_eq!(whole.folder("/../../other".as_ref()), None, "outside of our namespace");
+    }
+
+    #[test]
+    fn our_place_is_the_line_without_controllers() {
+        let lines = b"9:name=systemd:/a\n1:cpu:/b\n0::/user.slice/x.scope\n";
+        assert_eq!(parse_place(lines), Some("/user.slice/x.scope".into()));
+        for none in ["", "9:name=systemd:/a\n", "0::\n", "0::/gone (deleted)\n"] {
+            assert_eq!(parse_place(none.as_bytes()), None, "{none}");
+        }
+    }
+}
