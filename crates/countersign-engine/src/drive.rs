@@ -58,6 +58,8 @@ const NAP: Duration = Duration::from_mins(1);
 const LAST_WAIT: Duration = Duration::from_secs(40);
 /// Pauses before a write is tried again that met a full disk or a locked journal.
 const WRITE_AGAIN: [u64; 6] = [100, 300, 1000, 2000, 4000, 8000];
+/// The folder for what attempts need while they are at work, within the state folder.
+pub(crate) const SCRATCH: &str = "scratch";
 /// The largest transcript kept.
 const TRANSCRIPT_CAP: u64 = 2 << 30;
 

@@ -7,7 +7,7 @@ pub use error::Error;
 use crate::agent::Equipment;
 use crate::cast::Cast;
 use crate::clock::wall;
-use crate::drive::{Drive, Letter, Watcher, batch, errands};
+use crate::drive::{Drive, Letter, SCRATCH, Watcher, batch, errands};
 use crate::given::{given, merged};
 use crate::journal::{self, Journal, Lease, NewRun};
 use crate::ledger::Ledger;
@@ -403,6 +403,8 @@ impl Engine {
             })?;
         }
         let ours = artifact_paths(workflow, fold);
+        // Nobody is left who needs it.
+        let _ = std::fs::remove_dir_all(self.journal.folder().join(SCRATCH).join(&fold.run));
         for (attempt, frame) in &fold.attempts {
             process::sweep(&format!("{}/{attempt}", fold.run));
             // What was done in a worktree is gone with it, or stays in it.

@@ -275,12 +275,12 @@ mod tests {
                 countersign_contract::Framing::AnyJson,
                 json!({"type": "object"}),
             ),
-            target: Target::Codex,
+            target: Target::Draft2020,
             submissions: "/tmp/submissions.jsonl".into(),
         };
         session.save(&path).unwrap();
         let mut value: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        assert_eq!(value["target"], "codex");
+        assert_eq!(value["target"], "draft2020");
         value["later"] = json!({"more": 1});
         std::fs::write(&path, value.to_string()).unwrap();
         assert_eq!(SessionFile::load(&path).unwrap(), session);

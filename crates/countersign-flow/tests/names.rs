@@ -77,8 +77,19 @@ fn neither_the_machine_nor_the_engine_knows_a_pack_or_an_agent() {
         sources(&folder, &mut files);
     }
     assert!(files.len() > 40, "only {} files were found", files.len());
-    for file in files {
-        let found = named(&std::fs::read_to_string(&file).unwrap());
+    // What is particular to one program stands in its own module, and only the list of them knows it.
+    let adapters = ["claude", "codex", "gemini"];
+    let is_adapter = |file: &Path| {
+        let inside = file.strip_prefix(here.join("../countersign-engine/src/agent")).ok();
+        let first = inside.and_then(|path| path.components().next());
+        let name = first.and_then(|part| part.as_os_str().to_str()).unwrap_or_default();
+        adapters.contains(&name.trim_end_matches(".rs"))
+    };
+    let listed = ["mod claude;", "mod codex;", "mod gemini;"];
+    let listed = listed.into_iter().chain(["claude::Claude", "codex::Codex", "gemini::Gemini"]);
+    for file in files.into_iter().filter(|file| !is_adapter(file)) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let found = named(&listed.clone().fold(text, |text, listed| text.replace(listed, "")));
         assert!(found.is_empty(), "{} names {}", file.display(), found.join(", "));
     }
 }

@@ -39,6 +39,13 @@ Hold what an agent claims against a repository, without a run.
 The result is found in the text and held to its contract. Then each claim that the contract declares is held against what \
 changed between the base and the work tree as it is now, and against checks that are run there.";
 
+const MCP: &str = "\
+Take results from agents: a server of the Model Context Protocol over standard input and output.
+
+An agent hands in its result with the tool `submit_result` while it works. A result that breaks its contract comes back with everything \
+that is wrong with it; a good one is kept, in .countersign/submissions.jsonl, and acknowledged. `get_contract` and `check_result` \
+help. Ends when standard input does.";
+
 const REPLAY: &str = "\
 Judge recordings and transcripts again, and say what changed since they were recorded.
 
@@ -46,12 +53,6 @@ What agents said goes through the readers of their programs and through the cont
 held to the contract that is current under the id it was recorded with, or else to the one in the recording. A transcript \
 without a recorded outcome is new; `--update` records what comes out. Ends with 0 if nothing changed, 1 if something did or could \
 not be judged.";
-const MCP: &str = "\
-Take results from agents: a server of the Model Context Protocol over standard input and output.
-
-An agent hands in its result with the tool `submit_result` while it works. A result that breaks its contract comes back with everything \
-that is wrong with it; a good one is kept, in .countersign/submissions.jsonl, and acknowledged. `get_contract` and `check_result` \
-help. Ends when standard input does.";
 
 const DEMO: &str = "\
 See a pack at work, offline: a real run in a git repository that is made for it, with agents that are played by a script.

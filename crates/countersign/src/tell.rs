@@ -145,7 +145,8 @@ fn failures(report: &Report) -> Vec<String> {
 fn last_words(report: &Report, state: &Path) -> Option<String> {
     let mut all = report.attempts.iter().chain(&report.commands);
     let failed = all.rfind(|attempt| attempt.reason == report.reason && !report.reason.is_empty())?;
-    said(state, &failed.replies.last()?.transcript)
+    let reply = failed.replies.last()?;
+    said(state, reply.text.as_ref().unwrap_or(&reply.transcript))
 }
 
 /// Where something that was said stands, if anything was.

@@ -144,6 +144,8 @@ pub struct End<'e> {
 pub struct Heard {
     /// What its last event says.
     pub verdict: Verdict,
+    /// The exit status that goes with a reply that is whole.
+    pub exit: i32,
     /// The text of the answer: the last message of its own, not those between tools.
     pub text: String,
     /// The answer by its own schema channel.

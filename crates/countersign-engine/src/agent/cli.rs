@@ -173,7 +173,7 @@ impl CliSession {
         };
         let refused = matches!(&heard.verdict, Verdict::Failed(failure) if failure.schema);
         let ours = ended.cause != Cause::Finished;
-        let how = how.unwrap_or_else(|| combined(name, &heard.verdict, ended.exit, ours, &errors));
+        let how = how.unwrap_or_else(|| combined(name, &heard, ended.exit, ours, &errors));
         Reply { heard, how, exit: ended.exit, errors, refused }
     }
 
@@ -353,14 +353,14 @@ impl Reply {
 
 /// How a reply ended, from what the program says and from how it ended: never from one of them alone. One that we had to end
 /// behind its last event has no exit of its own.
-pub(crate) fn combined(name: &str, verdict: &Verdict, exit: Exit, ours: bool, errors: &[u8]) -> How {
+pub(crate) fn combined(name: &str, heard: &Heard, exit: Exit, ours: bool, errors: &[u8]) -> How {
     let ended = match exit {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("signal {signal}"),
     };
     let said = ended::said(errors, 600);
-    match verdict {
-        Verdict::Whole if exit == Exit::Code(0) || ours => How::Whole,
+    match &heard.verdict {
+        Verdict::Whole if exit == Exit::Code(heard.exit) || ours => How::Whole,
         Verdict::Whole => How::failed(
             AttemptOutcome::Agent,
             format!("{name} said it was done and ended with {ended}{said}"),
@@ -410,5 +410,25 @@ impl Watch for Hearing<'_> {
 
     fn finished(&self) -> bool {
         self.reader.finished()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(verdict: Verdict, exit: i32, code: i32) -> How {
+        combined("acme", &Heard { verdict, exit, ..Heard::default() }, Exit::Code(code), false, b"why")
+    }
+
+    #[test]
+    fn a_reply_is_whole_only_with_the_exit_that_goes_with_it() {
+        assert_eq!(ended(Verdict::Whole, 0, 0), How::Whole);
+        assert_eq!(ended(Verdict::Whole, 1, 1), How::Whole);
+        let failed = |how| How::failed(AttemptOutcome::Agent, how);
+        let done = "acme said it was done and ended with exit code 1: why";
+        assert_eq!(ended(Verdict::Whole, 0, 1), failed(done));
+        let never = "acme ended with exit code 0 and never said it was done: why";
+        assert_eq!(ended(Verdict::Missing, 0, 0), failed(never));
     }
 }

@@ -34,7 +34,7 @@ impl Adapter for Gemini {
     }
 
     fn versions(&self) -> (&'static str, &'static str) {
-        ("0.56.0", "0.61.0")
+        ("0.47.0", "0.61.0")
     }
 
     fn dialect(&self) -> Target {
@@ -144,22 +144,22 @@ const SHELL: &str = "run_shell_command";
 /// The tools that change the mode. Leaving the mode for plans without somebody to ask enters the one in which everything is allowed.
 const MODES: [&str; 2] = ["enter_plan_mode", "exit_plan_mode"];
 
-/// What no other policy may allow: those of the user and the workspace are weaker than this one.
+/// Where hooks and servers stand that it runs when it starts again, as calls name it. An expression of two parts is refused as unsafe.
+const OWN: [&str; 2] = [r#""file_path":"\.gemini[/\\]"#, r#""file_path":"[^"]*[/\\]\.gemini[/\\]"#];
+
+/// What nothing else may allow: policies of the user and of the workspace are weaker than this one.
 fn rules(access: Access) -> String {
-    let tools: Vec<&str> = match access {
-        Access::ReadOnly => MODES.into_iter().chain(EDITS).chain([SHELL]).collect(),
-        Access::WorkspaceWrite => MODES.into(),
+    let deny = |tools: &[&str], pattern: Option<&str>| {
+        let pattern = pattern.map(|pattern| format!("argsPattern = '{pattern}'\n")).unwrap_or_default();
+        format!("[[rule]]\ntoolName = {}\n{pattern}decision = \"deny\"\npriority = 999\n", json!(tools))
     };
-    let mut rules = format!("[[rule]]\ntoolName = {}\ndecision = \"deny\"\npriority = 999\n", json!(tools));
-    if access == Access::WorkspaceWrite {
-        // Hooks and servers that stand there are run when it starts again.
-        rules += &format!(
-            "\n[[rule]]\ntoolName = {}\nargsPattern = '\"file_path\":\"([^\"]*[/\\\\])?\\.gemini[/\\\\]'\ndecision = \"deny\"\npriority = 999\n\
-             denyMessage = \"Settings of Gemini CLI are not changed here.\"\n",
-            json!(EDITS),
-        );
+    match access {
+        Access::ReadOnly => deny(&[&MODES[..], &EDITS, &[SHELL]].concat(), None),
+        Access::WorkspaceWrite => {
+            let own = OWN.map(|pattern| deny(&EDITS, Some(pattern)));
+            [deny(&MODES, None)].into_iter().chain(own).collect::<Vec<_>>().join("\n")
+        }
     }
-    rules
 }
 
 /// Our settings, over the user's.

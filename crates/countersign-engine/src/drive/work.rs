@@ -1,7 +1,7 @@
 //! Starting work: attempts with their witness, commands, what the engine does itself, and errands to workspaces.
 
 use super::errands;
-use super::{Drive, TRANSCRIPT_CAP, Watcher};
+use super::{Drive, SCRATCH, TRANSCRIPT_CAP, Watcher};
 use crate::attempt::{Completed, Handle, Kept, Request, Witness, attempt};
 use crate::deed;
 use crate::examine::{Examiner, Scene};
@@ -71,7 +71,7 @@ impl Drive {
     fn scratch(&self, attempt: &str) -> PathBuf {
         let state = self.journal.folder();
         let state = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
-        state.join("scratch").join(&self.fold.run).join(attempt.replace(['/', '\0'], "-"))
+        state.join(SCRATCH).join(&self.fold.run).join(attempt.replace(['/', '\0'], "-"))
     }
 
     /// Has somebody see to a workspace, unless that is under way.

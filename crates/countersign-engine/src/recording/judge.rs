@@ -118,7 +118,7 @@ fn judge(
     let code = exit(reply.exit.unwrap_or_default());
     // One that counted although its program did not end well was ended by us, behind its last event.
     let ours = !reply.status.is_empty() && !is_fate(&reply.status);
-    let how = combined(adapter.name(), &heard.verdict, code, ours, said.errors.as_bytes());
+    let how = combined(adapter.name(), &heard, code, ours, said.errors.as_bytes());
     if let How::Failed { outcome, reason, .. } = how {
         return Judged { status: outcome.name().to_owned(), reason, ..heard_of };
     }

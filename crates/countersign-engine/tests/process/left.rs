@@ -237,7 +237,7 @@ fn the_leader_of_our_session_may_live_outside() {
     };
     match inside(&["true".as_ref()]) {
         Ok(output) if output.status.success() => {}
-        refused => return eprintln!("SKIPPED: no namespace of processes can be made here: {refused:?}"),
+        refused => return skipped(&format!("no namespace of processes can be made here: {refused:?}")),
     }
     let exe = std::env::current_exe().unwrap();
     let others = ["left::one_run_leaves_another_alone", "left::a_daemon_is_killed_on_stop", "--exact"];

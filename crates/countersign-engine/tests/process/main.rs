@@ -1,12 +1,12 @@
 //! Supervision, with real processes: what ends them, what they write, and that nothing of them is left.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
 use countersign_engine::process::{
     Cause, Clocks, Ended, Environment, Exit, MARKER, Output, Spawn, SpawnError, Stop, Watch, supervise, sweep,
 };
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -153,6 +153,16 @@ fn all_gone(pids: &[i32], how_many: usize) {
     assert_eq!(pids.len(), how_many, "{pids:?}");
     let left: Vec<&i32> = pids.iter().filter(|pid| !gone(**pid)).collect();
     assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+/// Says loudly that a test was skipped, and puts it on the list of the test command, which shows what passing tests do not.
+fn skipped(why: &str) {
+    let name = std::thread::current().name().unwrap_or("a test").to_owned();
+    eprintln!("SKIPPED: {name}: {why}");
+    if let Some(list) = std::env::var_os("COUNTERSIGN_TEST_SKIPS") {
+        let mut list = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
+        list.write_all(format!("process {name}: {why}\n").as_bytes()).unwrap();
+    }
 }
 
 // What goes in and what comes out.

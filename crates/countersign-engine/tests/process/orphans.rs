@@ -121,7 +121,7 @@ async fn many_children_at_once_leave_nothing_and_each_its_own() {
 fn grouped() -> bool {
     let contained = containment();
     if contained != Containment::Cgroup {
-        eprintln!("SKIPPED: no control group can be made here; children are contained by: {contained}");
+        skipped(&format!("no control group can be made here; children are contained by: {contained}"));
     }
     contained == Containment::Cgroup
 }
@@ -206,8 +206,8 @@ mod in_a_group {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(supervisor.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let said = lines.filter_map(|line| line.split_once("pids ").map(|(_, said)| said.to_owned())).next();
+        let mut lines = BufReader::new(supervisor.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let said = lines.find_map(|line| line.split_once("pids ").map(|(_, said)| said.to_owned()));
         let pid: i32 = said.unwrap().split_whitespace().next().unwrap().parse().unwrap();
         supervisor.kill().unwrap();
         supervisor.wait().unwrap();
@@ -264,7 +264,7 @@ mod again {
         let container = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
         let possible = Command::new(container[0]).args(&container[1..]).arg("true").output();
         if !possible.as_ref().is_ok_and(|output| output.status.success()) {
-            return eprintln!("SKIPPED: no namespace of processes can be made here: {possible:?}");
+            return skipped(&format!("no namespace of processes can be made here: {possible:?}"));
         }
         once_more(&container, &ALL, 3);
         if grouped() {

@@ -6,7 +6,7 @@ use crate::output::weight::Weighed;
 use countersign_contract::diagnostic::Style;
 use countersign_contract::{ClaimReport, Evidence, Verdict};
 use countersign_engine::ledger::{self, Entry, Totals};
-use countersign_flow::{Changed, Ended};
+use countersign_flow::{Changed, Ended, Reply};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -80,12 +80,30 @@ pub(super) fn asked_again(claims: &[ClaimReport]) -> Option<String> {
     (!lines.is_empty()).then(|| one_line(&lines.join("; ")))
 }
 
-/// What stands under an attempt that ended: what it changed, and which of its claims do not hold.
+/// What stands under an attempt that ended: what it changed, which of its claims do not hold, what it was not allowed to do, and what
+/// else was noted.
 pub(crate) fn under(ended: &Ended) -> Vec<String> {
     let changed = ended.changed.as_ref().filter(|changed| changed.total > 0);
     let doubtful =
         ended.claims.iter().filter(|claim| matches!(claim.verdict, Verdict::Refuted | Verdict::Stale));
-    changed.map(files_changed).into_iter().chain(doubtful.map(verdict_line)).collect()
+    let lines = changed.map(files_changed).into_iter().chain(doubtful.map(verdict_line));
+    lines.chain(ended.reply.iter().flat_map(noted)).collect()
+}
+
+/// So many of what was denied or noted are shown; the report has all.
+const NOTES: usize = 3;
+
+/// What was denied or noted beside a reply.
+fn noted(reply: &Reply) -> Vec<String> {
+    let denied = reply.denied.iter().map(|what| format!("not allowed: {}", one_line(what)));
+    let all = denied.chain(reply.notes.iter().map(|note| format!("note: {}", one_line(note))));
+    let mut lines: Vec<String> = all.collect();
+    let more = lines.len().saturating_sub(NOTES);
+    if more > 1 {
+        lines.truncate(NOTES);
+        lines.push(format!("and {more} more notes"));
+    }
+    lines
 }
 
 fn files_changed(changed: &Changed) -> String {

@@ -7,6 +7,8 @@ pub(crate) use refusal::{Refusal, status_in};
 pub(crate) use when::reset_at;
 
 use crate::wording::{counted, plain};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What one line of a stream is.
@@ -38,6 +40,69 @@ fn uncoloured(mut line: &[u8]) -> &[u8] {
         line = rest[end + 1..].trim_ascii_start();
     }
     line
+}
+
+/// Reads an event. Bytes that are no text do not make it unreadable: they are replaced.
+pub(crate) fn event<E: DeserializeOwned>(object: &[u8]) -> serde_json::Result<E> {
+    match std::str::from_utf8(object) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_str(&String::from_utf8_lossy(object)),
+    }
+}
+
+/// A field of an event that may have another shape than is known. Whatever it has, the rest of the event can be read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Field<T> {
+    /// It is not there, or null.
+    Absent,
+    /// As it is known.
+    Known(T),
+    /// Not as it is known, and why.
+    Odd(String),
+}
+
+impl<T> Default for Field<T> {
+    fn default() -> Self {
+        Self::Absent
+    }
+}
+
+impl<T> Field<T> {
+    /// What it holds, if that is known.
+    pub(crate) fn known(self) -> Option<T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Absent | Self::Odd(_) => None,
+        }
+    }
+
+    /// The same without taking it.
+    pub(crate) fn get(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Absent | Self::Odd(_) => None,
+        }
+    }
+
+    /// Why it cannot be read, if it cannot.
+    pub(crate) fn odd(&self) -> Option<&str> {
+        match self {
+            Self::Odd(why) => Some(why),
+            Self::Absent | Self::Known(_) => None,
+        }
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Field<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(match Value::deserialize(from)? {
+            Value::Null => Self::Absent,
+            value => match serde_json::from_value(value) {
+                Ok(known) => Self::Known(known),
+                Err(why) => Self::Odd(why.to_string()),
+            },
+        })
+    }
 }
 
 /// The longest words for whoever watches, in characters.
@@ -142,6 +207,27 @@ mod tests {
         assert_eq!(look(b"Welcome {}"), Line::Other(b"Welcome {}"));
         assert_eq!(look(b"[1]"), Line::Other(b"[1]"));
         assert_eq!(look(b"\x1b[;;;"), Line::Other(b"\x1b[;;;"));
+    }
+
+    #[test]
+    fn a_field_of_another_shape_does_not_spoil_the_event() {
+        #[derive(serde::Deserialize)]
+        struct Event {
+            #[serde(default)]
+            cost: Field<f64>,
+            #[serde(default)]
+            text: Field<String>,
+            #[serde(default)]
+            turns: Field<u64>,
+            #[serde(default)]
+            id: Field<String>,
+        }
+        let read: Event =
+            event(b"{\"cost\":0.25,\"text\":\"a\xffb\",\"turns\":\"two\",\"id\":null}").unwrap();
+        assert_eq!(read.cost, Field::Known(0.25));
+        assert_eq!(read.text.known().unwrap(), "a\u{fffd}b");
+        assert!(read.turns.odd().unwrap().contains("expected u64"), "{:?}", read.turns);
+        assert_eq!(read.id, Field::Absent);
     }
 
     #[test]

@@ -14,6 +14,10 @@ use std::borrow::Cow;
 /// more than a minute, nothing is expected of it any more.
 const PATIENCE: usize = 5;
 
+/// The items that only a server that was reached brings about.
+const WORK: [&str; 6] =
+    ["agent_message", "reasoning", "command_execution", "mcp_tool_call", "file_change", "web_search"];
+
 /// What was understood so far.
 pub(super) struct Stream {
     zone: TimeZone,
@@ -141,7 +145,6 @@ impl Stream {
                 shown
             }
             "item.started" | "item.updated" | "item.completed" => {
-                self.waits = 0;
                 let item = serde_json::from_str::<Of<Kind>>(line);
                 let item = item.map_err(|why| self.odd.shape(kind, &why)).ok()?.item.kind;
                 self.item(&item, kind == "item.completed", line)
@@ -151,6 +154,9 @@ impl Stream {
     }
 
     fn item(&mut self, kind: &str, completed: bool, line: &str) -> Option<String> {
+        if WORK.contains(&kind) {
+            self.waits = 0;
+        }
         match kind {
             "agent_message" => {
                 let text = self.shaped::<Of<Message>>(kind, line)?.item.text;

@@ -1,27 +1,26 @@
 //! What the events of Gemini CLI say.
 
 use super::failure::{self, Told};
-use super::{EDITS, MODES, SHELL};
-use crate::agent::adapter::common::{Line, Odd, cut, look, remark, words};
+use super::{EDITS, SHELL};
+use crate::agent::adapter::common::{Field, Line, Odd, cut, event, look, remark, words};
 use crate::agent::adapter::{End, Heard, Meter, Reader, Server, Verdict};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 /// Which event it is.
 #[derive(Deserialize)]
-struct Kind<'k> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'k, str>,
+struct Kind {
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Init {
-    session_id: Option<String>,
-    model: Option<String>,
+    session_id: Field<String>,
+    model: Field<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -29,14 +28,14 @@ struct Init {
 struct Message {
     role: String,
     content: String,
-    delta: bool,
+    delta: Field<bool>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ToolUse {
     tool_name: String,
-    tool_id: String,
+    tool_id: Field<String>,
     /// Whatever the model wrote.
     parameters: Value,
 }
@@ -44,17 +43,17 @@ struct ToolUse {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ToolResult {
-    tool_id: String,
-    error: Option<Said>,
+    tool_id: Field<String>,
+    error: Field<Said>,
 }
 
 /// An error, or a remark on the way.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Said {
-    severity: String,
+    severity: Field<String>,
     #[serde(rename = "type")]
-    kind: String,
+    kind: Field<String>,
     message: String,
 }
 
@@ -65,7 +64,7 @@ struct Last {
     #[serde(default)]
     error: Value,
     #[serde(default)]
-    stats: Value,
+    stats: Field<Stats>,
 }
 
 #[derive(Default, Deserialize)]
@@ -111,20 +110,20 @@ impl Reader for Events {
             }
             Line::Object(object) => object,
         };
-        let Ok(Kind { kind }) = serde_json::from_slice(object) else {
+        let Ok(Kind { kind }) = event(object) else {
             self.odd.noise(object);
             return None;
         };
         match &*kind {
-            "init" => self.event(object, "init", Self::init),
-            "message" => self.event(object, "message", Self::message),
+            "init" => self.take(&kind, object, Self::init),
+            "message" => self.take(&kind, object, Self::message),
             "tool_use" => {
                 self.forget();
-                self.event(object, "tool_use", Self::tool_use)
+                self.take(&kind, object, Self::tool_use)
             }
-            "tool_result" => self.event(object, "tool_result", Self::tool_result),
-            "error" => self.event(object, "error", Self::error),
-            "result" => self.event(object, "result", Self::result),
+            "tool_result" => self.take(&kind, object, Self::tool_result),
+            "error" => self.take(&kind, object, Self::error),
+            "result" => self.take(&kind, object, Self::result),
             _ => None,
         }
     }
@@ -138,18 +137,23 @@ impl Reader for Events {
         if self.ends > 1 {
             self.odd.say(format!("it ended {} times; the last time counts", self.ends));
         }
+        let mut trouble = self.trouble.take();
         let verdict = match self.verdict {
             Some(Ok(())) => Verdict::Whole,
             Some(Err(mut told)) => {
                 if told.message.is_empty() {
-                    told.message = self.trouble.unwrap_or_default();
+                    told.message = trouble.take().unwrap_or_default();
                 }
                 Verdict::Failed(failure::of(&told, end))
             }
             None => failure::without_events(end).map_or(Verdict::Missing, Verdict::Failed),
         };
+        if let Some(trouble) = trouble {
+            self.odd.say(warned(&trouble));
+        }
         Heard {
             verdict,
+            exit: 0,
             text: self.text,
             structured: None,
             conversation: self.conversation,
@@ -164,14 +168,14 @@ impl Reader for Events {
 
 impl Events {
     /// Takes an event in the shape that is known; another shape is said to be one.
-    fn event<E: DeserializeOwned>(
+    fn take<E: DeserializeOwned>(
         &mut self,
-        object: &[u8],
         kind: &str,
-        take: impl FnOnce(&mut Self, E) -> Option<String>,
+        object: &[u8],
+        understand: impl FnOnce(&mut Self, E) -> Option<String>,
     ) -> Option<String> {
-        match serde_json::from_slice(object) {
-            Ok(event) => take(self, event),
+        match event(object) {
+            Ok(known) => understand(self, known),
             Err(error) => {
                 self.odd.shape(kind, &error);
                 None
@@ -180,8 +184,8 @@ impl Events {
     }
 
     fn init(&mut self, init: Init) -> Option<String> {
-        self.conversation = init.session_id.or(self.conversation.take());
-        self.model = init.model.or(self.model.take());
+        self.conversation = init.session_id.known().or(self.conversation.take());
+        self.model = init.model.known().or(self.model.take());
         None
     }
 
@@ -189,10 +193,11 @@ impl Events {
         if message.role != "assistant" {
             return None;
         }
-        if std::mem::take(&mut self.over) || !message.delta {
+        let piece = message.delta.known() == Some(true);
+        if std::mem::take(&mut self.over) || !piece {
             self.forget();
         }
-        self.over = !message.delta;
+        self.over = !piece;
         self.text.push_str(&message.content);
         // Pieces are for watching when the line that they belong to is whole.
         let whole = message.content.rfind('\n')? + self.text.len() - message.content.len();
@@ -211,34 +216,37 @@ impl Events {
             Some(what) => cut(&format!("{} {what}", call.tool_name), 160),
             None => cut(&call.tool_name, 160),
         };
-        if self.open.len() < MOST_OPEN {
-            self.open.insert(call.tool_id, call.tool_name);
+        if let Some(id) = call.tool_id.known().filter(|_| self.open.len() < MOST_OPEN) {
+            self.open.insert(id, call.tool_name);
         }
         Some(told)
     }
 
     fn tool_result(&mut self, result: ToolResult) -> Option<String> {
-        let tool = self.open.remove(&result.tool_id);
-        let error = result.error?;
+        let id = result.tool_id.known().unwrap_or_default();
+        let tool = self.open.remove(&id);
+        if let Some(why) = result.error.odd() {
+            self.odd.shape("tool_result", &why);
+        }
+        let error = result.error.known()?;
+        let kind = error.kind.known().unwrap_or_default();
         // Ids begin with the name of the tool, should the call have been missed.
-        let tool = tool
-            .or_else(|| result.tool_id.split_once("__").map(|(tool, _)| tool.to_owned()))
-            .unwrap_or_default();
-        let guarded = EDITS.contains(&&*tool) || MODES.contains(&&*tool) || tool == SHELL;
-        let refused = match &*error.kind {
+        let tool = tool.or_else(|| id.split_once("__").map(|(tool, _)| tool.to_owned())).unwrap_or_default();
+        let guarded = EDITS.contains(&&*tool) || tool == SHELL;
+        let refused = match &*kind {
             "policy_violation" => true,
             // A tool that the mode or a policy forbids is not there.
             "tool_not_registered" => guarded,
             _ => guarded && REFUSALS.iter().any(|refusal| error.message.contains(refusal)),
         };
         if refused {
-            let why = if error.kind == "tool_not_registered" {
+            let why = if kind == "tool_not_registered" {
                 "what it may do here does not include it"
             } else {
                 &error.message
             };
             remark(&mut self.denied, format!("{}: {}", cut(&tool, 60), cut(why, 240)));
-        } else if error.kind == "tool_not_registered" && tool.contains(Server::NAME) {
+        } else if kind == "tool_not_registered" && tool.contains(Server::NAME) {
             self.odd.say(format!(
                 "`{}` was called and not there: the server that takes results is not attached",
                 cut(&tool, 80)
@@ -248,9 +256,10 @@ impl Events {
     }
 
     fn error(&mut self, said: Said) -> Option<String> {
-        self.odd.say(format!("it says: {}", cut(&said.message, 240)));
         let told = words(&said.message);
-        if said.severity != "warning" {
+        if said.severity.get().is_some_and(|severity| severity == "warning") {
+            self.odd.say(warned(&said.message));
+        } else {
             self.trouble = Some(said.message);
         }
         told
@@ -269,9 +278,10 @@ impl Events {
                 Err(self.told(last.error))
             }
         });
-        match serde_json::from_value::<Option<Stats>>(last.stats) {
-            Ok(stats) => self.count(&stats.unwrap_or_default()),
-            Err(error) => self.odd.shape("result", &format!("stats: {error}")),
+        match last.stats {
+            Field::Known(stats) => self.count(&stats),
+            Field::Odd(why) => self.odd.shape("result", &format!("stats: {why}")),
+            Field::Absent => {}
         }
         None
     }
@@ -284,7 +294,7 @@ impl Events {
             other => {
                 let as_it_is = other.to_string();
                 match serde_json::from_value::<Said>(other) {
-                    Ok(said) => Told { kind: said.kind, message: said.message },
+                    Ok(said) => Told { kind: said.kind.known().unwrap_or_default(), message: said.message },
                     Err(error) => {
                         self.odd.shape("result", &format!("error: {error}"));
                         Told { kind: String::new(), message: as_it_is }
@@ -307,6 +317,11 @@ impl Events {
             self.model = Some(model.clone());
         }
     }
+}
+
+/// A remark on the way, in the program's words.
+fn warned(said: &str) -> String {
+    format!("it says: {}", cut(said, 240))
 }
 
 /// What a tool says when it may not do what it is asked for.

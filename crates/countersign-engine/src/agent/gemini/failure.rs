@@ -25,6 +25,8 @@ pub(super) fn of(told: &Told, end: &End<'_>) -> Failure {
         "FatalAuthenticationError" => Some(401),
         "TerminalQuotaError" | "RetryableQuotaError" => Some(429),
         "ModelNotFoundError" => Some(404),
+        // The event mostly calls it unknown.
+        _ if end.errors.contains(" ModelNotFoundError: ") => Some(404),
         _ => None,
     };
     let from_exit = match end.exit {
@@ -63,8 +65,8 @@ pub(super) fn without_events(end: &End<'_>) -> Option<Failure> {
 /// What standard error says that whoever reads the result should know.
 pub(super) fn remarks(errors: &str) -> impl Iterator<Item = String> {
     const REMARKS: [&str; 4] =
-        ["Security Warning:", "stdin input truncated", "MCP server 'countersign'", "MCP issues detected"];
-    telling(errors).filter(|line| REMARKS.iter().any(|remark| line.contains(remark))).map(reason).take(8)
+        ["Security Warning:", "Policy file error", "stdin input truncated", "MCP issues detected"];
+    errors.lines().filter(|line| REMARKS.iter().any(|remark| line.contains(remark))).map(reason).take(8)
 }
 
 /// What a refusal comes to: in words, with all that was told beside them.
@@ -72,10 +74,10 @@ fn refusal(status: Option<u16>, said: &str, all: &str, end: &End<'_>) -> Failure
     let status = match status {
         // A key that is none is answered so.
         Some(400) if KEYS.iter().any(|key| all.contains(key) || said.contains(key)) => Some(401),
-        // A model that says nothing.
-        None if said.contains("transient API issue") => Some(500),
+        None if CUT.iter().any(|cut| said.contains(cut)) => Some(500),
         status => status,
     };
+    let said = if said == "terminated" { "the answer of the model broke off" } else { said };
     let mut failure = Refusal { status, said, at: end.at, login: LOGIN }.failure();
     // It gets no schema.
     failure.schema = false;
@@ -88,6 +90,10 @@ fn refusal(status: Option<u16>, said: &str, all: &str, end: &End<'_>) -> Failure
     }
     failure
 }
+
+/// What is said of a stream that broke off, and of a model that said nothing.
+const CUT: [&str; 5] =
+    ["terminated", "Incomplete JSON segment", "Premature close", "aborted", "transient API issue"];
 
 const KEYS: [&str; 3] = ["API key not valid", "API_KEY_INVALID", "API key expired"];
 
@@ -136,10 +142,11 @@ impl Answer {
     }
 }
 
-/// Words without the frame that the program puts around them.
+/// Words without the frame that the program puts around them, and the advice behind it.
 fn without_frame(message: &str) -> &str {
-    let bare = message.strip_prefix("[API Error: ").unwrap_or(message);
-    bare.strip_suffix(']').unwrap_or(bare)
+    let Some(framed) = message.strip_prefix("[API Error: ") else { return message };
+    let end = framed.find("]\n").or_else(|| framed.strip_suffix(']').map(str::len));
+    &framed[..end.unwrap_or(framed.len())]
 }
 
 /// The lines of standard error that say something: no stack, no notes of the start.

@@ -26,7 +26,7 @@ impl Hierarchy {
     /// Looks for it, and for the folder of the group we are in.
     pub(super) fn find() -> Option<Self> {
         let mounts = fs::read("/proc/self/mountinfo").ok()?;
-        let mounts = mounts.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect();
+        let mounts: Vec<Mount> = mounts.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect();
         let own = folder(&mounts, &of_process("self")?)?;
         Some(Self { mounts, own })
     }
@@ -42,7 +42,7 @@ impl Hierarchy {
     }
 }
 
-fn folder(mounts: &Vec<Mount>, place: &Path) -> Option<PathBuf> {
+fn folder(mounts: &[Mount], place: &Path) -> Option<PathBuf> {
     let folders = mounts.iter().rev().filter_map(|mount| mount.folder(place));
     folders.into_iter().find(|folder| folder.join("cgroup.procs").exists())
 }

@@ -22,7 +22,7 @@ const CUES: [&str; 19] = [
     "resets at",
     "resetsat",
     "resets_at",
-    // `Claude AI usage limit reached|1760000000`
+    // `usage limit reached|1760000000`
     "limit reached|",
 ];
 
@@ -113,7 +113,8 @@ mod tests {
             ("retry after 2 minutes", 120),
             ("retry-after: Fri, 15 Jan 2027 08:00:10 GMT", 10),
             ("limit resets at 2027-01-15T08:00:20Z.", 20),
-            ("Claude AI usage limit reached|1800000060", 60),
+            ("Usage limit reached|1800000060", 60),
+            ("AI usage limit reached|1800000060", 60),
             (r#""resetsAt":1800000060000"#, 60),
             ("try again in 5s; the day's quota resets in 2h", 7200),
         ] {

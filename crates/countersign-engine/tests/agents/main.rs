@@ -1,0 +1,4 @@
+//! The adapters for programs that play agents, over what the real ones were recorded to say.
+
+mod codex;
+mod gemini;
