@@ -26,8 +26,8 @@ fn a_run_is_exported_and_nothing_has_changed() {
     assert_eq!(recording["version"], json!(1));
     assert_eq!(recording["contracts"]["scene/step@1"]["contract"], json!("scene/step"));
     assert_eq!(attempt["player"]["spec"], json!("script:script.yaml"));
-    assert_eq!(attempt["outcome"], json!("accepted"));
-    assert_eq!(attempt["value"], json!({"ok": true}));
+    assert_eq!(attempt["result"]["outcome"], json!("accepted"));
+    assert_eq!(attempt["result"]["value"], json!({"ok": true}));
     let statuses: Vec<&Value> =
         attempt["replies"].as_array().unwrap().iter().map(|reply| &reply["status"]).collect();
     assert_eq!(statuses, [&json!("rejected"), &json!("accepted")]);
@@ -64,7 +64,7 @@ fn a_contract_that_changed_shows_what_it_changes_and_can_be_recorded() {
     insta::assert_snapshot!("changed_and_updated", shown.join("\n"));
     let attempt = &recording(&scene)["attempts"][0];
     assert_eq!(attempt["contract"], json!("scene/step@2"));
-    assert_eq!(attempt["outcome"], json!("contract"));
+    assert_eq!(attempt["result"]["outcome"], json!("contract"));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn nothing_of_them_is_exported_and_it_replays_the_same() {
     assert!(output.status.success(), "{words}");
     holds_none(&words);
     for kind in
-        ["anthropic-key", "github-token", "aws-key", "google-key", "jwt", "password", "variable", "pattern"]
+        ["key", "github-token", "aws-key", "google-key", "jwt", "password", "variable", "pattern"]
     {
         assert!(words.contains(kind), "{kind}: {words}");
     }
@@ -80,10 +80,10 @@ fn nothing_of_them_is_exported_and_it_replays_the_same() {
     holds_none(&text);
     // Equal secrets are equally numbered in the prompt, in what was said and in the result.
     let recording: Value = serde_json::from_str(&scene.read("rec/recording.json")).unwrap();
-    let note = recording["attempts"][0]["value"]["note"].as_str().unwrap();
+    let note = recording["attempts"][0]["result"]["value"]["note"].as_str().unwrap();
     assert!(scene.read("rec/attempts/001-work/1.prompt").contains(note), "{note}");
     assert!(scene.read("rec/attempts/001-work/2.stdout").contains(note), "{note}");
-    assert!(note.contains("[redacted:anthropic-key#1]"), "{note}");
+    assert!(note.contains("[redacted:key#1]"), "{note}");
     let replayed = scene.json(&["replay", "rec", "--format", "json"]);
     assert_eq!((replayed.code, &replayed.report["summary"]["same"]), (0, &json!(1)), "{}", replayed.report);
 }

@@ -98,7 +98,9 @@ fn every_transcript_of_the_programs_is_told_from_the_others() {
     for one in replayed.report["replayed"].as_array().unwrap() {
         let name = one["name"].as_str().unwrap();
         assert_eq!(one["result"], json!("new"), "{one}");
-        told += usize::from(name.contains("codex-") || name.contains("gemini-"));
+        let program = one["program"].as_str().unwrap();
+        assert!(name.contains(&format!("/{program}-")), "{name} is taken for one of {program}");
+        told += 1;
     }
     assert!(told > 20, "{told} streams were known: {}", replayed.report["summary"]);
 }
@@ -129,4 +131,14 @@ fn plain_texts_and_long_lines_are_read() {
     let outcome = |at: usize| replayed.report["replayed"][at]["outcome"].clone();
     assert_eq!((outcome(0), outcome(1)), (json!("contract"), json!("accepted")), "{}", replayed.report);
     assert_eq!(replayed.report["replayed"][0]["text"], json!("hello from mock"));
+}
+
+#[test]
+fn a_program_that_refused_the_schema_is_judged_by_what_it_said_without() {
+    let scene = with("codex", &["schema-refused", "json"]);
+    let both = scene.read("said/codex/schema-refused.stdout") + &scene.read("said/codex/json.stdout");
+    scene.file("codex/both.stdout", &both);
+    let replayed = scene.json(&["replay", "codex", "--format", "json"]);
+    let one = &replayed.report["replayed"][0];
+    assert_eq!((&one["outcome"], &one["text"]), (&json!("unjudged"), &json!("hello from mock")), "{one}");
 }
