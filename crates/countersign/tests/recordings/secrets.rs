@@ -71,9 +71,7 @@ fn nothing_of_them_is_exported_and_it_replays_the_same() {
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{words}");
     holds_none(&words);
-    for kind in
-        ["key", "github-token", "aws-key", "google-key", "jwt", "password", "variable", "pattern"]
-    {
+    for kind in ["key", "github-token", "aws-key", "google-key", "jwt", "password", "variable", "pattern"] {
         assert!(words.contains(kind), "{kind}: {words}");
     }
     let text = everything(&scene.path("rec"));

@@ -77,10 +77,7 @@ fn what_only_speaks_of_secrets_stays() {
 #[test]
 fn equal_secrets_are_equally_numbered_and_others_are_not() {
     let text = "sk-ant-aaaaaa1 then sk-ant-bbbbbb2 then sk-ant-aaaaaa1";
-    assert_eq!(
-        plain(text),
-        "[redacted:key#1] then [redacted:key#2] then [redacted:key#1]"
-    );
+    assert_eq!(plain(text), "[redacted:key#1] then [redacted:key#2] then [redacted:key#1]");
     let mut redactor = redactor();
     redactor.text(text, Care::Full);
     assert_eq!(redactor.counts(), &BTreeMap::from([("key".to_owned(), 3)]));
@@ -122,10 +119,7 @@ fn a_field_that_is_called_a_secret_is_one_whatever_it_holds() {
 fn a_definition_keeps_its_words() {
     let text = r#"{"fields":{"token":"string(1..)","password":"an own type"},"x":"sk-ant-aaaaaa1"}"#;
     let redacted = redactor().bytes(text.as_bytes(), Care::Forms).unwrap();
-    assert_eq!(
-        String::from_utf8(redacted).unwrap(),
-        text.replace("sk-ant-aaaaaa1", "[redacted:key#1]")
-    );
+    assert_eq!(String::from_utf8(redacted).unwrap(), text.replace("sk-ant-aaaaaa1", "[redacted:key#1]"));
 }
 
 #[test]
