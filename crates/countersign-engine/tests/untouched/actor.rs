@@ -105,7 +105,14 @@ impl Session for Acting {
             self.replies += 1;
             let mut dice = Dice::new(throw(self.seed, &(&self.attempt, self.replies)));
             let (text, how) = tokio::task::block_in_place(|| self.act(&mut dice));
-            Answer { text: text.into_bytes(), usage: Usage::default(), how, played: None, recorded: false, beside: Beside::default() }
+            Answer {
+                text: text.into_bytes(),
+                usage: Usage::default(),
+                how,
+                played: None,
+                recorded: false,
+                beside: Beside::default(),
+            }
         })
     }
 }

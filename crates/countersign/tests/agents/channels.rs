@@ -52,7 +52,10 @@ fn a_wrong_submission_is_mended_within_the_turn(who: Who) {
     assert_eq!(attempt["repairs_asked"], 0);
     assert_eq!(attempt["replies"][0]["channel"], "submitted");
     let notes = attempt["replies"][0]["notes"].to_string();
-    assert!(notes.contains("the final text contradicts the result that was taken: /ok is false there"), "{notes}");
+    assert!(
+        notes.contains("the final text contradicts the result that was taken: /ok is false there"),
+        "{notes}"
+    );
     let asked = stage.asked();
     assert_eq!(asked.len(), 3, "all in one turn");
     assert!(
