@@ -13,6 +13,10 @@ mod house;
 
 #[path = "agents/channels.rs"]
 mod channels;
+#[path = "agents/fakes.rs"]
+mod fakes;
+#[path = "agents/hooks.rs"]
+mod hooks;
 #[path = "agents/install.rs"]
 mod install;
 #[path = "agents/packs.rs"]

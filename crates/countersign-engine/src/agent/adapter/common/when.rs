@@ -22,7 +22,6 @@ const CUES: [&str; 19] = [
     "resets at",
     "resetsat",
     "resets_at",
-    // `… usage limit reached|1760000000`
     // `usage limit reached|1760000000`
     "limit reached|",
 ];
