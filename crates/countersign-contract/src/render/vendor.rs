@@ -307,8 +307,15 @@ fn nullable(out: &mut Map<String, Value>) {
             }
         }
     }
-    if let Some(Value::Array(values)) = out.get_mut("enum") {
-        values.retain(|value| !value.is_null());
+    // A list of values is taken at its word, whatever the flag says, and it cannot hold null: that is an alternative to it.
+    if out.get("enum").and_then(Value::as_array).is_some_and(|values| values.contains(&Value::Null)) {
+        let mut listed: Map<String, Value> =
+            ["type", "enum"].iter().filter_map(|key| out.shift_remove_entry(*key)).collect();
+        if let Some(Value::Array(values)) = listed.get_mut("enum") {
+            values.retain(|value| !value.is_null());
+        }
+        out.shift_remove("nullable");
+        out.insert("anyOf".into(), json!([listed, {"type": "null"}]));
     }
 }
 
@@ -316,6 +323,25 @@ fn nullable(out: &mut Map<String, Value>) {
 mod tests {
     use super::*;
     use crate::{Framing, Policy};
+
+    #[test]
+    fn a_list_of_values_with_null_admits_null_in_every_dialect() {
+        let schema = json!({"type": "object", "required": ["level"], "properties": {
+            "level": {"type": ["string", "null"], "enum": ["low", "high", null], "description": "How bad"},
+        }});
+        let contract = Contract::from_schema(&schema, Framing::AnyJson, Policy::default()).unwrap();
+        for target in Target::ALL {
+            let lowered = super::schema(&contract, target).schema;
+            for (level, good) in [(json!("low"), true), (Value::Null, true), (json!("mid"), false)] {
+                assert_eq!(
+                    jsonschema::is_valid(&lowered, &json!({"level": level})),
+                    good,
+                    "{target:?}: {level}"
+                );
+            }
+            assert_eq!(lowered["properties"]["level"]["description"], "How bad");
+        }
+    }
 
     #[test]
     fn a_lowered_schema_is_a_schema() {

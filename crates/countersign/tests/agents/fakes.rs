@@ -110,7 +110,10 @@ fn a_program_that_is_not_there_is_said_before_anything_starts_with_how_to_get_it
     let mut command = fake.house.command(&["run", "repo/flow.yaml", "--agent", "codex"]);
     command.env("PATH", "/usr/bin:/bin");
     let said = fake.house.start_as(command).end();
-    said.expect(2, &["`codex` is not installed", "not on PATH", "npm install -g @openai/codex", "program = "]);
+    said.expect(
+        2,
+        &["`codex` is not installed", "not on PATH", "npm install -g @openai/codex", "program = "],
+    );
     assert!(!fake.house.state().join("transcripts").exists(), "nothing was started");
 
     fake.settings("");
@@ -168,7 +171,8 @@ fn a_line_of_20_megabytes_is_read_or_passed_over_and_nothing_is_lost() {
 
 #[test]
 fn one_that_never_says_it_is_done_is_no_success_whatever_it_said() {
-    let said = json!({"type": "assistant", "message": {"content": [{"type": "text", "text": GOOD}]}}).to_string();
+    let said =
+        json!({"type": "assistant", "message": {"content": [{"type": "text", "text": GOOD}]}}).to_string();
     let reason = Fake::new(&says(&said)).failed("agent");
     assert!(reason.contains("exit code 0 and never said it was done"), "{reason}");
     let reason = Fake::new(&format!("{}\necho 'out of memory' >&2\nexit 9", says(&said))).failed("agent");
@@ -199,7 +203,8 @@ fn an_empty_text_or_prose_is_never_a_result() {
 
 #[test]
 fn a_silent_one_is_ended_by_the_idle_clock_with_all_it_started() {
-    let fake = Fake::new("echo '{\"type\":\"system\"}'\nsetsid sh -c 'trap \"\" TERM; sleep 1000' &\nsleep 1000");
+    let fake =
+        Fake::new("echo '{\"type\":\"system\"}'\nsetsid sh -c 'trap \"\" TERM; sleep 1000' &\nsleep 1000");
     fake.settings("idle = \"300ms\"");
     fake.workflow("retries: { timeout: 0 }");
     let reason = fake.failed("timeout");
