@@ -15,7 +15,7 @@ mod runs;
 pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
 pub(crate) use mcp::McpArgs;
 pub(crate) use packs::{DemoArgs, PackArgs, PackCommand};
-pub(crate) use people::{HeldArgs, HookArgs, HookCommand};
+pub(crate) use people::{DoctorArgs, HeldArgs, HookArgs, HookCommand, InitArgs};
 pub(crate) use recordings::{ExportArgs, ReplayArgs};
 pub(crate) use runs::{
     AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs, WorkflowArgs,
@@ -45,8 +45,10 @@ Take results from agents: a server of the Model Context Protocol over standard i
 An agent hands in its result with the tool `submit_result` while it works. A result that breaks its contract comes back with everything \
 that is wrong with it; a good one is kept, in .countersign/submissions.jsonl, and acknowledged. `get_contract` and `check_result` \
 help. Ends when standard input does.";
+
 const REPLAY: &str = "\
 Judge recordings and transcripts again, and say what changed since they were recorded.
+
 What agents said goes through the readers of their programs and through the contracts, as in a run; no agent is asked. Each attempt is \
 held to the contract that is current under the id it was recorded with, or else to the one in the recording. A transcript \
 without a recorded outcome is new; `--update` records what comes out. Ends with 0 if nothing changed, 1 if something did or could \
@@ -57,6 +59,19 @@ See a pack at work, offline: a real run in a git repository that is made for it,
 
 The repository is left for looking, with the run in it; where it is stands at the end. `countersign demo contracts` shows the \
 contract engine alone, on three texts. Ends with 0 if the run ended as the demo is meant to, else as the run did.";
+
+const INIT: &str = "\
+Set a project up: bind its agents to contracts, and attach hooks and the server that takes results.
+
+Shows what it would add to which file, as diffs on standard output, and writes it only if somebody agrees: with --yes, or at a \
+terminal. Ends with 0 if everything is in place, and with 1 if something would be added and nobody agreed.";
+
+const DOCTOR: &str = "\
+Say whether what is needed is there, what is in the way, and what mends it.
+
+Looks at the programs that play agents (whether they are there, which version, whether a login can be seen, by which ways they \
+hand back results), at countersign.toml, and at what stands between people and their contracts. Nobody is called, and nothing is \
+written. Ends with 0 if everything that is needed works, and with 1 if not.";
 
 const HOOK: &str = "\
 Hold what agents say to their contracts where our engine does not run them.
@@ -107,6 +122,12 @@ pub(crate) enum Command {
     /// See a pack at work, offline, in a repository that is made for it
     #[command(long_about = DEMO)]
     Demo(DemoArgs),
+    /// Set a project up: bind its agents to contracts, and attach hooks and the server that takes results
+    #[command(long_about = INIT)]
+    Init(InitArgs),
+    /// Say whether what is needed is there, what is in the way, and what mends it
+    #[command(long_about = DOCTOR)]
+    Doctor(DoctorArgs),
     /// Hold what agents say to their contracts where our engine does not run them: hooks
     #[command(long_about = HOOK)]
     Hook(HookArgs),

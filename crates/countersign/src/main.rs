@@ -3,8 +3,10 @@
 mod cli;
 mod command;
 mod digest;
+mod doctor;
 mod exit;
 mod hook;
+mod init;
 mod input;
 mod lay;
 mod mcp;
@@ -40,6 +42,8 @@ fn main() -> std::process::ExitCode {
         Command::Mcp(args) => command::mcp::run(&args),
         Command::Explain(args) => command::explain::run(&args),
         Command::Demo(args) => command::demo::run(&args),
+        Command::Init(args) => command::init::run(&args),
+        Command::Doctor(args) => command::doctor::run(&args),
         Command::Hook(args) => Ok(command::hook::run(&args.command)),
         Command::Completions { shell } => command::shell::completions(shell),
         Command::Man => command::shell::man(),

@@ -2,7 +2,7 @@
 
 use crate::input;
 use anyhow::Result;
-use countersign_contract::Contract;
+use countersign_contract::{Contract, Registry};
 use countersign_engine::config::{Config, ConfigError, FILE};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,4 +48,9 @@ pub(crate) fn contract(id: &str, given: &[PathBuf], home: Option<&Path>) -> Resu
     let mut folders = given.to_vec();
     folders.extend(home.and_then(contracts));
     input::contract(id, &folders)
+}
+
+/// The built-in contracts and the project's own.
+pub(crate) fn registry(home: &Path) -> Result<Registry> {
+    input::registry(&contracts(home).into_iter().collect::<Vec<_>>())
 }

@@ -2,9 +2,11 @@
 
 pub(crate) mod claims;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 mod lines;
 pub(crate) mod packs;
 pub(crate) mod replay;
+pub(crate) mod setup;
 pub(crate) mod stats;
 mod story;
 mod table;

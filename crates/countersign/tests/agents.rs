@@ -15,6 +15,8 @@ mod house;
 mod channels;
 #[path = "agents/fakes.rs"]
 mod fakes;
+#[path = "agents/hooks.rs"]
+mod hooks;
 #[path = "agents/install.rs"]
 mod install;
 #[path = "agents/packs.rs"]

@@ -8,6 +8,7 @@ use super::adapter::{Adapter, Call, Conversation, Reader, Server, Turn};
 use countersign_contract::render::vendor::Target;
 use countersign_flow::Access;
 use serde_json::json;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 
 /// Claude Code.
@@ -154,6 +155,11 @@ impl Adapter for Claude {
         schema(&mut call, turn);
         call.arguments.extend(turn.flags.iter().map(OsString::from));
         call
+    }
+
+    fn prompt<'p>(&self, prompt: &'p str) -> Cow<'p, str> {
+        // What begins with a slash and a name that it knows is a command of its own.
+        if prompt.starts_with('/') { Cow::Owned(format!("\n{prompt}")) } else { Cow::Borrowed(prompt) }
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -1,5 +1,6 @@
 //! What can be said about setting up, and by hooks.
 
+use super::ListFormat;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -14,10 +15,10 @@ often enough: nothing is blocked, and the person sees the words; 2 the result is
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HookCommand {
-    /// Hold what the main agent says last to its contract: a hook of Stop
+    /// Hold what the main agent says last to its contract: a hook of `Stop`
     #[command(after_help = EXITS)]
     ClaudeStop(HeldArgs),
-    /// Hold what a subagent hands back to its contract: a hook of SubagentStop
+    /// Hold what a subagent hands back to its contract: a hook of `SubagentStop`
     #[command(after_help = EXITS)]
     ClaudeSubagentStop(HeldArgs),
 }
@@ -31,4 +32,30 @@ pub(crate) struct HeldArgs {
     /// A folder with contracts of your own, beside `contracts` next to countersign.toml
     #[arg(long, value_name = "DIR")]
     pub(crate) contracts: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Write what is shown, without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// Take out what an earlier init put in, and nothing else
+    #[arg(long)]
+    pub(crate) undo: bool,
+
+    /// The repository [default: the one around the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repo: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// The repository [default: the one around the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repo: Option<PathBuf>,
+
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ListFormat,
 }

@@ -7,6 +7,7 @@ use crate::{input, output, project};
 use anyhow::{Context, Result, anyhow, bail};
 use countersign_contract::Contract;
 use countersign_contract::render::prompt;
+use countersign_engine::process::MARKER;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -33,6 +34,10 @@ pub(crate) fn run(command: &HookCommand) -> Exit {
 }
 
 fn held(event: Event, args: &HeldArgs) -> Result<Exit> {
+    // Whoever works in a run of ours is held to its contract there.
+    if std::env::var_os(MARKER).is_some() {
+        return Ok(Exit::Good);
+    }
     if std::io::stdin().is_terminal() {
         bail!(
             "this is a hook of {}: Claude Code runs it, with a payload on standard input; `countersign init` sets it up",

@@ -121,6 +121,14 @@ fn only_who_is_bound_is_held_to_anything() {
 }
 
 #[test]
+fn agents_in_a_run_are_held_to_its_contract_alone() {
+    let house = bound();
+    let mut command = hook(&house, SUBAGENT, &json!({}));
+    command.env("COUNTERSIGN_ATTEMPT", "run/1");
+    assert_eq!(answer(command), (0, String::new()));
+}
+
+#[test]
 fn settings_are_found_above_and_not_beyond_the_repository() {
     let house = bound();
     let deep = house.path("repo/src/deep");

@@ -6,12 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-pub struct House {
+pub(crate) struct House {
     folder: TempDir,
 }
 
 impl House {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = TempDir::new().unwrap();
         for name in ["repo/.git", "home", "bin"] {
             std::fs::create_dir_all(folder.path().join(name)).unwrap();
@@ -19,16 +19,16 @@ impl House {
         Self { folder }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn repo(&self) -> PathBuf {
+    pub(crate) fn repo(&self) -> PathBuf {
         self.path("repo")
     }
 
     /// Writes a file, with the folders that it needs.
-    pub fn file(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
@@ -36,17 +36,17 @@ impl House {
     }
 
     /// A program on PATH, as a line for `sh`.
-    pub fn program(&self, name: &str, line: &str) {
+    pub(crate) fn program(&self, name: &str, line: &str) {
         let path = self.file(&format!("bin/{name}"), format!("#!/bin/sh\n{line}\n"));
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
     /// The binary, in the repository, with nothing of the real world around it.
-    pub fn countersign(&self) -> Command {
+    pub(crate) fn countersign(&self) -> Command {
         let mut command = Command::cargo_bin("countersign").unwrap();
         command
             .env_clear()
@@ -59,7 +59,7 @@ impl House {
     }
 
     /// One readable block: exit code, stdout, stderr, without what differs from run to run.
-    pub fn shown(&self, command: &mut Command) -> String {
+    pub(crate) fn shown(&self, command: &mut Command) -> String {
         let output = command.output().unwrap();
         let mut text =
             format!("exit {}\n", output.status.code().map_or("by signal".into(), |code| code.to_string()));
@@ -73,7 +73,7 @@ impl House {
     }
 
     /// A text with the folder named `[house]`.
-    pub fn steady(&self, text: &str) -> String {
+    pub(crate) fn steady(&self, text: &str) -> String {
         let real = self.folder.path().canonicalize().unwrap();
         let text = text.replace(real.to_str().unwrap(), "[house]");
         text.replace(self.folder.path().to_str().unwrap(), "[house]")
@@ -81,8 +81,7 @@ impl House {
 }
 
 /// All files of a folder with their bytes, by their paths in it.
-#[allow(dead_code, reason = "for the tests of init")]
-pub fn files(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn files(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
     let mut found = std::collections::BTreeMap::new();
     let mut open = vec![folder.to_owned()];
     while let Some(next) = open.pop() {

@@ -2,7 +2,7 @@
 
 use super::events::{Block, Denied, Init, Kind, Last, Message, Rate, Retry, Turn};
 use super::failure::{refusal, rejected_until, unstarted};
-use crate::agent::adapter::common::{Field, Line, Odd, cut, event, look, reason, remark, words};
+use crate::agent::adapter::common::{Field, Line, Odd, advised, cut, event, look, reason, remark, words};
 use crate::agent::adapter::{End, Failure, Heard, Meter, Reader, Server, Verdict};
 use countersign_flow::AttemptOutcome;
 use serde::de::DeserializeOwned;
@@ -270,8 +270,7 @@ impl ClaudeReader {
         let said = last.errors.get().map(|errors| errors.join("; ")).filter(|errors| !errors.is_empty());
         let said = said.or_else(|| last.result.get().cloned()).unwrap_or_default();
         let agent = |advice: &str| {
-            let reason = format!("{}; {advice}", reason(&said));
-            Verdict::Failed(Failure::new(AttemptOutcome::Agent, reason))
+            Verdict::Failed(Failure::new(AttemptOutcome::Agent, advised(&reason(&said), advice)))
         };
         match (last.subtype.get().map(String::as_str), &last.is_error) {
             (Some(GAVE_UP), _) => {
