@@ -21,7 +21,9 @@ fn failing_first(who: Who, error: &Value) -> Value {
 }
 
 fn an_error_of_the_server_is_tried_again(who: Who) {
-    let Some(stage) = Stage::open(who, &failing_first(who, &json!({"status": 500, "error": "boom"}))) else { return };
+    let Some(stage) = Stage::open(who, &failing_first(who, &json!({"status": 500, "error": "boom"}))) else {
+        return;
+    };
     let said = stage.run();
     let report = said.report();
     assert_eq!(report["outcome"], "done", "{}", stage.story(&said));
@@ -51,20 +53,31 @@ fn a_limit_is_known_to_the_minute_by_codex() {
         if !stage.house.state().join("journal.db").exists() || stage.asked().is_empty() {
             return None;
         }
-        stage.house.events().iter().find_map(|event| Some((event["at"].as_i64()?, event["reset_at"].as_i64()?)))
+        stage
+            .house
+            .events()
+            .iter()
+            .find_map(|event| Some((event["at"].as_i64()?, event["reset_at"].as_i64()?)))
     });
     let seconds = (reset - ended) / 1000;
     assert!((30..=150).contains(&seconds), "the limit is lifted in {seconds} s");
     live.signal("TERM");
     let said = live.end_within(MOST);
     let report = said.report();
-    assert_eq!((report["outcome"].as_str(), outcomes(&report)), (Some("cancelled"), vec!["limit"]), "{}", stage.story(&said));
+    assert_eq!(
+        (report["outcome"].as_str(), outcomes(&report)),
+        (Some("cancelled"), vec!["limit"]),
+        "{}",
+        stage.story(&said)
+    );
     assert_eq!(stage.asked().len(), 1, "it was asked again before the time");
     stage.nothing_is_left(&report);
 }
 
 fn a_refused_key_ends_the_run(who: Who) {
-    let Some(stage) = Stage::open(who, &json!([{"status": 401, "error": "this key is no key", "repeat": true}])) else {
+    let Some(stage) =
+        Stage::open(who, &json!([{"status": 401, "error": "this key is no key", "repeat": true}]))
+    else {
         return;
     };
     let report = stage.failed("permission", 5);
