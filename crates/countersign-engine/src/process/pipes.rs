@@ -10,6 +10,10 @@ use tokio::process::{ChildStderr, ChildStdout};
 
 /// The most that is read, and handed on, at once. A pipe holds no more by default.
 const PIECE: usize = 64 * 1024;
+/// What we ask a pipe to hold. There are programs that do not wait for what they have written: what their pipe had no room for
+/// when they end is lost, and that may be their last event. It is as much as anybody may ask for on Linux.
+#[cfg(target_os = "linux")]
+const ROOM: usize = 1024 * 1024;
 
 /// Both pipes of a child.
 pub(super) struct Pipes {
@@ -27,6 +31,12 @@ enum Name {
 
 impl Pipes {
     pub(super) fn new(stdout: Option<ChildStdout>, stderr: Option<ChildStderr>) -> Self {
+        #[cfg(target_os = "linux")]
+        if let Some(stdout) = &stdout
+            && let Err(error) = rustix::pipe::fcntl_setpipe_size(stdout, ROOM)
+        {
+            tracing::debug!(%error, "a pipe of the child stays as it is");
+        }
         Self { stdout: Pipe::new(stdout), stderr: Pipe::new(stderr), turn: Name::Stdout }
     }
 

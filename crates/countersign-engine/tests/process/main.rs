@@ -167,6 +167,23 @@ fn skipped(why: &str) {
 
 // What goes in and what comes out.
 
+/// As node's programs do it: what the pipe has no room for at the end is lost.
+#[tokio::test]
+async fn who_does_not_wait_for_what_it_wrote_has_room_for_it() {
+    let mut ear = Ear::new();
+    let script = "import os, sys; sys.stdin.read(); os.set_blocking(1, False); os.write(1, b'x' * 300_000)";
+    let mut spawn = python(script);
+    // It begins when its input is at its end, and that is when its pipes are what they should be.
+    spawn.stdin = b"go".to_vec();
+    let ended = run(spawn, &mut ear).await;
+    assert_eq!(
+        (ended.exit, ear.stdout.len()),
+        (Exit::Code(0), 300_000),
+        "{}",
+        String::from_utf8_lossy(&ear.stderr)
+    );
+}
+
 #[tokio::test]
 async fn stdin_is_given_and_closed() {
     let mut ear = Ear::new();
