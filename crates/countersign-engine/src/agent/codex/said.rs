@@ -62,6 +62,11 @@ pub(super) fn failure(said: &str, at: i64, zone: &TimeZone) -> Failure {
 
 /// What it says on standard error where it ends before its first event: which flag, file or conversation it does not take.
 pub(super) fn failure_to_start(errors: &str) -> Option<Failure> {
+    if let Some((_, why)) = errors.split_once(NO_SERVER) {
+        let line = format!("{NO_SERVER}{}", why.lines().next().unwrap_or_default());
+        let way = "to do without the tool that takes results, set `channels = [\"native\"]` in [agents.codex] of countersign.toml";
+        return Some(Failure::new(AttemptOutcome::Agent, with(&line, way)));
+    }
     let line =
         errors.lines().map(str::trim).find(|line| STARTS.iter().any(|start| line.starts_with(start)))?;
     let says = |cues: &[&str]| cues.iter().any(|cue| line.contains(cue));
