@@ -3,7 +3,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use countersign_engine::agent::{Agent, Answer, How, Later, Reach, Session, Task};
+use countersign_engine::agent::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
 use countersign_engine::journal::{Batch, Journal, NewRun, Row, Summary};
 use countersign_engine::process::Stop;
 use countersign_engine::{Cast, Engine, Launch, Recast, Watcher};
@@ -76,6 +76,7 @@ impl Session for Prompt {
                 how: How::Whole,
                 played: None,
                 recorded: false,
+                beside: Beside::default(),
             }
         })
     }

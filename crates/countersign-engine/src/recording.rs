@@ -68,7 +68,7 @@ pub struct Attempt {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
     /// What came of it.
-    #[serde(flatten)]
+    #[serde(rename = "result", default)]
     pub came: Came,
     /// Why, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]

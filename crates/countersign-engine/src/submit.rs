@@ -45,17 +45,17 @@ pub struct Submission {
 
 /// A file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("{} {what}: {source}", path.display())]
+#[error("{} {what}: {why}", path.display())]
 pub struct Error {
     path: PathBuf,
     what: &'static str,
-    source: io::Error,
+    why: io::Error,
 }
 
 impl SessionFile {
     /// Reads the file.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let wrong = |what| move |source| Error { path: path.to_owned(), what, source };
+        let wrong = |what| move |why| Error { path: path.to_owned(), what, why };
         let mut bytes = Vec::new();
         plain(path)
             .and_then(|()| File::open(path))
@@ -72,10 +72,10 @@ impl SessionFile {
     /// Writes the file.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let bytes = serde_json::to_vec(self).map_err(io::Error::from);
-        bytes.and_then(|bytes| std::fs::write(path, bytes)).map_err(|source| Error {
+        bytes.and_then(|bytes| std::fs::write(path, bytes)).map_err(|why| Error {
             path: path.to_owned(),
             what: "cannot be written",
-            source,
+            why,
         })
     }
 }
@@ -121,7 +121,7 @@ pub fn append(path: &Path, submission: &Submission) -> Result<(), Error> {
         file.write_all(&line)?;
         file.sync_all()
     };
-    written().map_err(|source| Error { path: path.to_owned(), what: "cannot be written", source })
+    written().map_err(|why| Error { path: path.to_owned(), what: "cannot be written", why })
 }
 
 /// The submissions behind an offset, and the offset behind them. A file that is not there yet holds none; a last line that is
@@ -135,7 +135,7 @@ pub fn read(path: &Path, from: u64) -> Result<(Vec<Submission>, u64), Error> {
     }) {
         Ok(from) => from,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
-        Err(source) => return Err(Error { path: path.to_owned(), what: "cannot be read", source }),
+        Err(why) => return Err(Error { path: path.to_owned(), what: "cannot be read", why }),
     };
     let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |last| last + 1);
     let lines = bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());

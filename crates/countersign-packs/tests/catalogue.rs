@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // Helpers of tests are tests.
 
+use countersign_contract::render::vendor::{self, Target};
 use countersign_contract::{AgentOutput, Framing, RepairPolicy};
 use countersign_packs::contracts::*;
 use countersign_packs::{definitions, registry};
@@ -342,4 +343,77 @@ fn the_old_result_is_readable_and_says_what_to_use_instead() {
     assert!(report.is_accepted());
     assert_eq!(report.warnings[0].code.as_str(), "W0107");
     assert!(report.warnings[0].message.contains("fixer-result"));
+}
+
+/// What OpenAI publishes of the schemas that it takes for structured outputs.
+fn assert_strict(schema: &Value, at: &str) {
+    const KEYWORDS: [&str; 21] = [
+        "type",
+        "enum",
+        "const",
+        "title",
+        "description",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "anyOf",
+        "$ref",
+        "$defs",
+        "pattern",
+        "format",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+    ];
+    let map = schema.as_object().unwrap_or_else(|| panic!("{at}: {schema}"));
+    for keyword in map.keys() {
+        assert!(KEYWORDS.contains(&keyword.as_str()), "{at}: {keyword}");
+    }
+    if map.contains_key("$ref") {
+        assert_eq!(map.len(), 1, "{at}: something stands beside a reference");
+        return;
+    }
+    let types: Vec<&str> = match &map.get("type") {
+        Some(Value::Array(types)) => types.iter().map(|ty| ty.as_str().unwrap()).collect(),
+        ty => ty.iter().map(|ty| ty.as_str().unwrap()).collect(),
+    };
+    assert!(!types.is_empty() || map.contains_key("anyOf"), "{at}: no type");
+    assert!(!types.contains(&"array") || map.contains_key("items"), "{at}: no items");
+    let properties = map.get("properties").and_then(Value::as_object);
+    if types.contains(&"object") {
+        assert_eq!(map["additionalProperties"], json!(false), "{at}");
+        let names: Vec<&String> = properties.unwrap().keys().collect();
+        assert_eq!(map["required"], json!(names), "{at}");
+    }
+    for (name, inner) in properties.into_iter().flatten() {
+        assert_strict(inner, &format!("{at}/{name}"));
+    }
+    for (name, inner) in map.get("$defs").and_then(Value::as_object).into_iter().flatten() {
+        assert_strict(inner, &format!("#{name}"));
+    }
+    for inner in
+        map.get("items").into_iter().chain(map.get("anyOf").and_then(Value::as_array).into_iter().flatten())
+    {
+        assert_strict(inner, &format!("{at}/…"));
+    }
+}
+
+#[test]
+fn every_schema_for_codex_is_one_that_its_server_takes() {
+    let registry = registry();
+    let mut left_out = Vec::new();
+    for id in IDS {
+        let lowered = vendor::schema(&registry.get(id).unwrap(), Target::Codex);
+        assert_strict(&lowered.schema, id);
+        if !lowered.is_usable() {
+            left_out.push(*id);
+        }
+    }
+    // Each of them must hand back an object whose keys are data, which the server would make it leave empty.
+    assert_eq!(left_out, ["spec-pipeline/implement", "spec-pipeline/workflow-context", "gated-team/status"]);
 }

@@ -45,8 +45,10 @@ Take results from agents: a server of the Model Context Protocol over standard i
 An agent hands in its result with the tool `submit_result` while it works. A result that breaks its contract comes back with everything \
 that is wrong with it; a good one is kept, in .countersign/submissions.jsonl, and acknowledged. `get_contract` and `check_result` \
 help. Ends when standard input does.";
+
 const REPLAY: &str = "\
 Judge recordings and transcripts again, and say what changed since they were recorded.
+
 What agents said goes through the readers of their programs and through the contracts, as in a run; no agent is asked. Each attempt is \
 held to the contract that is current under the id it was recorded with, or else to the one in the recording. A transcript \
 without a recorded outcome is new; `--update` records what comes out. Ends with 0 if nothing changed, 1 if something did or could \

@@ -2,6 +2,7 @@
 //! Whatever is lost here is still checked: a vendor's output is always held to the contract itself.
 
 mod raise;
+mod strict;
 
 pub use raise::raise;
 
@@ -57,18 +58,22 @@ pub struct Lowered {
     pub schema: Value,
     /// What was changed or lost on the way, with the place in the schema.
     pub losses: Vec<Loss>,
+    /// Whether it would be refused, or keep an agent from saying what it must.
+    left_out: bool,
 }
 
 impl Lowered {
-    /// Whether the vendor takes it: an object at the root, without alternatives beside it.
+    /// Whether the vendor takes it, and an agent that is held to it can still satisfy the contract: an object at the root,
+    /// without alternatives beside it, and nothing lost that must be said.
     pub fn is_usable(&self) -> bool {
         let root = self.schema.as_object();
-        root.is_some_and(|root| {
-            root.get("type").is_some_and(|ty| ty == "object")
-                && !["anyOf", "oneOf", "allOf", "not", "enum"]
-                    .iter()
-                    .any(|keyword| root.contains_key(*keyword))
-        })
+        !self.left_out
+            && root.is_some_and(|root| {
+                root.get("type").is_some_and(|ty| ty == "object")
+                    && !["anyOf", "oneOf", "allOf", "not", "enum"]
+                        .iter()
+                        .any(|keyword| root.contains_key(*keyword))
+            })
     }
 }
 
@@ -84,9 +89,10 @@ pub struct Loss {
 /// The schema of a contract for a target.
 pub fn schema(contract: &Contract, target: Target) -> Lowered {
     let root = contract.raw_schema();
-    let mut lowering = Lowering { target, root, losses: Vec::new(), path: Vec::new() };
+    let mut lowering = Lowering { target, root, losses: Vec::new(), path: Vec::new(), left_out: false };
     if target == Target::Draft2020 {
-        return Lowered { schema: with_id(root, contract.reference()), losses: Vec::new() };
+        let schema = with_id(root, contract.reference());
+        return Lowered { schema, losses: Vec::new(), left_out: false };
     }
     let mut schema = lowering.lower(root, "");
     if let (Value::Object(map), Some(defs)) = (&mut schema, root.get("$defs").and_then(Value::as_object))
@@ -104,7 +110,10 @@ pub fn schema(contract: &Contract, target: Target) -> Lowered {
     for rule in &contract.definition().rules {
         lowering.lose("", &format!("the rule '{}' cannot be expressed", rule.id));
     }
-    Lowered { schema, losses: lowering.losses }
+    if target == Target::Codex {
+        lowering.strict_bounds(&schema);
+    }
+    Lowered { schema, losses: lowering.losses, left_out: lowering.left_out }
 }
 
 struct Lowering<'s> {
@@ -113,6 +122,8 @@ struct Lowering<'s> {
     losses: Vec<Loss>,
     /// References being followed, where the dialect has none.
     path: Vec<String>,
+    /// Whether something was lost without which the schema is better left out.
+    left_out: bool,
 }
 
 /// Formats of our own, which no vendor knows.
@@ -124,6 +135,12 @@ impl Lowering<'_> {
         if !self.losses.contains(&loss) {
             self.losses.push(loss);
         }
+    }
+
+    /// Something is lost without which the schema is better left out.
+    fn leave_out(&mut self, pointer: &str, what: &str) {
+        self.left_out = true;
+        self.lose(pointer, &format!("{what}: the schema is better left out"));
     }
 
     /// What the dialect makes of a keyword.
@@ -167,6 +184,11 @@ impl Lowering<'_> {
         {
             return self.inline(reference, map, at);
         }
+        if self.target == Target::Codex
+            && let Some(written_out) = self.strict_reference(map, at)
+        {
+            return written_out;
+        }
         let mut out = Map::new();
         for (keyword, value) in map {
             self.keyword(keyword, value, at, &mut out);
@@ -184,6 +206,13 @@ impl Lowering<'_> {
         match (keyword, value) {
             ("$defs" | "$schema" | "$id" | "default" | "examples" | "deprecated" | "$comment", _) => {}
             (keyword, _) if keyword.starts_with("x-") => {}
+            ("format" | "pattern", _) if self.target == Target::Codex => {
+                if let Some(value) = self.strict_keyword(keyword, value, &place) {
+                    out.insert(keyword.into(), value);
+                }
+            }
+            // It is told with the rest of the schema.
+            ("allOf", Value::Array(_)) if self.target == Target::Codex => {}
             ("format", Value::String(format)) if OUR_FORMATS.contains(&format.as_str()) => {
                 self.lose(&place, &format!("the format {format} is only checked by Countersign"));
             }
@@ -231,44 +260,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// Codex: every property required, nothing else allowed, optional means nullable.
-    fn strict(&mut self, map: &Map<String, Value>, at: &str, out: &mut Map<String, Value>) {
-        let is_object = map.contains_key("properties")
-            || map.get("type").is_some_and(|ty| {
-                ty == "object" || ty.as_array().is_some_and(|types| types.iter().any(|ty| ty == "object"))
-            });
-        if !is_object {
-            return;
-        }
-        let required: Vec<String> = map
-            .get("required")
-            .and_then(Value::as_array)
-            .map(|names| names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
-            .unwrap_or_default();
-        if map.get("additionalProperties").is_none_or(|value| value != &json!(false)) {
-            self.lose(at, "closed: no fields besides the named ones");
-        }
-        out.insert("additionalProperties".into(), json!(false));
-        let properties = out.entry("properties").or_insert_with(|| json!({}));
-        let mut names = Vec::new();
-        let mut made_nullable = Vec::new();
-        if let Value::Object(properties) = properties {
-            for (name, schema) in properties.iter_mut() {
-                names.push(Value::from(name.as_str()));
-                if !required.contains(name) && add_null(schema) {
-                    made_nullable.push(name.clone());
-                }
-            }
-        }
-        out.insert("required".into(), Value::Array(names));
-        for name in made_nullable {
-            self.lose(
-                &format!("{at}/properties/{name}"),
-                "optional became nullable: null stands for a field left out",
-            );
-        }
-    }
-
     /// Gemini: references are written out.
     fn inline(&mut self, reference: &str, map: &Map<String, Value>, at: &str) -> Value {
         let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)).cloned();
@@ -284,41 +275,6 @@ impl Lowering<'_> {
         }
         lowered
     }
-}
-
-/// Lets a schema accept null; false if it did already.
-fn add_null(schema: &mut Value) -> bool {
-    let Value::Object(map) = schema else { return false };
-    let null = json!("null");
-    match map.get_mut("type") {
-        Some(Value::Array(types)) => {
-            if types.contains(&null) {
-                return false;
-            }
-            types.push(null);
-        }
-        Some(ty @ Value::String(_)) => *ty = json!([ty.clone(), "null"]),
-        _ => {
-            let is_null = |branch: &Value| branch.get("type") == Some(&null);
-            if let Some(Value::Array(branches)) = map.get_mut("anyOf") {
-                if branches.iter().any(is_null) {
-                    return false;
-                }
-                branches.push(json!({"type": "null"}));
-            } else {
-                let inner = Value::Object(std::mem::take(map));
-                *schema = json!({"anyOf": [inner, {"type": "null"}]});
-                return true;
-            }
-        }
-    }
-    if let Value::Object(map) = schema
-        && let Some(Value::Array(values)) = map.get_mut("enum")
-        && !values.contains(&Value::Null)
-    {
-        values.push(Value::Null);
-    }
-    true
 }
 
 /// Gemini: null is a flag, not a type.
@@ -351,8 +307,15 @@ fn nullable(out: &mut Map<String, Value>) {
             }
         }
     }
-    if let Some(Value::Array(values)) = out.get_mut("enum") {
-        values.retain(|value| !value.is_null());
+    // A list of values is taken at its word, whatever the flag says, and it cannot hold null: that is an alternative to it.
+    if out.get("enum").and_then(Value::as_array).is_some_and(|values| values.contains(&Value::Null)) {
+        let mut listed: Map<String, Value> =
+            ["type", "enum"].iter().filter_map(|key| out.shift_remove_entry(*key)).collect();
+        if let Some(Value::Array(values)) = listed.get_mut("enum") {
+            values.retain(|value| !value.is_null());
+        }
+        out.shift_remove("nullable");
+        out.insert("anyOf".into(), json!([listed, {"type": "null"}]));
     }
 }
 
@@ -360,6 +323,25 @@ fn nullable(out: &mut Map<String, Value>) {
 mod tests {
     use super::*;
     use crate::{Framing, Policy};
+
+    #[test]
+    fn a_list_of_values_with_null_admits_null_in_every_dialect() {
+        let schema = json!({"type": "object", "required": ["level"], "properties": {
+            "level": {"type": ["string", "null"], "enum": ["low", "high", null], "description": "How bad"},
+        }});
+        let contract = Contract::from_schema(&schema, Framing::AnyJson, Policy::default()).unwrap();
+        for target in Target::ALL {
+            let lowered = super::schema(&contract, target).schema;
+            for (level, good) in [(json!("low"), true), (Value::Null, true), (json!("mid"), false)] {
+                assert_eq!(
+                    jsonschema::is_valid(&lowered, &json!({"level": level})),
+                    good,
+                    "{target:?}: {level}"
+                );
+            }
+            assert_eq!(lowered["properties"]["level"]["description"], "How bad");
+        }
+    }
 
     #[test]
     fn a_lowered_schema_is_a_schema() {

@@ -32,6 +32,11 @@ pub trait Adapter: Send + Sync {
     /// The variables of ours that it may see beside those that every program may; `*` at the end stands for anything.
     fn variables(&self) -> &'static [&'static str];
 
+    /// Variables that are set for it when it is only asked for its version.
+    fn for_version(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// Further variables that its own files name, such as the one that holds a key.
     fn named_variables(&self, ours: &dyn Fn(&str) -> Option<OsString>) -> Vec<String> {
         let _ = ours;

@@ -2,12 +2,14 @@
 
 mod events;
 mod failure;
+mod meter;
 mod reader;
 
 use super::adapter::{Adapter, Call, Conversation, Reader, Server, Turn};
 use countersign_contract::render::vendor::Target;
 use countersign_flow::Access;
 use serde_json::json;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 
 /// Claude Code.
@@ -65,7 +67,7 @@ impl Adapter for Claude {
     }
 
     fn versions(&self) -> (&'static str, &'static str) {
-        ("2.1.200", "2.1.325")
+        ("2.1.100", "2.1.325")
     }
 
     fn dialect(&self) -> Target {
@@ -154,6 +156,11 @@ impl Adapter for Claude {
         schema(&mut call, turn);
         call.arguments.extend(turn.flags.iter().map(OsString::from));
         call
+    }
+
+    fn prompt<'p>(&self, prompt: &'p str) -> Cow<'p, str> {
+        // What begins with a slash and a name that it knows is a command of its own.
+        if prompt.starts_with('/') { Cow::Owned(format!("\n{prompt}")) } else { Cow::Borrowed(prompt) }
     }
 
     fn reader(&self) -> Box<dyn Reader> {

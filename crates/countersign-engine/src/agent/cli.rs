@@ -181,7 +181,9 @@ impl CliSession {
     fn spawn(&self, prompt: &str, fresh: &str, left: Duration) -> Result<(Spawn, Vec<String>), String> {
         self.prepare()?;
         let CliAgent { adapter, installed, settings, equipment } = &self.player;
-        let ours = |name: &str| equipment.variable(name);
+        // As the program will see them: what is set for it is over what it is handed on.
+        let ours =
+            |name: &str| settings.env.get(name).map(OsString::from).or_else(|| equipment.variable(name));
         let turn = Turn {
             model: settings.model.as_deref(),
             flags: &settings.flags,
@@ -198,20 +200,21 @@ impl CliSession {
             std::fs::write(path, bytes)
                 .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
-        if let Some(stand_in) = adapter.stand_in(&turn) {
-            match stand_in.make() {
-                Ok(()) => call.variables.extend(stand_in.variables),
-                Err(why) => {
-                    call.notes.push(format!("{} runs without settings of ours: {why}", adapter.name()))
-                }
-            }
-        }
         let set = settings.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        call.variables.extend(set);
+        // It stands in for the folder that any of these names.
+        match adapter.stand_in(&turn).map(|stand_in| stand_in.make().map(|()| stand_in.variables)) {
+            Some(Ok(variables)) => call.variables.extend(variables),
+            Some(Err(why)) => {
+                call.notes.push(format!("{} runs without settings of ours: {why}", adapter.name()));
+            }
+            None => {}
+        }
         let spawn = Spawn {
             argv: [installed.program.clone().into_os_string()].into_iter().chain(call.arguments).collect(),
             cwd: self.task.cwd.clone(),
             environment: Environment::Only(equipment.seen_by(*adapter, settings)),
-            extra: call.variables.into_iter().chain(set).collect(),
+            extra: call.variables,
             stdin: adapter.prompt(prompt).into_owned().into_bytes(),
             marker: self.task.marker.clone(),
             clocks: Clocks {
@@ -412,6 +415,9 @@ impl Watch for Hearing<'_> {
         self.reader.finished()
     }
 }
+
+#[cfg(test)]
+mod home_tests;
 
 #[cfg(test)]
 mod tests {

@@ -24,6 +24,20 @@ const MODEL: &str = "flash";
 /// The variable that names the folder in which it looks for `.gemini`.
 const HOME: &str = "GEMINI_CLI_HOME";
 
+/// Without this it starts itself once more with more memory, as a child that outlives it, and takes twice as long.
+const NO_RELAUNCH: &str = "GEMINI_CLI_NO_RELAUNCH";
+
+/// Variables that are set for it.
+const VARIABLES: [(&str, &str); 5] = [
+    // Modes, servers and settings of the workspace are only heeded in a folder that is trusted.
+    ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+    (NO_RELAUNCH, "true"),
+    ("GEMINI_TELEMETRY_ENABLED", "false"),
+    // Nobody is there to log in.
+    ("NO_BROWSER", "true"),
+    ("NO_COLOR", "1"),
+];
+
 impl Adapter for Gemini {
     fn name(&self) -> &'static str {
         "gemini"
@@ -49,6 +63,11 @@ impl Adapter for Gemini {
         &["GEMINI_*", "GOOGLE_*", "CLOUD_SHELL"]
     }
 
+    fn for_version(&self) -> &'static [(&'static str, &'static str)] {
+        // Each time it would leave two files behind in the home.
+        &[(NO_RELAUNCH, "true"), (HOME, "/dev/null")]
+    }
+
     fn call(&self, turn: &Turn<'_>) -> Call {
         let mut arguments: Vec<OsString> = Vec::new();
         if !given(turn, &["-m", "--model"]) {
@@ -68,19 +87,9 @@ impl Adapter for Gemini {
             Conversation::On(id) => ["--resume", id].map(OsString::from),
         });
         arguments.extend(turn.flags.iter().map(OsString::from));
-        let variables = [
-            // Modes, servers and settings of the workspace are only heeded in a folder that is trusted.
-            ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
-            // It would start itself once more with more memory, as a child that outlives it.
-            ("GEMINI_CLI_NO_RELAUNCH", "true"),
-            ("GEMINI_TELEMETRY_ENABLED", "false"),
-            // Nobody is there to log in.
-            ("NO_BROWSER", "true"),
-            ("NO_COLOR", "1"),
-        ];
         Call {
             arguments,
-            variables: variables.map(|(name, value)| (name.into(), value.into())).into(),
+            variables: VARIABLES.map(|(name, value)| (name.into(), value.into())).into(),
             files: vec![(policy, rules(turn.access).into_bytes())],
             notes: Vec::new(),
         }
@@ -166,7 +175,7 @@ fn rules(access: Access) -> String {
 fn edits(turn: &Turn<'_>) -> Vec<Edit> {
     let mut edits = vec![
         // Longer waits are ours.
-        Edit::Set(&["general", "maxAttempts"], json!(2)),
+        Edit::Fill(&["general", "maxAttempts"], json!(2)),
         Edit::Set(&["general", "enableAutoUpdate"], json!(false)),
         Edit::Set(&["general", "enableAutoUpdateNotification"], json!(false)),
         Edit::Set(&["general", "plan", "enabled"], json!(false)),

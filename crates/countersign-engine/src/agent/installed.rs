@@ -70,14 +70,16 @@ pub enum Trouble {
     },
 }
 
-/// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a program may take to say its version: some need a second for it, and many times that on a machine that is busy.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Looks whether a program can play agents.
 pub fn look(adapter: &dyn Adapter, settings: &Settings, equipment: &Equipment) -> Result<Installed, Trouble> {
     let program = find(adapter, settings, equipment)?;
     equipment.looked_at(program.clone(), || {
-        let said = version_of(&program, &equipment.seen_by(adapter, settings))
+        let set = adapter.for_version().iter().map(|(name, value)| (name.into(), value.into()));
+        let variables: Vec<_> = equipment.seen_by(adapter, settings).into_iter().chain(set).collect();
+        let said = version_of(&program, &variables)
             .map_err(|why| Trouble::Broken { program: program.clone(), why })?;
         let version = version_in(&said);
         let (oldest, newest) = adapter.versions();

@@ -177,7 +177,7 @@ impl Kin {
         if signal == Some(Signal::KILL) {
             self.room.kill();
             // A child that is killed while it is put into its group may have just started someone there.
-            let entering = matches!(self.of, Of::Child(_)) && self.room.is_entered_still();
+            let entering = matches!(self.of, Of::Child(_)) && self.room.is_entering();
             if alive == 0 && (entering || self.room.is_populated()) {
                 alive = 1;
             }

@@ -327,3 +327,98 @@ fn status(status: Status) -> &'static str {
         Status::Absent => "absent",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use countersign_contract::{Definition, Framing};
+    use serde_json::json;
+
+    fn contract(required: &[&str]) -> Contract {
+        let schema = json!({
+            "type": "object",
+            "properties": {"ok": {"type": "boolean"}, "proof": {"type": "string"}},
+            "required": required,
+        });
+        Contract::compile(Definition::new("acme/step", 1, Framing::AnyJson, schema)).unwrap()
+    }
+
+    /// An attempt that ended so, with what each reply said and came to.
+    fn attempt(outcome: &str, replies: &[(&str, &str)]) -> (Attempt, Vec<Said>) {
+        let reply = |status: &str| Reply { status: status.to_owned(), ..Reply::default() };
+        let attempt = Attempt {
+            came: Came { outcome: Some(outcome.to_owned()), ..Came::default() },
+            replies: replies.iter().map(|(_, status)| reply(status)).collect(),
+            ..Attempt::default()
+        };
+        let said = |text: &str| Said { output: text.as_bytes().to_vec(), ..Said::default() };
+        (attempt, replies.iter().map(|(text, _)| said(text)).collect())
+    }
+
+    /// The outcome and the statuses of the replies.
+    fn again(outcome: &str, replies: &[(&str, &str)]) -> (String, Vec<String>, Option<Value>) {
+        let (attempt, said) = attempt(outcome, replies);
+        let (after, _) = replayed(&attempt, Some(&contract(&["ok"])), &said).unwrap();
+        let statuses = after.replies.into_iter().map(|reply| reply.status).collect();
+        (after.came.outcome.unwrap(), statuses, after.came.value)
+    }
+
+    #[test]
+    fn an_attempt_ends_with_the_first_reply_that_is_accepted() {
+        let (outcome, statuses, value) = again(
+            "accepted",
+            &[(r#"{"ok": false}"#, "rejected"), (r#"{"ok": true, "proof": "x"}"#, "accepted")],
+        );
+        assert_eq!((outcome.as_str(), value), ("accepted", Some(json!({"ok": false}))));
+        assert_eq!(statuses, ["accepted", "accepted"]);
+    }
+
+    #[test]
+    fn what_was_not_decided_by_what_was_said_is_not_decided_again() {
+        // A budget was used up, a claim was refuted, a clock struck, a script said so.
+        for (outcome, text, status) in [
+            ("cancelled", "no result", "absent"),
+            ("claim", r#"{"ok": true}"#, "refuted"),
+            ("timeout", r#"{"ok": true}"#, "timeout"),
+            ("transport", "", "transport"),
+        ] {
+            let (now, statuses, value) = again(outcome, &[(text, status)]);
+            assert_eq!((now.as_str(), value, statuses), (outcome, None, vec![status.to_owned()]));
+        }
+    }
+
+    #[test]
+    fn what_is_no_result_any_more_ends_by_its_contract() {
+        let (outcome, statuses, value) = again("claim", &[(r#"{"proof": "x"}"#, "refuted")]);
+        assert_eq!((outcome.as_str(), value, statuses), ("contract", None, vec!["rejected".to_owned()]));
+    }
+
+    #[test]
+    fn an_echo_of_the_prompt_is_no_answer() {
+        let (attempt, mut said) = attempt("contract", &[("Say {\"ok\": true}. Then: no.", "absent")]);
+        said[0].prompt = "Say {\"ok\": true}.".to_owned();
+        let (after, _) = replayed(&attempt, Some(&contract(&["ok"])), &said).unwrap();
+        assert_eq!(after.replies[0].status, "absent");
+    }
+
+    #[test]
+    fn a_rule_that_its_contract_does_not_know_is_said() {
+        let (mut attempt, said) = attempt("accepted", &[(r#"{"ok": true}"#, "accepted")]);
+        let rule = |check: &str| Rule {
+            id: "r".to_owned(),
+            check: check.to_owned(),
+            message: "no".to_owned(),
+            at: String::new(),
+            known: json!({"wanted": [true]}).as_object().unwrap().clone(),
+        };
+        attempt.rules = vec![rule("result.ok in wanted")];
+        let (after, _) = replayed(&attempt, Some(&contract(&["ok"])), &said).unwrap();
+        assert_eq!(after.came.outcome.as_deref(), Some("accepted"));
+        attempt.rules = vec![rule("result.gone == wanted")];
+        let error = replayed(&attempt, Some(&contract(&["ok"])), &said).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the rule 'r' of its step does not go together with acme/step@1: "),
+            "{error}"
+        );
+    }
+}

@@ -9,13 +9,13 @@ pub use kinds::pattern;
 
 use kinds::{BEHIND, FORMS, Kind, NAMES, plausible, telling};
 use regex::{Regex, RegexSet};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A text is gone through again as long as taking something out lets something else appear, but not more often.
 const MOST_ROUNDS: usize = 16;
-/// How many values are looked for wherever they stand; further ones go only where they are known by their form or their name.
-const MOST_KNOWN: usize = 10_000;
+/// How many bytes of values are looked for wherever they stand; further ones go only where their form or their name tells them.
+const MOST_KNOWN: usize = 1 << 18;
 /// A longer value is no password or token.
 const LONGEST_KNOWN: usize = 4096;
 
@@ -29,7 +29,9 @@ pub struct Redactor {
     placeholder: Regex,
     edges: Regex,
     /// Values that are secret wherever they stand.
-    known: BTreeSet<String>,
+    known: BTreeMap<String, &'static str>,
+    /// How many bytes they are together.
+    known_bytes: usize,
     /// The same, to look for them; made when they are first needed.
     literal: Option<Regex>,
     /// What stands in the place of each secret.
@@ -92,7 +94,8 @@ impl Redactor {
             names: own(NAMES)?,
             placeholder: own(r"\[redacted:[a-z-]+#[0-9]+\]")?,
             edges: own(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")?,
-            known: BTreeSet::new(),
+            known: BTreeMap::new(),
+            known_bytes: 0,
             literal: None,
             labels: BTreeMap::new(),
             numbers: BTreeMap::new(),
@@ -132,13 +135,12 @@ impl Redactor {
         }
     }
 
-    fn know(&mut self, value: &str, kind: &str) {
-        if value.len() <= LONGEST_KNOWN
-            && self.known.len() < MOST_KNOWN
-            && self.known.insert(value.to_owned())
-        {
+    fn know(&mut self, value: &str, kind: &'static str) {
+        let fits = value.len() <= LONGEST_KNOWN && self.known_bytes + value.len() <= MOST_KNOWN;
+        if fits && !self.known.contains_key(value) {
+            self.known.insert(value.to_owned(), kind);
+            self.known_bytes += value.len();
             self.literal = None;
-            self.label(value, kind);
         }
     }
 
@@ -168,7 +170,7 @@ impl Redactor {
         if self.literal.is_some() || self.known.is_empty() {
             return;
         }
-        let mut known: Vec<&String> = self.known.iter().collect();
+        let mut known: Vec<&String> = self.known.keys().collect();
         known.sort_by_key(|value| std::cmp::Reverse(value.len()));
         let all: Vec<String> = known.into_iter().map(|value| regex::escape(value)).collect();
         self.literal = regex::RegexBuilder::new(&all.join("|")).size_limit(256 << 20).build().ok();
@@ -237,7 +239,10 @@ impl Redactor {
         let Some(text) = text.get(within).filter(|text| !text.is_empty()) else { return };
         let mut found = self.private_keys(text);
         if let Some(literal) = &self.literal {
-            found.extend(literal.find_iter(text).map(|known| Span { at: known.range(), kind: "secret" }));
+            found.extend(literal.find_iter(text).map(|found| {
+                let kind = self.known.get(found.as_str()).copied().unwrap_or("secret");
+                Span { at: found.range(), kind }
+            }));
         }
         for index in self.any.matches(text) {
             let Some(finder) = self.finders.get(index) else { continue };

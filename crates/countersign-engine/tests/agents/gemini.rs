@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+use countersign_engine::agent::Equipment;
 use countersign_engine::agent::adapter::stand_in::edited;
 use countersign_engine::agent::adapter::{
     Adapter, Conversation, End, Heard, Meter, Server, Turn, Verdict, adapter,
 };
+use countersign_engine::agent::installed::{self, Fit};
 use countersign_engine::agent::lines::Lines;
+use countersign_engine::config::{Agents, Settings};
 use countersign_engine::process::Exit;
 use countersign_flow::{Access, AttemptOutcome};
 use proptest::prelude::*;
@@ -14,6 +17,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// 2026-11-15T16:00:00Z
@@ -348,6 +352,25 @@ fn a_prompt_is_never_a_command() {
     assert_eq!(gemini().prompt("Fix src/a.rs"), "Fix src/a.rs");
 }
 
+#[test]
+fn to_say_its_version_it_neither_starts_itself_again_nor_leaves_files_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("gemini");
+    let said = "echo 0.61.0; mkdir -p \"${GEMINI_CLI_HOME:-$HOME}/.gemini\"; exit 0";
+    std::fs::write(
+        &program,
+        format!("#!/bin/sh\n[ \"$GEMINI_CLI_NO_RELAUNCH\" = true ] || exit 1\n{said}\n"),
+    )
+    .unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let settings = Settings { program: Some(program), ..Settings::default() };
+    let mut equipment = Equipment::of_this_process(Agents::default(), None);
+    equipment.variables.insert("HOME".into(), folder.path().into());
+    let found = installed::look(gemini(), &settings, &equipment).unwrap();
+    assert_eq!((found.version.as_deref(), found.fit), (Some("0.61.0"), Fit::Good));
+    assert!(!folder.path().join(".gemini").exists());
+}
+
 const INIT: &str = r#"{"type":"init","session_id":"s","model":"flash"}"#;
 const DONE: &str =
     r#"{"type":"result","status":"success","stats":{"total_tokens":15,"input_tokens":10,"output_tokens":5}}"#;
@@ -596,7 +619,7 @@ fn what_keeps_our_rules_from_holding_is_told() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Pieces of any size, and events that nobody knows, change nothing but what is odd.
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::dice::Dice;
 use crate::things::{Thing, Things, plain, things};
-use countersign_engine::agent::{Agent, Answer, How, Later, Reach, Session, Task};
+use countersign_engine::agent::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
 use countersign_flow::{AttemptOutcome, Usage};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -105,7 +105,14 @@ impl Session for Acting {
             self.replies += 1;
             let mut dice = Dice::new(throw(self.seed, &(&self.attempt, self.replies)));
             let (text, how) = tokio::task::block_in_place(|| self.act(&mut dice));
-            Answer { text: text.into_bytes(), usage: Usage::default(), how, played: None, recorded: false }
+            Answer {
+                text: text.into_bytes(),
+                usage: Usage::default(),
+                how,
+                played: None,
+                recorded: false,
+                beside: Beside::default(),
+            }
         })
     }
 }

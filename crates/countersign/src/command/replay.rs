@@ -121,6 +121,7 @@ impl Judge {
         let last = judged.iter().rev().find(|judged| judged.status == "accepted").or(judged.last());
         let one = Replayed {
             name: case.name.clone(),
+            program: after.replies.iter().find_map(|reply| reply.program.clone()),
             contract: contract.as_ref().map(|contract| contract.reference().to_owned()),
             judged_by: from,
             recorded_with: case.attempt.contract.clone().filter(|_| case.attempt.came.outcome.is_some()),

@@ -59,7 +59,14 @@ impl Answer {
                 if let Err(why) = kept {
                     let _ = write!(text, "(That it was handed in could not be recorded: {why}.)");
                 }
-                Self::told(report, text.trim_end().to_owned())
+                let mut answer = Self::told(report, text.trim_end().to_owned());
+                // The places stand beside it.
+                answer.data["message"] = json!(format!(
+                    "The result was not accepted. Correct what `violations` names and call `{}` again with the whole result. Do not repeat \
+                     the work; change only what is wrong.",
+                    Server::TOOL
+                ));
+                answer
             }
         };
         answer.failed = !report.is_accepted();
@@ -132,8 +139,11 @@ impl Answer {
             });
             shown.collect()
         };
-        data["violations"] = few(&report.violations).into();
-        data["warnings"] = few(&report.warnings).into();
+        for (name, list) in [("violations", &report.violations), ("warnings", &report.warnings)] {
+            if !list.is_empty() {
+                data[name] = few(list).into();
+            }
+        }
         if report.violations.len() > MOST {
             data["violations_left_off"] = (report.violations.len() - MOST).into();
         }

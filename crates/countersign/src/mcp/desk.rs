@@ -1,12 +1,12 @@
 //! The desk at which results are handed in: which tools there are, and what a call of one comes to. Nothing is written here.
 
 use super::answer::Answer;
-use super::form::{CONTRACT, Form, RESULT, chosen, closed, named};
+use super::form::{CONTRACT, Form, RESULT, chosen, closed, named, own};
 use countersign_contract::render::prompt;
 use countersign_contract::render::vendor::{self, Target, raise};
 use countersign_contract::{Contract, Report, Type};
 use countersign_engine::agent::adapter::Server;
-use rmcp::model::{Tool, ToolAnnotations};
+use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -67,6 +67,8 @@ impl Desk {
             Form::Wrapped => format!("The result stands under `{RESULT}`."),
             Form::Named => format!("Name the `{CONTRACT}`; the result stands under `{RESULT}`."),
         };
+        // Without it, clients that keep the tools of servers out of the prompt hide this one until somebody searches for it.
+        let at_hand = MetaObject::from(Map::from_iter([("anthropic/alwaysLoad".to_owned(), json!(true))]));
         let read_only = ToolAnnotations::new().read_only(true).open_world(false);
         vec![
             Tool::new(
@@ -79,6 +81,7 @@ impl Desk {
                 self.form.schema(&self.contracts, self.target),
             )
             .with_title("Hand in the result")
+            .with_meta(at_hand)
             .with_annotations(
                 ToolAnnotations::new().read_only(false).destructive(false).idempotent(true).open_world(false),
             ),
@@ -134,7 +137,7 @@ impl Desk {
 
     /// Takes a result and holds it to its contract.
     pub(super) fn submit(&self, arguments: Map<String, Value>) -> Result<Handed<'_>, String> {
-        let taken = self.form.take(&self.contracts, arguments)?;
+        let taken = self.form.take(&self.contracts, own(&self.contracts, arguments))?;
         Ok(match taken.value {
             Some(value) => {
                 let value = raise(taken.contract, self.target, value);
@@ -162,7 +165,8 @@ impl Desk {
     }
 
     /// Checks a result or a text, and keeps nothing.
-    pub(super) fn check(&self, mut arguments: Map<String, Value>) -> Answer {
+    pub(super) fn check(&self, arguments: Map<String, Value>) -> Answer {
+        let mut arguments = own(&self.contracts, arguments);
         let contract = match chosen(&self.contracts, arguments.shift_remove(CONTRACT).as_ref()) {
             Ok(contract) => contract,
             Err(why) => return Answer::unusable(&why),
@@ -220,5 +224,37 @@ fn shape(contract: &Contract) -> Option<&'static str> {
         Type::Int => Some("integer"),
         Type::Double => Some("number"),
         Type::Any | Type::Null | Type::Union(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::form::stands_alone;
+
+    #[test]
+    fn every_contract_of_the_packs_is_offered_with_a_schema_that_is_one_of_a_tool_and_takes_its_examples() {
+        let registry = countersign_packs::registry();
+        for entry in registry.iter() {
+            let contract = entry.contract().unwrap();
+            for target in Target::ALL {
+                let desk = Desk::new(vec![contract.clone()], target);
+                let who = format!("{} for {}", contract.reference(), target.name());
+                let schema = Value::Object(desk.form.schema(&desk.contracts, target));
+                assert!(stands_alone(&schema), "{who}");
+                let validator = jsonschema::validator_for(&schema).unwrap();
+                for example in &contract.definition().examples {
+                    let arguments = desk.as_arguments(&contract, example);
+                    // Only the whole dialects say everything that the contract does, and no more.
+                    if matches!(target, Target::Draft2020 | Target::Claude) {
+                        assert!(validator.is_valid(&arguments), "{who}: {arguments}");
+                    }
+                    let Value::Object(arguments) = arguments else { panic!("{who}") };
+                    let handed = desk.submit(arguments).unwrap();
+                    assert!(handed.report.is_accepted(), "{who}: {:?}", handed.report.violations);
+                    assert_eq!(&handed.value, example, "{who}");
+                }
+            }
+        }
     }
 }

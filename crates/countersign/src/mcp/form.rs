@@ -11,6 +11,9 @@ pub(super) const RESULT: &str = "result";
 /// The argument that names the contract, where there are several.
 pub(super) const CONTRACT: &str = "contract";
 
+/// What clients add to the arguments of every tool for their own use, and forget to take out again.
+const OF_CLIENTS: [&str; 1] = ["wait_for_previous"];
+
 /// How arguments carry a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -104,6 +107,16 @@ impl Form {
     }
 }
 
+/// The arguments without what the client added for itself.
+pub(super) fn own(contracts: &[Arc<Contract>], mut arguments: Map<String, Value>) -> Map<String, Value> {
+    for name in OF_CLIENTS {
+        if !contracts.iter().any(|contract| may_hold(contract, name)) {
+            arguments.shift_remove(name);
+        }
+    }
+    arguments
+}
+
 /// The contract that a call names; with only one, none need be named.
 pub(super) fn chosen<'d>(
     contracts: &'d [Arc<Contract>],
@@ -166,7 +179,7 @@ fn lowered(contract: &Contract, target: Target) -> Value {
 }
 
 /// Whether a schema can be that of a tool.
-fn stands_alone(schema: &Value) -> bool {
+pub(super) fn stands_alone(schema: &Value) -> bool {
     let alternatives = ["$ref", "anyOf", "oneOf", "allOf", "enum", "const", "not", "if"];
     schema.get("type").is_some_and(|ty| ty == "object")
         && alternatives.iter().all(|keyword| schema.get(keyword).is_none())

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::error::Category;
-use std::io::Read;
+use std::io::{BufReader, Read};
 
 /// A line that was read.
 #[derive(Debug)]
@@ -34,6 +34,11 @@ struct Head {
 }
 
 impl Head {
+    /// Reads what there is, if the line begins as a message does: a list would be taken for its fields in order.
+    fn read(start: &[u8], line: impl Read) -> Option<Self> {
+        start.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_reader(line).ok()).flatten()
+    }
+
     /// The id, if it can be one.
     fn id(&self) -> Option<RequestId> {
         serde_json::from_value(self.id.clone()?).ok()
@@ -65,7 +70,7 @@ pub(super) fn read(line: &[u8]) -> Frame {
 }
 
 fn fault(text: &str, error: &serde_json::Error) -> Frame {
-    let head: Option<Head> = serde_json::from_str(text).ok();
+    let head = Head::read(text.as_bytes(), text.as_bytes());
     if head.as_ref().is_some_and(Head::is_unanswered) {
         return Frame::Nothing;
     }
@@ -98,9 +103,9 @@ fn fault(text: &str, error: &serde_json::Error) -> Frame {
     Frame::Fault(id, ErrorData::invalid_request(words, None))
 }
 
-/// What is said of a line that is too long to be kept; it is read through for its id alone.
-pub(super) fn oversized(line: impl Read, most: usize) -> Frame {
-    let head: Head = serde_json::from_reader(line).unwrap_or_default();
+/// What is said of a line that is too long to be kept, of which only the start is here; the rest is read through for its id alone.
+pub(super) fn oversized(start: &[u8], rest: impl Read, most: usize) -> Frame {
+    let head = Head::read(start, BufReader::new(start.chain(rest))).unwrap_or_default();
     if head.is_unanswered() {
         return Frame::Nothing;
     }
@@ -146,7 +151,7 @@ mod tests {
         }
         let (id, code, message) = said(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}");
         assert_eq!((id, code), (None, -32700));
-        assert!(message.contains("byte 35 begins no character"), "{message}");
+        assert!(message.contains("byte 34 begins no character"), "{message}");
     }
 
     #[test]
@@ -188,8 +193,10 @@ mod tests {
                 Some("b"),
             ),
             (long.clone(), None),
+            (format!(r#"["2.0", 7, "{long}"]"#), None),
         ] {
-            match oversized(line.as_bytes(), 100) {
+            let (start, rest) = line.as_bytes().split_at(100);
+            match oversized(start, rest, 100) {
                 Frame::Fault(found, error) => {
                     assert_eq!(found.map(|id| id.to_string()).as_deref(), id);
                     assert!(error.message.contains("longer than 100 bytes"), "{}", error.message);
@@ -199,6 +206,6 @@ mod tests {
         }
         let notification =
             format!(r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{{"a":"{long}"}}}}"#);
-        assert!(matches!(oversized(notification.as_bytes(), 100), Frame::Nothing));
+        assert!(matches!(oversized(notification.as_bytes(), &b""[..], 100), Frame::Nothing));
     }
 }

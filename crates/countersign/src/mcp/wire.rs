@@ -122,7 +122,7 @@ fn next(input: &mut impl BufRead, longest: usize) -> Option<Frame> {
         Some(b'\n') => Some(frame::read(&line)),
         Some(_) if line.len() > longest => {
             let mut rest = Rest { input, ended: false };
-            let found = frame::oversized(line.as_slice().chain((&mut rest).take(SEARCHED)), longest);
+            let found = frame::oversized(&line, (&mut rest).take(SEARCHED), longest);
             io::copy(&mut rest, &mut io::sink()).ok()?;
             Some(found)
         }

@@ -19,6 +19,8 @@ const MOST: usize = 12;
 pub(crate) struct Replayed {
     /// As people call it.
     pub(crate) name: String,
+    /// The program whose events were read; none for a plain text.
+    pub(crate) program: Option<String>,
     /// The contract it was judged by, as `id@version`.
     pub(crate) contract: Option<String>,
     /// Where that is from: named, current or recorded.
@@ -71,6 +73,7 @@ impl Replayed {
     pub(crate) fn broken(name: String, why: String) -> Self {
         Self {
             name,
+            program: None,
             contract: None,
             judged_by: None,
             recorded_with: None,

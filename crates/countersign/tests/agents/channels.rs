@@ -43,7 +43,7 @@ fn a_wrong_submission_is_mended_within_the_turn(who: Who) {
     let script = json!([
         {"calls": [{"mcp": "submit_result", "input": {"ok": "probably"}}]},
         {"calls": [{"mcp": "submit_result", "input": {"ok": true, "note": "submitted"}}]},
-        {"text": "I have handed it in."},
+        {"text": "I have handed in {\"ok\": false}."},
     ]);
     let Some(stage) = Stage::open(who, &script) else { return };
     stage.settings("channels = [\"submit\"]");
@@ -51,6 +51,11 @@ fn a_wrong_submission_is_mended_within_the_turn(who: Who) {
     assert_eq!(attempt["value"], json!({"ok": true, "note": "submitted"}));
     assert_eq!(attempt["repairs_asked"], 0);
     assert_eq!(attempt["replies"][0]["channel"], "submitted");
+    let notes = attempt["replies"][0]["notes"].to_string();
+    assert!(
+        notes.contains("the final text contradicts the result that was taken: /ok is false there"),
+        "{notes}"
+    );
     let asked = stage.asked();
     assert_eq!(asked.len(), 3, "all in one turn");
     assert!(

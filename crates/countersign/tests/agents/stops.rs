@@ -1,7 +1,7 @@
 //! Runs that are stopped: by a clock, or by somebody.
 
-use crate::house::{LONG, until};
-use crate::stage::{Stage, Who, each};
+use crate::house::until;
+use crate::stage::{MOST, Stage, Who, each};
 use serde_json::json;
 
 each!(a_silent_one_is_ended_by_the_clock_and_leaves_nothing);
@@ -26,9 +26,9 @@ fn a_stopped_run_is_taken_up_again(who: Who) {
     ]);
     let Some(stage) = Stage::open(who, &script) else { return };
     let live = stage.start(&[]);
-    until(LONG, "the model is asked", || (!stage.asked().is_empty()).then_some(()));
+    until(MOST, "the model is asked", || (!stage.asked().is_empty()).then_some(()));
     live.signal("TERM");
-    let said = live.end();
+    let said = live.end_within(MOST);
     let report = said.report();
     assert_eq!(
         (said.code, report["outcome"].as_str()),
@@ -38,7 +38,7 @@ fn a_stopped_run_is_taken_up_again(who: Who) {
     );
     stage.nothing_is_left(&report);
 
-    let said = stage.house.start_as(stage.command(&["resume", "last", "--format", "json"])).end();
+    let said = stage.house.start_as(stage.command(&["resume", "last", "--format", "json"])).end_within(MOST);
     let report = said.report();
     assert_eq!((said.code, report["outcome"].as_str()), (Some(0), Some("done")), "{}", stage.story(&said));
     let outcomes: Vec<_> = report["attempts"].as_array().unwrap().iter().map(|one| &one["outcome"]).collect();

@@ -3,7 +3,7 @@
 mod refusal;
 mod when;
 
-pub(crate) use refusal::{Refusal, status_in};
+pub(crate) use refusal::{Refusal, advised, status_in};
 pub(crate) use when::reset_at;
 
 use crate::wording::{counted, plain};

@@ -2,7 +2,7 @@
 
 use super::INSTALL;
 use super::events::{Last, RateInfo};
-use crate::agent::adapter::common::{Refusal, status_in};
+use crate::agent::adapter::common::{Refusal, advised, status_in};
 use crate::agent::adapter::{End, Failure};
 use crate::process::Exit;
 use countersign_flow::AttemptOutcome;
@@ -21,11 +21,17 @@ pub(super) fn refusal(last: &Last, said: &str, end: &End<'_>, reset_at: Option<i
         match last.api_error.get().map(String::as_str).and_then(outcome_of) {
             Some(AttemptOutcome::Permission) => {
                 failure.outcome = AttemptOutcome::Permission;
-                failure.reason.push_str(&format!("; {LOGIN}"));
+                failure.reason = advised(&failure.reason, LOGIN);
             }
             Some(outcome) => failure.outcome = outcome,
-            None if status == Some(404) => failure.reason.push_str("; name another with `model`"),
-            None => failure.reason.push_str(&advice(said).unwrap_or_default()),
+            None if status == Some(404) => {
+                failure.reason = advised(&failure.reason, "name another with `model`");
+            }
+            None => {
+                if let Some(advice) = advice(said) {
+                    failure.reason = advised(&failure.reason, &advice);
+                }
+            }
         }
     }
     if failure.outcome == AttemptOutcome::Limit {
@@ -65,23 +71,23 @@ pub(super) fn unstarted(end: &End<'_>) -> Option<Failure> {
     }
     let mut failure = Refusal { status: None, said, at: end.at, login: LOGIN }.failure();
     if failure.outcome == AttemptOutcome::Agent {
-        failure.reason.push_str(&advice(said)?);
+        failure.reason = advised(&failure.reason, &advice(said)?);
         failure.schema = said.contains("--json-schema") && !said.contains(UNKNOWN_OPTION);
     }
     Some(failure)
 }
 
-/// What can be done about a failure, by its words; a clause.
+/// What can be done about a failure, by its words.
 fn advice(said: &str) -> Option<String> {
     let says = |words: &str| said.contains(words);
     let advice = if says(UNKNOWN_OPTION) {
-        return Some(format!("; update it with `{INSTALL}`, or take the flag out of `flags`"));
+        return Some(format!("update it with `{INSTALL}`, or take the flag out of `flags`"));
     } else if says("No conversation found") {
-        "; its conversations are in the folder that CLAUDE_CONFIG_DIR names, or in ~/.claude, and must be kept there"
+        "its conversations are in the folder that CLAUDE_CONFIG_DIR names, or in ~/.claude, and must be kept there"
     } else if says("--json-schema") {
-        "; without \"native\" in `channels` it is not given the schema"
+        "without \"native\" in `channels` it is not given the schema"
     } else if says("--dangerously-skip-permissions") {
-        "; take the flag out of `flags`: `access` says what it may do"
+        "take the flag out of `flags`: `access` says what it may do"
     } else {
         return None;
     };

@@ -16,7 +16,7 @@ pub(in super::super) struct Room(State);
 
 #[derive(Debug)]
 enum State {
-    /// Who is put in first waits until no other process is in the middle of being born, some milliseconds, which would be
+    /// The kernel first waits until no process anywhere is in the middle of being born, some milliseconds, which would be
     /// most of what a short attempt costs; so that is done beside it. A group that nobody waits for any more is dropped there.
     Entering(Receiver<Group>),
     In(Vec<Group>),
@@ -55,7 +55,7 @@ impl Room {
     }
 
     /// Whether the child is on its way in.
-    pub(in super::super) fn is_entered_still(&mut self) -> bool {
+    pub(in super::super) fn is_entering(&mut self) -> bool {
         self.settle();
         matches!(self.0, State::Entering(_))
     }
@@ -97,7 +97,7 @@ impl Room {
 
 /// Remembers a refusal that would only come again.
 fn refused(error: &io::Error) {
-    let passing = [Errno::SRCH, Errno::AGAIN, Errno::NOSPC, Errno::NOMEM, Errno::INTR];
+    let passing = [Errno::SRCH, Errno::AGAIN, Errno::NOSPC, Errno::NOMEM, Errno::INTR, Errno::NODEV];
     let again = passing.iter().any(|passing| error.raw_os_error() == Some(passing.raw_os_error()));
     if !again {
         REFUSED.store(true, Ordering::Relaxed);

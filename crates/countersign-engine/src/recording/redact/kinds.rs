@@ -27,7 +27,7 @@ pub(super) struct Kind {
 
 /// Secrets that are known by their own form, wherever they stand.
 pub(super) const FORMS: [Kind; 10] = [
-    Kind { name: "anthropic-key", form: r"\bsk-ant-[A-Za-z0-9_-]{6,}", holds: always },
+    Kind { name: "key", form: r"\bsk-ant-[A-Za-z0-9_-]{6,}", holds: always },
     Kind { name: "key", form: r"\bsk-[A-Za-z0-9_-]{8,}", holds: mixed },
     Kind {
         name: "github-token",

@@ -26,8 +26,8 @@ const JWT: &str =
 /// A secret, what it is called, and a text around it.
 fn planted() -> Vec<(&'static str, &'static str, String)> {
     [
-        ("sk-ant-api03-Zk3vQ9xY_w", "anthropic-key", "the key is {} here"),
-        ("sk-proj-8hG4kQ2pLz0", "key", "OPENAI={}"),
+        ("sk-ant-api03-Zk3vQ9xY_w", "key", "the key is {} here"),
+        ("sk-proj-8hG4kQ2pLz0", "key", "MODELS={}"),
         ("ghp_16C7e42F292c6912E7710c838347Ae178B4a", "github-token", "push with {}."),
         ("github_pat_11ABCDEFG0abcdefghijkl_mnop", "github-token", "({})"),
         ("AKIAIOSFODNN7EXAMPLE", "aws-key", "id {}"),
@@ -77,13 +77,10 @@ fn what_only_speaks_of_secrets_stays() {
 #[test]
 fn equal_secrets_are_equally_numbered_and_others_are_not() {
     let text = "sk-ant-aaaaaa1 then sk-ant-bbbbbb2 then sk-ant-aaaaaa1";
-    assert_eq!(
-        plain(text),
-        "[redacted:anthropic-key#1] then [redacted:anthropic-key#2] then [redacted:anthropic-key#1]"
-    );
+    assert_eq!(plain(text), "[redacted:key#1] then [redacted:key#2] then [redacted:key#1]");
     let mut redactor = redactor();
     redactor.text(text, Care::Full);
-    assert_eq!(redactor.counts(), &BTreeMap::from([("anthropic-key".to_owned(), 3)]));
+    assert_eq!(redactor.counts(), &BTreeMap::from([("key".to_owned(), 3)]));
 }
 
 #[test]
@@ -122,10 +119,7 @@ fn a_field_that_is_called_a_secret_is_one_whatever_it_holds() {
 fn a_definition_keeps_its_words() {
     let text = r#"{"fields":{"token":"string(1..)","password":"an own type"},"x":"sk-ant-aaaaaa1"}"#;
     let redacted = redactor().bytes(text.as_bytes(), Care::Forms).unwrap();
-    assert_eq!(
-        String::from_utf8(redacted).unwrap(),
-        text.replace("sk-ant-aaaaaa1", "[redacted:anthropic-key#1]")
-    );
+    assert_eq!(String::from_utf8(redacted).unwrap(), text.replace("sk-ant-aaaaaa1", "[redacted:key#1]"));
 }
 
 #[test]
@@ -133,11 +127,11 @@ fn a_secret_that_streams_in_pieces_is_seen() {
     let pieces = ["it is sk-a", "nt-api03-Zk3v", "Q9xY_w, so"];
     let line = |text: &str| json!({"type": "message", "content": text, "delta": true}).to_string() + "\n";
     let text: String = pieces.iter().map(|piece| line(piece)).collect();
-    let expected = [line("it is [redacted:anthropic-key#1]"), line(""), line(", so")].concat();
+    let expected = [line("it is [redacted:key#1]"), line(""), line(", so")].concat();
     assert_eq!(bytes(&text), expected);
     // Two events that say the same do not say one long secret.
     let twice = line("sk-ant-aaaaaa1").repeat(2);
-    assert_eq!(bytes(&twice), line("[redacted:anthropic-key#1]").repeat(2));
+    assert_eq!(bytes(&twice), line("[redacted:key#1]").repeat(2));
 }
 
 #[test]
@@ -194,7 +188,7 @@ fn what_is_no_text_is_not_passed_on() {
 #[test]
 fn a_string_that_cannot_be_read_stays_a_string() {
     let text = r#"{"a":"\ud83d cut, sk-ant-aaaaaa1","b":1}"#;
-    assert_eq!(bytes(text), r#"{"a":"\ud83d cut, [redacted:anthropic-key#1]","b":1}"#);
+    assert_eq!(bytes(text), r#"{"a":"\ud83d cut, [redacted:key#1]","b":1}"#);
 }
 
 /// Texts made of what secrets are made of.

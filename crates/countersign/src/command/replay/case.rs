@@ -54,7 +54,6 @@ pub(super) enum Origin {
 #[derive(Deserialize, Serialize)]
 pub(super) struct Outcome {
     pub(super) version: u32,
-    #[serde(flatten)]
     pub(super) attempt: Attempt,
     /// The final text.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -28,7 +28,7 @@ impl Refusal<'_> {
             );
         }
         match self.kind() {
-            Kind::Login => Failure::new(AttemptOutcome::Permission, format!("{words}; {}", self.login)),
+            Kind::Login => Failure::new(AttemptOutcome::Permission, advised(&words, self.login)),
             Kind::Limit => {
                 let reset_at = reset_at(self.said, self.at);
                 Failure { reset_at, ..Failure::new(AttemptOutcome::Limit, words) }
@@ -56,6 +56,11 @@ impl Refusal<'_> {
             None => Kind::Other,
         }
     }
+}
+
+/// A reason and what can be done about it, as one sentence.
+pub(crate) fn advised(reason: &str, advice: &str) -> String {
+    format!("{}; {advice}", reason.trim_end_matches(['.', ' ']))
 }
 
 enum Kind {
@@ -197,6 +202,7 @@ mod tests {
         assert_eq!(reason(Some(500), ""), "its server answered with HTTP 500");
         assert_eq!(reason(None, " "), "it failed and does not say why");
         assert_eq!(reason(Some(401), "who are you?"), "who are you?; log in with `x login`");
+        assert_eq!(reason(Some(403), "Not you."), "Not you; log in with `x login`");
         assert!(reason(Some(500), &"x".repeat(1 << 20)).chars().count() < 700);
     }
 
