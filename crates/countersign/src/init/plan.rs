@@ -33,6 +33,9 @@ pub(crate) struct Planned {
     pub(crate) change: Change,
 }
 
+/// So many agents at most get a comment with candidates.
+const MOST_UNSURE: usize = 50;
+
 /// Why a file is left as it is.
 type Left = String;
 
@@ -125,6 +128,7 @@ fn agents(survey: &Survey, draft: &mut Draft, notes: &mut Vec<String>) -> Result
         }
     }
     let mut unlike = Vec::new();
+    let mut unsure = 0;
     for name in survey.subagents.named.keys() {
         if config.agents.named.get(name).is_some_and(|settings| settings.contract.is_some()) {
             continue;
@@ -132,8 +136,9 @@ fn agents(survey: &Survey, draft: &mut Draft, notes: &mut Vec<String>) -> Result
         match propose(name, &survey.offers) {
             Proposal::Bound(id) => draft.toml(&["agents", name, "contract"], literal!(id))?,
             Proposal::Unsure(candidates) => {
+                unsure += 1;
                 let header = format!("# {}\n", toml::header(&["agents".to_owned(), name.clone()]));
-                if !draft.text().replace("\r\n", "\n").contains(&header) {
+                if unsure <= MOST_UNSURE && !draft.text().replace("\r\n", "\n").contains(&header) {
                     let lines: String =
                         candidates.iter().map(|id| format!("# contract = \"{id}\"\n")).collect();
                     draft.lines(&format!("# By its name it may hand back one of these:\n{header}{lines}"))?;
@@ -141,6 +146,9 @@ fn agents(survey: &Survey, draft: &mut Draft, notes: &mut Vec<String>) -> Result
             }
             Proposal::Nothing => unlike.push(name.as_str()),
         }
+    }
+    if unsure > MOST_UNSURE {
+        notes.push(format!("{} more agents have names like those of contracts", unsure - MOST_UNSURE));
     }
     if !unlike.is_empty() {
         let some = unlike.iter().take(5).copied().collect::<Vec<_>>().join(", ");

@@ -3,8 +3,8 @@
 use serde_json::Value as Json;
 use toml_edit::{DocumentMut, Item, Key, TableLike, Value, value};
 
-/// The text with one value more, a text or a list of texts, at a path of keys. Tables on the way are made if they are missing: as a table of its own
-/// at the end, where the file lets it be there.
+/// The text with one value more, a text or a list of texts, at a path of keys. Tables on the way are made if they are missing: as a
+/// table of its own at the end, where the file lets it be there.
 pub(crate) fn add(text: &str, path: &[String], added: &Json) -> Result<String, String> {
     let [tables @ .., key] = path else { return Err("it has no place".to_owned()) };
     let document = read(text)?;
@@ -93,24 +93,27 @@ fn read(text: &str) -> Result<DocumentMut, String> {
 
 /// The text with something done to it. Ends of lines stay as they are, and so does the end of the file.
 fn edited(text: &str, edit: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<String, String> {
-    let windows = text.contains("\r\n");
+    let is_windows = text.contains("\r\n");
     let mut plain = text.replace("\r\n", "\n");
-    let ended = plain.is_empty() || plain.ends_with('\n');
-    if !ended {
+    let is_ended = plain.is_empty() || plain.ends_with('\n');
+    if !is_ended {
         plain.push('\n');
     }
+    let as_it_was = |document: &DocumentMut| {
+        let mut text = document.to_string();
+        if !is_ended && text.ends_with('\n') {
+            text.pop();
+        }
+        if is_windows { text.replace('\n', "\r\n") } else { text }
+    };
     let mut document = read(&plain)?;
-    if document.to_string() != plain || (windows && ended && plain.replace('\n', "\r\n") != text) {
+    if as_it_was(&document) != text {
         return Err(
             "it cannot be edited without changing more than what is added; it is left as it is".to_owned()
         );
     }
     edit(&mut document)?;
-    let mut new = document.to_string();
-    if !ended && new.ends_with('\n') {
-        new.pop();
-    }
-    Ok(if windows { new.replace('\n', "\r\n") } else { new })
+    Ok(as_it_was(&document))
 }
 
 fn has(text: &str, path: &[String], added: &Json) -> bool {

@@ -193,6 +193,19 @@ fn thousands_of_agents_are_no_trouble() {
     assert!(output.status.success(), "{words}");
     assert!(words.contains("only 1000 files in .claude/agents were looked at"), "{words}");
     assert!(words.len() < 2000, "{words}");
+    // Also if each of them is like a contract.
+    for number in 0..1200 {
+        house.file(
+            &format!("repo/.claude/agents/a{number:04}.md"),
+            QA.replace("qa", &format!("reviewer-{number}")),
+        );
+    }
+    let output = init(&house, &["--yes"]).output().unwrap();
+    assert!(output.status.success());
+    let comments = house.read("repo/countersign.toml").matches("# [agents.reviewer-").count();
+    assert_eq!(comments, 50);
+    let again = house.shown(&mut init(&house, &["--yes"]));
+    assert!(again.contains("950 more agents") && again.contains("there is nothing to add"), "{again}");
 }
 
 #[test]
