@@ -2,6 +2,7 @@
 
 mod events;
 mod failure;
+mod meter;
 mod reader;
 
 use super::adapter::{Adapter, Call, Conversation, Reader, Server, Turn};
@@ -66,7 +67,7 @@ impl Adapter for Claude {
     }
 
     fn versions(&self) -> (&'static str, &'static str) {
-        ("2.1.200", "2.1.325")
+        ("2.1.100", "2.1.325")
     }
 
     fn dialect(&self) -> Target {

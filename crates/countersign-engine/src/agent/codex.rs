@@ -113,7 +113,8 @@ impl Adapter for Codex {
 }
 
 /// The setting that attaches our server. It is merged with what the user's file says of a server by that name, so whatever could
-/// hide the tools is set as well. Nobody is there to approve a call of them.
+/// hide the tools is set as well. Nobody is there to approve a call of them. It is required, since only then Codex waits for it: a
+/// server that comes up behind the first request has no tools in it.
 fn attached(server: &Server) -> Option<String> {
     let (program, arguments) = server.command.split_first()?;
     let tools = Server::TOOLS.map(Value::from).to_vec();
@@ -121,6 +122,8 @@ fn attached(server: &Server) -> Option<String> {
         ("command".to_owned(), Value::from(program.as_str())),
         ("args".to_owned(), Value::from(arguments.to_vec())),
         ("enabled".to_owned(), Value::from(true)),
+        ("required".to_owned(), Value::from(true)),
+        ("startup_timeout_sec".to_owned(), Value::from(60)),
         ("enabled_tools".to_owned(), Value::Array(tools)),
         ("disabled_tools".to_owned(), Value::Array(Vec::new())),
         ("default_tools_approval_mode".to_owned(), Value::from("approve")),

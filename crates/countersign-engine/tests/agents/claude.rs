@@ -120,18 +120,30 @@ fn a_limit_says_when_it_is_lifted_where_anything_tells_it() {
 }
 
 #[test]
-fn money_and_tokens_are_those_of_the_whole_conversation_with_subagents() {
-    let used = |name: &str| {
-        let meter = heard_of(name).meter;
-        assert!(meter.tokens_add_up && meter.cost_adds_up, "{name}");
-        (meter.input_tokens, meter.output_tokens, (meter.cost_usd * 1e6).round())
+fn money_and_tokens_are_counted_with_subagents_and_once() {
+    let used = |heard: Heard| {
+        let meter = heard.meter;
+        let add_up = (meter.tokens_add_up, meter.cost_adds_up);
+        ((meter.input_tokens, meter.output_tokens, (meter.cost_usd * 1e6).round()), add_up)
     };
-    assert_eq!(used("conversation-1-stream"), (10, 5, 140.0));
-    // Two prompts of its own and one of a subagent's: its `usage` says 20 and 10.
-    assert_eq!(used("conversation-2-stream"), (40, 20, 560.0));
+    assert_eq!(used(heard_of("conversation-1-stream")), ((10, 5, 140.0), (false, false)));
+    // Two requests of its own and one of a subagent's: its `usage` says 20 and 10, and its sums are those of both prompts.
+    assert_eq!(used(heard_of("conversation-2-stream")), ((30, 15, 420.0), (false, false)));
+    // It ended twice, and each end tells what was used since the one before.
+    assert_eq!(used(heard_of("background-stream")), ((30, 15, 420.0), (false, false)));
+    // Before it told that, there were only the sums of the conversation.
+    assert_eq!(used(heard_of("session-2-resume-json")), ((20, 10, 280.0), (true, true)));
     let last = r#"{"type":"result","subtype":"success","is_error":false,"usage":{"input_tokens":1,"cache_read_input_tokens":20,"cache_creation_input_tokens":300,"output_tokens":7}}"#;
-    let meter = heard(&[last]).meter;
-    assert_eq!((meter.input_tokens, meter.output_tokens, meter.tokens_add_up), (321, 7, false));
+    assert_eq!(used(heard(&[last])), ((321, 7, 0.0), (false, true)));
+    // The oldest count each prompt alone.
+    let last = r#"{"type":"result","subtype":"success","is_error":false,"total_cost_usd":0.25,"modelUsage":{"a":{"inputTokens":10,"outputTokens":5}}}"#;
+    let of = |version: &str| used(heard(&[&INIT.replace("2.1.325", version), last])).1;
+    assert_eq!(
+        ["2.1.100", "2.1.250", "2.1.290", "3.0.0", "next"].map(of),
+        [(false, false), (false, false), (true, true), (true, true), (true, true)]
+    );
+    let last = r#"{"type":"result","subtype":"success","is_error":false,"total_cost_usd":-1,"modelUsage":{"a":{"inputTokens":18446744073709551615,"outputTokens":1},"b":{"inputTokens":1,"cacheReadInputTokens":2,"outputTokens":"x"}}}"#;
+    assert_eq!(used(heard(&[last])), ((u64::MAX, 1, 0.0), (true, true)));
 }
 
 #[test]
@@ -151,6 +163,8 @@ fn what_was_denied_says_the_call_and_why_once() {
     // Only the last event tells.
     let last = r#"{"type":"result","subtype":"success","is_error":false,"permission_denials":[{"tool_name":"Write","tool_use_id":"t","tool_input":{"file_path":"/a"}}]}"#;
     assert_eq!(heard(&[last]).denied, ["Write (/a): it may not"]);
+    let answer = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"It is a secret. Ask."}]}}"#;
+    assert_eq!(heard(&[answer, last]).denied, ["Write (/a): It is a secret"]);
 }
 
 #[test]
@@ -211,17 +225,22 @@ fn a_bad_stream_loses_nothing_that_can_be_read() {
             "fields of other shapes in the last event",
             &[
                 SAID,
-                r#"{"type":"result","subtype":"success","is_error":false,"result":{"text":"x"},"total_cost_usd":"much","usage":[]}"#,
+                r#"{"type":"result","subtype":"success","is_error":false,"result":{"text":"x"},"total_cost_usd":"much","usage":7}"#,
             ],
             Ok(r#"{"answer":42}"#),
-            &["3 events `result` in a shape that is not known: result: invalid type: map, expected a string"],
+            &[
+                "its last event has `result` in a shape that is not known: invalid type: map, expected a string",
+                "its last event has `total_cost_usd` in a shape that is not known: invalid type: string \"much\", expected f64",
+                "its last event has `usage` in a shape that is not known: invalid type: number, expected struct Usage",
+            ],
         ),
         (
             "an end of another shape",
             &[SAID, r#"{"type":"result","subtype":["success"],"is_error":"no"}"#],
             Err(failed),
             &[
-                "2 events `result` in a shape that is not known: subtype: invalid type: sequence, expected a string",
+                "its last event has `subtype` in a shape that is not known: invalid type: sequence, expected a string",
+                "its last event has `is_error` in a shape that is not known: invalid type: string \"no\", expected a boolean",
             ],
         ),
         ("an end that says nothing", &[SAID, r#"{"type":"result"}"#], Err(failed), &[]),
@@ -254,7 +273,7 @@ fn a_bad_stream_loses_nothing_that_can_be_read() {
             &[r#"{"type":"assistant","message":{},"message":{}}"#, LAST],
             Ok(r#"{"answer":42}"#),
             &[
-                "1 event `assistant` in a shape that is not known: duplicate field `message` at line 1 column 44",
+                "1 event `assistant` in a shape that is not known: duplicate field `message` at line 1 column 42",
             ],
         ),
         ("nothing at all", &[], Err("missing"), &[]),
@@ -384,6 +403,12 @@ const ID: &str = "0199e5a0-0000-7000-8000-000000000001";
 
 fn nothing(_: &str) -> Option<OsString> {
     None
+}
+
+#[test]
+fn a_prompt_is_never_taken_for_a_command_of_its_own() {
+    assert_eq!(claude().prompt("/login to it"), "\n/login to it");
+    assert_eq!(claude().prompt("log in / out"), "log in / out");
 }
 
 #[test]

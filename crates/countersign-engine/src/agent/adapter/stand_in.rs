@@ -162,9 +162,10 @@ fn without_comments(text: &str) -> String {
             _ => (1, false),
         };
         let blank = |c: char| if c == '\n' { '\n' } else { ' ' };
-        match comment {
-            true => plain.extend(rest[..length].chars().map(blank)),
-            false => plain.push_str(&rest[..length]),
+        if comment {
+            plain.extend(rest[..length].chars().map(blank));
+        } else {
+            plain.push_str(&rest[..length]);
         }
         rest = &rest[length..];
     }

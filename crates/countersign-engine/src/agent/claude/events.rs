@@ -119,7 +119,8 @@ pub(super) struct Last {
     pub(super) total_cost_usd: Field<f64>,
     pub(super) usage: Field<Usage>,
     #[serde(rename = "modelUsage")]
-    pub(super) model_usage: Field<BTreeMap<String, ModelUsage>>,
+    pub(super) model_usage: Field<Models>,
+    pub(super) model_usage_since_last_result: Field<Models>,
 }
 
 impl Last {
@@ -159,6 +160,9 @@ pub(super) struct Refused {
     pub(super) tool_input: Value,
 }
 
+/// What each model was used for.
+pub(super) type Models = BTreeMap<String, ModelUsage>;
+
 /// The tokens of one prompt, without those of subagents.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -169,7 +173,7 @@ pub(super) struct Usage {
     pub(super) output_tokens: Field<u64>,
 }
 
-/// The tokens of a model in the whole conversation, with those of subagents.
+/// What a model was used for, with what subagents used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ModelUsage {
@@ -177,4 +181,6 @@ pub(super) struct ModelUsage {
     pub(super) cache_creation_input_tokens: Field<u64>,
     pub(super) cache_read_input_tokens: Field<u64>,
     pub(super) output_tokens: Field<u64>,
+    #[serde(rename = "costUSD")]
+    pub(super) cost_usd: Field<f64>,
 }

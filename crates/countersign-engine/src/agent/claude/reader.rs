@@ -2,6 +2,7 @@
 
 use super::events::{Block, Denied, Init, Kind, Last, Message, Rate, Retry, Turn};
 use super::failure::{refusal, rejected_until, unstarted};
+use super::meter;
 use crate::agent::adapter::common::{Field, Line, Odd, advised, cut, event, look, reason, remark, words};
 use crate::agent::adapter::{End, Failure, Heard, Meter, Reader, Server, Verdict};
 use countersign_flow::AttemptOutcome;
@@ -35,6 +36,8 @@ pub(super) struct ClaudeReader {
     structured: Option<Value>,
     /// The last calls: their ids, and what for.
     calls: VecDeque<(String, String)>,
+    /// The last calls that failed: their ids, and what it was told.
+    refusals: VecDeque<(String, String)>,
     /// The calls that were denied.
     denied_ids: Vec<String>,
     denied: Vec<String>,
@@ -42,6 +45,8 @@ pub(super) struct ClaudeReader {
     reset_at: Option<i64>,
     /// How long a server that was asked too much wants to be left alone, in milliseconds.
     pause: Option<i64>,
+    /// What was used until its last event.
+    meter: Meter,
     lasts: usize,
     last: Option<Last>,
 }
@@ -87,7 +92,9 @@ impl Reader for ClaudeReader {
             ("user", _) => self.known("user", object).and_then(|turn| self.user(turn)),
             ("result", _) => {
                 // Whatever its shape is, it is the end.
-                self.last = Some(self.known("result", object).unwrap_or_default());
+                let last: Last = self.known("result", object).unwrap_or_default();
+                self.meter = meter::used(self.meter, &last, self.version.as_deref());
+                self.last = Some(last);
                 self.lasts += 1;
                 None
             }
@@ -102,22 +109,25 @@ impl Reader for ClaudeReader {
     fn read(mut self: Box<Self>, end: &End<'_>) -> Heard {
         let Some(last) = self.last.take() else {
             let verdict = unstarted(end).map_or(Verdict::Missing, Verdict::Failed);
-            return self.heard(verdict, Meter::default());
+            return self.heard(verdict);
         };
         for (name, why) in last.odd() {
-            self.odd.shape("result", &format!("{name}: {why}"));
+            let why = cut(&why, 200);
+            self.odd.say(format!("its last event has `{name}` in a shape that is not known: {why}"));
         }
         if self.lasts > 1 {
             self.odd.say(format!("it ended {} times; the last one counts", self.lasts));
         }
         for refused in last.permission_denials.get().into_iter().flatten() {
             let what = refused.tool_name.get().map(|name| call(name, &refused.tool_input));
-            self.deny(refused.tool_use_id.get(), what, "it may not");
+            let answered = self.refusals.iter().find(|(id, _)| Some(id) == refused.tool_use_id.get());
+            let why = answered.map_or("it may not", |(_, why)| why).to_owned();
+            self.deny(refused.tool_use_id.get(), what, &why);
         }
         let verdict = self.verdict(&last, end);
         let gave_up = last.subtype.get().is_some_and(|subtype| subtype == GAVE_UP);
         let handed = self.structured.take();
-        let mut heard = Heard { exit: i32::from(gave_up), ..self.heard(verdict, meter(&last)) };
+        let mut heard = Heard { exit: i32::from(gave_up), ..self.heard(verdict) };
         heard.conversation = last.session_id.known().or(heard.conversation);
         if heard.verdict == Verdict::Whole {
             heard.structured = last.structured_output.or(handed.filter(|_| gave_up));
@@ -190,10 +200,7 @@ impl ClaudeReader {
         let name = block.name.known()?;
         let what = call(&name, &block.input);
         if let Some(id) = block.id.known() {
-            if self.calls.len() == MOST_CALLS {
-                self.calls.pop_front();
-            }
-            self.calls.push_back((id, what.clone()));
+            push(&mut self.calls, (id, what.clone()));
         }
         if own && name == STRUCTURED {
             self.structured = Some(block.input);
@@ -201,14 +208,16 @@ impl ClaudeReader {
         Some(what)
     }
 
-    /// A tool that was taken away is no denial in its events, only an answer to the call.
+    /// What calls came to, where they failed. A tool that was taken away is no denial in its events, only an answer to the
+    /// call; and older versions tell what was denied only at the end, without why.
     fn user(&mut self, turn: Turn) -> Option<String> {
         for block in turn.message.known()?.content.known().unwrap_or_default() {
             let Some(block) = block.known() else { continue };
-            let taken = block.is_error.get() == Some(&true)
-                && block.content.as_str().is_some_and(|said| said.contains("is disabled for this session"));
-            if taken {
+            let (Some(true), Some(said)) = (block.is_error.get(), block.content.as_str()) else { continue };
+            if said.contains("is disabled for this session") {
                 self.deny(block.tool_use_id.get(), None, "it does not have this tool");
+            } else if let Some(id) = block.tool_use_id.known() {
+                push(&mut self.refusals, (id, cut(sentence(said), 200)));
             }
         }
         None
@@ -305,19 +314,27 @@ impl ClaudeReader {
         self.reset_at.or_else(|| Some(end.at.saturating_add(self.pause?)))
     }
 
-    fn heard(self, verdict: Verdict, meter: Meter) -> Heard {
+    fn heard(self, verdict: Verdict) -> Heard {
         Heard {
             verdict,
             text: self.text,
             conversation: self.conversation,
             model: self.model,
             version: self.version,
-            meter,
+            meter: self.meter,
             denied: self.denied,
             odd: self.odd.told(),
             ..Heard::default()
         }
     }
+}
+
+/// Keeps the last of them.
+fn push(list: &mut VecDeque<(String, String)>, what: (String, String)) {
+    if list.len() == MOST_CALLS {
+        list.pop_front();
+    }
+    list.push_back(what);
 }
 
 /// A call of a tool in words: its name, and what for.
@@ -336,26 +353,4 @@ fn call(name: &str, input: &Value) -> String {
 fn sentence(text: &str) -> &str {
     let text = text.trim();
     text.find(". ").map_or(text, |end| &text[..end]).trim_end_matches('.')
-}
-
-/// What it says it used. Those of a whole conversation have subagents in them, the others do not.
-fn meter(last: &Last) -> Meter {
-    let tokens = |field: &Field<u64>| field.get().copied().unwrap_or(0);
-    let sum = |fields: [&Field<u64>; 3]| fields.into_iter().map(tokens).fold(0, u64::saturating_add);
-    let cost_usd = last.total_cost_usd.get().copied().filter(|cost| cost.is_finite() && *cost >= 0.0);
-    let mut meter = Meter { cost_usd: cost_usd.unwrap_or(0.0), cost_adds_up: true, ..Meter::default() };
-    if let Some(models) = last.model_usage.get().filter(|models| !models.is_empty()) {
-        meter.tokens_add_up = true;
-        for used in models.values() {
-            let input =
-                sum([&used.input_tokens, &used.cache_creation_input_tokens, &used.cache_read_input_tokens]);
-            meter.input_tokens = meter.input_tokens.saturating_add(input);
-            meter.output_tokens = meter.output_tokens.saturating_add(tokens(&used.output_tokens));
-        }
-    } else if let Some(used) = last.usage.get() {
-        meter.input_tokens =
-            sum([&used.input_tokens, &used.cache_creation_input_tokens, &used.cache_read_input_tokens]);
-        meter.output_tokens = tokens(&used.output_tokens);
-    }
-    meter
 }

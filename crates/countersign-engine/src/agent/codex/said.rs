@@ -94,7 +94,10 @@ pub(super) fn failure_to_start(errors: &str) -> Option<Failure> {
     None
 }
 
-/// How the lines begin that say why it did not start.
+/// What stands in the line that says that our server did not come up.
+const NO_SERVER: &str = "required MCP servers failed to initialize";
+
+/// How the other lines begin that say why it did not start.
 const STARTS: [&str; 5] =
     ["error:", "Error", "Failed to read output schema", "Output schema", "Not logged in"];
 
@@ -320,6 +323,11 @@ mod tests {
             ),
             ("Error loading config.toml: invalid type: integer `7`", Agent, "mend its config.toml"),
             ("Error: Model provider `nope` not found", Agent, "mend its config.toml"),
+            (
+                "2026-11-15T16:46:25Z ERROR codex_core::session: Failed to create session: required MCP servers failed to initialize: countersign: timed out",
+                Agent,
+                "countersign: timed out; to do without",
+            ),
             (
                 "Error: API key login is required, but ChatGPT is currently being used.",
                 Permission,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Which event it is.
 #[derive(Deserialize)]
-struct Kind {
+struct Tag {
     #[serde(rename = "type")]
     kind: String,
 }
@@ -34,8 +34,10 @@ struct Message {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ToolUse {
-    tool_name: String,
-    tool_id: Field<String>,
+    #[serde(rename = "tool_name")]
+    name: String,
+    #[serde(rename = "tool_id")]
+    id: Field<String>,
     /// Whatever the model wrote.
     parameters: Value,
 }
@@ -43,7 +45,8 @@ struct ToolUse {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ToolResult {
-    tool_id: Field<String>,
+    #[serde(rename = "tool_id")]
+    id: Field<String>,
     error: Field<Said>,
 }
 
@@ -110,7 +113,7 @@ impl Reader for Events {
             }
             Line::Object(object) => object,
         };
-        let Ok(Kind { kind }) = event(object) else {
+        let Ok(Tag { kind }) = event(object) else {
             self.odd.noise(object);
             return None;
         };
@@ -119,7 +122,7 @@ impl Reader for Events {
             "message" => self.take(&kind, object, Self::message),
             "tool_use" => {
                 self.forget();
-                self.take(&kind, object, Self::tool_use)
+                self.take(&kind, object, |events, call| Some(events.tool_use(call)))
             }
             "tool_result" => self.take(&kind, object, Self::tool_result),
             "error" => self.take(&kind, object, Self::error),
@@ -211,19 +214,19 @@ impl Events {
         self.line = 0;
     }
 
-    fn tool_use(&mut self, call: ToolUse) -> Option<String> {
+    fn tool_use(&mut self, call: ToolUse) -> String {
         let told = match telling(&call.parameters) {
-            Some(what) => cut(&format!("{} {what}", call.tool_name), 160),
-            None => cut(&call.tool_name, 160),
+            Some(what) => cut(&format!("{} {what}", call.name), 160),
+            None => cut(&call.name, 160),
         };
-        if let Some(id) = call.tool_id.known().filter(|_| self.open.len() < MOST_OPEN) {
-            self.open.insert(id, call.tool_name);
+        if let Some(id) = call.id.known().filter(|_| self.open.len() < MOST_OPEN) {
+            self.open.insert(id, call.name);
         }
-        Some(told)
+        told
     }
 
     fn tool_result(&mut self, result: ToolResult) -> Option<String> {
-        let id = result.tool_id.known().unwrap_or_default();
+        let id = result.id.known().unwrap_or_default();
         let tool = self.open.remove(&id);
         if let Some(why) = result.error.odd() {
             self.odd.shape("tool_result", &why);

@@ -126,7 +126,7 @@ impl Answer {
             let mut values = serde_json::Deserializer::from_str(text).into_iter::<Framed>();
             values.next()?.ok().map(|framed| framed.error)
         };
-        let mut answer = text.rmatch_indices("{").take(MOST).find_map(|(at, _)| framed(&text[at..]))?;
+        let mut answer = text.rmatch_indices('{').take(MOST).find_map(|(at, _)| framed(&text[at..]))?;
         if let Some(inner) = framed(&answer.message) {
             answer.code = inner.code.or(answer.code);
             answer.message = inner.message;
