@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     let workflow = engine
         .workflow(&fold)
         .map_err(|error| {
-            left_out.push(format!("the rules of steps: the workflow cannot be read any more: {error}"))
+            left_out.push(format!("the rules of steps: the workflow cannot be read any more: {error}"));
         })
         .ok();
     let mut gatherer = Gatherer::new(workflow.as_ref());

@@ -25,7 +25,8 @@ fn a_run_is_exported_and_nothing_has_changed() {
     let attempt = &recording["attempts"][0];
     assert_eq!(recording["version"], json!(1));
     assert_eq!(recording["contracts"]["scene/step@1"]["contract"], json!("scene/step"));
-    assert_eq!(attempt["player"]["spec"], json!("script:script.yaml"));
+    let spec = attempt["player"]["spec"].as_str().unwrap();
+    assert!(spec.starts_with("script:") && spec.ends_with("script.yaml"), "{spec}");
     assert_eq!(attempt["result"]["outcome"], json!("accepted"));
     assert_eq!(attempt["result"]["value"], json!({"ok": true}));
     let statuses: Vec<&Value> =
@@ -74,7 +75,7 @@ fn values_that_changed_are_told_by_their_places() {
     scene.command(&["export", "last", "rec"]).assert().success();
     scene.file(
         "contracts/step.yaml",
-        "contract: scene/step\nversion: 1\nfields: { ok: boolean, note?: string, level: integer = 3 }\nexamples: [{ ok: true, level: 1 }]\n",
+        "contract: scene/step\nversion: 1\nfields: { ok: boolean, note?: string, level: { type: integer, default: 3 } }\nexamples: [{ ok: true, level: 1 }]\n",
     );
     let replayed = scene.json(&["replay", "rec", "--contracts", "contracts", "--format", "json"]);
     assert_eq!(replayed.code, 1);

@@ -2,6 +2,7 @@
 
 use crate::scene::Scene;
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// One of each kind, and what says what it is where nothing in it does.
@@ -116,7 +117,6 @@ fn stand_in(scene: &Scene) {
             "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '2.1.325 (Claude Code)'; exit 0; fi\ncat >/dev/null\ncat '{here}/errors.txt' >&2\ncat '{here}/events.jsonl'\n"
         ),
     );
-    use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(scene.path("claude.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
     scene.file(
         "countersign.toml",

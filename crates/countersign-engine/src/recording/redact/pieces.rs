@@ -49,7 +49,7 @@ pub(super) fn redacted(redactor: &mut Redactor, text: &str, care: Care) -> Strin
     for (line, part) in parts.iter().enumerate() {
         match part {
             Part::Text(text) => {
-                out.push_str(&redactor.within(text, care).unwrap_or_else(|| (*text).to_owned()))
+                out.push_str(&redactor.within(text, care).unwrap_or_else(|| (*text).to_owned()));
             }
             Part::Json(text) => {
                 let tokens = &lines[line];
