@@ -345,7 +345,7 @@ fn the_old_result_is_readable_and_says_what_to_use_instead() {
     assert!(report.warnings[0].message.contains("fixer-result"));
 }
 
-/// What OpenAI publishes of the schemas that it takes for structured outputs.
+/// What `OpenAI` publishes of the schemas that it takes for structured outputs.
 fn assert_strict(schema: &Value, at: &str) {
     const KEYWORDS: [&str; 21] = [
         "type",

@@ -224,9 +224,9 @@ pub fn resubmit(report: &Report, tool: &str) -> String {
     if count > MOST_NAMED {
         let _ = writeln!(text, "- and {} more", count - MOST_NAMED);
     }
-    let _ = write!(
+    let _ = writeln!(
         text,
-        "Correct this and call `{tool}` again with the whole result. Do not repeat the work; change only what is wrong.\n"
+        "Correct this and call `{tool}` again with the whole result. Do not repeat the work; change only what is wrong."
     );
     text
 }

@@ -11,7 +11,7 @@ use countersign_flow::Access;
 use std::ffi::{OsStr, OsString};
 use toml::{Table, Value};
 
-/// The program of OpenAI.
+/// The program of `OpenAI`.
 pub(crate) struct Codex;
 
 /// The oldest version that takes our calls, and the newest that they were tried with.

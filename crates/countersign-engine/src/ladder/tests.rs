@@ -16,8 +16,8 @@ fn handed_in(value: Value) -> Submission {
     Submission::now(value, &report)
 }
 
-fn weighed(text: &str, structured: Option<Value>, submissions: &[Submission]) -> Weighed {
-    weigh(&contract(), &[], Offered { text: text.as_bytes(), structured: structured.as_ref(), submissions })
+fn weighed(text: &str, structured: Option<&Value>, submissions: &[Submission]) -> Weighed {
+    weigh(&contract(), &[], Offered { text: text.as_bytes(), structured, submissions })
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn the_last_good_submission_wins_over_everything() {
         handed_in(json!({"ok": true, "n": 2})),
         handed_in(json!({"n": 3})),
     ];
-    let found = weighed(r#"{"ok": true, "n": 2}"#, Some(json!({"ok": true, "n": 2})), &submissions);
+    let found = weighed(r#"{"ok": true, "n": 2}"#, Some(&json!({"ok": true, "n": 2})), &submissions);
     assert_eq!(found.channel, Channel::Submitted);
     assert_eq!(found.report.value, Some(json!({"ok": true, "n": 2})));
     assert_eq!(found.notes, ["1 later submissions were refused; the last good one counts"]);
@@ -45,9 +45,9 @@ fn a_text_that_says_otherwise_is_reported_with_the_place() {
 
 #[test]
 fn structured_output_wins_over_text_and_is_held_to_the_contract() {
-    let found = weighed(r#"{"ok": false}"#, Some(json!({"ok": true})), &[]);
+    let found = weighed(r#"{"ok": false}"#, Some(&json!({"ok": true})), &[]);
     assert_eq!((found.channel, found.report.value), (Channel::Native, Some(json!({"ok": true}))));
-    let found = weighed(r#"{"ok": false}"#, Some(json!({"ok": "yes"})), &[]);
+    let found = weighed(r#"{"ok": false}"#, Some(&json!({"ok": "yes"})), &[]);
     assert_eq!((found.channel, found.report.value), (Channel::Text, Some(json!({"ok": false}))));
 }
 
@@ -59,5 +59,5 @@ fn without_a_good_one_the_report_is_on_what_came_nearest() {
     let found = weighed(r#"{"ok": 7}"#, None, &[handed_in(json!({"n": 1}))]);
     assert_eq!((found.channel, found.report.status), (Channel::Text, Status::Rejected));
     assert_eq!(weighed("all done", None, &[]).report.status, Status::Absent);
-    assert_eq!(weighed("", Some(json!({})), &[]).report.value, None);
+    assert_eq!(weighed("", Some(&json!({})), &[]).report.value, None);
 }

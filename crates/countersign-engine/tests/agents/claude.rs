@@ -182,7 +182,8 @@ const LAST: &str = r#"{"type":"result","subtype":"success","is_error":false,"res
 #[test]
 fn a_bad_stream_loses_nothing_that_can_be_read() {
     let failed = "its last event does not say whether it succeeded; its version may be newer than those that are known to work";
-    let cases: &[(&str, &[&str], Result<&str, &str>, &[&str])] = &[
+    type Case<'c> = (&'c str, &'c [&'c str], Result<&'c str, &'c str>, &'c [&'c str]);
+    let cases: &[Case<'_>] = &[
         ("as it should be", &[INIT, WORK, SAID, LAST], Ok(r#"{"answer":42}"#), &[]),
         (
             "a banner and garbage",

@@ -438,7 +438,7 @@ fn shown(call: &Call) -> String {
     shown
 }
 
-fn turn<'t>(access: Access, conversation: Conversation<'t>) -> Turn<'t> {
+fn turn(access: Access, conversation: Conversation<'_>) -> Turn<'_> {
     Turn {
         model: None,
         flags: &[],

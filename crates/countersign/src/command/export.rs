@@ -233,7 +233,8 @@ impl Export {
                 beside(names.submissions(), &reply.submissions)?,
                 beside(names.text(), &reply.text)?,
             );
-            let stdout = self.copy(&names.stdout(), &[reply.transcript.clone()], Some(&reply.sha256))?;
+            let stdout =
+                self.copy(&names.stdout(), std::slice::from_ref(&reply.transcript), Some(&reply.sha256))?;
             let prompt = self.copy(&names.prompt(), &prompt_of(&reply.transcript), None)?;
             let kept = |copied: &Option<Copied>| copied.as_ref().map(|copied| copied.kept.clone());
             attempt.replies.push(Reply {

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit> {
     }
     let (record, recorded) = record(&root)?;
     if args.undo {
-        undo(args, &root, record, recorded.as_deref())
+        undo(args, &root, &record, recorded.as_deref())
     } else {
         add(args, &root, record, recorded.as_deref())
     }
@@ -61,12 +61,12 @@ fn write(root: &Path, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn undo(args: &InitArgs, root: &Path, record: Record, recorded: Option<&str>) -> Result<Exit> {
+fn undo(args: &InitArgs, root: &Path, record: &Record, recorded: Option<&str>) -> Result<Exit> {
     if record.changes.is_empty() {
         output::words(&format!("there is nothing to take out: there is no {RECORD} in {}\n", root.display()));
         return Ok(Exit::Good);
     }
-    let (taken, left) = taken_out(root, &record);
+    let (taken, left) = taken_out(root, record);
     for (_, words) in &left {
         output::words(&format!("note: {words}\n"));
     }

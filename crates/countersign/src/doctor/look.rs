@@ -119,7 +119,7 @@ fn programs(config: &Config, home: &Path) -> Vec<SeenProgram> {
 fn program(adapter: &dyn Adapter, config: &Config, home: &Path) -> SeenProgram {
     // Each its own: what was looked at is kept under a lock.
     let mut equipment = Equipment::of_this_process(config.agents.clone(), None);
-    equipment.folder = home.to_owned();
+    home.clone_into(&mut equipment.folder);
     let settings = config.agents.settings(adapter.name(), adapter.name());
     let ours = |name: &str| settings.env.get(name).map(Into::into).or_else(|| equipment.variable(name));
     let mut channels = vec![Channel::Native, Channel::Submit];

@@ -267,7 +267,7 @@ mod tests {
                 0 => value.to_string(),
                 1 => pretty,
                 2 => pretty + "\n",
-                3 => pretty.replace("\n", "\r\n"),
+                3 => pretty.replace('\n', "\r\n"),
                 _ => format!("\n{}\n\n", pretty.replace("  ", "\t")),
             }
         })
@@ -299,7 +299,7 @@ mod tests {
             prop_assert_eq!(pushed, Some(hook()));
             prop_assert_eq!(new["mcpServers"].as_object_mut().unwrap().remove("ours").is_some(), true);
             for (path, key) in [(&["hooks"][..], "Stop"), (&[], "hooks"), (&[], "mcpServers")] {
-                let there = path.iter().fold(Some(&old), |value, key| value?.get(key)).and_then(|value| value.get(key));
+                let there = path.iter().try_fold(&old, |value, key| value.get(key)).and_then(|value| value.get(key));
                 if there.is_none() {
                     let holder = path.iter().fold(&mut new, |value, key| &mut value[*key]);
                     holder.as_object_mut().unwrap().shift_remove(key);

@@ -63,7 +63,7 @@ pub(crate) fn survey(root: &Path, path: Option<&OsStr>) -> Survey {
     });
     let offers = registry
         .iter()
-        .map(|entry| entry.definition())
+        .map(countersign_contract::Entry::definition)
         .filter(|definition| definition.deprecated.is_none())
         .map(|definition| Offer { id: definition.contract.clone(), agent: definition.agent.clone() })
         .collect();

@@ -76,11 +76,11 @@ impl Form {
     }
 
     /// What the arguments hold; the error says what is wrong with them and the way out.
-    pub(super) fn take<'d>(
+    pub(super) fn take(
         self,
-        contracts: &'d [Arc<Contract>],
+        contracts: &[Arc<Contract>],
         mut arguments: Map<String, Value>,
-    ) -> Result<Taken<'d>, String> {
+    ) -> Result<Taken<'_>, String> {
         let contract = match self {
             Self::Named => chosen(contracts, arguments.shift_remove(CONTRACT).as_ref())?,
             Self::Bare | Self::Wrapped => contracts.first().ok_or("there is no contract here")?,

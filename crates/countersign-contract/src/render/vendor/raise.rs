@@ -175,6 +175,7 @@ mod tests {
     use crate::{Framing, Policy};
     use serde_json::json;
 
+    #[allow(clippy::needless_pass_by_value, reason = "schemas are written in place")]
     fn contract(schema: Value) -> Contract {
         Contract::from_schema(&schema, Framing::AnyJson, Policy::default()).unwrap()
     }

@@ -1,4 +1,4 @@
-//! The strict subset of Codex's output schema, by OpenAI's published rules: every property required, nothing besides the named
+//! The strict subset of Codex's output schema, by `OpenAI`'s published rules: every property required, nothing besides the named
 //! ones, a type everywhere, nothing beside a reference, and bounds on the whole.
 
 use super::Lowering;

@@ -51,20 +51,15 @@ pub(crate) fn event<E: DeserializeOwned>(object: &[u8]) -> serde_json::Result<E>
 }
 
 /// A field of an event that may have another shape than is known. Whatever it has, the rest of the event can be read.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub(crate) enum Field<T> {
     /// It is not there, or null.
+    #[default]
     Absent,
     /// As it is known.
     Known(T),
     /// Not as it is known, and why.
     Odd(String),
-}
-
-impl<T> Default for Field<T> {
-    fn default() -> Self {
-        Self::Absent
-    }
 }
 
 impl<T> Field<T> {

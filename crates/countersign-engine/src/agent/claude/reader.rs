@@ -82,9 +82,7 @@ impl Reader for ClaudeReader {
             ("system", Some("permission_denied")) => {
                 self.known("permission_denied", object).and_then(|denied| self.denied(denied))
             }
-            ("system", Some("api_retry")) => {
-                self.known("api_retry", object).and_then(|retry| self.retry(&retry))
-            }
+            ("system", Some("api_retry")) => self.known("api_retry", object).map(|retry| self.retry(&retry)),
             ("rate_limit_event", _) => {
                 self.known("rate_limit_event", object).and_then(|rate| self.rate(rate))
             }
@@ -245,7 +243,7 @@ impl ClaudeReader {
         remark(&mut self.denied, format!("{what}: {}", cut(why, 200)));
     }
 
-    fn retry(&mut self, retry: &Retry) -> Option<String> {
+    fn retry(&mut self, retry: &Retry) -> String {
         let status = retry.error_status.get();
         if status == Some(&429) {
             // A pause that its server asks for is in whole seconds; one of its own is not.
@@ -266,7 +264,7 @@ impl ClaudeReader {
             (Some(attempt), Some(most)) => format!(" ({attempt} of {most})"),
             _ => String::new(),
         };
-        Some(format!("{why}, it tries again{times}"))
+        format!("{why}, it tries again{times}")
     }
 
     fn rate(&mut self, rate: Rate) -> Option<String> {

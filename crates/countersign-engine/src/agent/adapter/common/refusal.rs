@@ -139,10 +139,11 @@ pub(crate) fn status_in(said: &str) -> Option<u16> {
             || ["error", "status", "code", "http"]
                 .iter()
                 .any(|cue| before.trim_end_matches([':', '=', '"']).to_ascii_lowercase().ends_with(cue));
-        if announced && digits.len() == 3 {
-            if let Ok(status @ 400..=599) = digits.parse() {
-                return Some(status);
-            }
+        if announced
+            && digits.len() == 3
+            && let Ok(status @ 400..=599) = digits.parse()
+        {
+            return Some(status);
         }
         before = word;
     }
