@@ -178,11 +178,13 @@ const WORK: &str = r#"{"type":"assistant","message":{"id":"1","model":"m-1","con
 const SAID: &str = r#"{"type":"assistant","message":{"id":"2","model":"m-1","content":[{"type":"text","text":"{\"answer\":42}"}]}}"#;
 const LAST: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"{\"answer\":42}","session_id":"s-1","total_cost_usd":0.5}"#;
 
+/// A stream by its name, its lines, what it comes to, and what is odd about it.
+type Case<'c> = (&'c str, &'c [&'c str], Result<&'c str, &'c str>, &'c [&'c str]);
+
 /// What bad streams come to: the verdict, the text, what is odd.
 #[test]
 fn a_bad_stream_loses_nothing_that_can_be_read() {
     let failed = "its last event does not say whether it succeeded; its version may be newer than those that are known to work";
-    type Case<'c> = (&'c str, &'c [&'c str], Result<&'c str, &'c str>, &'c [&'c str]);
     let cases: &[Case<'_>] = &[
         ("as it should be", &[INIT, WORK, SAID, LAST], Ok(r#"{"answer":42}"#), &[]),
         (
