@@ -29,6 +29,11 @@ pub trait Adapter: Send + Sync {
     /// Whether it can be given a schema for its answer.
     fn takes_schema(&self) -> bool;
 
+    /// Whether its answer by that schema is the text itself.
+    fn answers_in_text(&self) -> bool {
+        false
+    }
+
     /// The variables of ours that it may see beside those that every program may; `*` at the end stands for anything.
     fn variables(&self) -> &'static [&'static str];
 

@@ -253,7 +253,8 @@ impl CliSession {
 
 /// The result by a program's own structured output, if it was given a schema. Where it comes as the text, the whole text is it.
 pub(crate) fn structured(contract: &Contract, adapter: &dyn Adapter, heard: &mut Heard) -> Option<Value> {
-    let value = heard.structured.take().or_else(|| serde_json::from_str(&heard.text).ok())?;
+    let in_text = || adapter.answers_in_text().then(|| serde_json::from_str(&heard.text).ok()).flatten();
+    let value = heard.structured.take().or_else(in_text)?;
     Some(vendor::raise(contract, adapter.dialect(), value))
 }
 

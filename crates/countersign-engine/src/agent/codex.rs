@@ -47,6 +47,10 @@ impl Adapter for Codex {
         true
     }
 
+    fn answers_in_text(&self) -> bool {
+        true
+    }
+
     /// By name: what one run of it sets for its tools, such as `CODEX_THREAD_ID`, is not for another.
     fn variables(&self) -> &'static [&'static str] {
         &[

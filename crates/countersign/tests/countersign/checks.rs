@@ -97,15 +97,22 @@ fn a_damaged_configuration_is_named_with_the_place_and_nothing_is_run() {
         ("[checks]\ntest = \"\"\n", &["countersign.toml", "runs nothing"]),
         ("[claims]\nnoise = [\"a{\"]\n", &["countersign.toml", "is no glob"]),
     ] {
-        let (_scene, ran) = checked(toml);
-        ran.held(0, "tests_pass", "unverifiable", words);
-        ran.held(0, "files", "verified", &[]);
+        refused(toml.as_bytes(), words);
     }
+    refused(b"[checks]\ntest = \"\xff\"\n", &["countersign.toml", "not UTF-8"]);
+}
+
+/// Holds that a run with this configuration is not begun.
+fn refused(toml: &[u8], words: &[&str]) {
     let scene = Scene::new();
-    std::fs::write(scene.repo().join("countersign.toml"), b"[checks]\ntest = \"\xff\"\n").unwrap();
+    scene.file("countersign.toml", toml);
     scene.one_step("", "");
-    let ran = scene.plays(&[tested("a.rs", "new\n")], &["a.rs"]);
-    ran.held(0, "tests_pass", "unverifiable", &["not UTF-8"]);
+    scene.script(&[tested("a.rs", "new\n")]);
+    let before = scene.belongings();
+    let said = scene.run(&["run", "repo/flow.yaml", "--agent", "script:script.yaml"]);
+    said.expect(2, words);
+    scene.holds(&before, &[]);
+    assert!(!scene.state().join("transcripts").exists(), "an agent was asked");
 }
 
 #[test]

@@ -23,9 +23,13 @@ fn what_cannot_be_judged_is_told_and_the_rest_goes_on() {
     let mut outside = recording(&scene);
     outside["attempts"][0]["replies"][0]["stdout"]["file"] = json!("../rec/recording.json");
     scene.file("outside/recording.json", &outside.to_string());
+    let shown = scene.shown(&["replay", "newer", "cut", "edited", "lost", "outside", "rec"]);
+    // Where half of the file ends depends on how long its times are.
+    let (before, cut) = shown.split_once("it is no recording: ").unwrap();
+    let (_, behind) = cut.split_once("; export").unwrap();
     insta::assert_snapshot!(
         "broken_recordings",
-        scene.shown(&["replay", "newer", "cut", "edited", "lost", "outside", "rec"])
+        format!("{before}it is no recording: [where it was cut]; export{behind}")
     );
 }
 

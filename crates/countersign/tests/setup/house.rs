@@ -76,7 +76,13 @@ impl House {
     pub(crate) fn steady(&self, text: &str) -> String {
         let real = self.folder.path().canonicalize().unwrap();
         let text = text.replace(real.to_str().unwrap(), "[house]");
-        text.replace(self.folder.path().to_str().unwrap(), "[house]")
+        let text = text.replace(self.folder.path().to_str().unwrap(), "[house]");
+        // How processes are contained is the machine's.
+        let lines = text.split_inclusive('\n').map(|line| match line.split_once("processes: ") {
+            Some((before, _)) => format!("{before}processes: [as the machine can]\n"),
+            None => line.to_owned(),
+        });
+        lines.collect()
     }
 }
 
