@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::recorded::{NOW, read_in, recorded, told};
+use crate::recorded::{NOW, read_in, recorded, shown, told};
 use countersign_engine::agent::adapter::{
-    Adapter, Call, Conversation, Failure, Heard, Server, Turn, Verdict, adapter,
+    Adapter, Conversation, Failure, Heard, Server, Turn, Verdict, adapter,
 };
 use countersign_engine::process::Exit;
 use countersign_flow::{Access, AttemptOutcome};
@@ -364,24 +364,6 @@ proptest! {
         let more = read_in(size, claude(), lines.join("\n").as_bytes(), &run.stderr, run.exit);
         prop_assert_eq!(Heard { odd: Vec::new(), ..more }, Heard { odd: Vec::new(), ..whole });
     }
-}
-
-/// A call, a line for each of its parts.
-fn shown(call: &Call) -> String {
-    let mut shown = String::new();
-    for argument in &call.arguments {
-        writeln!(shown, "{}", argument.to_string_lossy()).unwrap();
-    }
-    for (name, value) in &call.variables {
-        writeln!(shown, "{}={}", name.to_string_lossy(), value.to_string_lossy()).unwrap();
-    }
-    for (path, bytes) in &call.files {
-        writeln!(shown, "{}: {}", path.display(), String::from_utf8_lossy(bytes)).unwrap();
-    }
-    for note in &call.notes {
-        writeln!(shown, "note: {note}").unwrap();
-    }
-    shown
 }
 
 fn turn<'t>(

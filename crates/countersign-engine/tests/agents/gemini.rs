@@ -2,121 +2,41 @@
 
 #![allow(clippy::unwrap_used)]
 
+use crate::recorded::{NOW, recorded, told, watched};
 use countersign_engine::agent::Equipment;
 use countersign_engine::agent::adapter::stand_in::edited;
 use countersign_engine::agent::adapter::{
-    Adapter, Conversation, End, Heard, Meter, Server, Turn, Verdict, adapter,
+    Adapter, Conversation, Heard, Meter, Server, Turn, Verdict, adapter,
 };
 use countersign_engine::agent::installed::{self, Fit};
-use countersign_engine::agent::lines::Lines;
 use countersign_engine::config::{Agents, Settings};
 use countersign_engine::process::Exit;
 use countersign_flow::{Access, AttemptOutcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// 2026-11-15T16:00:00Z
-const NOW: i64 = 1_794_758_400_000;
-
 fn gemini() -> &'static dyn Adapter {
     adapter("gemini").unwrap()
 }
 
-/// What a recorded run wrote, and how it ended.
-struct Recorded {
-    stdout: Vec<u8>,
-    stderr: String,
-    exit: Exit,
-}
-
-fn recorded() -> BTreeMap<String, Recorded> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents/transcripts/gemini");
-    let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
-    let names = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".meta.json")?.to_owned()));
-    let read = |name: &str, ending: &str| std::fs::read(folder.join(format!("{name}.{ending}"))).unwrap();
-    names
-        .map(|name| {
-            let meta: Value = serde_json::from_slice(&read(&name, "meta.json")).unwrap();
-            let run = Recorded {
-                stdout: read(&name, "stdout"),
-                stderr: String::from_utf8(read(&name, "stderr")).unwrap(),
-                exit: Exit::Code(i32::try_from(meta["rc"].as_i64().unwrap()).unwrap()),
-            };
-            (name, run)
-        })
-        .collect()
-}
-
-/// Reads a stream in pieces of so many bytes, with what is said to whoever watches.
-fn watched(size: usize, stdout: &[u8], errors: &str, exit: Exit) -> (Heard, Vec<String>) {
-    let mut reader = gemini().reader();
-    let (mut lines, mut said) = (Lines::default(), Vec::new());
-    for piece in stdout.chunks(size) {
-        lines.push(piece, |line| said.extend(reader.line(line)));
-    }
-    lines.end(|line| said.extend(reader.line(line)));
-    (reader.read(&End { exit, errors, at: NOW }), said)
-}
-
 fn heard(stdout: &str) -> Heard {
-    watched(1 << 16, stdout.as_bytes(), "", Exit::Code(0)).0
+    watched(1 << 16, gemini(), stdout.as_bytes(), "", Exit::Code(0)).0
 }
 
 /// A reply without events: an exit code and standard error.
 fn silent(code: i32, errors: &str) -> Verdict {
-    watched(1, b"", errors, Exit::Code(code)).0.verdict
-}
-
-impl Recorded {
-    fn heard(&self) -> Heard {
-        watched(1 << 16, &self.stdout, &self.stderr, self.exit).0
-    }
-}
-
-/// What was heard, without what is as usual.
-fn told(heard: &Heard) -> String {
-    let mut told = String::new();
-    match &heard.verdict {
-        Verdict::Missing => told.push_str("  no last event\n"),
-        Verdict::Whole => told.push_str("  whole\n"),
-        Verdict::Failed(failure) => {
-            writeln!(told, "  failed: {}: {}", failure.outcome.name(), failure.reason).unwrap();
-            if let Some(reset) = failure.reset_at {
-                writeln!(told, "  lifted {} s later", (reset - NOW) / 1000).unwrap();
-            }
-        }
-    }
-    if !heard.text.is_empty() {
-        writeln!(told, "  text: {:?}", heard.text).unwrap();
-    }
-    for (what, value) in [("conversation", &heard.conversation), ("model", &heard.model)] {
-        if let Some(value) = value {
-            writeln!(told, "  {what}: {value}").unwrap();
-        }
-    }
-    if heard.meter != Meter::default() {
-        writeln!(told, "  tokens: {} in, {} out", heard.meter.input_tokens, heard.meter.output_tokens)
-            .unwrap();
-    }
-    for denied in &heard.denied {
-        writeln!(told, "  denied: {denied}").unwrap();
-    }
-    for odd in &heard.odd {
-        writeln!(told, "  odd: {odd}").unwrap();
-    }
-    told
+    watched(1, gemini(), b"", errors, Exit::Code(code)).0.verdict
 }
 
 #[test]
 fn recorded_streams_are_understood() {
     let mut all = String::new();
-    for (name, run) in recorded() {
-        write!(all, "{name} ({:?})\n{}", run.exit, told(&run.heard())).unwrap();
+    for (name, run) in recorded("gemini") {
+        write!(all, "{name} ({:?})\n{}", run.exit, told(&run.heard(gemini()))).unwrap();
     }
     insta::assert_snapshot!(all);
 }
@@ -124,7 +44,7 @@ fn recorded_streams_are_understood() {
 #[test]
 fn recorded_outcomes_are_what_they_are() {
     use AttemptOutcome::{Agent, Limit, Permission, Transport};
-    let runs = recorded();
+    let runs = recorded("gemini");
     for (name, expected) in [
         ("bad-key-stream", Permission),
         ("err401-stream", Permission),
@@ -144,7 +64,7 @@ fn recorded_outcomes_are_what_they_are() {
         ("badflag", Agent),
         ("resume-unknown", Agent),
     ] {
-        match runs[name].heard().verdict {
+        match runs[name].heard(gemini()).verdict {
             Verdict::Failed(failure) => {
                 assert_eq!(failure.outcome, expected, "{name}");
                 assert!(!failure.reason.contains("    at "), "{name}: {}", failure.reason);
@@ -153,28 +73,28 @@ fn recorded_outcomes_are_what_they_are() {
             verdict => panic!("{name}: {verdict:?}"),
         }
     }
-    let Verdict::Failed(limit) = runs["err429-retry-in-stream"].heard().verdict else { panic!() };
+    let Verdict::Failed(limit) = runs["err429-retry-in-stream"].heard(gemini()).verdict else { panic!() };
     assert_eq!(limit.reset_at, Some(NOW + 3_600_500));
 }
 
 #[test]
 fn an_exit_of_0_without_a_last_event_is_no_success() {
-    let runs = recorded();
+    let runs = recorded("gemini");
     for name in ["sigterm-stream", "sigterm-mid-stream"] {
         assert_eq!(runs[name].exit, Exit::Code(0), "{name}");
-        assert_eq!(runs[name].heard().verdict, Verdict::Missing, "{name}");
+        assert_eq!(runs[name].heard(gemini()).verdict, Verdict::Missing, "{name}");
     }
     assert_eq!(silent(0, "Error: quota"), Verdict::Missing);
     assert_eq!(silent(7, ""), Verdict::Missing);
-    let killed = watched(1, b"", "fetch failed", Exit::Signal(9)).0;
+    let killed = watched(1, gemini(), b"", "fetch failed", Exit::Signal(9)).0;
     assert_eq!(killed.verdict, Verdict::Missing);
 }
 
 #[test]
 fn tools_that_may_not_be_used_are_told() {
-    let runs = recorded();
+    let runs = recorded("gemini");
     let denied = |name: &str| {
-        let denied = runs[name].heard().denied;
+        let denied = runs[name].heard(gemini()).denied;
         denied.iter().map(|denied| denied.split(':').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(denied("mode-default-stream"), ["write_file", "run_shell_command"]);
@@ -183,7 +103,7 @@ fn tools_that_may_not_be_used_are_told() {
     assert_eq!(denied("policy-workspace-write-stream"), ["write_file"]);
     assert_eq!(denied("stream-json-stdin"), [""; 0]);
     // A tool that was never there is no permission.
-    let missing = runs["server-missing-stream"].heard();
+    let missing = runs["server-missing-stream"].heard(gemini());
     assert_eq!(missing.denied, [""; 0]);
     assert!(missing.odd.iter().any(|odd| odd.contains("the server that takes results is not attached")));
 }
@@ -398,7 +318,7 @@ fn the_answer_is_what_is_said_behind_the_last_tool() {
         &piece(": 1}"),
         DONE,
     ];
-    let (heard, said) = watched(7, stream(lines).as_bytes(), "", Exit::Code(0));
+    let (heard, said) = watched(7, gemini(), stream(lines).as_bytes(), "", Exit::Code(0));
     assert_eq!((heard.text.as_str(), &heard.verdict), ("{\"a\": 1}", &Verdict::Whole));
     assert_eq!((heard.conversation.as_deref(), heard.model.as_deref()), (Some("s"), Some("flash")));
     assert_eq!(said, ["First I look.", "read_file src/a.rs"]);
@@ -573,7 +493,7 @@ fn failures_are_told_by_what_the_server_answered() {
     ] {
         let error = json!({"type": "unknown", "message": format!("[API Error: {message}]")});
         let last = json!({"type": "result", "status": "error", "error": error}).to_string();
-        let heard = watched(4096, last.as_bytes(), "", Exit::Code(code)).0;
+        let heard = watched(4096, gemini(), last.as_bytes(), "", Exit::Code(code)).0;
         let Verdict::Failed(failure) = heard.verdict else { panic!("{message}") };
         assert_eq!(failure.outcome, expected, "{message}");
         assert!(failure.reason.starts_with(said), "{}", failure.reason);
@@ -614,7 +534,7 @@ fn what_keeps_our_rules_from_holding_is_told() {
     let errors = "Security Warning: Ignoring --admin-policy because system policies are already defined in /etc/x\n\
                   [ADMIN] Policy file error in policy.toml:\nMCP issues detected. Run /mcp list for status.\n\
                   Warning: stdin input truncated to 8388608 bytes.";
-    let heard = watched(1, DONE.as_bytes(), errors, Exit::Code(0)).0;
+    let heard = watched(1, gemini(), DONE.as_bytes(), errors, Exit::Code(0)).0;
     assert_eq!(heard.odd, errors.lines().map(str::to_owned).collect::<Vec<_>>());
 }
 
@@ -624,7 +544,7 @@ proptest! {
     /// Pieces of any size, and events that nobody knows, change nothing but what is odd.
     #[test]
     fn pieces_and_unknown_events_change_nothing(size in 1usize..300, at in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8)) {
-        for (name, run) in recorded() {
+        for (name, run) in recorded("gemini") {
             let mut lines: Vec<&[u8]> = run.stdout.split_inclusive(|byte| *byte == b'\n').collect();
             for index in &at {
                 let unknown: &[u8] = b"{\"type\":\"weather\",\"status\":\"error\",\"content\":[7]}\n";
@@ -633,14 +553,14 @@ proptest! {
             // A line that has no end of its own swallows the next.
             let ended = run.stdout.is_empty() || run.stdout.ends_with(b"\n");
             prop_assert!(ended, "{}", name);
-            let pieces = watched(size, &lines.concat(), &run.stderr, run.exit).0;
-            prop_assert_eq!(Heard { odd: Vec::new(), ..pieces }, Heard { odd: Vec::new(), ..run.heard() }, "{}", name);
+            let pieces = watched(size, gemini(), &lines.concat(), &run.stderr, run.exit).0;
+            prop_assert_eq!(Heard { odd: Vec::new(), ..pieces }, Heard { odd: Vec::new(), ..run.heard(gemini()) }, "{}", name);
         }
     }
 
     /// Whatever a stream holds, it is read to its end.
     #[test]
     fn nothing_that_is_said_makes_it_fall_over(bytes in proptest::collection::vec(any::<u8>(), 0..400), code in 0..256, errors in ".*") {
-        watched(13, &bytes, &errors, Exit::Code(code));
+        watched(13, gemini(), &bytes, &errors, Exit::Code(code));
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use countersign_engine::agent::adapter::{Adapter, End, Heard, Verdict};
+use countersign_engine::agent::adapter::{Adapter, Call, End, Heard, Verdict};
 use countersign_engine::agent::lines::Lines;
 use countersign_engine::process::Exit;
 use std::collections::BTreeMap;
@@ -40,12 +40,23 @@ pub(crate) fn recorded(program: &str) -> BTreeMap<String, Recorded> {
 
 /// Reads a stream that comes in pieces of so many bytes.
 pub(crate) fn read_in(size: usize, adapter: &dyn Adapter, stdout: &[u8], errors: &str, exit: Exit) -> Heard {
-    let (mut reader, mut lines) = (adapter.reader(), Lines::default());
+    watched(size, adapter, stdout, errors, exit).0
+}
+
+/// The same, with what is said to whoever watches.
+pub(crate) fn watched(
+    size: usize,
+    adapter: &dyn Adapter,
+    stdout: &[u8],
+    errors: &str,
+    exit: Exit,
+) -> (Heard, Vec<String>) {
+    let (mut reader, mut lines, mut said) = (adapter.reader(), Lines::default(), Vec::new());
     for piece in stdout.chunks(size) {
-        lines.push(piece, |line| drop(reader.line(line)));
+        lines.push(piece, |line| said.extend(reader.line(line)));
     }
-    lines.end(|line| drop(reader.line(line)));
-    reader.read(&End { exit, errors, at: NOW })
+    lines.end(|line| said.extend(reader.line(line)));
+    (reader.read(&End { exit, errors, at: NOW }), said)
 }
 
 impl Recorded {
@@ -104,4 +115,22 @@ pub(crate) fn told(heard: &Heard) -> String {
         }
     }
     told
+}
+
+/// A call, a line for each of its parts.
+pub(crate) fn shown(call: &Call) -> String {
+    let mut shown = String::new();
+    for argument in &call.arguments {
+        writeln!(shown, "{}", argument.to_string_lossy()).unwrap();
+    }
+    for (name, value) in &call.variables {
+        writeln!(shown, "{}={}", name.to_string_lossy(), value.to_string_lossy()).unwrap();
+    }
+    for (path, bytes) in &call.files {
+        writeln!(shown, "{}: {}", path.display(), String::from_utf8_lossy(bytes)).unwrap();
+    }
+    for note in &call.notes {
+        writeln!(shown, "note: {note}").unwrap();
+    }
+    shown
 }

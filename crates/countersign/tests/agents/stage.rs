@@ -81,6 +81,9 @@ impl Stage {
         let clis = clis()?;
         // Below the target folder: some of them trust no settings below one that anybody may write to.
         let house = House::within(Path::new(env!("CARGO_TARGET_TMPDIR")));
+        // And a repository of its own: else the one around the target folder would be worked in.
+        let made = Command::new("git").args(["init", "--quiet"]).current_dir(house.repo()).status().unwrap();
+        assert!(made.success(), "git init in {}", house.repo().display());
         let mock = Mock::start(house.folder(), script);
         let ours = std::env::var_os("PATH").unwrap_or_default();
         let path =
