@@ -133,8 +133,8 @@ def main():
     schema = json.loads((folder / "schema.json").read_text())
     found, missing = peers(schema)
     rows = [
-        ("**countersign any-json**", lambda name: ours[name]["any_json_us"]),
-        ("**countersign fenced-json**", lambda name: ours[name]["fenced_json_us"]),
+        ("**counterfoil any-json**", lambda name: ours[name]["any_json_us"]),
+        ("**counterfoil fenced-json**", lambda name: ours[name]["fenced_json_us"]),
         ("serde_json on the JSON alone (floor)", lambda name: ours[name]["serde_json_us"]),
     ]
     texts = {name: ((folder / f"{name}.txt").read_text(), (folder / f"{name}.json").read_text()) for name in TEXTS}
@@ -177,7 +177,7 @@ def main():
     builtin.write_text('{"dod_achieved": true, "checks": []}')
     command = [binary, "check", str(builtin), "--contract", "execution-loop/qa", "--format", "json"]
     pack = best(lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True), 2.0)
-    print(f"- `countersign check` on a small file, process start to exit: {started / 1000:.1f} ms with a schema, "
+    print(f"- `counterfoil check` on a small file, process start to exit: {started / 1000:.1f} ms with a schema, "
           f"{pack / 1000:.1f} ms with a built-in contract (starting `true` from the same script: {bare / 1000:.1f} ms).")
     for line in missing:
         print(f"- not measured: {line}")

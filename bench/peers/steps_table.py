@@ -1,4 +1,4 @@
-"""Prints durable steps a second of Countersign and LangGraph side by side. Called by `bench/peers/run`."""
+"""Prints durable steps a second of Counterfoil and LangGraph side by side. Called by `bench/peers/run`."""
 
 import json
 import sys
@@ -35,7 +35,7 @@ def main():
         if name in mine:
             other = theirs.get(name)
             ratio = f"{mine[name]['steps_per_second'] / other['steps_per_second']:.1f}" if other else ""
-            print(f"| **countersign**, {label} | " + " | ".join([*cells(mine[name]), ratio]) + " |")
+            print(f"| **counterfoil**, {label} | " + " | ".join([*cells(mine[name]), ratio]) + " |")
         if name in theirs:
             print(f"| LangGraph, {label} | " + " | ".join([*cells(theirs[name]), "1.0"]) + " |")
     print()
@@ -46,7 +46,7 @@ def main():
           f"synchronous {peer['synchronous']}: {peer['steps']} steps a run, the median of {peer['rounds']} rounds "
           f"(slowest and fastest: {spread}).")
     if not mine:
-        print("- not measured: countersign (there is no benchmark `steps` in countersign-engine)")
+        print("- not measured: counterfoil (there is no benchmark `steps` in counterfoil-engine)")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 //! Any text between (or without) the markers: no panic, whole and in pieces the same report.
 #![no_main]
 
-use countersign_contract::Contract;
+use counterfoil_contract::Contract;
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 

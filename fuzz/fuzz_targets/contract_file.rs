@@ -1,8 +1,8 @@
 //! Any contract file: it loads or says why, and one that loads can be used.
 #![no_main]
 
-use countersign_contract::render::{markdown, prompt, vendor};
-use countersign_contract::{Contract, compat};
+use counterfoil_contract::render::{markdown, prompt, vendor};
+use counterfoil_contract::{Contract, compat};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
 //! Any text, any JSON framing: no panic, whole and in pieces the same report, work linear in the text.
 #![no_main]
 
-use countersign_contract::Contract;
+use counterfoil_contract::Contract;
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 

@@ -14,7 +14,7 @@ left, it gets an error 400 that says so.
                        "result": {…}                                as native structured output is given: to Claude Code's tool
                                                                     for it if the request has that, else as JSON in the text
                        "calls": [CALL, …]                           calls of tools, each one of
-                           {"mcp": "submit_result", "input": {…}, "server": NAME}    the server is `countersign` unless named
+                           {"mcp": "submit_result", "input": {…}, "server": NAME}    the server is `counterfoil` unless named
                            {"write": PATH, "content": TEXT}         a file, by the tool that each CLI has for it
                            {"shell": COMMAND}                       the same for commands
                            {"tool": NAME, "input": {…}}             a tool as that one CLI calls it
@@ -32,7 +32,7 @@ left, it gets an error 400 that says so.
 With a command behind `--`, the mock runs it in a home of its own, in which the three CLIs know no other API, with nothing of
 your environment but PATH, and ends with it, with its exit code:
 
-  python3 testing/mock SCRIPT -- countersign run execution-loop --task "Greet people" --agent claude
+  python3 testing/mock SCRIPT -- counterfoil run execution-loop --task "Greet people" --agent claude
 
 The log has a line of JSON for each request: n, at, method, path, api, model (whether it was one for a reply), reply
 (which one of the script it got, counted from 1, or null), keys (the names of the headers that carried one), body.
@@ -111,7 +111,7 @@ def main():
         sys.exit(f"error: {error}")
     if command:
         threading.Thread(target=mock.serve_forever, daemon=True).start()
-        with tempfile.TemporaryDirectory(prefix="countersign-mock-") as folder:
+        with tempfile.TemporaryDirectory(prefix="counterfoil-mock-") as folder:
             sys.exit(run(command, asked.home or folder, mock.port))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     end_with_parent()

@@ -53,7 +53,7 @@ class Exchange(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
-    server_version = "countersign-mock"
+    server_version = "counterfoil-mock"
 
     def log_message(self, *_):
         """The log is ours."""

@@ -113,9 +113,9 @@ class Replies(unittest.TestCase):
 
     def test_calls_have_the_names_that_each_cli_gives_them(self):
         names = {
-            "anthropic": ["mcp__countersign__submit_result", "mcp__other__ask", "Write", "Bash", "Own"],
-            "openai": ["mcp__countersign/submit_result", "mcp__other/ask", "apply_patch", "exec_command", "Own"],
-            "gemini": ["mcp_countersign_submit_result", "mcp_other_ask", "write_file", "run_shell_command", "Own"],
+            "anthropic": ["mcp__counterfoil__submit_result", "mcp__other__ask", "Write", "Bash", "Own"],
+            "openai": ["mcp__counterfoil/submit_result", "mcp__other/ask", "apply_patch", "exec_command", "Own"],
+            "gemini": ["mcp_counterfoil_submit_result", "mcp_other_ask", "write_file", "run_shell_command", "Own"],
         }
         calls = [{"mcp": "submit_result", "input": {"ok": True}}, {"mcp": "ask", "server": "other"},
                  {"write": "a.txt", "content": "a\nb\n"}, {"shell": "ls"}, {"tool": "Own", "input": {"x": 1}}]

@@ -2,7 +2,7 @@
 import json
 import uuid
 
-SERVER = "countersign"
+SERVER = "counterfoil"
 
 
 def new_id(prefix):

@@ -1,0 +1,258 @@
+//! Reports as people read them: the code, the line of the raw output with carets, what was expected and found, and a
+//! hint. Rendering only; it decides nothing.
+
+use crate::report::{Report, Status, Violation};
+use crate::source::Span;
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
+    Severity, SourceCode, SourceSpan, SpanContents,
+};
+use std::fmt::{self, Display, Write};
+
+/// How to render.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Colours and bold.
+    pub color: bool,
+    /// Box-drawing characters rather than ASCII.
+    pub unicode: bool,
+    /// Columns at hand.
+    pub width: usize,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { color: false, unicode: true, width: 100 }
+    }
+}
+
+/// Violations shown in full; the rest is counted.
+const MOST_SHOWN: usize = 20;
+
+/// A report for a person; `name` is the file's name and `text` what was checked.
+pub fn render(report: &Report, name: &str, text: &str, style: Style) -> String {
+    let mut out = String::new();
+    for violation in report.violations.iter().take(MOST_SHOWN) {
+        out.push_str(&one(violation, name, text, style));
+    }
+    if report.violations.len() > MOST_SHOWN {
+        let _ = writeln!(out, "  … and {} more violations\n", report.violations.len() - MOST_SHOWN);
+    }
+    for warning in report.warnings.iter().take(MOST_SHOWN) {
+        out.push_str(&one(warning, name, text, style));
+    }
+    let _ = writeln!(out, "{}", summary(report));
+    out
+}
+
+/// The last line: what came of it.
+pub fn summary(report: &Report) -> String {
+    let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    let mut line = match report.status {
+        Status::Accepted => format!("accepted: {}", report.contract),
+        Status::Rejected => {
+            let stage = report.stage.map(|stage| format!(" ({})", stage.name())).unwrap_or_default();
+            format!("rejected: {}, {}{stage}", report.contract, count(report.violations.len(), "violation"))
+        }
+        Status::Absent => format!("absent: {}, no result in the text", report.contract),
+    };
+    let provenance = &report.provenance;
+    for (number, noun) in [
+        (provenance.repairs.len(), "repair"),
+        (provenance.coercions.len(), "coercion"),
+        (report.warnings.len(), "warning"),
+        (report.rejected_items.len(), "item left out"),
+    ] {
+        if number > 0 {
+            let _ = write!(line, ", {}", count(number, noun).replace("item left outs", "items left out"));
+        }
+    }
+    if let Some(violation) = report.violations.first() {
+        let _ = write!(line, "\nmore: counterfoil explain {}", violation.code);
+    }
+    line
+}
+
+/// One violation or warning.
+pub fn one(violation: &Violation, name: &str, text: &str, style: Style) -> String {
+    // A rule's expression is for its author; what it saw is for everybody.
+    let label = match violation {
+        Violation { rule: Some(_), received, .. } if !received.is_empty() => Some(format!("here {received}")),
+        Violation { expected, .. } if !expected.is_empty() => Some(format!("expected {expected}")),
+        _ => None,
+    };
+    let shown = Note {
+        code: violation.code.as_str(),
+        message: &violation.message,
+        label: label.as_deref(),
+        hint: &violation.hint,
+        span: violation.span,
+    };
+    note(&shown, name, text, style)
+}
+
+/// Something to show with its place: the form that violations and every other finding share.
+#[derive(Clone, Copy, Debug)]
+pub struct Note<'a> {
+    /// The code; one that begins with `W` is a warning.
+    pub code: &'a str,
+    /// What is wrong.
+    pub message: &'a str,
+    /// What stands under the caret.
+    pub label: Option<&'a str>,
+    /// What to do about it.
+    pub hint: &'a str,
+    /// Where.
+    pub span: Option<Span>,
+}
+
+/// One note, with the line it concerns.
+pub fn note(note: &Note<'_>, name: &str, text: &str, style: Style) -> String {
+    let theme = match (style.color, style.unicode) {
+        (true, true) => GraphicalTheme::unicode(),
+        (false, true) => GraphicalTheme::unicode_nocolor(),
+        (true, false) => GraphicalTheme::ascii(),
+        (false, false) => GraphicalTheme::none(),
+    };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(style.width.max(40)).with_links(false);
+    let excerpt =
+        note.span.filter(|_| !text.is_empty()).map(|span| Excerpt::of(name, text, span, style.width.max(40)));
+    let shown = Shown { note, excerpt };
+    let mut out = String::new();
+    if handler.render_report(&mut out, &shown).is_err() {
+        let _ = writeln!(out, "{}: {}", note.code, note.message);
+    }
+    out.push('\n');
+    out
+}
+
+#[derive(Debug)]
+struct Shown<'a> {
+    note: &'a Note<'a>,
+    excerpt: Option<Excerpt>,
+}
+
+impl Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.note.code, self.note.message)
+    }
+}
+
+impl std::error::Error for Shown<'_> {}
+
+impl Diagnostic for Shown<'_> {
+    fn severity(&self) -> Option<Severity> {
+        Some(if self.note.code.starts_with('W') { Severity::Warning } else { Severity::Error })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        (!self.note.hint.is_empty()).then(|| Box::new(&self.note.hint) as Box<dyn Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.excerpt.as_ref().map(|excerpt| excerpt as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let excerpt = self.excerpt.as_ref()?;
+        let label = self.note.label.map(str::to_owned);
+        Some(Box::new(std::iter::once(LabeledSpan::new(label, excerpt.start, excerpt.length))))
+    }
+}
+
+/// The lines around a span, cut to the width at hand.
+#[derive(Debug)]
+struct Excerpt {
+    name: String,
+    text: String,
+    first_line: usize,
+    column: usize,
+    start: usize,
+    length: usize,
+}
+
+impl Excerpt {
+    fn of(name: &str, text: &str, span: Span, width: usize) -> Self {
+        let at = floor(text, span.start);
+        let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
+        let end = floor(text, span.end).clamp(at, line_end);
+        // Room for the margin and a little air.
+        let room = width.saturating_sub(12).max(20);
+        let (from, to) = crop(text, (line_start, line_end), (at, end), room);
+        let mut shown = String::new();
+        if from > line_start {
+            shown.push('…');
+        }
+        clean(&text[from..at], &mut shown);
+        let start = shown.len();
+        clean(&text[at..end.min(to)], &mut shown);
+        let length = shown.len() - start;
+        clean(&text[end.min(to)..to], &mut shown);
+        if to < line_end {
+            shown.push('…');
+        }
+        Self { name: name.to_owned(), text: shown, first_line: span.line, column: span.column, start, length }
+    }
+}
+
+/// The part of a line to show, so that the span is in it.
+fn crop(text: &str, line: (usize, usize), span: (usize, usize), room: usize) -> (usize, usize) {
+    let chars = |from: usize, to: usize| text[from..to].chars().count();
+    if chars(line.0, line.1.min(floor(text, line.0 + room * 4))) <= room && line.1 - line.0 <= room * 4 {
+        return line;
+    }
+    let mut from = span.0;
+    let mut lead = 0;
+    while from > line.0 && lead < room / 3 {
+        from = floor(text, from - 1);
+        lead += 1;
+    }
+    let mut to = from;
+    for (count, character) in text[from..line.1].chars().enumerate() {
+        if count >= room {
+            break;
+        }
+        to += character.len_utf8();
+    }
+    (from, to)
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// Control characters are shown, not sent to the terminal.
+fn clean(text: &str, out: &mut String) {
+    for character in text.chars() {
+        match character {
+            '\t' => out.push(' '),
+            '\u{7f}' => out.push('\u{2421}'),
+            control if control < ' ' => out.push(char::from_u32(0x2400 + control as u32).unwrap_or('?')),
+            other => out.push(other),
+        }
+    }
+}
+
+impl SourceCode for Excerpt {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let inner = self.text.read_span(span, before, after)?;
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            inner.data(),
+            *inner.span(),
+            self.first_line - 1 + inner.line(),
+            if inner.column() == self.start { self.column - 1 } else { inner.column() },
+            inner.line_count(),
+        )))
+    }
+}

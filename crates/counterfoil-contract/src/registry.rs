@@ -1,0 +1,173 @@
+//! Contracts by id, version and alias.
+
+use crate::code::Code;
+use crate::contract::Contract;
+use crate::definition::Definition;
+use crate::problem::{LoadError, Problem};
+use crate::suggest::nearest;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+/// What a listing shows of a contract, without compiling it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    definition: Arc<Definition>,
+    compiled: Arc<OnceLock<Result<Arc<Contract>, LoadError>>>,
+}
+
+impl Entry {
+    /// The contract as it was written down.
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// The compiled contract; compiled at the first call.
+    pub fn contract(&self) -> Result<Arc<Contract>, LoadError> {
+        self.compiled.get_or_init(|| Contract::compile((*self.definition).clone()).map(Arc::new)).clone()
+    }
+}
+
+/// No contract, or no version of it, has this id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}{} ({})", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default(), Code::UnknownContract)]
+pub struct NotFound {
+    /// What is wrong.
+    pub message: String,
+    /// What may have been meant.
+    pub hint: Option<String>,
+}
+
+/// Why a contract cannot be had.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// No such contract.
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
+    /// It does not load.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// Contracts by id, version and alias.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    entries: BTreeMap<String, BTreeMap<u32, Entry>>,
+    aliases: BTreeMap<String, String>,
+}
+
+impl Registry {
+    /// An empty registry.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a contract; an id, version or alias that is taken is refused.
+    pub fn add(&mut self, definition: Definition) -> Result<(), LoadError> {
+        let (id, version) = (definition.contract.clone(), definition.version);
+        let taken = |what: String| {
+            LoadError::one(
+                &id,
+                Problem::new(
+                    Code::DuplicateContract,
+                    "contract",
+                    what,
+                    "choose another id or raise the version",
+                ),
+            )
+        };
+        if self.entries.get(&id).is_some_and(|versions| versions.contains_key(&version)) {
+            return Err(taken(format!("{id}@{version} is defined twice")));
+        }
+        if let Some(owner) = self.aliases.get(&id) {
+            return Err(taken(format!("'{id}' is an alias of {owner}")));
+        }
+        for alias in &definition.aliases {
+            if self.entries.contains_key(alias) {
+                return Err(taken(format!("the alias '{alias}' is the id of another contract")));
+            }
+            if let Some(owner) = self.aliases.get(alias).filter(|owner| **owner != id) {
+                return Err(taken(format!("the alias '{alias}' belongs to {owner}")));
+            }
+        }
+        for alias in &definition.aliases {
+            self.aliases.insert(alias.clone(), id.clone());
+        }
+        let entry = Entry { definition: Arc::new(definition), compiled: Arc::default() };
+        self.entries.entry(id).or_default().insert(version, entry);
+        Ok(())
+    }
+
+    /// The newest version of every contract, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().filter_map(|versions| versions.values().next_back())
+    }
+
+    /// Every version of every contract.
+    pub fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().flat_map(BTreeMap::values)
+    }
+
+    /// The entry of `id`, `id@version` or an alias.
+    pub fn find(&self, reference: &str) -> Result<&Entry, NotFound> {
+        let (name, version) = match reference.split_once('@') {
+            Some((name, version)) => {
+                let number = version.parse::<u32>().map_err(|_| NotFound {
+                    message: format!("'{version}' is not a version"),
+                    hint: Some(format!("versions are integers, as in {name}@1")),
+                })?;
+                (name, Some(number))
+            }
+            None => (reference, None),
+        };
+        // An alias may be written with the namespace of what it names.
+        let spelled = name.split_once('/').and_then(|(namespace, alias)| {
+            let id = self.aliases.get(alias)?;
+            id.strip_prefix(namespace).is_some_and(|rest| rest.starts_with('/')).then_some(id)
+        });
+        let id = self.aliases.get(name).or(spelled).map_or(name, String::as_str);
+        let Some(versions) = self.entries.get(id) else {
+            let known = self.entries.keys().chain(self.aliases.keys()).map(String::as_str);
+            return Err(NotFound {
+                message: format!("no contract is called '{name}'"),
+                hint: Some(nearest(name, known).map_or_else(
+                    || "`counterfoil contract list` shows all".to_owned(),
+                    |near| format!("did you mean '{near}'?"),
+                )),
+            });
+        };
+        match version {
+            None => versions.values().next_back(),
+            Some(version) => versions.get(&version),
+        }
+        .ok_or_else(|| NotFound {
+            message: format!("{id} has no version {}", version.unwrap_or_default()),
+            hint: Some(format!(
+                "it has {}",
+                versions.keys().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            )),
+        })
+    }
+
+    /// The compiled contract of `id`, `id@version` or an alias.
+    pub fn get(&self, reference: &str) -> Result<Arc<Contract>, ResolveError> {
+        Ok(self.find(reference)?.contract()?)
+    }
+}
+
+/// Whether a text can be a contract's id.
+pub(crate) fn check_id(id: &str) -> Result<(), String> {
+    let Some((namespace, name)) = id.split_once('/') else {
+        return Err(format!("'{id}' has no namespace"));
+    };
+    for part in [namespace, name] {
+        let good = !part.is_empty()
+            && part.bytes().all(|byte| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.')
+            })
+            && part.as_bytes()[0].is_ascii_alphanumeric();
+        if !good {
+            return Err(format!("'{part}' in '{id}' is not a name of lower-case letters, digits, - _ and ."));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,362 @@
+//! A contract's schema in the dialects of the vendors' structured outputs, with a report of what each cannot express.
+//! Whatever is lost here is still checked: a vendor's output is always held to the contract itself.
+
+mod raise;
+mod strict;
+
+pub use raise::raise;
+
+use crate::contract::Contract;
+use crate::typed::with_id;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::str::FromStr;
+
+/// Whose dialect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Target {
+    /// JSON Schema 2020-12, whole.
+    Draft2020,
+    /// Claude Code's schema flag and tool schemas.
+    Claude,
+    /// The strict subset of Codex's output schema.
+    Codex,
+    /// Gemini's response schema.
+    Gemini,
+}
+
+impl Target {
+    /// Every target.
+    pub const ALL: [Self; 4] = [Self::Draft2020, Self::Claude, Self::Codex, Self::Gemini];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Draft2020 => "draft2020",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|target| target.name() == text).ok_or_else(|| {
+            format!("unknown target '{text}'; known: {}", Self::ALL.map(Self::name).join(", "))
+        })
+    }
+}
+
+/// A schema in a dialect.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lowered {
+    /// The schema.
+    pub schema: Value,
+    /// What was changed or lost on the way, with the place in the schema.
+    pub losses: Vec<Loss>,
+    /// Whether it would be refused, or keep an agent from saying what it must.
+    left_out: bool,
+}
+
+impl Lowered {
+    /// Whether the vendor takes it, and an agent that is held to it can still satisfy the contract: an object at the root,
+    /// without alternatives beside it, and nothing lost that must be said.
+    pub fn is_usable(&self) -> bool {
+        let root = self.schema.as_object();
+        !self.left_out
+            && root.is_some_and(|root| {
+                root.get("type").is_some_and(|ty| ty == "object")
+                    && !["anyOf", "oneOf", "allOf", "not", "enum"]
+                        .iter()
+                        .any(|keyword| root.contains_key(*keyword))
+            })
+    }
+}
+
+/// Something a dialect cannot say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The place in the schema.
+    pub pointer: String,
+    /// What became of it.
+    pub what: String,
+}
+
+/// The schema of a contract for a target.
+pub fn schema(contract: &Contract, target: Target) -> Lowered {
+    let root = contract.raw_schema();
+    let mut lowering = Lowering { target, root, losses: Vec::new(), path: Vec::new(), left_out: false };
+    if target == Target::Draft2020 {
+        let schema = with_id(root, contract.reference());
+        return Lowered { schema, losses: Vec::new(), left_out: false };
+    }
+    let mut schema = lowering.lower(root, "");
+    if let (Value::Object(map), Some(defs)) = (&mut schema, root.get("$defs").and_then(Value::as_object))
+        && target != Target::Gemini
+    {
+        let lowered: Map<String, Value> = defs
+            .iter()
+            .map(|(name, def)| (name.clone(), lowering.lower(def, &format!("/$defs/{name}"))))
+            .collect();
+        map.insert("$defs".into(), Value::Object(lowered));
+    }
+    if contract.ty().object().is_none() {
+        lowering.lose("", "the root must be an object: this dialect will refuse the schema");
+    }
+    for rule in &contract.definition().rules {
+        lowering.lose("", &format!("the rule '{}' cannot be expressed", rule.id));
+    }
+    if target == Target::Codex {
+        lowering.strict_bounds(&schema);
+    }
+    Lowered { schema, losses: lowering.losses, left_out: lowering.left_out }
+}
+
+struct Lowering<'s> {
+    target: Target,
+    root: &'s Value,
+    losses: Vec<Loss>,
+    /// References being followed, where the dialect has none.
+    path: Vec<String>,
+    /// Whether something was lost without which the schema is better left out.
+    left_out: bool,
+}
+
+/// Formats of our own, which no vendor knows.
+const OUR_FORMATS: [&str; 2] = ["repo-path", "n-of-m"];
+
+impl Lowering<'_> {
+    fn lose(&mut self, pointer: &str, what: &str) {
+        let loss = Loss { pointer: pointer.to_owned(), what: what.to_owned() };
+        if !self.losses.contains(&loss) {
+            self.losses.push(loss);
+        }
+    }
+
+    /// Something is lost without which the schema is better left out.
+    fn leave_out(&mut self, pointer: &str, what: &str) {
+        self.left_out = true;
+        self.lose(pointer, &format!("{what}: the schema is better left out"));
+    }
+
+    /// What the dialect makes of a keyword.
+    fn keeps(&self, keyword: &str) -> bool {
+        let shared = ["type", "enum", "description", "title", "properties", "required", "items", "anyOf"];
+        let more: &[&str] = match self.target {
+            Target::Draft2020 => return true,
+            Target::Claude => {
+                return !matches!(keyword, "$defs" | "$schema" | "$id") && !keyword.starts_with("x-");
+            }
+            Target::Codex => &[
+                "$ref",
+                "const",
+                "pattern",
+                "format",
+                "minimum",
+                "maximum",
+                "exclusiveMinimum",
+                "exclusiveMaximum",
+                "multipleOf",
+                "minItems",
+                "maxItems",
+                "additionalProperties",
+            ],
+            Target::Gemini => {
+                &["format", "minimum", "maximum", "minItems", "maxItems", "nullable", "propertyOrdering"]
+            }
+        };
+        shared.contains(&keyword) || more.contains(&keyword)
+    }
+
+    fn lower(&mut self, schema: &Value, at: &str) -> Value {
+        let Value::Object(map) = schema else {
+            if self.target != Target::Claude {
+                self.lose(at, "a schema that is only true or false cannot be expressed");
+            }
+            return if self.target == Target::Claude { schema.clone() } else { json!({"type": "string"}) };
+        };
+        if self.target == Target::Gemini
+            && let Some(Value::String(reference)) = map.get("$ref")
+        {
+            return self.inline(reference, map, at);
+        }
+        if self.target == Target::Codex
+            && let Some(written_out) = self.strict_reference(map, at)
+        {
+            return written_out;
+        }
+        let mut out = Map::new();
+        for (keyword, value) in map {
+            self.keyword(keyword, value, at, &mut out);
+        }
+        match self.target {
+            Target::Codex => self.strict(map, at, &mut out),
+            Target::Gemini => nullable(&mut out),
+            Target::Draft2020 | Target::Claude => {}
+        }
+        Value::Object(out)
+    }
+
+    fn keyword(&mut self, keyword: &str, value: &Value, at: &str, out: &mut Map<String, Value>) {
+        let place = format!("{at}/{keyword}");
+        match (keyword, value) {
+            ("$defs" | "$schema" | "$id" | "default" | "examples" | "deprecated" | "$comment", _) => {}
+            (keyword, _) if keyword.starts_with("x-") => {}
+            ("format" | "pattern", _) if self.target == Target::Codex => {
+                if let Some(value) = self.strict_keyword(keyword, value, &place) {
+                    out.insert(keyword.into(), value);
+                }
+            }
+            // It is told with the rest of the schema.
+            ("allOf", Value::Array(_)) if self.target == Target::Codex => {}
+            ("format", Value::String(format)) if OUR_FORMATS.contains(&format.as_str()) => {
+                self.lose(&place, &format!("the format {format} is only checked by Counterfoil"));
+            }
+            ("oneOf", Value::Array(branches)) if self.target != Target::Claude => {
+                self.lose(&place, "oneOf became anyOf");
+                let lowered = branches
+                    .iter()
+                    .enumerate()
+                    .map(|(i, branch)| self.lower(branch, &format!("{place}/{i}")))
+                    .collect();
+                out.insert("anyOf".into(), Value::Array(lowered));
+            }
+            ("const", value) if self.target == Target::Gemini => {
+                out.insert("enum".into(), json!([value]));
+                self.lose(&place, "const became an enum of one");
+            }
+            ("additionalProperties", Value::Object(_)) if self.target != Target::Claude => {
+                self.lose(&place, "an object whose keys are data cannot be expressed");
+            }
+            ("properties", Value::Object(properties)) => {
+                let lowered: Map<String, Value> = properties
+                    .iter()
+                    .map(|(name, schema)| (name.clone(), self.lower(schema, &format!("{place}/{name}"))))
+                    .collect();
+                out.insert(keyword.into(), Value::Object(lowered));
+            }
+            ("items" | "additionalProperties" | "not" | "contains" | "propertyNames", Value::Object(_))
+                if self.keeps(keyword) =>
+            {
+                let lowered = self.lower(value, &place);
+                out.insert(keyword.into(), lowered);
+            }
+            ("anyOf" | "allOf" | "oneOf", Value::Array(branches)) if self.keeps(keyword) => {
+                let lowered = branches
+                    .iter()
+                    .enumerate()
+                    .map(|(i, branch)| self.lower(branch, &format!("{place}/{i}")))
+                    .collect();
+                out.insert(keyword.into(), Value::Array(lowered));
+            }
+            (keyword, value) if self.keeps(keyword) => {
+                out.insert(keyword.into(), value.clone());
+            }
+            (keyword, _) => self.lose(&place, &format!("`{keyword}` cannot be expressed")),
+        }
+    }
+
+    /// Gemini: references are written out.
+    fn inline(&mut self, reference: &str, map: &Map<String, Value>, at: &str) -> Value {
+        let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)).cloned();
+        let Some(target) = target.filter(|_| !self.path.iter().any(|seen| seen == reference)) else {
+            self.lose(at, "a recursive type cannot be expressed");
+            return json!({"type": "object"});
+        };
+        self.path.push(reference.to_owned());
+        let mut lowered = self.lower(&target, at);
+        self.path.pop();
+        if let (Value::Object(lowered), Some(description)) = (&mut lowered, map.get("description")) {
+            lowered.insert("description".into(), description.clone());
+        }
+        lowered
+    }
+}
+
+/// Gemini: null is a flag, not a type.
+fn nullable(out: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = out.get("type").cloned() {
+        let rest: Vec<Value> = types.iter().filter(|ty| **ty != json!("null")).cloned().collect();
+        if rest.len() < types.len() {
+            out.insert("nullable".into(), json!(true));
+        }
+        match rest.as_slice() {
+            [one] => out.insert("type".into(), one.clone()),
+            many => {
+                let branches = many.iter().map(|ty| json!({"type": ty})).collect();
+                out.remove("type");
+                out.insert("anyOf".into(), Value::Array(branches))
+            }
+        };
+    }
+    if let Some(Value::Array(branches)) = out.get("anyOf").cloned() {
+        let rest: Vec<Value> =
+            branches.iter().filter(|branch| branch.get("type") != Some(&json!("null"))).cloned().collect();
+        if rest.len() < branches.len() {
+            out.insert("nullable".into(), json!(true));
+            out.insert("anyOf".into(), Value::Array(rest.clone()));
+        }
+        if let [Value::Object(one)] = rest.as_slice() {
+            out.remove("anyOf");
+            for (key, value) in one {
+                out.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    // A list of values is taken at its word, whatever the flag says, and it cannot hold null: that is an alternative to it.
+    if out.get("enum").and_then(Value::as_array).is_some_and(|values| values.contains(&Value::Null)) {
+        let mut listed: Map<String, Value> =
+            ["type", "enum"].iter().filter_map(|key| out.shift_remove_entry(*key)).collect();
+        if let Some(Value::Array(values)) = listed.get_mut("enum") {
+            values.retain(|value| !value.is_null());
+        }
+        out.shift_remove("nullable");
+        out.insert("anyOf".into(), json!([listed, {"type": "null"}]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Framing, Policy};
+
+    #[test]
+    fn a_list_of_values_with_null_admits_null_in_every_dialect() {
+        let schema = json!({"type": "object", "required": ["level"], "properties": {
+            "level": {"type": ["string", "null"], "enum": ["low", "high", null], "description": "How bad"},
+        }});
+        let contract = Contract::from_schema(&schema, Framing::AnyJson, Policy::default()).unwrap();
+        for target in Target::ALL {
+            let lowered = super::schema(&contract, target).schema;
+            for (level, good) in [(json!("low"), true), (Value::Null, true), (json!("mid"), false)] {
+                assert_eq!(
+                    jsonschema::is_valid(&lowered, &json!({"level": level})),
+                    good,
+                    "{target:?}: {level}"
+                );
+            }
+            assert_eq!(lowered["properties"]["level"]["description"], "How bad");
+        }
+    }
+
+    #[test]
+    fn a_lowered_schema_is_a_schema() {
+        let schema = json!({
+            "type": "object", "required": ["ok"], "$defs": {"note": {"type": "string", "minLength": 1}},
+            "properties": {
+                "ok": {"type": "boolean"}, "why": {"type": "string"}, "at": {"type": ["integer", "null"]},
+                "level": {"enum": ["low", "high"]}, "note": {"$ref": "#/$defs/note"},
+                "either": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+            },
+        });
+        let contract = Contract::from_schema(&schema, Framing::AnyJson, Policy::default()).unwrap();
+        for target in Target::ALL {
+            let lowered = super::schema(&contract, target).schema;
+            assert!(jsonschema::meta::is_valid(&lowered), "{target:?}: {lowered:#}");
+        }
+    }
+}

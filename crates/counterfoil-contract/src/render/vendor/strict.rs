@@ -1,0 +1,442 @@
+//! The strict subset of Codex's output schema, by `OpenAI`'s published rules: every property required, nothing besides the named
+//! ones, a type everywhere, nothing beside a reference, and bounds on the whole.
+
+use super::Lowering;
+use serde_json::{Map, Value, json};
+
+/// The formats of strings that are known there.
+const FORMATS: [&str; 9] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
+
+/// Most properties in all.
+const MOST_PROPERTIES: usize = 5000;
+/// Most objects inside each other.
+const DEEPEST: usize = 10;
+/// Most values of all enums.
+const MOST_VALUES: usize = 1000;
+/// Most characters of names and of values of enums.
+const MOST_CHARACTERS: usize = 120_000;
+/// An enum of more values than this may have only so many characters.
+const LONG_ENUM: (usize, usize) = (250, 15_000);
+
+impl Lowering<'_> {
+    /// What becomes of a keyword's value there; none if it cannot be said.
+    pub(super) fn strict_keyword(&mut self, keyword: &str, value: &Value, place: &str) -> Option<Value> {
+        let text = value.as_str().unwrap_or_default();
+        match keyword {
+            "format" if !FORMATS.contains(&text) => {
+                self.lose(place, &format!("the format {text} is only checked by Counterfoil"));
+                None
+            }
+            // Patterns that look around are refused there.
+            "pattern" if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| text.contains(look)) => {
+                self.lose(place, "a pattern that looks around cannot be expressed");
+                None
+            }
+            _ => Some(value.clone()),
+        }
+    }
+
+    /// A reference with words beside it: what it names, with those words.
+    pub(super) fn strict_reference(&mut self, map: &Map<String, Value>, at: &str) -> Option<Value> {
+        let words: Vec<&str> =
+            ["description", "title"].into_iter().filter(|name| map.contains_key(*name)).collect();
+        if words.is_empty() {
+            return None;
+        }
+        let mut written = self.written_out(map.get("$ref")?.as_str()?, at)?;
+        for word in words {
+            written.insert(word.to_owned(), map.get(word)?.clone());
+        }
+        Some(Value::Object(written))
+    }
+
+    /// What a reference names, unless it is being written out already. What is inside keeps its references.
+    fn written_out(&mut self, reference: &str, at: &str) -> Option<Map<String, Value>> {
+        if self.path.iter().any(|seen| seen == reference) {
+            return None;
+        }
+        let target = self.root.pointer(reference.strip_prefix('#')?)?.clone();
+        self.path.push(reference.to_owned());
+        let lowered = self.lower(&target, at);
+        self.path.pop();
+        lowered.as_object().cloned()
+    }
+
+    /// Makes a schema strict that holds only keywords that are known.
+    pub(super) fn strict(&mut self, map: &Map<String, Value>, at: &str, out: &mut Map<String, Value>) {
+        if out.contains_key("$ref") {
+            // Nothing may stand beside it, not even words.
+            out.retain(|keyword, _| keyword == "$ref");
+            return;
+        }
+        self.merge_only_branch(map, at, out);
+        self.add_type(at, out);
+        if names(out, "array") && !out.contains_key("items") {
+            out.insert("items".into(), json!({"type": "string"}));
+            self.lose(at, "a list of anything became one of strings");
+        }
+        if !names(out, "object") && !out.contains_key("properties") {
+            return;
+        }
+        let required: Vec<&str> = map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        if map.get("additionalProperties").is_none_or(|value| value != &json!(false)) {
+            self.lose(at, "closed: no fields besides the named ones");
+        }
+        out.insert("additionalProperties".into(), json!(false));
+        let mut listed = Vec::new();
+        if let Value::Object(properties) = out.entry("properties").or_insert_with(|| json!({})) {
+            for (name, schema) in properties.iter_mut() {
+                listed.push(Value::from(name.as_str()));
+                let place = format!("{at}/properties/{name}");
+                if required.contains(&name.as_str()) {
+                    if self.is_emptied(map, name) {
+                        self.leave_out(
+                            &place,
+                            "must be an object whose keys are data, and could only be empty",
+                        );
+                    }
+                } else if add_null(schema) {
+                    self.lose(&place, "optional became nullable: null stands for a field left out");
+                }
+            }
+        }
+        out.insert("required".into(), Value::Array(listed));
+    }
+
+    /// `allOf` with one branch and nothing but words beside it is that branch. Otherwise it cannot be said, and what is left would
+    /// ask for something else.
+    fn merge_only_branch(&mut self, map: &Map<String, Value>, at: &str, out: &mut Map<String, Value>) {
+        let alone = out.keys().all(|keyword| matches!(keyword.as_str(), "description" | "title" | "type"));
+        let merged = match map.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
+            None | Some([]) => return,
+            Some([branch]) if alone => match branch.get("$ref").and_then(Value::as_str) {
+                Some(reference) => self.written_out(reference, at),
+                None => self.lower(branch, at).as_object().cloned(),
+            },
+            Some(_) => None,
+        };
+        match merged {
+            Some(merged) => merged.into_iter().for_each(|(keyword, value)| {
+                out.entry(keyword).or_insert(value);
+            }),
+            None => self.leave_out(at, "several schemas must hold at once"),
+        }
+    }
+
+    /// Every schema has a type there, or is a reference or alternatives.
+    fn add_type(&mut self, at: &str, out: &mut Map<String, Value>) {
+        if ["type", "anyOf"].iter().any(|keyword| out.contains_key(*keyword)) {
+            return;
+        }
+        let values: Vec<&Value> = match (out.get("enum"), out.get("const")) {
+            (Some(Value::Array(values)), _) => values.iter().collect(),
+            (_, Some(value)) => vec![value],
+            _ => Vec::new(),
+        };
+        let mut types: Vec<Value> = Vec::new();
+        for ty in values.iter().map(|value| Value::from(type_of(value))) {
+            if !types.contains(&ty) {
+                types.push(ty);
+            }
+        }
+        let ty = match types.as_slice() {
+            [] if out.contains_key("properties") => json!("object"),
+            [] => {
+                self.lose(at, "anything became a string");
+                json!("string")
+            }
+            [one] => one.clone(),
+            _ => Value::Array(types),
+        };
+        out.insert("type".into(), ty);
+    }
+
+    /// Whether a property of the contract's is an object whose keys are data, with nothing else that it could be.
+    fn is_emptied(&self, map: &Map<String, Value>, name: &str) -> bool {
+        let mut schema = map.get("properties").and_then(|properties| properties.get(name));
+        for _ in 0..64 {
+            let Some(reference) = schema.and_then(|schema| schema.get("$ref")).and_then(Value::as_str) else {
+                break;
+            };
+            schema = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
+        }
+        schema.is_some_and(|schema| {
+            schema.get("type").is_some_and(|ty| ty == "object")
+                && schema.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty)
+                && schema.get("additionalProperties") != Some(&json!(false))
+        })
+    }
+
+    /// The schema as a whole is beyond what is taken there.
+    pub(super) fn strict_bounds(&mut self, schema: &Value) {
+        let mut size = Size::default();
+        size.add(schema);
+        let deepest = depth(schema, schema, &mut Vec::new());
+        let over = [
+            (size.properties, MOST_PROPERTIES, "properties"),
+            (deepest, DEEPEST, "objects inside each other"),
+            (size.values, MOST_VALUES, "values of enums"),
+            (size.characters, MOST_CHARACTERS, "characters of names and values"),
+        ];
+        for (count, most, what) in over {
+            if count > most {
+                self.leave_out("", &format!("{count} {what} are more than the {most} that are taken"));
+            }
+        }
+        if size.long_enum {
+            let (values, characters) = LONG_ENUM;
+            self.leave_out(
+                "",
+                &format!("an enum of more than {values} values has more than {characters} characters"),
+            );
+        }
+    }
+}
+
+/// Whether a schema names a type, alone or in a list.
+fn names(schema: &Map<String, Value>, name: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|ty| ty == name),
+        Some(ty) => ty == name,
+        None => false,
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_i64() || number.is_u64() => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Lets a schema accept null; false if it did already.
+fn add_null(schema: &mut Value) -> bool {
+    let Value::Object(map) = schema else { return false };
+    let null = json!("null");
+    match map.get_mut("type") {
+        Some(Value::Array(types)) => {
+            if types.contains(&null) {
+                return false;
+            }
+            types.push(null);
+        }
+        Some(ty @ Value::String(_)) => *ty = json!([ty.clone(), "null"]),
+        _ => {
+            let is_null = |branch: &Value| branch.get("type") == Some(&null);
+            if let Some(Value::Array(branches)) = map.get_mut("anyOf") {
+                if branches.iter().any(is_null) {
+                    return false;
+                }
+                branches.push(json!({"type": "null"}));
+            } else {
+                let inner = Value::Object(std::mem::take(map));
+                *schema = json!({"anyOf": [inner, {"type": "null"}]});
+                return true;
+            }
+        }
+    }
+    if let Value::Object(map) = schema {
+        // A literal cannot be null besides.
+        if let Some(literal) = map.remove("const") {
+            map.insert("enum".into(), json!([literal]));
+        }
+        if let Some(Value::Array(values)) = map.get_mut("enum")
+            && !values.contains(&Value::Null)
+        {
+            values.push(Value::Null);
+        }
+    }
+    true
+}
+
+/// What is counted over a whole schema.
+#[derive(Default)]
+struct Size {
+    properties: usize,
+    values: usize,
+    characters: usize,
+    long_enum: bool,
+}
+
+impl Size {
+    /// Schemas are as deep as contracts may be, so the recursion is bounded.
+    fn add(&mut self, schema: &Value) {
+        let Value::Object(map) = schema else { return };
+        for keyword in ["properties", "$defs"] {
+            for (name, inner) in map.get(keyword).and_then(Value::as_object).into_iter().flatten() {
+                self.properties += usize::from(keyword == "properties");
+                self.characters += name.chars().count();
+                self.add(inner);
+            }
+        }
+        let values = map.get("enum").and_then(Value::as_array).into_iter().flatten();
+        let lengths: Vec<usize> = values
+            .chain(map.get("const"))
+            .map(|value| match value {
+                Value::String(text) => text.chars().count(),
+                other => other.to_string().len(),
+            })
+            .collect();
+        let characters: usize = lengths.iter().sum();
+        self.values += lengths.len();
+        self.characters += characters;
+        self.long_enum |= lengths.len() > LONG_ENUM.0 && characters > LONG_ENUM.1;
+        if let Some(items) = map.get("items") {
+            self.add(items);
+        }
+        for branch in map.get("anyOf").and_then(Value::as_array).into_iter().flatten() {
+            self.add(branch);
+        }
+    }
+}
+
+/// How many objects stand inside each other at most; one that holds itself counts once.
+fn depth<'s>(schema: &'s Value, root: &'s Value, path: &mut Vec<&'s str>) -> usize {
+    let Value::Object(map) = schema else { return 0 };
+    if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
+        let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        // Beyond the bound it does not matter by how much.
+        let Some(target) = target.filter(|_| !path.contains(&reference) && path.len() <= DEEPEST) else {
+            return 0;
+        };
+        path.push(reference);
+        let inside = depth(target, root, path);
+        path.pop();
+        return inside;
+    }
+    let properties =
+        map.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(_, inner)| inner);
+    let branches = map.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    let inside = properties.chain(map.get("items")).chain(branches);
+    let deepest = inside.map(|inner| depth(inner, root, path)).max().unwrap_or(0);
+    deepest + usize::from(names(map, "object"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Lowered, Target, schema};
+    use super::*;
+    use crate::{Contract, Framing, Policy};
+
+    fn lowered(raw: &Value) -> Lowered {
+        let contract = Contract::from_schema(raw, Framing::AnyJson, Policy::default()).unwrap();
+        schema(&contract, Target::Codex)
+    }
+
+    /// A contract with one field.
+    fn field(schema: &Value) -> Lowered {
+        lowered(&json!({
+            "type": "object", "required": ["field"], "properties": {"field": schema},
+            "$defs": {"thing": {"type": "object", "description": "A thing", "required": ["name"],
+                "properties": {"name": {"type": "string"}, "in": {"$ref": "#/$defs/thing", "description": "Where"}}}},
+        }))
+    }
+
+    fn said(lowered: &Lowered) -> String {
+        lowered.losses.iter().map(|loss| format!("{}: {}\n", loss.pointer, loss.what)).collect()
+    }
+
+    #[test]
+    fn nothing_stands_beside_a_reference() {
+        let out = field(&json!({"$ref": "#/$defs/thing", "description": "The thing in question"}));
+        let written_out = &out.schema["properties"]["field"];
+        assert_eq!(written_out["description"], "The thing in question");
+        assert_eq!(written_out["properties"]["name"], json!({"type": "string"}));
+        // It holds itself, so it is written out once and named from there on, without words.
+        let inner = &written_out["properties"]["in"];
+        assert_eq!(inner, &json!({"anyOf": [{"$ref": "#/$defs/thing"}, {"type": "null"}]}));
+        assert!(out.is_usable());
+    }
+
+    #[test]
+    fn every_schema_has_a_type() {
+        for (raw, expected) in [
+            (json!({"enum": ["a", "b"]}), json!({"enum": ["a", "b"], "type": "string"})),
+            (json!({"enum": [1, null]}), json!({"enum": [1, null], "type": ["integer", "null"]})),
+            (json!({"const": 1.5}), json!({"const": 1.5, "type": "number"})),
+            (json!({"description": "x"}), json!({"description": "x", "type": "string"})),
+            (json!({"type": "array"}), json!({"type": "array", "items": {"type": "string"}})),
+        ] {
+            assert_eq!(field(&raw).schema["properties"]["field"], expected);
+        }
+        assert!(said(&field(&json!({}))).contains("/properties/field: anything became a string"));
+    }
+
+    #[test]
+    fn formats_and_patterns_are_kept_where_they_are_known() {
+        let out = field(&json!({"type": "string", "format": "uuid", "pattern": "^[a-z]+$"}));
+        assert_eq!(
+            out.schema["properties"]["field"],
+            json!({"type": "string", "format": "uuid", "pattern": "^[a-z]+$"})
+        );
+        let out = field(&json!({"type": "integer", "format": "uint32", "minimum": 0}));
+        assert_eq!(out.schema["properties"]["field"], json!({"type": "integer", "minimum": 0}));
+        assert!(said(&out).contains("the format uint32 is only checked by Counterfoil"), "{}", said(&out));
+    }
+
+    #[test]
+    fn an_only_branch_is_that_branch() {
+        let out = field(&json!({"description": "Words", "allOf": [{"$ref": "#/$defs/thing"}]}));
+        let merged = &out.schema["properties"]["field"];
+        assert_eq!((&merged["description"], &merged["type"]), (&json!("Words"), &json!("object")));
+        assert_eq!(merged.get("title"), None);
+        assert!(out.is_usable(), "{}", said(&out));
+        let out = field(&json!({"allOf": [{"$ref": "#/$defs/thing"}, {"required": ["in"]}]}));
+        assert!(!out.is_usable());
+        assert!(
+            said(&out).contains("/properties/field: several schemas must hold at once"),
+            "{}",
+            said(&out)
+        );
+    }
+
+    #[test]
+    fn a_schema_that_could_only_be_answered_with_less_is_left_out() {
+        let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        let out = field(&map);
+        assert!(!out.is_usable());
+        assert!(said(&out).contains("must be an object whose keys are data"), "{}", said(&out));
+        // Where it may be left out, or be something else, the rest is worth more.
+        let optional = json!({"type": "object", "properties": {"field": map}});
+        assert!(lowered(&optional).is_usable());
+        assert!(field(&json!({"anyOf": [{"type": "string"}, map]})).is_usable());
+    }
+
+    #[test]
+    fn an_optional_literal_can_be_null() {
+        let out = lowered(&json!({"type": "object", "properties": {"v": {"type": "integer", "const": 1}}}));
+        assert_eq!(out.schema["properties"]["v"], json!({"type": ["integer", "null"], "enum": [1, null]}));
+    }
+
+    #[test]
+    fn what_is_too_large_is_left_out_and_said() {
+        let nested = |levels: usize| {
+            (1..levels).fold(json!({"type": "object", "properties": {}, "additionalProperties": false}), |inner, _| {
+                json!({"type": "object", "required": ["in"], "properties": {"in": inner}, "additionalProperties": false})
+            })
+        };
+        assert!(lowered(&nested(10)).is_usable(), "{}", said(&lowered(&nested(10))));
+        let out = lowered(&nested(11));
+        assert!(!out.is_usable());
+        assert!(said(&out).contains("11 objects inside each other are more than the 10"), "{}", said(&out));
+        let values = |count: usize, length: usize| -> Vec<String> {
+            (0..count).map(|n| format!("{n:0length$}")).collect()
+        };
+        assert!(field(&json!({"enum": values(1000, 4)})).is_usable());
+        assert!(!field(&json!({"enum": values(1001, 4)})).is_usable());
+        assert!(!field(&json!({"enum": values(251, 60)})).is_usable());
+        assert!(!field(&json!({"enum": values(200, 601)})).is_usable());
+    }
+}

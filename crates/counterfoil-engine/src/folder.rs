@@ -1,0 +1,68 @@
+//! A folder on disk as the home of a workflow's files.
+
+use counterfoil_flow::Files;
+use std::path::{Path, PathBuf};
+
+/// The largest file read.
+const LARGEST: u64 = 8 << 20;
+/// Folders deeper than this are not searched.
+const DEEPEST: usize = 8;
+
+/// The files of a folder, by paths relative to it.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    root: PathBuf,
+}
+
+impl Folder {
+    /// The files of this folder.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+}
+
+impl Files for Folder {
+    fn read(&self, path: &str) -> Result<String, String> {
+        let path = self.root.join(path);
+        let meta = std::fs::metadata(&path).map_err(|error| error.to_string())?;
+        if meta.is_dir() {
+            return Err("it is a folder".to_owned());
+        }
+        if meta.len() > LARGEST {
+            return Err(format!("it has {} bytes, more than {LARGEST}", meta.len()));
+        }
+        std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => "it is not UTF-8".to_owned(),
+            _ => error.to_string(),
+        })
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>, String> {
+        let full = self.root.join(path);
+        let meta = std::fs::metadata(&full).map_err(|error| error.to_string())?;
+        if meta.is_file() {
+            return Ok(vec![path.to_owned()]);
+        }
+        let mut files = Vec::new();
+        let mut open = vec![(PathBuf::from(path), 0)];
+        while let Some((folder, depth)) = open.pop() {
+            let entries = std::fs::read_dir(self.root.join(&folder)).map_err(|error| error.to_string())?;
+            for entry in entries.flatten() {
+                let relative = folder.join(entry.file_name());
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() && depth < DEEPEST => open.push((relative, depth + 1)),
+                    Ok(_) if is_contract(&relative) => files.extend(relative.to_str().map(str::to_owned)),
+                    _ => {}
+                }
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+}
+
+fn is_contract(path: &Path) -> bool {
+    path.extension()
+        .and_then(|extension| extension.to_str())
+        .is_some_and(|e| matches!(e, "yaml" | "yml" | "json"))
+}

@@ -1,0 +1,121 @@
+//! What people and guards read about the tests of a step.
+
+use super::delta::{Delta, TestName};
+use crate::wording::{counted, listed, plain};
+use counterfoil_contract::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
+use serde_json::{Map, Value};
+
+/// How many tests of one kind are listed.
+const SHOWN: usize = 20;
+
+/// How many notes are.
+const NOTES: usize = 20;
+
+/// What became of the claim that no test was removed, skipped or emptied.
+pub fn report(delta: &Delta, policy: ClaimPolicy) -> ClaimReport {
+    let lost = [
+        (&delta.removed, "was removed", "were removed"),
+        (&delta.skipped, "is skipped now", "are skipped now"),
+        (&delta.emptied, "is empty now", "are empty now"),
+    ];
+    let mut reasons = Vec::new();
+    for (tests, one, many) in lost {
+        if !tests.is_empty() {
+            let became = if tests.len() == 1 { one } else { many };
+            let names = listed(tests, 5, ToString::to_string);
+            reasons.push(format!("{} {became}: {names}", counted(tests.len(), "test")));
+        }
+    }
+    let verdict = match () {
+        () if !reasons.is_empty() => Verdict::Refuted,
+        () if delta.unread => {
+            reasons.extend(delta.notes.first().map(|note| plain(note)));
+            Verdict::Unverifiable
+        }
+        () => Verdict::Verified,
+    };
+    ClaimReport {
+        claim: "tests".to_owned(),
+        field: String::new(),
+        kind: ClaimKind::TestsKept,
+        policy,
+        verdict,
+        claimed: Value::Null,
+        observed: observed(delta),
+        reason: reasons.join("; "),
+        evidence: evidence(delta),
+        tree: None,
+    }
+}
+
+/// How many were added, and which were lost.
+fn observed(delta: &Delta) -> Value {
+    let mut observed = Map::new();
+    for (name, tests) in
+        [("removed", &delta.removed), ("skipped", &delta.skipped), ("emptied", &delta.emptied)]
+    {
+        if !tests.is_empty() {
+            observed.insert(name.to_owned(), names(tests));
+        }
+    }
+    for (name, count) in [
+        ("added", delta.added.len()),
+        ("moved", delta.moved.len()),
+        ("renamed", delta.renamed.len()),
+        ("weakened", delta.weakened.len()),
+    ] {
+        if count > 0 {
+            observed.insert(name.to_owned(), count.into());
+        }
+    }
+    if observed.is_empty() { Value::Null } else { observed.into() }
+}
+
+fn names(tests: &[TestName]) -> Value {
+    let mut list: Vec<Value> = tests.iter().take(SHOWN).map(|test| test.to_string().into()).collect();
+    if tests.len() > SHOWN {
+        list.push(format!("and {} more", tests.len() - SHOWN).into());
+    }
+    list.into()
+}
+
+fn evidence(delta: &Delta) -> Vec<Evidence> {
+    let mut evidence = vec![Evidence::new("diff", summary(delta))];
+    for (what, pairs) in [("moved", &delta.moved), ("renamed", &delta.renamed)] {
+        let lines = pairs.iter().take(SHOWN).map(|pair| format!("{what}: {} to {}", pair.from, pair.to));
+        evidence.extend(lines.map(|line| Evidence::new("diff", line)));
+    }
+    for weak in delta.weakened.iter().take(SHOWN) {
+        let was = format!("{} before, {} now", counted(weak.before as usize, weak.what), weak.after);
+        evidence.push(Evidence::new("diff", format!("{}: {was}", weak.test)));
+    }
+    evidence.extend(delta.notes.iter().take(NOTES).map(|note| Evidence::new("note", plain(note))));
+    if let Some(more @ 1..) = delta.notes.len().checked_sub(NOTES) {
+        evidence.push(Evidence::new("note", format!("and {}", counted(more, "more note"))));
+    }
+    evidence
+}
+
+/// `2 tests added, none removed`.
+fn summary(delta: &Delta) -> String {
+    let counts = [
+        ("removed", delta.removed.len()),
+        ("skipped", delta.skipped.len()),
+        ("emptied", delta.emptied.len()),
+        ("moved", delta.moved.len()),
+        ("renamed", delta.renamed.len()),
+    ];
+    let mut line = match delta.added.len() {
+        0 if counts.iter().all(|(_, count)| *count == 0) => return "no test added, none removed".to_owned(),
+        0 => "no test added".to_owned(),
+        added => format!("{} added", counted(added, "test")),
+    };
+    for (what, count) in counts {
+        match count {
+            0 if what == "removed" => line.push_str(", none removed"),
+            0 => {}
+            _ => line.push_str(&format!(", {count} {what}")),
+        }
+    }
+    line
+}

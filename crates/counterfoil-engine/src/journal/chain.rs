@@ -1,0 +1,64 @@
+//! The chain of digests: each event's digest covers the one before it, so no event can be changed, left out or slipped
+//! in without the chain breaking at that place.
+
+use sha2::{Digest as _, Sha256};
+
+/// The first half of a SHA-256.
+pub(super) type Digest = [u8; 16];
+
+/// What the first event's digest builds on: the run and its bundle, so that events do not fit another run.
+pub(super) fn origin(run: &str, bundle: &str) -> Digest {
+    let mut hash = Sha256::new();
+    hash.update(b"counterfoil journal 1");
+    sized(&mut hash, run.as_bytes());
+    sized(&mut hash, bundle.as_bytes());
+    half(hash)
+}
+
+/// The digest of one event.
+pub(super) fn link(previous: &Digest, seq: u64, at: i64, kind: &str, body: &[u8]) -> Digest {
+    let mut hash = Sha256::new();
+    hash.update(previous);
+    hash.update(seq.to_be_bytes());
+    hash.update(at.to_be_bytes());
+    // With its length, so that no byte can pass from the kind to the body.
+    sized(&mut hash, kind.as_bytes());
+    hash.update(body);
+    half(hash)
+}
+
+/// The digest of a snapshot, which stands beside the chain.
+pub(super) fn of_snapshot(run: &str, seq: u64, body: &[u8]) -> Digest {
+    let mut hash = Sha256::new();
+    sized(&mut hash, run.as_bytes());
+    hash.update(seq.to_be_bytes());
+    hash.update(body);
+    half(hash)
+}
+
+/// SHA-256 in hex.
+pub(super) fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes in hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+fn sized(hash: &mut Sha256, bytes: &[u8]) {
+    hash.update((bytes.len() as u64).to_be_bytes());
+    hash.update(bytes);
+}
+
+fn half(hash: Sha256) -> Digest {
+    let mut digest = Digest::default();
+    for (to, from) in digest.iter_mut().zip(hash.finalize()) {
+        *to = from;
+    }
+    digest
+}

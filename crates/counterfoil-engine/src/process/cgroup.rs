@@ -1,0 +1,277 @@
+//! A control group for each child, where the kernel gives us one: whoever is born in it stays in it, whatever it does to its
+//! session, its parents and its environment, and all of it is killed at one stroke.
+//!
+//! It comes on top of the walk over descendants and never instead of it: the child is put in after it was started, so what it
+//! starts before that is found by the walk. Whatever fails here is done without, and never fails a run.
+
+mod place;
+mod room;
+
+use super::brand::Brand;
+use super::table::Process;
+use place::Hierarchy;
+pub(super) use room::Room;
+use rustix::io::Errno;
+use rustix::process::getuid;
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{LazyLock, Once};
+use std::time::Duration;
+use std::{fs, io, thread};
+
+/// Set to `off`, no groups are made.
+const SWITCH: &str = "COUNTERFOIL_CGROUP";
+/// What the names of all our groups begin with.
+const PREFIX: &str = "counterfoil-";
+/// How many groups within a group are looked at.
+const MOST_WITHIN: usize = 256;
+/// How many processes are put into a group with the child: more than it can start in the moment before.
+const MOST_TAKEN_IN: usize = 64;
+/// An empty group younger than this may be one whose child is on its way into it.
+const STALE: Duration = Duration::from_mins(1);
+/// How often to look, with a wait of a millisecond behind each, whether all in a group are dead.
+const LOOKS: u32 = 1000;
+
+/// Where groups can be made, if anywhere.
+static HIERARCHY: LazyLock<Option<Hierarchy>> = LazyLock::new(|| {
+    if std::env::var_os(SWITCH).is_some_and(|value| value == "off") {
+        return None;
+    }
+    Hierarchy::find()
+});
+
+/// It was tried and is not allowed; there is no use in trying again.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+
+fn hierarchy() -> Option<&'static Hierarchy> {
+    HIERARCHY.as_ref().filter(|_| !REFUSED.load(Ordering::Relaxed))
+}
+
+/// Whether a group can be made here, filled and killed: tried once, with a process that does nothing else.
+pub(super) fn works() -> bool {
+    static WORKS: LazyLock<bool> = LazyLock::new(|| {
+        let tried = hierarchy().map(try_out);
+        if let Some(Err(error)) = &tried {
+            tracing::debug!(%error, "no control groups here");
+        }
+        matches!(tried, Some(Ok(true)))
+    });
+    *WORKS && hierarchy().is_some()
+}
+
+fn try_out(hierarchy: &Hierarchy) -> io::Result<bool> {
+    let group = Group::make(hierarchy, "probe")?;
+    let mut child = Command::new("sh")
+        .args(["-c", "read nothing"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let taken = match Process::read(child.id().cast_signed()) {
+        Some(process) => group.take_in(&process),
+        None => Err(Errno::SRCH.into()),
+    };
+    if taken.is_err() {
+        child.kill()?;
+    }
+    group.kill();
+    let mut killed = false;
+    for _ in 0..LOOKS {
+        if let Some(status) = child.try_wait()? {
+            killed = status.signal() == Some(9);
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    if !killed {
+        // Nothing to lose: it is dead already, or it must be.
+        child.kill()?;
+        child.wait()?;
+    }
+    taken?;
+    let folder = group.folder.clone();
+    drop(group);
+    Ok(killed && !folder.exists())
+}
+
+/// One group of ours. Dropped, whoever is in it is killed, and it is removed.
+#[derive(Debug)]
+struct Group {
+    folder: PathBuf,
+}
+
+impl Group {
+    /// Makes an empty group for a child.
+    fn make(hierarchy: &Hierarchy, marker: &str) -> io::Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let prefix = prefix(marker);
+        let us = std::process::id();
+        let mut refused = io::Error::from(io::ErrorKind::AlreadyExists);
+        // The same number may be that of a process in another namespace.
+        for _ in 0..16 {
+            let name = format!("{prefix}{us}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+            let folder = hierarchy.own().join(name);
+            match fs::create_dir(&folder) {
+                Ok(()) => {
+                    let group = Self { folder };
+                    // A kernel before 5.14 has groups that cannot be killed.
+                    fs::metadata(group.folder.join("cgroup.kill"))?;
+                    return Ok(group);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => refused = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refused)
+    }
+
+    /// Puts a process in. If its number went to another in the meantime, that one is given back.
+    fn take_in(&self, process: &Process) -> io::Result<()> {
+        let pid = process.id.pid;
+        fs::write(self.folder.join("cgroup.procs"), pid.to_string())?;
+        if Process::read(pid).is_some_and(|now| now.id != process.id)
+            && let Some(outside) = self.folder.parent()
+        {
+            fs::write(outside.join("cgroup.procs"), pid.to_string())?;
+            return Err(Errno::SRCH.into());
+        }
+        Ok(())
+    }
+
+    /// Puts in what a member started before it was put in.
+    fn take_in_descendants(&self, member: &Process) {
+        for descendant in member.descendants(MOST_TAKEN_IN) {
+            if let Err(error) = self.take_in(&descendant) {
+                tracing::debug!(%error, pid = descendant.id.pid, "a descendant is not in the control group");
+            }
+        }
+    }
+
+    /// It and the groups within it, from the outside in.
+    fn folders(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.folder.clone()];
+        let mut at = 0;
+        while let Some(folder) = folders.get(at) {
+            at += 1;
+            let Ok(entries) = fs::read_dir(folder) else { continue };
+            let within = entries.filter_map(Result::ok);
+            let within = within.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            let room = MOST_WITHIN.saturating_sub(folders.len());
+            let within: Vec<PathBuf> = within.map(|entry| entry.path()).take(room).collect();
+            folders.extend(within);
+        }
+        folders
+    }
+
+    /// Who is in it, as far as it can be seen from our namespace.
+    fn members(&self, members: &mut HashSet<i32>) {
+        for folder in self.folders() {
+            let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+            members
+                .extend(processes.lines().filter_map(|pid| pid.parse::<i32>().ok()).filter(|pid| *pid > 0));
+        }
+    }
+
+    /// Whether anyone is alive in it or in a group within it; nobody is in one that is gone.
+    fn is_populated(&self) -> bool {
+        let events = fs::read_to_string(self.folder.join("cgroup.events")).unwrap_or_default();
+        events.lines().any(|line| line == "populated 1")
+    }
+
+    /// Kills all in it, those who fork meanwhile too; unless someone has put us in.
+    fn kill(&self) {
+        if self.holds_us() {
+            tracing::warn!(group = %self.folder.display(), "we were put into the control group of a child; it is not killed");
+            return;
+        }
+        if let Err(error) = fs::write(self.folder.join("cgroup.kill"), "1") {
+            tracing::debug!(%error, group = %self.folder.display(), "the control group cannot be killed");
+        }
+    }
+
+    fn holds_us(&self) -> bool {
+        let ours = place::of_process("self");
+        let name = self.folder.file_name();
+        ours.is_some_and(|ours| ours.components().any(|component| Some(component.as_os_str()) == name))
+    }
+
+    /// Removes it and what is within, from the inside out.
+    fn remove(&self) -> io::Result<()> {
+        match fs::remove_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::ResourceBusy => return Err(error),
+            Ok(()) => return Ok(()),
+            Err(_) => {}
+        }
+        self.folders().iter().rev().try_for_each(fs::remove_dir)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.is_populated() {
+            self.kill();
+        }
+        for _ in 0..LOOKS {
+            if !self.is_populated() {
+                break;
+            }
+            if self.holds_us() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        if let Err(error) = self.remove() {
+            tracing::debug!(%error, group = %self.folder.display(), "the control group stays");
+        }
+    }
+}
+
+/// What the names of a marker's groups begin with.
+fn prefix(marker: &str) -> String {
+    format!("{PREFIX}{}-", Brand::of(marker))
+}
+
+/// The groups that a supervisor left which was killed itself: those in our own place, and those that anyone alive is in, since
+/// it may have had another place.
+fn left_by(hierarchy: &Hierarchy, marker: &str) -> Vec<Group> {
+    let prefix = prefix(marker);
+    let is_ours = |name: Option<&std::ffi::OsStr>| {
+        name.and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(&prefix))
+    };
+    let here = fs::read_dir(hierarchy.own()).into_iter().flatten().filter_map(Result::ok);
+    let mut folders: HashSet<PathBuf> =
+        here.filter(|entry| is_ours(Some(&entry.file_name()))).map(|entry| entry.path()).collect();
+    for entry in fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok) {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().filter(|name| name.parse::<i32>().is_ok()) else { continue };
+        let Some(place) = place::of_process(pid) else { continue };
+        let group = place.ancestors().find(|place| is_ours(place.file_name()));
+        folders.extend(group.and_then(|group| hierarchy.folder(group)));
+    }
+    folders.into_iter().map(|folder| Group { folder }).collect()
+}
+
+/// Removes the empty groups that supervisors of our user left in our place, once.
+fn remove_stale(hierarchy: &Hierarchy) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for entry in fs::read_dir(hierarchy.own()).into_iter().flatten().filter_map(Result::ok) {
+            let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+            if ours && is_stale(&entry.path()) {
+                let removed = fs::remove_dir(entry.path());
+                tracing::debug!(group = %entry.path().display(), ?removed, "an empty control group was left");
+            }
+        }
+    });
+}
+
+fn is_stale(folder: &Path) -> bool {
+    let Ok(found) = folder.metadata() else { return false };
+    let old = found.modified().is_ok_and(|made| made.elapsed().is_ok_and(|age| age > STALE));
+    found.is_dir() && found.uid() == getuid().as_raw() && old
+}

@@ -1,0 +1,145 @@
+//! The books on limits: every transition is looked up in the workflow, and what it must count is counted here again.
+
+use counterfoil_flow::{Event, Fold, Frame, Limit, Machine, Moved, Term, Transition, Trouble, Workflow};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The counters of each frame, by `limit` or `limit[key]`.
+#[derive(Default)]
+pub(crate) struct Limits {
+    frames: BTreeMap<String, BTreeMap<String, u64>>,
+}
+
+impl Limits {
+    /// Looks at an event before it is added to the fold.
+    pub(crate) fn before(&mut self, event: &Event, fold: &Fold, workflow: &Workflow) -> Result<(), String> {
+        match event {
+            Event::FrameOpened { frame, counts, machine, state, variables, .. } => {
+                let machine = workflow.machine(machine).ok_or("a frame of no machine")?;
+                let entry = machine.states.get(state).and_then(|state| state.counts.as_ref());
+                // An item that runs an agent is no machine: it has no variables, and enters nothing.
+                if !variables.is_empty()
+                    && let Some(limit) = entry.filter(|limit| machine.limits[*limit].per.is_none())
+                    && counts.get(limit) != Some(&1)
+                {
+                    return Err(format!("the first entry of '{state}' did not count '{limit}'"));
+                }
+                self.frames.insert(frame.clone(), counts.clone());
+            }
+            Event::FrameEnded { frame, .. } => {
+                self.frames.remove(frame);
+            }
+            Event::Moved(moved) => {
+                let frame = fold.frames.get(&moved.frame).ok_or("a move of no frame")?;
+                let machine = workflow.machine(&frame.machine).ok_or("a move in no machine")?;
+                self.moved(moved, frame, machine)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn moved(&mut self, moved: &Moved, frame: &Frame, machine: &Machine) -> Result<(), String> {
+        let transition = taken(moved, machine)
+            .ok_or_else(|| format!("no transition leads from '{}' to '{}'", moved.from, moved.to))?;
+        let counters = self.frames.entry(moved.frame.clone()).or_default();
+        let entries =
+            transition.go.states().iter().filter(|to| moved.exhausted.is_some() || **to == moved.to);
+        let entry = entries.filter_map(|to| machine.states.get(to)?.counts.as_ref());
+        let limits: BTreeSet<&String> = transition.counts.iter().chain(entry).collect();
+        if let Some(name) = &moved.exhausted {
+            let limit = machine.limits.get(name).filter(|_| limits.contains(name));
+            let limit = limit.ok_or_else(|| format!("'{name}' is not what this transition counts"))?;
+            let full = next(kept(counters, transition, name), name, limit, frame)?;
+            if full.times <= most(limit, frame)? && full.total <= limit.total {
+                return Err(format!("the limit '{name}' was called used up at {}", full.times));
+            }
+            if moved.to != limit.then || !moved.counts.is_empty() || !moved.resets.is_empty() {
+                return Err(format!(
+                    "the limit '{name}' is used up and the run did not simply go to its end"
+                ));
+            }
+            return Ok(());
+        }
+        if moved.resets != transition.resets || moved.counts.len() != limits.len() {
+            return Err(format!("{limits:?} must be counted, not {:?}", moved.counts));
+        }
+        let mut counted = BTreeMap::new();
+        for name in limits {
+            let limit = machine.limits.get(name).ok_or("a limit that is not declared")?;
+            let now = next(kept(counters, transition, name), name, limit, frame)?;
+            if moved.counts.get(&now.counter) != Some(&now.times) {
+                return Err(format!("{} must be {}, not {:?}", now.counter, now.times, moved.counts));
+            }
+            if now.times > most(limit, frame)? || now.total > limit.total {
+                return Err(format!("the limit '{name}' is exceeded: {} times", now.times));
+            }
+            counted.insert(now.counter, now.times);
+        }
+        for reset in &transition.resets {
+            counters.retain(|counter, _| !belongs(counter, reset));
+        }
+        counters.extend(counted);
+        Ok(())
+    }
+}
+
+/// A counter as it would be after counting once more.
+struct Count {
+    counter: String,
+    times: u64,
+    /// Over all keys; 0 where there are none.
+    total: u64,
+}
+
+/// The counters that a transition leaves as they are.
+fn kept<'c>(
+    counters: &'c BTreeMap<String, u64>,
+    transition: &Transition,
+    limit: &String,
+) -> &'c BTreeMap<String, u64> {
+    static NONE: BTreeMap<String, u64> = BTreeMap::new();
+    if transition.resets.contains(limit) { &NONE } else { counters }
+}
+
+fn next(counters: &BTreeMap<String, u64>, name: &str, limit: &Limit, frame: &Frame) -> Result<Count, String> {
+    let counter = match &limit.per {
+        None => name.to_owned(),
+        Some(per) => {
+            let key = frame.variables.get(per.source()).and_then(Value::as_str);
+            format!("{name}[{}]", key.ok_or("the simulator only keeps counters by variables")?)
+        }
+    };
+    let all = counters.iter().filter(|(counter, _)| belongs(counter, name)).map(|(_, count)| count);
+    let total = all.sum::<u64>() + 1;
+    let times = counters.get(&counter).copied().unwrap_or(0) + 1;
+    Ok(Count { counter, times, total: if limit.per.is_some() { total } else { 0 } })
+}
+
+fn belongs(counter: &str, limit: &str) -> bool {
+    counter.strip_prefix(limit).is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+}
+
+fn most(limit: &Limit, frame: &Frame) -> Result<u64, String> {
+    let max = match &limit.max {
+        Term::Literal(value) => value.as_u64(),
+        Term::Computed(expression) => frame.inputs.get(expression.source()).and_then(Value::as_u64),
+    };
+    max.ok_or_else(|| "the simulator only knows limits that are numbers or inputs".to_owned())
+}
+
+/// The transition that a move says it took.
+fn taken<'w>(moved: &Moved, machine: &'w Machine) -> Option<&'w Transition> {
+    let state = machine.states.get(&moved.from)?;
+    let transition = match moved.trouble {
+        Some(trouble) => state.on.get(&trouble).or_else(|| state.on.get(&Trouble::Any)),
+        None => {
+            let guard = moved.guard.as_deref();
+            state
+                .next
+                .iter()
+                .find(|one| one.when.as_ref().map(counterfoil_contract::Expression::source) == guard)
+        }
+    }?;
+    (moved.exhausted.is_some() || transition.go.states().contains(&moved.to)).then_some(transition)
+}

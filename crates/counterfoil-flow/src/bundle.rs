@@ -1,0 +1,58 @@
+//! What a run keeps of the files it began with, so that it goes on unchanged whatever becomes of them.
+
+use counterfoil_contract::Definition;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Where the files of a workflow come from: a folder, an archive in the binary, a journal.
+pub trait Files {
+    /// The text of a file; the error says why it cannot be had.
+    fn read(&self, path: &str) -> Result<String, String>;
+
+    /// The contract files at a path: the file itself, or those in a folder.
+    fn list(&self, path: &str) -> Result<Vec<String>, String>;
+}
+
+impl Files for BTreeMap<String, String> {
+    fn read(&self, path: &str) -> Result<String, String> {
+        self.get(path).cloned().ok_or_else(|| "no such file".to_owned())
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>, String> {
+        if self.contains_key(path) {
+            return Ok(vec![path.to_owned()]);
+        }
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        let files: Vec<String> = self.keys().filter(|name| name.starts_with(&folder)).cloned().collect();
+        if files.is_empty() { Err("no such file or folder".to_owned()) } else { Ok(files) }
+    }
+}
+
+/// A workflow's files and contracts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bundle {
+    /// The workflow file among `files`.
+    pub workflow: String,
+    /// The workflow, its prompts and its templates, by path.
+    pub files: BTreeMap<String, String>,
+    /// The contracts it uses, by `id@version`.
+    pub contracts: BTreeMap<String, Definition>,
+}
+
+impl Bundle {
+    /// The bundle as bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
+    }
+
+    /// A bundle from bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    /// The hash that names it.
+    pub fn hash(bytes: &[u8]) -> String {
+        crate::value::hex(&Sha256::digest(bytes))
+    }
+}

@@ -1,0 +1,102 @@
+//! What may be spent: budgets, times, repairs and retries.
+
+use super::Checker;
+use crate::draft::Settings;
+use crate::finding::Code;
+use crate::tree::{Kind, Node};
+use crate::workflow::{Bounds, Budget, Trouble};
+use counterfoil_contract::did_you_mean;
+
+impl<'n> Checker<'n> {
+    pub(super) fn budget(&mut self, node: &'n Node) -> Budget {
+        const KEYS: [&str; 5] = ["tokens", "cost_usd", "time", "iterations", "attempts"];
+        let mut budget = Budget::default();
+        if !matches!(node.kind, Kind::Map(_) | Kind::Null) {
+            let message = format!("a budget is {}, not a mapping", node.name());
+            self.report(Code::WrongForm, node, message, "write { tokens: 100000, cost_usd: 2.5, time: 20m }");
+        }
+        for (key, value) in node.entries().unwrap_or_default() {
+            match key.text() {
+                Some("tokens") => budget.tokens = self.reader.whole(value, "`tokens`"),
+                Some("iterations") => budget.iterations = self.reader.whole(value, "`iterations`"),
+                Some("attempts") => budget.attempts = self.reader.whole(value, "`attempts`"),
+                Some("time") => budget.time_ms = self.duration(value, "`time`"),
+                Some("cost_usd") => match &value.kind {
+                    Kind::Number(number) if number.as_f64().is_some_and(|cost| cost >= 0.0) => {
+                        budget.cost_usd = number.as_f64();
+                    }
+                    _ => self.report(Code::WrongForm, value, "`cost_usd` is not an amount", "write 2.5"),
+                },
+                other => {
+                    let other = other.unwrap_or_default();
+                    let hint =
+                        did_you_mean(other, KEYS).unwrap_or_else(|| format!("known: {}", KEYS.join(", ")));
+                    self.report(Code::UnknownKey, key, format!("a budget has no '{other}'"), hint);
+                }
+            }
+        }
+        budget
+    }
+
+    /// A duration as people write it: `30s`, `5m`, `1h 30m`.
+    pub(super) fn duration(&mut self, node: &Node, what: &str) -> Option<u64> {
+        let text = node.text();
+        let parsed = text.and_then(|text| text.parse::<jiff::SignedDuration>().ok());
+        match parsed.and_then(|duration| u64::try_from(duration.as_millis()).ok()).filter(|ms| *ms > 0) {
+            Some(ms) => Some(ms),
+            None => {
+                self.report(
+                    Code::WrongForm,
+                    node,
+                    format!("{what} is not a duration"),
+                    "write 30s, 5m or 1h 30m",
+                );
+                None
+            }
+        }
+    }
+
+    pub(super) fn bounds(&mut self, settings: &Settings<'n>, mut bounds: Bounds) -> Bounds {
+        if let Some(ms) = settings.timeout.and_then(|node| self.duration(node, "`timeout`")) {
+            bounds.timeout_ms = ms;
+        }
+        if let Some(node) = settings.startup {
+            bounds.startup_ms = self.duration(node, "`startup`");
+        }
+        if let Some(node) = settings.idle {
+            bounds.idle_ms = self.duration(node, "`idle`");
+        }
+        if let Some(repairs) = settings.repairs.and_then(|node| self.reader.whole(node, "`repairs`")) {
+            bounds.repairs = u32::try_from(repairs).unwrap_or(u32::MAX).min(10);
+        }
+        for (key, value) in settings.retries.and_then(Node::entries).unwrap_or_default() {
+            let name = key.text().unwrap_or_default();
+            let retried = [
+                Trouble::Transport,
+                Trouble::Timeout,
+                Trouble::Limit,
+                Trouble::Agent,
+                Trouble::Permission,
+                Trouble::Contract,
+                Trouble::Claim,
+            ];
+            match retried.iter().find(|trouble| trouble.name() == name) {
+                Some(trouble) => {
+                    if let Some(times) = self.reader.whole(value, "the number of retries") {
+                        bounds.retries.insert(*trouble, u32::try_from(times).unwrap_or(u32::MAX).min(100));
+                    }
+                }
+                None => {
+                    let names = retried.iter().map(|trouble| trouble.name());
+                    let hint = did_you_mean(name, names.clone())
+                        .unwrap_or_else(|| format!("known: {}", names.collect::<Vec<_>>().join(", ")));
+                    self.report(Code::UnknownKey, key, format!("there is no retry for '{name}'"), hint);
+                }
+            }
+        }
+        if let Some(node) = settings.budget {
+            bounds.budget = self.budget(node);
+        }
+        bounds
+    }
+}

@@ -1,0 +1,382 @@
+//! Coming into a state: what its step asks of the engine.
+
+use super::{AgentWork, Command, CommandWork, Look, Start, Work, beginning, end, path_of, seen};
+use crate::event::{Asked, CLAIMS_VERIFIED, Event, Planned};
+use crate::fan::{Item, in_order};
+use crate::fold::{Fold, Frame, Problem, join, visit};
+use crate::rule::HeldRule;
+use crate::scope::Seen;
+use crate::workflow::{
+    Body, Dispatch, Each, End, Failures, Held, Listing, Machine, Question, State, Step, StepRule, Term,
+    Trouble, Workflow,
+};
+use counterfoil_contract::{ClaimPolicy, HeldClaim, Type};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// A frame that came into its state.
+pub(super) struct At<'a> {
+    pub(super) workflow: &'a Workflow,
+    pub(super) fold: &'a Fold,
+    pub(super) id: &'a str,
+    pub(super) frame: &'a Frame,
+    pub(super) not_before: Option<i64>,
+    pub(super) context: bool,
+}
+
+/// The run itself begins.
+pub(super) fn first(workflow: &Workflow, fold: &Fold) -> Event {
+    Opening { workflow, fold, frame: "", parent: None, item: None }.of(&workflow.main, &fold.inputs, Some(1))
+}
+
+/// A frame that begins.
+struct Opening<'a> {
+    workflow: &'a Workflow,
+    fold: &'a Fold,
+    frame: &'a str,
+    parent: Option<&'a str>,
+    item: Option<&'a str>,
+}
+
+impl Opening<'_> {
+    fn of(&self, machine: &Machine, given: &Map<String, Value>, iteration: Option<u64>) -> Event {
+        let (inputs, variables) = beginning(machine, given);
+        let (state, counts) = self.first_entry(machine, &inputs, &variables);
+        Event::FrameOpened {
+            frame: self.frame.to_owned(),
+            parent: self.parent.map(str::to_owned),
+            machine: machine.name.clone(),
+            item: self.item.map(str::to_owned),
+            state,
+            inputs,
+            variables,
+            counts,
+            iteration,
+        }
+    }
+
+    /// The first entry counts like every other. A limit that an input sets to nothing is used up before it began.
+    fn first_entry(
+        &self,
+        machine: &Machine,
+        inputs: &Map<String, Value>,
+        variables: &Map<String, Value>,
+    ) -> (String, BTreeMap<String, u64>) {
+        let nothing = (machine.start.clone(), BTreeMap::new());
+        let counted = machine.states.get(&machine.start).and_then(|state| state.counts.as_ref());
+        let Some((name, limit)) = counted.and_then(|name| machine.limits.get_key_value(name)) else {
+            return nothing;
+        };
+        let frame = Frame::opened(&machine.name, &machine.start, inputs, variables);
+        let Some(seen) = Seen::new(self.workflow, self.fold, &frame) else { return nothing };
+        let max = seen.term(&limit.max).ok().and_then(|max| max.as_u64()).unwrap_or(0);
+        if max == 0 || (limit.per.is_some() && limit.total == 0) {
+            return (limit.then.clone(), BTreeMap::new());
+        }
+        let counter = match &limit.per {
+            None => Some(name.clone()),
+            // A key that cannot be computed here is a fault of the next step that needs it.
+            Some(per) => {
+                seen.evaluate(per).ok().map(|key| format!("{name}[{}]", crate::value::in_words(&key)))
+            }
+        };
+        (machine.start.clone(), counter.map(|counter| (counter, 1)).into_iter().collect())
+    }
+}
+
+/// An item begins.
+pub(super) fn item(
+    workflow: &Workflow,
+    fold: &Fold,
+    id: &str,
+    frame: &Frame,
+    state: &State,
+    item: &Item,
+) -> Result<Event, String> {
+    let Step::Each(each) = &state.kind else { return Err("a fan-out outside of one".to_owned()) };
+    let path = [path_of(workflow, fold, id, frame), vec![item.key.clone()]].concat();
+    match &each.body {
+        Body::Agent(_) => Ok(Event::FrameOpened {
+            frame: join(&path),
+            parent: Some(id.to_owned()),
+            machine: frame.machine.clone(),
+            item: Some(item.key.clone()),
+            state: frame.state.clone(),
+            inputs: Map::from_iter([(each.listing.bind.clone(), item.value.clone())]),
+            variables: Map::new(),
+            counts: BTreeMap::new(),
+            iteration: None,
+        }),
+        Body::Machine { machine, with } => {
+            let seen =
+                seen(workflow, fold, frame, state)?.with(&each.listing.bind, &item.value, &each.listing.item);
+            let given = given(&seen, with)?;
+            let machine = workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
+            let frame = join(&path);
+            let opening = Opening { workflow, fold, frame: &frame, parent: Some(id), item: Some(&item.key) };
+            Ok(opening.of(machine, &given, None))
+        }
+    }
+}
+
+fn given(seen: &Seen<'_>, with: &[(String, Term)]) -> Result<Map<String, Value>, String> {
+    with.iter().map(|(name, term)| Ok((name.clone(), seen.term(term)?))).collect()
+}
+
+/// The claims of a step that are not ignored, with what it was asked to fix.
+fn claims(held: &Held, seen: &Seen<'_>) -> Result<Vec<HeldClaim>, String> {
+    let counted = held.holding.claims.iter().filter(|held| held.claim.policy != ClaimPolicy::Ignore);
+    let with_findings = |claim: &HeldClaim| {
+        let findings = held.findings.get(&claim.name).map(|findings| seen.evaluate(findings)).transpose()?;
+        Ok(HeldClaim { findings, ..claim.clone() })
+    };
+    counted.map(with_findings).collect()
+}
+
+/// A rule of a step with the values it reads; the result is not known yet.
+fn held(rule: &StepRule, seen: &Seen<'_>, more: &BTreeMap<String, Value>) -> Result<HeldRule, String> {
+    let mut known = seen.known(&rule.check);
+    for read in rule.check.reads() {
+        let root = read.split('.').next().unwrap_or_default();
+        if let Some(value) = more.get(root).filter(|_| !known.iter().any(|(name, ..)| name == root)) {
+            let ty = rule.with.get(root).cloned().unwrap_or(Type::Any);
+            known.push((root.to_owned(), value.clone(), ty));
+        }
+    }
+    let message = seen.render(&rule.message, more)?;
+    Ok(HeldRule { id: rule.id.clone(), check: rule.check.clone(), message, at: rule.at.clone(), known })
+}
+
+/// A value whose texts stand for themselves in a glob.
+fn literal(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(globset::escape(&text)),
+        Value::Array(items) => items.into_iter().map(literal).collect(),
+        Value::Object(map) => map.into_iter().map(|(name, value)| (name, literal(value))).collect(),
+        other => other,
+    }
+}
+
+impl At<'_> {
+    pub(super) fn enter(&self, state: &State) -> Result<Command, String> {
+        match &state.kind {
+            Step::Agent(dispatch) => self.dispatch(dispatch, state),
+            Step::Command(command) => {
+                let seen = seen(self.workflow, self.fold, self.frame, state)?;
+                let none = BTreeMap::new();
+                let render = |template| seen.render(template, &none);
+                let work = CommandWork {
+                    argv: command.argv.iter().map(&render).collect::<Result<_, _>>()?,
+                    input: command.input.as_ref().map(&render).transpose()?.unwrap_or_default(),
+                    output: command.output.clone(),
+                    workspace: self.workspace(),
+                    cwd: command.cwd.as_ref().map(&render).transpose()?,
+                    timeout_ms: command.timeout_ms,
+                };
+                Ok(self.start(Work::Command(Box::new(work))))
+            }
+            Step::Read(step) => self.read(step, state),
+            Step::Changes(step) => self.changes(step, state),
+            Step::Commit(step) => self.commit(step, state),
+            Step::Ask(questions) => self.ask(state, questions),
+            Step::Each(each) => self.fan_out(state, each),
+            Step::Order(listing) => self.order(state, listing),
+            Step::Call { machine, with, .. } => {
+                let seen = seen(self.workflow, self.fold, self.frame, state)?;
+                let given = given(&seen, with)?;
+                let callee =
+                    self.workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
+                let frame = join(&path_of(self.workflow, self.fold, self.id, self.frame));
+                let (workflow, fold) = (self.workflow, self.fold);
+                let opening = Opening { workflow, fold, frame: &frame, parent: Some(self.id), item: None };
+                Ok(Command::Record(opening.of(callee, &given, None)))
+            }
+            Step::Route => {
+                let nothing = Value::Object(Map::new());
+                super::moves::next(self.workflow, self.fold, self.id, self.frame, state, &nothing)
+            }
+            Step::End { outcome, reason, result } => {
+                self.end(state, *outcome, reason.as_ref(), result.as_ref())
+            }
+        }
+    }
+
+    fn end(
+        &self,
+        state: &State,
+        outcome: End,
+        reason: Option<&Term>,
+        result: Option<&Term>,
+    ) -> Result<Command, String> {
+        let seen = seen(self.workflow, self.fold, self.frame, state)?;
+        let reason = match reason {
+            Some(term) => crate::value::in_words(&seen.term(term)?),
+            None => self.frame.reason.clone(),
+        };
+        let value = result.map(|term| seen.term(term)).transpose()?;
+        Ok(end(self.id, self.frame, outcome, None, reason, value))
+    }
+
+    pub(super) fn start(&self, work: Work) -> Command {
+        let path = path_of(self.workflow, self.fold, self.id, self.frame);
+        let name = join(&path);
+        let n = self.fold.visits.get(&name).copied().unwrap_or(0) + 1;
+        Command::Start(Box::new(Start {
+            attempt: format!("{name}#{n}"),
+            frame: self.id.to_owned(),
+            path,
+            n,
+            not_before: self.not_before,
+            work,
+        }))
+    }
+
+    pub(super) fn dispatch(&self, dispatch: &Dispatch, state: &State) -> Result<Command, String> {
+        let seen = seen(self.workflow, self.fold, self.frame, state)?;
+        if !self.context && !dispatch.needs.is_empty() {
+            let none = BTreeMap::new();
+            let paths =
+                dispatch.needs.iter().map(|need| seen.render(need, &none)).collect::<Result<_, _>>()?;
+            let (frame, workspace) = (self.id.to_owned(), self.workspace());
+            return Ok(Command::Look(Look { frame, workspace, paths, not_before: self.not_before }));
+        }
+        let Some(role) = self.workflow.agents.get(&dispatch.agent) else {
+            return Err(format!("the workflow has no agent '{}'", dispatch.agent));
+        };
+        let more: BTreeMap<String, Value> = given(&seen, &dispatch.with)?.into_iter().collect();
+        let asked = seen
+            .render(&dispatch.prompt, &more)
+            .map_err(|why| format!("the prompt cannot be written: {why}"))?;
+        let mut work = AgentWork {
+            agent: dispatch.agent.clone(),
+            prompt: format!("{}\n\n{}", asked.trim_end(), role.suffix),
+            contract: role.contract.clone(),
+            access: role.access,
+            workspace: self.workspace(),
+            claims: Vec::new(),
+            rules: dispatch.rules.iter().map(|rule| held(rule, &seen, &more)).collect::<Result<_, _>>()?,
+            writes: None,
+            protect: Vec::new(),
+            protected: ClaimPolicy::Ignore,
+            tests: ClaimPolicy::Ignore,
+            bounds: dispatch.bounds.clone(),
+        };
+        if self.fold.decide >= CLAIMS_VERIFIED {
+            let holding = &dispatch.held.holding;
+            work.claims = claims(&dispatch.held, &seen)?;
+            work.writes.clone_from(&role.writes);
+            work.protect = self.protected()?;
+            (work.protected, work.tests) = (holding.protected, holding.tests);
+        }
+        Ok(self.start(Work::Agent(Box::new(work))))
+    }
+
+    /// The patterns of paths that no agent may write, over what the run itself knows.
+    fn protected(&self) -> Result<Vec<String>, String> {
+        let patterns = &self.workflow.paths.protect;
+        let root = self.fold.frames.get("").filter(|_| !patterns.is_empty());
+        let Some(seen) = root.and_then(|root| Seen::new(self.workflow, self.fold, root)) else {
+            return Ok(Vec::new());
+        };
+        let rendered = patterns.iter().filter_map(|pattern| {
+            let source = pattern.source();
+            let known = |name: String| Some((name.clone(), seen.value(&name)?.clone()));
+            let values: BTreeMap<String, Value> = pattern.reads().into_iter().filter_map(known).collect();
+            // An exception for nothing in particular would be one for everything.
+            if source.starts_with('!') && values.values().any(|value| value == "") {
+                return None;
+            }
+            let values = values.into_iter().map(|(name, value)| (name, literal(value))).collect();
+            let rendered = seen.render(pattern, &values);
+            Some(match rendered {
+                // Only who wrote the workflow makes exceptions.
+                Ok(glob) if glob.starts_with('!') && !source.starts_with('!') => Ok(format!("\\{glob}")),
+                Ok(glob) => Ok(glob),
+                Err(why) => Err(format!("`protect` cannot be written: {why}")),
+            })
+        });
+        rendered.collect()
+    }
+
+    /// The workspace of the frame, or of one around it.
+    pub(super) fn workspace(&self) -> Option<String> {
+        super::space::of(self.fold, self.frame).map(str::to_owned)
+    }
+
+    fn ask(&self, state: &State, questions: &[Question]) -> Result<Command, String> {
+        let seen = seen(self.workflow, self.fold, self.frame, state)?;
+        let base = join(&path_of(self.workflow, self.fold, self.id, self.frame));
+        let none = BTreeMap::new();
+        let asked = questions.iter().map(|question| {
+            let name = match questions {
+                [_] => base.clone(),
+                _ => format!("{base}.{}", question.name),
+            };
+            let before = self.fold.visits.get(&visit(&name)).copied().unwrap_or(0);
+            let id = if before == 0 { name } else { format!("{name}#{}", before + 1) };
+            Ok(Asked {
+                id,
+                name: question.name.clone(),
+                question: seen.render(&question.text, &none)?,
+                form: question.form.clone(),
+                optional: question.optional,
+            })
+        });
+        let questions = asked.collect::<Result<_, String>>()?;
+        Ok(Command::Record(Event::Asked { frame: self.id.to_owned(), questions }))
+    }
+
+    /// The items of a list, each with its key and what it comes after.
+    fn planned(&self, state: &State, listing: &Listing) -> Result<Vec<Planned>, String> {
+        let list = seen(self.workflow, self.fold, self.frame, state)?.evaluate(&listing.list)?;
+        let Value::Array(values) = list else {
+            return Err(format!("`{}` is not a list", listing.list.source()));
+        };
+        let mut items = Vec::with_capacity(values.len());
+        for (at, value) in values.into_iter().enumerate() {
+            let seen =
+                seen(self.workflow, self.fold, self.frame, state)?.with(&listing.bind, &value, &listing.item);
+            let key = match &listing.key {
+                Some(key) => crate::value::in_words(&seen.evaluate(key)?),
+                None => (at + 1).to_string(),
+            };
+            let after = match &listing.after {
+                Some(after) => match seen.evaluate(after)? {
+                    Value::Array(keys) => keys.iter().map(crate::value::in_words).collect(),
+                    _ => Vec::new(),
+                },
+                None => Vec::new(),
+            };
+            let rank = listing.rank.as_ref().map(|rank| seen.evaluate(rank)).transpose()?;
+            drop(seen);
+            items.push(Planned { key, after, rank: rank.and_then(|rank| rank.as_i64()), value });
+        }
+        Ok(items)
+    }
+
+    fn fan_out(&self, state: &State, each: &Each) -> Result<Command, String> {
+        let items = self.planned(state, &each.listing)?;
+        let problem = in_order(&items).err();
+        Ok(Command::Record(Event::FannedOut {
+            frame: self.id.to_owned(),
+            items,
+            parallel: each.parallel,
+            strict: each.failures == Failures::Stop,
+            problem,
+        }))
+    }
+
+    fn order(&self, state: &State, listing: &Listing) -> Result<Command, String> {
+        let mut items = self.planned(state, listing)?;
+        let (workflow, fold, id, frame) = (self.workflow, self.fold, self.id, self.frame);
+        let order = match in_order(&items) {
+            Ok(order) => order,
+            Err(reason) => {
+                let problem = Problem::new(Trouble::Order, &reason);
+                return super::troubled(workflow, fold, id, frame, state, &problem);
+            }
+        };
+        let sorted: Vec<Value> = order.into_iter().map(|at| std::mem::take(&mut items[at].value)).collect();
+        super::moves::next(workflow, fold, id, frame, state, &json!({"items": sorted}))
+    }
+}

@@ -1,0 +1,154 @@
+//! What expressions and templates of a frame can see.
+
+use crate::fold::{Fold, Frame};
+use crate::template::Template;
+use crate::value::excerpt;
+use crate::workflow::{Machine, Term, Workflow};
+use counterfoil_contract::{Expression, Type};
+use serde_json::{Map, Value, json};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+/// The values of a frame, with their types.
+pub(crate) struct Seen<'a> {
+    pub(crate) machine: &'a Machine,
+    fold: &'a Fold,
+    frame: &'a Frame,
+    /// Made when somebody reads them: most expressions do not.
+    run: OnceCell<Value>,
+    counts: OnceCell<Value>,
+    /// Further values: a result, a problem, an item.
+    extra: Vec<(&'a str, &'a Value, &'a Type)>,
+}
+
+impl<'a> Seen<'a> {
+    pub(crate) fn new(workflow: &'a Workflow, fold: &'a Fold, frame: &'a Frame) -> Option<Self> {
+        let machine = workflow.machine(&frame.machine)?;
+        Some(Self { machine, fold, frame, run: OnceCell::new(), counts: OnceCell::new(), extra: Vec::new() })
+    }
+
+    pub(crate) fn with(mut self, name: &'a str, value: &'a Value, ty: &'a Type) -> Self {
+        self.extra.push((name, value, ty));
+        self
+    }
+
+    pub(crate) fn value(&self, name: &str) -> Option<&Value> {
+        if let Some((_, value, _)) = self.extra.iter().find(|(extra, _, _)| *extra == name) {
+            return Some(value);
+        }
+        match name {
+            "run" => Some(self.run.get_or_init(|| run(self.fold, self.frame))),
+            "counts" => Some(self.counts.get_or_init(|| counts(self.machine, self.frame))),
+            _ => self.frame.variables.get(name).or_else(|| self.frame.inputs.get(name)),
+        }
+    }
+
+    fn variables(&self, expression: &Expression) -> Vec<(&str, &Value, &Type)> {
+        let mut variables: Vec<(&str, &Value, &Type)> = Vec::new();
+        for read in expression.reads() {
+            let root = read.split('.').next().unwrap_or_default();
+            if variables.iter().any(|(name, _, _)| *name == root) {
+                continue;
+            }
+            if let Some((name, value, ty)) = self.extra.iter().find(|(name, _, _)| *name == root) {
+                variables.push((name, value, ty));
+            } else if let (Some((name, ty)), Some(value)) =
+                (self.machine.types.get_key_value(root), self.value(root))
+            {
+                variables.push((name, value, ty));
+            }
+        }
+        variables
+    }
+
+    /// What an expression reads of this, to be evaluated later and elsewhere.
+    pub(crate) fn known(&self, expression: &Expression) -> Vec<(String, Value, Type)> {
+        let variables = self.variables(expression).into_iter();
+        variables.map(|(name, value, ty)| (name.to_owned(), value.clone(), ty.clone())).collect()
+    }
+
+    pub(crate) fn evaluate(&self, expression: &Expression) -> Result<Value, String> {
+        expression.evaluate(&self.variables(expression)).map_err(|why| self.failed(expression, &why))
+    }
+
+    pub(crate) fn test(&self, expression: &Expression) -> Result<bool, String> {
+        expression.test(&self.variables(expression)).map_err(|why| self.failed(expression, &why))
+    }
+
+    fn failed(&self, expression: &Expression, why: &str) -> String {
+        let mut saw = Map::new();
+        self.saw(expression, &mut saw);
+        let saw: Vec<String> =
+            saw.iter().map(|(path, value)| format!("{path} = {}", excerpt(value))).collect();
+        let saw = if saw.is_empty() { String::new() } else { format!(" ({})", saw.join(", ")) };
+        format!("`{}` could not be evaluated: {why}{saw}", expression.source())
+    }
+
+    pub(crate) fn term(&self, term: &Term) -> Result<Value, String> {
+        match term {
+            Term::Literal(value) => Ok(value.clone()),
+            Term::Computed(expression) => self.evaluate(expression),
+        }
+    }
+
+    /// The values that an expression read, by path; long ones are cut.
+    pub(crate) fn saw(&self, expression: &Expression, saw: &mut Map<String, Value>) {
+        const LONGEST: usize = 200;
+        for read in expression.reads() {
+            let mut parts = read.split('.');
+            let Some(root) = parts.next().and_then(|root| self.value(root)) else { continue };
+            let value = parts.try_fold(root, |value, part| value.get(part)).unwrap_or(&Value::Null);
+            // The whole of a result says nothing that its fields do not.
+            if value.is_object() {
+                continue;
+            }
+            let text = value.to_string();
+            let shown = if text.len() > LONGEST { Value::String(excerpt(value)) } else { value.clone() };
+            saw.insert(read.clone(), shown);
+        }
+    }
+
+    pub(crate) fn render(
+        &self,
+        template: &Template,
+        more: &BTreeMap<String, Value>,
+    ) -> Result<String, String> {
+        let variables = template
+            .reads()
+            .into_iter()
+            .filter_map(|name| {
+                let value = more.get(&name).or_else(|| self.value(&name))?.clone();
+                Some((name, value))
+            })
+            .collect();
+        template.render(&variables)
+    }
+}
+
+/// What `counts` is for a frame: how often each limit was counted.
+fn counts(machine: &Machine, frame: &Frame) -> Value {
+    let plain = machine.limits.iter().filter(|(_, limit)| limit.per.is_none());
+    let counts = plain.map(|(name, _)| (name.clone(), frame.counters.get(name).copied().unwrap_or(0).into()));
+    Value::Object(counts.collect())
+}
+
+/// What `run` is for a frame.
+fn run(fold: &Fold, frame: &Frame) -> Value {
+    let started = timestamp(fold.started_at);
+    json!({
+        "id": fold.run,
+        "workflow": fold.workflow,
+        "date": started.get(..10).unwrap_or_default(),
+        "started": started,
+        "iteration": fold.iterations,
+        "state": frame.state,
+        "now": timestamp(fold.last_at),
+        "base": fold.base.as_deref().unwrap_or_default(),
+        "changed": frame.changed,
+    })
+}
+
+/// A time as RFC 3339.
+pub(crate) fn timestamp(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map(|at| at.to_string()).unwrap_or_default()
+}

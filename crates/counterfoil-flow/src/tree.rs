@@ -1,0 +1,258 @@
+//! YAML as a tree that knows where everything stands, so that all findings can be given at once with their places.
+
+use crate::finding::{Code, Finding};
+use counterfoil_contract::{Source, Span};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use serde_saphyr::{DuplicateKeyPolicy, Spanned};
+use std::fmt;
+
+/// The largest workflow file read.
+pub(crate) const LARGEST_FILE: usize = 8 << 20;
+
+/// A node with its byte range.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) kind: Kind,
+}
+
+/// What a node is.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(Node, Node)>),
+}
+
+impl Node {
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn entries(&self) -> Option<&[(Node, Node)]> {
+        match &self.kind {
+            Kind::Map(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn items(&self) -> Option<&[Node]> {
+        match &self.kind {
+            Kind::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// What it is, in a word.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Null => "nothing",
+            Kind::Bool(_) => "a boolean",
+            Kind::Number(_) => "a number",
+            Kind::Text(_) => "a text",
+            Kind::List(_) => "a list",
+            Kind::Map(_) => "a mapping",
+        }
+    }
+
+    /// The node as JSON.
+    pub(crate) fn json(&self) -> Value {
+        match &self.kind {
+            Kind::Null => Value::Null,
+            Kind::Bool(flag) => Value::Bool(*flag),
+            Kind::Number(number) => Value::Number(number.clone()),
+            Kind::Text(text) => Value::String(text.clone()),
+            Kind::List(items) => Value::Array(items.iter().map(Node::json).collect()),
+            Kind::Map(entries) => Value::Object(
+                entries
+                    .iter()
+                    .map(|(key, value)| (key.text().unwrap_or_default().to_owned(), value.json()))
+                    .collect::<Map<_, _>>(),
+            ),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<Kind>::deserialize(deserializer)?;
+        let span = spanned.referenced.span();
+        let number = |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok()).unwrap_or(0);
+        let start = number(span.byte_offset());
+        // Of a list or mapping the parser gives the first sign; it reaches to the end of what is in it.
+        let inner = match &spanned.value {
+            Kind::List(items) => items.last().map(|item| item.end),
+            Kind::Map(entries) => entries.last().map(|(_, value)| value.end),
+            _ => None,
+        };
+        let end = (start + number(span.byte_len())).max(inner.unwrap_or(0));
+        Ok(Self { start, end, kind: spanned.value })
+    }
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(KindVisitor)
+    }
+}
+
+struct KindVisitor;
+
+impl<'de> Visitor<'de> for KindVisitor {
+    type Value = Kind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Kind, E> {
+        Ok(Kind::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Kind, E> {
+        Ok(Kind::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Kind, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Kind, E> {
+        Ok(Kind::Bool(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Kind, E> {
+        Ok(Kind::Number(number.into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Kind, E> {
+        Ok(Kind::Number(number.into()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Kind, E> {
+        Ok(Number::from_f64(number).map_or(Kind::Null, Kind::Number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Kind, E> {
+        Ok(Kind::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Kind, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Kind::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Kind, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Kind::Map(entries))
+    }
+}
+
+/// Reads YAML (or JSON, which is YAML) into a tree. Duplicate keys and bombs are refused.
+pub(crate) fn read(text: &str, file: &str) -> Result<Node, Finding> {
+    if text.len() > LARGEST_FILE {
+        return Err(Finding::new(
+            Code::Syntax,
+            file,
+            format!("the file has {} bytes, more than {LARGEST_FILE}", text.len()),
+            "split it: sub-workflows and prompts can stand in files of their own",
+        ));
+    }
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        strict_booleans: true,
+        duplicate_keys: DuplicateKeyPolicy::Error,
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error: serde_saphyr::Error| {
+        let said = error.to_string();
+        let said = said.split(" at line ").next().unwrap_or(&said).trim_end_matches(',');
+        let twice = said.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(", set ").next());
+        let (message, hint) = match twice {
+            Some(key) => (
+                format!("the key '{key}' stands twice"),
+                "a key stands once in a mapping: merge the two or rename one",
+            ),
+            None => (
+                said.to_owned(),
+                "see docs/workflows.md for the format; a text with a colon or a brace needs quotes",
+            ),
+        };
+        let finding = Finding::new(Code::Syntax, file, message, hint);
+        let Some(location) = error.location() else { return finding };
+        let start = place(text, &location);
+        let long = twice.filter(|key| text[start..].starts_with(key)).map_or(1, str::len);
+        finding.at(Source::whole(text).span(start, (start + long).min(text.len())))
+    })
+}
+
+/// The byte that a location of the parser stands for; some have only a line and a column.
+fn place(text: &str, location: &serde_saphyr::Location) -> usize {
+    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let line = number(location.line()).saturating_sub(1);
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let column = number(location.column()).saturating_sub(1);
+    let within = text[start..].split('\n').next().unwrap_or_default();
+    start + within.char_indices().nth(column).map_or(within.len(), |(at, _)| at)
+}
+
+/// The span of a part of a scalar (characters `from..to` of its value), or of the whole scalar where the text in the
+/// file is not the value itself (escapes, folded lines).
+pub(crate) fn inside(source: &Source<'_>, text: &str, node: &Node, from: usize, to: usize) -> Span {
+    let raw = text.get(node.start..node.end).unwrap_or_default();
+    let value = node.text().unwrap_or_default();
+    let lead = match raw.strip_prefix(['"', '\'']) {
+        Some(inner) if inner.starts_with(value) => Some(1),
+        _ if raw.starts_with(value) => Some(0),
+        _ => None,
+    };
+    let offset = |chars: usize| value.char_indices().nth(chars).map_or(value.len(), |(at, _)| at);
+    if let Some(start) = value.contains('\n').then(|| in_block(text, node, value, offset(from))).flatten() {
+        let line = text[start..].split('\n').next().unwrap_or_default();
+        let long = offset(to).saturating_sub(offset(from)).clamp(1, line.len().max(1));
+        return source.span(start, start + long);
+    }
+    match lead {
+        Some(lead) => {
+            let start = node.start + lead + offset(from);
+            let end = node.start + lead + offset(to);
+            source.span(start, end.max(start + 1).min(node.end.max(start)))
+        }
+        None => source.span(node.start, node.end),
+    }
+}
+
+/// Where a byte of the value of a literal block (`|`) stands in the file: each of its lines is the text's behind the
+/// indentation. None if the block is of another kind, whose lines are folded.
+fn in_block(text: &str, node: &Node, value: &str, byte: usize) -> Option<usize> {
+    let line = text.get(..node.start)?.rfind('\n').map_or(0, |at| at + 1);
+    let indent = node.start - line;
+    let (mut raw, mut seen) = (node.start, 0);
+    for part in value.split('\n') {
+        let rest = text.get(raw..)?;
+        if !rest.starts_with(part) {
+            return None;
+        }
+        if byte <= seen + part.len() {
+            return Some(raw + (byte - seen));
+        }
+        seen += part.len() + 1;
+        raw += rest.find('\n')? + 1;
+        let lead = text.get(raw..)?.bytes().take(indent).take_while(|byte| *byte == b' ').count();
+        raw += lead;
+    }
+    None
+}

@@ -1,0 +1,149 @@
+//! Values against types: what a literal, an input or an answer must be.
+
+use counterfoil_contract::Type;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Number, Value};
+
+/// Whether a value is of a type; the error says where it is not.
+pub fn fits(value: &Value, ty: &Type) -> Result<(), String> {
+    let mut first = None;
+    for alternative in ty.alternatives() {
+        match fits_one(value, alternative) {
+            Ok(()) => return Ok(()),
+            Err(why) => {
+                // Of a union, the alternative that is of the same kind explains best.
+                if first.is_none() || (value.is_object() && matches!(alternative, Type::Object(_))) {
+                    first = Some(why);
+                }
+            }
+        }
+    }
+    Err(first.unwrap_or_else(|| format!("{} is not {ty}", excerpt(value))))
+}
+
+fn fits_one(value: &Value, ty: &Type) -> Result<(), String> {
+    let wrong = || Err(format!("{} is not {}", excerpt(value), with_article(ty)));
+    match (ty, value) {
+        (Type::Any, _) | (Type::Null, Value::Null) | (Type::Bool, Value::Bool(_)) => Ok(()),
+        (Type::Int, Value::Number(number)) if number.is_i64() || number.is_u64() => Ok(()),
+        (Type::Double, Value::Number(_)) | (Type::String(None), Value::String(_)) => Ok(()),
+        (Type::String(Some(values)), Value::String(text)) => {
+            if values.contains(text) {
+                return Ok(());
+            }
+            let near = counterfoil_contract::did_you_mean(text, values.iter().map(String::as_str));
+            let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+            Err(format!("\"{text}\" is not one of {}{near}", values.join(", ")))
+        }
+        (Type::List(item), Value::Array(items)) => {
+            for (index, value) in items.iter().enumerate() {
+                fits(value, item).map_err(|why| format!("item {index}: {why}"))?;
+            }
+            Ok(())
+        }
+        (Type::Map(item), Value::Object(members)) => {
+            for (name, value) in members {
+                fits(value, item).map_err(|why| format!("{name}: {why}"))?;
+            }
+            Ok(())
+        }
+        (Type::Object(object), Value::Object(members)) => {
+            for (name, field) in &object.fields {
+                match members.get(name) {
+                    Some(Value::Null) | None if !field.required => {}
+                    Some(value) => fits(value, &field.ty).map_err(|why| format!("{name}: {why}"))?,
+                    None => return Err(format!("field '{name}' is missing")),
+                }
+            }
+            Ok(())
+        }
+        _ => wrong(),
+    }
+}
+
+pub(crate) fn with_article(ty: &Type) -> String {
+    match ty {
+        Type::Int | Type::Object(_) => format!("an {ty}"),
+        Type::Any => "anything".to_owned(),
+        Type::Null | Type::String(Some(_)) | Type::Union(_) => ty.to_string(),
+        _ => format!("a {ty}"),
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        text.push_str(&format!("{byte:02x}"));
+        text
+    })
+}
+
+/// A value in a few words.
+pub fn excerpt(value: &Value) -> String {
+    const WIDEST: usize = 160;
+    let text = value.to_string();
+    if text.chars().count() <= WIDEST {
+        return text;
+    }
+    text.chars().take(WIDEST - 1).chain(['…']).collect()
+}
+
+/// A value as somebody reads it: a text as it is, a list of texts joined, anything else as JSON.
+pub fn in_words(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(in_words).collect::<Vec<_>>().join("; "),
+        other => other.to_string(),
+    }
+}
+
+/// Reads a value of a type from a word on a command line: `5`, `true`, `["a", "b"]` as JSON, a text as it is, and a list of
+/// texts also as `a,b`.
+pub fn from_word(word: &str, ty: &Type) -> Result<Value, String> {
+    if ty.alternatives().iter().any(|ty| matches!(ty, Type::String(_))) {
+        let text = Value::String(word.to_owned());
+        return fits(&text, ty).map(|()| text);
+    }
+    if let Type::List(item) = ty
+        && matches!(**item, Type::String(_))
+        && !word.trim_start().starts_with('[')
+    {
+        let texts = word.split(',').map(str::trim).filter(|text| !text.is_empty());
+        let list = texts.map(|text| Value::String(text.to_owned())).collect();
+        return fits(&list, ty).map(|()| list);
+    }
+    let value: Value = serde_json::from_str(word)
+        .map_err(|_| format!("'{word}' is not {}; write it as JSON", with_article(ty)))?;
+    fits(&value, ty).map(|()| value)
+}
+
+/// Reads an amount inside of a tagged enum. Numbers keep all their digits here (`arbitrary_precision`), and serde hands on
+/// such a number as a mapping then, which only [`Number`] understands.
+pub(crate) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Number::deserialize(deserializer)?.as_f64().unwrap_or(f64::MAX))
+}
+
+/// The same for an amount that may be missing.
+pub(crate) fn optional_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    Ok(Option::<Number>::deserialize(deserializer)?.map(|number| number.as_f64().unwrap_or(f64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_texts_is_read_from_words_with_commas_and_from_json() {
+        let texts = Type::List(std::sync::Arc::new(Type::text()));
+        let both = serde_json::json!(["a", "b c"]);
+        assert_eq!(from_word("a, b c,", &texts).as_ref(), Ok(&both));
+        assert_eq!(from_word(r#"["a", "b c"]"#, &texts).as_ref(), Ok(&both));
+        assert_eq!(from_word("", &texts), Ok(serde_json::json!([])));
+        let numbers = Type::List(std::sync::Arc::new(Type::Int));
+        assert!(from_word("1, 2", &numbers).is_err_and(|why| why.contains("as JSON")));
+        let choice =
+            Type::List(std::sync::Arc::new(Type::String(Some(std::sync::Arc::new(vec!["a".into()])))));
+        assert!(from_word("a,b", &choice).is_err());
+    }
+}

@@ -1,0 +1,90 @@
+//! Every code has a page, and every page does what it says: its bad workflow shows the code alone, its good one passes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
+use counterfoil_flow::{Code, check};
+use std::collections::BTreeMap;
+
+const WORKFLOW: &str = "workflow.yaml";
+
+/// The text of the only block with this info, which must stand under this heading.
+fn only(page: &str, info: &str, heading: &str) -> Result<String, String> {
+    let mut found = Vec::new();
+    let mut section = "";
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        section = line.strip_prefix("## ").unwrap_or(section);
+        let Some(block) = line.strip_prefix("```") else { continue };
+        let text: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        if block == info {
+            found.push((section.to_owned(), text.join("\n")));
+        }
+    }
+    match found.as_slice() {
+        [(section, text)] if section == heading => Ok(format!("{text}\n")),
+        [(section, _)] => Err(format!("the block `{info}` stands under {section}")),
+        found => Err(format!("{} blocks `{info}` where there should be one", found.len())),
+    }
+}
+
+/// A block is a workflow; lines `# file: path` begin further files.
+fn files(text: &str) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    let mut path = WORKFLOW.to_owned();
+    for line in text.split_inclusive('\n') {
+        match line.strip_prefix("# file: ") {
+            Some(next) => next.trim_end().clone_into(&mut path),
+            None => files.entry(path.clone()).or_insert_with(String::new).push_str(line),
+        }
+    }
+    files
+}
+
+fn page_holds(code: Code) -> Result<(), String> {
+    let page = code.page();
+    let title = format!("# {code}: {}", code.title());
+    if page.lines().next() != Some(&title) {
+        return Err(format!("the first line is not `{title}`"));
+    }
+    let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    if headings != ["Bad", "Good"] {
+        return Err(format!("the sections are {headings:?}, not Bad and Good"));
+    }
+    let words = page.split("## Bad").next().unwrap_or_default();
+    if words.split("\n\n").filter(|part| !part.trim().is_empty()).count() < 3 {
+        return Err("it does not say what it means and what to do".to_owned());
+    }
+    let registry = counterfoil_packs::registry();
+    if let Err(rejected) = check(WORKFLOW, &files(&only(page, "yaml good", "Good")?), &registry) {
+        return Err(format!("the good workflow is refused:\n{rejected}"));
+    }
+    match check(WORKFLOW, &files(&only(page, "yaml bad", "Bad")?), &registry) {
+        Ok(_) => Err("the bad workflow passes".to_owned()),
+        Err(rejected) if rejected.findings.iter().all(|finding| finding.code == code) => Ok(()),
+        Err(rejected) => Err(format!("the bad workflow does not show {code} alone:\n{rejected}")),
+    }
+}
+
+#[test]
+fn every_page_does_what_it_says() {
+    let failures: Vec<String> = Code::ALL
+        .iter()
+        .filter_map(|code| page_holds(*code).err().map(|why| format!("{code} ({}): {why}", code.title())))
+        .collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {} pages fail:\n{}",
+        failures.len(),
+        Code::ALL.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn codes_and_titles_stand_once() {
+    for (index, code) in Code::ALL.iter().enumerate() {
+        let again = Code::ALL[..index]
+            .iter()
+            .find(|other| other.as_str() == code.as_str() || other.title() == code.title());
+        assert_eq!(again, None, "{code}");
+    }
+}

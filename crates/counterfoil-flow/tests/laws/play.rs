@@ -1,0 +1,312 @@
+//! Plays a run in memory: every attempt ends in some way its contract allows, every question is answered some time.
+
+use crate::dice::Dice;
+use crate::expressions::Kind;
+use counterfoil_contract::{ClaimReport, HeldClaim, Type, Verdict};
+use counterfoil_flow::{
+    AttemptOutcome, Bundle, Chore, DECIDE, Ended, Errand, Event, Fold, Form, Started, Term, Turn, Usage,
+    Work, Workflow, artifacts, turn,
+};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// A run that takes more turns than this does not end.
+const MOST_TURNS: usize = 20_000;
+
+/// How a run went.
+pub(crate) struct Played {
+    pub(crate) events: Vec<(Event, i64)>,
+    pub(crate) fold: Fold,
+    /// The steps that failed on what the values were.
+    pub(crate) faults: Vec<String>,
+}
+
+/// Something whose end is awaited.
+enum Pending {
+    Attempt { id: String, work: Box<Work> },
+    Look { frame: String, paths: usize },
+    Errand(Errand),
+}
+
+/// Plays a workflow to its end; the error is a law that did not hold.
+pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, String> {
+    let mut played = Played { events: Vec::new(), fold: Fold::default(), faults: Vec::new() };
+    let mut pending: Vec<Pending> = Vec::new();
+    let mut facts = vec![started(workflow, dice)];
+    let mut now = 1_700_000_000_000_i64;
+    for _ in 0..MOST_TURNS {
+        now += i64::try_from(dice.below(1000)).unwrap();
+        let done = turn(workflow, &mut played.fold, std::mem::take(&mut facts), now);
+        holds_after(workflow, &played.fold, &done)?;
+        for (event, _) in &done.events {
+            if let Event::StepFailed { frame, reason } = event {
+                played.faults.push(format!("{frame}: {reason}"));
+            }
+        }
+        let Turn { events, starts, looks, errands, wake_at, .. } = done;
+        played.events.extend(events);
+        if played.fold.ended.is_some() {
+            return Ok(played);
+        }
+        pending.extend(
+            starts
+                .into_iter()
+                .map(|start| Pending::Attempt { id: start.attempt, work: Box::new(start.work) }),
+        );
+        for look in looks {
+            let known = pending
+                .iter()
+                .any(|one| matches!(one, Pending::Look { frame: known, .. } if *known == look.frame));
+            if !known {
+                pending.push(Pending::Look { frame: look.frame, paths: look.paths.len() });
+            }
+        }
+        for errand in errands {
+            if !pending.iter().any(|one| matches!(one, Pending::Errand(known) if *known == errand)) {
+                pending.push(Pending::Errand(errand));
+            }
+        }
+        let questions: Vec<(String, Form)> =
+            played.fold.open_questions().map(|(id, open)| (id.clone(), open.form.clone())).collect();
+        if !pending.is_empty() && (questions.is_empty() || dice.chance(70)) {
+            let one = pending.swap_remove(dice.below(pending.len()));
+            facts.push(fact(one, dice));
+        } else if !questions.is_empty() {
+            let (question, form) = dice.pick(&questions).clone();
+            facts.push(Event::Answered { question, answer: answer(&form, dice), by: "somebody".to_owned() });
+        } else if let Some(time) = wake_at {
+            now = now.max(time);
+        } else {
+            return Err("the run neither ends, nor works, nor waits for anybody".to_owned());
+        }
+    }
+    Err(format!("the run does not end in {MOST_TURNS} turns"))
+}
+
+fn started(workflow: &Workflow, dice: &mut Dice) -> Event {
+    let mut inputs = Map::new();
+    for (name, input) in &workflow.main.inputs {
+        let value = if name == "most" { json!(dice.below(4)) } else { value_of(&input.ty, dice) };
+        inputs.insert(name.clone(), value);
+    }
+    let bytes = workflow.bundle.to_bytes().unwrap();
+    Event::RunStarted(Box::new(Started {
+        run: "r1".to_owned(),
+        workflow: workflow.name.clone(),
+        version: workflow.version,
+        bundle: Bundle::hash(&bytes),
+        decide: DECIDE,
+        inputs,
+        agents: BTreeMap::new(),
+        budget: workflow.budget.clone(),
+        repo: ".".to_owned(),
+        own: Vec::new(),
+        base: None,
+    }))
+}
+
+/// What must hold after every turn.
+fn holds_after(workflow: &Workflow, fold: &Fold, done: &Turn) -> Result<(), String> {
+    for frame in fold.frames.values() {
+        let machine = workflow.machine(&frame.machine).ok_or("a frame of no machine")?;
+        if !machine.states.contains_key(&frame.state) {
+            return Err(format!("a frame is in '{}', which is no state", frame.state));
+        }
+        for (counter, count) in &frame.counters {
+            let (name, limit) = machine
+                .limits
+                .iter()
+                .find(|(name, _)| *name == counter || counter.starts_with(&format!("{name}[")))
+                .ok_or_else(|| format!("'{counter}' is the counter of no limit"))?;
+            let max = match &limit.max {
+                Term::Literal(value) => value.as_u64(),
+                // Here a limit that is computed is an input; one below zero allows nothing.
+                Term::Computed(input) => {
+                    frame.inputs.get(input.source()).map(|max| max.as_u64().unwrap_or(0))
+                }
+            };
+            if max.is_none_or(|max| *count > max) {
+                return Err(format!("'{counter}' was counted {count} times of {max:?}"));
+            }
+            let all: u64 = match &limit.per {
+                None => 0,
+                Some(_) => {
+                    let keyed = format!("{name}[");
+                    frame.counters.iter().filter(|(one, _)| one.starts_with(&keyed)).map(|(_, n)| n).sum()
+                }
+            };
+            if all > limit.total {
+                return Err(format!("'{name}' was counted {all} times over all keys of {}", limit.total));
+            }
+        }
+        for (name, variable) in &machine.variables {
+            // An item that runs an agent has no variables of its own.
+            if let Some(value) = frame.variables.get(name) {
+                counterfoil_flow::value::fits(value, &variable.ty)
+                    .map_err(|why| format!("the variable '{name}' is not of its type: {why}"))?;
+            }
+        }
+    }
+    if done.moved() {
+        artifacts(workflow, fold).map_err(|(path, why)| format!("the artifact {path}: {why}"))?;
+    }
+    Ok(())
+}
+
+fn answer(form: &Form, dice: &mut Dice) -> String {
+    // Now and then nonsense, which must be dropped.
+    match form {
+        _ if dice.chance(5) => " ".to_owned(),
+        Form::Choices(choices) => dice.pick(choices).clone(),
+        // One of them fits each pattern here; the other is dropped.
+        Form::Pattern(_) => ["abc", "1.2.3"][dice.below(2)].to_owned(),
+        Form::Text => "because".to_owned(),
+    }
+}
+
+fn fact(pending: Pending, dice: &mut Dice) -> Event {
+    let (id, work) = match pending {
+        Pending::Look { frame, paths } => {
+            let missing =
+                if dice.chance(15) { vec!["docs/missing.md".to_owned(); paths.min(1)] } else { Vec::new() };
+            return Event::ContextChecked { frame, missing };
+        }
+        Pending::Errand(errand) => return seen_to(errand, dice),
+        Pending::Attempt { id, work } => (id, work),
+    };
+    if dice.chance(3) {
+        return Event::AttemptLost { attempt: id, changed: Vec::new() };
+    }
+    let accepted = match work.as_ref() {
+        Work::Agent(work) => value_of(work.contract.ty(), dice),
+        Work::Command(work) => {
+            let code = if dice.chance(60) { 0 } else { 1 + dice.below(3) };
+            let mut value = json!({"ok": code == 0, "exit_code": code, "output": "some output"});
+            if let Some(contract) = &work.output {
+                value["value"] = value_of(contract.ty(), dice);
+            }
+            value
+        }
+        Work::Read(work) => match &work.contract {
+            Some(contract) => value_of(contract.ty(), dice),
+            None => json!({"text": "some text"}),
+        },
+        Work::Changes(_) => json!({
+            "base": "abc",
+            "files": [{"path": "a.rs", "old_path": "b.rs", "change": "renamed", "binary": false, "added": 1,
+                "removed": 0, "lines": [{"from": 1, "to": 1}]}],
+            "chunks": [{"number": 1, "files": ["a.rs"], "tokens": 1, "text": "+ a"}],
+            "added": 1,
+            "removed": 0,
+        }),
+        Work::Commit(_) => {
+            let ok = dice.chance(60);
+            json!({"ok": ok, "commit": if ok { "abc" } else { "" }, "files": ["a.rs"], "output": "said"})
+        }
+    };
+    let outcome = match work.as_ref() {
+        _ if dice.chance(85) => AttemptOutcome::Accepted,
+        Work::Agent(_) => *dice.pick(&[
+            AttemptOutcome::Contract,
+            AttemptOutcome::Claim,
+            AttemptOutcome::Agent,
+            AttemptOutcome::Transport,
+            AttemptOutcome::Limit,
+            AttemptOutcome::Permission,
+            AttemptOutcome::Timeout,
+            AttemptOutcome::Cancelled,
+        ]),
+        Work::Command(work) if work.output.is_some() && dice.chance(50) => AttemptOutcome::Contract,
+        Work::Command(_) => AttemptOutcome::Timeout,
+        Work::Read(work) if work.contract.is_some() && dice.chance(50) => AttemptOutcome::Contract,
+        Work::Commit(_) if dice.chance(50) => AttemptOutcome::Timeout,
+        Work::Read(_) | Work::Changes(_) | Work::Commit(_) => AttemptOutcome::Blocked,
+    };
+    let is_accepted = outcome == AttemptOutcome::Accepted;
+    let salvaged = !is_accepted && outcome == AttemptOutcome::Contract && dice.chance(50);
+    Event::AttemptEnded(Box::new(Ended {
+        attempt: id,
+        outcome,
+        value: is_accepted.then(|| accepted.clone()),
+        partial: salvaged.then_some(accepted),
+        reason: if is_accepted { String::new() } else { "it did not work".to_owned() },
+        violations: if outcome == AttemptOutcome::Contract {
+            vec![json!({"code": "C0201", "pointer": format!("/f{}", dice.below(2))})]
+        } else {
+            Vec::new()
+        },
+        claims: claims(&work, dice),
+        changed: None,
+        reply: None,
+        usage: Usage { input_tokens: 10, output_tokens: 5, cost_usd: 0.25, wall_ms: 3 },
+        reset_at: None,
+        tree: dice.chance(60).then(|| format!("tree{}", dice.below(3))),
+    }))
+}
+
+/// What comes of an errand.
+fn seen_to(errand: Errand, dice: &mut Dice) -> Event {
+    let Errand { frame, workspace, what } = errand;
+    if dice.chance(5) {
+        return Event::WorkspaceFailed { frame, workspace, reason: "no room".to_owned() };
+    }
+    match what {
+        Chore::Open => Event::WorkspaceOpened { frame, workspace, notes: Vec::new() },
+        Chore::Fold => {
+            let conflicts = if dice.chance(15) { vec!["src/a.rs".to_owned()] } else { Vec::new() };
+            let kept = (!conflicts.is_empty()).then(|| "kept.patch".to_owned());
+            Event::WorkspaceFolded { frame, workspace, changed: 1, conflicts, kept, notes: Vec::new() }
+        }
+        Chore::Drop => Event::WorkspaceDropped { frame, workspace, kept: None },
+    }
+}
+
+/// What became of the claims of a step.
+fn claims(work: &Work, dice: &mut Dice) -> Vec<ClaimReport> {
+    let Work::Agent(work) = work else { return Vec::new() };
+    let report = |held: &HeldClaim, dice: &mut Dice| ClaimReport {
+        claim: held.name.clone(),
+        field: held.field.clone(),
+        kind: held.claim.kind,
+        policy: held.claim.policy,
+        verdict: *dice.pick(&Verdict::ALL),
+        claimed: Value::Null,
+        observed: Value::Null,
+        reason: "claimed 3 files, 1 of them did not change: a.rs".to_owned(),
+        evidence: Vec::new(),
+        tree: None,
+    };
+    let mut reports: Vec<ClaimReport> = work.claims.iter().map(|held| report(held, dice)).collect();
+    reports.retain(|_| dice.chance(80));
+    reports
+}
+
+/// A value of a type.
+fn value_of(ty: &Type, dice: &mut Dice) -> Value {
+    match dice.pick(ty.alternatives()).clone() {
+        Type::Any | Type::Null => Value::Null,
+        Type::Bool => Kind::Flag.value(dice),
+        Type::Int => Kind::Whole.value(dice),
+        Type::Double => Kind::Number.value(dice),
+        Type::String(None) => Kind::Text.value(dice),
+        Type::String(Some(words)) => json!(dice.pick(&words)),
+        Type::List(item) => match item.as_ref() {
+            Type::Object(object) if object.fields.contains_key("after") => Kind::Things.value(dice),
+            item => Value::Array((0..dice.below(4)).map(|_| value_of(item, dice)).collect()),
+        },
+        Type::Map(item) => json!({"a": value_of(&item, dice)}),
+        Type::Object(object) => {
+            let mut members = Map::new();
+            for (name, field) in &object.fields {
+                if field.required || dice.chance(50) {
+                    members.insert(name.clone(), value_of(&field.ty, dice));
+                } else if dice.chance(30) {
+                    // Null is absence, and agents write it.
+                    members.insert(name.clone(), Value::Null);
+                }
+            }
+            Value::Object(members)
+        }
+        Type::Union(_) => Value::Null,
+    }
+}

@@ -1,0 +1,176 @@
+//! Whatever is changed for the worse in a good result is refused, and the refusal points at it.
+
+#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+
+use counterfoil_contract::{Contract, Framing, Report, Type};
+use counterfoil_packs::registry;
+use serde_json::{Value, json};
+
+/// A change for the worse.
+struct Mutant {
+    value: Value,
+    pointer: String,
+    what: &'static str,
+    /// Only a strict reader refuses it.
+    strictly: bool,
+}
+
+/// The kinds of values, with one of each that no contract expects.
+fn kinds() -> [(&'static str, Value); 6] {
+    [
+        ("string", json!("mutant 7")),
+        ("number", json!(7)),
+        ("fraction", json!(7.5)),
+        ("boolean", json!(true)),
+        ("object", json!({"mutant": 7})),
+        ("null", Value::Null),
+    ]
+}
+
+fn allows(ty: &Type, kind: &str) -> bool {
+    ty.alternatives().iter().any(|ty| match ty {
+        Type::Any => true,
+        Type::Null => kind == "null",
+        Type::Bool => kind == "boolean",
+        Type::Int => kind == "number",
+        Type::Double => matches!(kind, "number" | "fraction"),
+        Type::String(_) => kind == "string",
+        Type::Object(_) | Type::Map(_) => kind == "object",
+        Type::List(_) | Type::Union(_) => false,
+    })
+}
+
+fn is_enum(ty: &Type) -> bool {
+    ty.alternatives().iter().any(|ty| matches!(ty, Type::String(Some(_))))
+}
+
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+fn with(root: &Value, pointer: &str, new: Value) -> Value {
+    let mut value = root.clone();
+    *value.pointer_mut(pointer).unwrap() = new;
+    value
+}
+
+fn without(root: &Value, parent: &str, name: &str) -> Value {
+    let mut value = root.clone();
+    value.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(name).unwrap();
+    value
+}
+
+/// Every mutant of the value at a pointer, and of everything inside it.
+fn mutants(contract: &Contract, root: &Value, pointer: &str, ty: &Type, found: &mut Vec<Mutant>) {
+    let value = root.pointer(pointer).unwrap();
+    let mut push = |value, pointer: &str, what, strictly| {
+        found.push(Mutant { value, pointer: pointer.to_owned(), what, strictly });
+    };
+    if !pointer.is_empty() {
+        // In a block one value is as good as a list of one.
+        let listed = contract.framing() == Framing::OutputBlock && ty.items().is_some();
+        for (kind, other) in kinds() {
+            if !allows(ty, kind) && (!listed || kind == "null") {
+                push(with(root, pointer, other), pointer, kind, false);
+            }
+        }
+        if is_enum(ty) {
+            push(with(root, pointer, json!("MUTANT")), pointer, "unknown word", false);
+        }
+    }
+    match value {
+        Value::Object(members) => {
+            if let Some(object) = ty.object() {
+                for (name, field) in &object.fields {
+                    let inner = format!("{pointer}/{}", escape(name));
+                    if !members.contains_key(name) {
+                        continue;
+                    }
+                    if field.required {
+                        push(without(root, pointer, name), &inner, "nothing", field.default.is_some());
+                    }
+                }
+                for (name, field) in &object.fields {
+                    if members.contains_key(name) {
+                        mutants(contract, root, &format!("{pointer}/{}", escape(name)), &field.ty, found);
+                    }
+                }
+            } else if let Some(Type::Map(values)) =
+                ty.alternatives().iter().find(|ty| matches!(ty, Type::Map(_)))
+            {
+                for name in members.keys() {
+                    mutants(contract, root, &format!("{pointer}/{}", escape(name)), values, found);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for index in 0..items.len() {
+                mutants(
+                    contract,
+                    root,
+                    &format!("{pointer}/{index}"),
+                    ty.items().unwrap_or(&Type::Any),
+                    found,
+                );
+            }
+        }
+        _ => {}
+    }
+}
+
+fn judge(contract: &Contract, mutant: &Mutant) -> Report {
+    if !mutant.strictly {
+        return contract.check_value(&mutant.value);
+    }
+    let text = match contract.framing() {
+        Framing::FencedJson => format!("```json\n{}\n```", mutant.value),
+        Framing::AnyJson | Framing::JsonOnly => mutant.value.to_string(),
+        Framing::OutputBlock => panic!("blocks have no defaults"),
+    };
+    contract.check_strictly(&text)
+}
+
+#[test]
+fn every_mutant_is_refused_where_it_was_changed() {
+    let mut count = 0;
+    for entry in registry().iter() {
+        let contract = entry.contract().unwrap();
+        let mut own = 0;
+        for example in &contract.definition().examples {
+            let mut found = Vec::new();
+            mutants(&contract, example, "", contract.ty(), &mut found);
+            for mutant in &found {
+                let report = judge(&contract, mutant);
+                let (id, what, pointer) = (contract.id(), mutant.what, &mutant.pointer);
+                assert!(!report.is_accepted(), "{id}: {what} at {pointer} is accepted: {}", mutant.value);
+                assert!(
+                    report.violations.iter().any(|violation| violation.pointer == *pointer),
+                    "{id}: {what} at {pointer} is refused elsewhere: {:#?}",
+                    report.violations
+                );
+            }
+            own += found.len();
+        }
+        assert!(own >= 8, "{} has only {own} mutants", contract.id());
+        count += own;
+    }
+    assert!(count > 3000, "only {count} mutants ran");
+}
+
+#[test]
+fn a_strict_reader_refuses_every_mutant_too() {
+    for entry in registry().iter() {
+        let contract = entry.contract().unwrap();
+        if contract.framing() == Framing::OutputBlock {
+            continue;
+        }
+        for example in &contract.definition().examples {
+            let mut found = Vec::new();
+            mutants(&contract, example, "", contract.ty(), &mut found);
+            for mutant in found {
+                let report = judge(&contract, &Mutant { strictly: true, ..mutant });
+                assert!(!report.is_accepted(), "{}", contract.id());
+            }
+        }
+    }
+}

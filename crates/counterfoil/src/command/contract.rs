@@ -1,0 +1,150 @@
+//! `counterfoil contract …`
+
+use crate::cli::{ContractCommand, ListFormat, ShowFormat};
+use crate::exit::Exit;
+use crate::{input, output};
+use anyhow::{Result, anyhow};
+use counterfoil_contract::compat::{self, Comparison, Direction};
+use counterfoil_contract::render::{markdown, prompt, vendor};
+use counterfoil_contract::{Contract, Registry};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+pub(crate) fn run(command: &ContractCommand) -> Result<Exit> {
+    match command {
+        ContractCommand::List { sources, format } => list(&input::registry(&sources.contracts)?, *format),
+        ContractCommand::Show { id, sources, format } => {
+            show(&*input::contract(id, &sources.contracts)?, *format)
+        }
+        ContractCommand::Schema { id, sources, target } => {
+            let contract = input::contract(id, &sources.contracts)?;
+            let lowered = vendor::schema(&contract, *target);
+            let mut words = String::new();
+            for loss in &lowered.losses {
+                let _ = writeln!(
+                    words,
+                    "{}: {}: {}",
+                    target.name(),
+                    if loss.pointer.is_empty() { "/" } else { &loss.pointer },
+                    loss.what
+                );
+            }
+            output::words(&words);
+            output::data(&(serde_json::to_string_pretty(&lowered.schema)? + "\n"))?;
+            Ok(Exit::Good)
+        }
+        ContractCommand::Prompt { id, sources } => {
+            output::data(&prompt::suffix(&*input::contract(id, &sources.contracts)?))?;
+            Ok(Exit::Good)
+        }
+        ContractCommand::Repair { id, file, sources } => {
+            let contract = input::contract(id, &sources.contracts)?;
+            let (_, bytes) = input::read(file, contract.policy().max_bytes)?;
+            let report = contract.check_bytes(&bytes);
+            output::data(&prompt::repair(&contract, &report))?;
+            Ok(Exit::Good)
+        }
+        ContractCommand::Diff { old, new, sources, format } => {
+            let old = input::contract(old, &sources.contracts)?;
+            let new = input::contract(new, &sources.contracts)?;
+            diff(&compat::compare(&old, &new), *format)
+        }
+        ContractCommand::Lint { files } => Ok(lint(files)),
+    }
+}
+
+fn list(registry: &Registry, format: ListFormat) -> Result<Exit> {
+    let entries: Vec<_> = registry.iter().map(counterfoil_contract::Entry::definition).collect();
+    if format == ListFormat::Json {
+        let rows: Vec<Value> = entries
+            .iter()
+            .map(|entry| {
+                json!({
+                    "id": entry.contract, "version": entry.version, "framing": entry.framing, "agent": entry.agent,
+                    "summary": entry.summary, "aliases": entry.aliases, "deprecated": entry.deprecated,
+                })
+            })
+            .collect();
+        output::data(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
+        return Ok(Exit::Good);
+    }
+    let widest = entries.iter().map(|entry| entry.contract.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for entry in entries {
+        let note = if entry.deprecated.is_some() { " (deprecated)" } else { "" };
+        let _ = writeln!(
+            text,
+            "{:widest$}  v{:<2} {:<12}  {:<22} {}{note}",
+            entry.contract,
+            entry.version,
+            entry.framing.name(),
+            entry.agent.as_deref().unwrap_or("-"),
+            entry.summary
+        );
+    }
+    output::data(&text)?;
+    Ok(Exit::Good)
+}
+
+fn show(contract: &Contract, format: ShowFormat) -> Result<Exit> {
+    let text = match format {
+        ShowFormat::Yaml => {
+            contract.definition().to_yaml().map_err(|error| anyhow!("cannot write it as YAML: {error}"))?
+        }
+        ShowFormat::Json => serde_json::to_string_pretty(contract.definition())? + "\n",
+        ShowFormat::Markdown => markdown::page(contract),
+    };
+    output::data(&text)?;
+    Ok(Exit::Good)
+}
+
+fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
+    if format == ListFormat::Json {
+        output::data(&(serde_json::to_string_pretty(comparison)? + "\n"))?;
+        return Ok(comparison.is_additive().into());
+    }
+    let mut text = String::new();
+    for broken in &comparison.breaks {
+        let _ = writeln!(text, "{}: {}", broken.code, broken.message);
+        let sides = match broken.direction {
+            Direction::OldWriterNewReader => {
+                format!("written by {}, refused by {}", comparison.old, comparison.new)
+            }
+            Direction::NewWriterOldReader => {
+                format!("written by {}, refused by {}", comparison.new, comparison.old)
+            }
+        };
+        if let Some(witness) = &broken.witness {
+            let shown = witness.as_str().map_or_else(|| witness.to_string(), str::to_owned);
+            let _ = writeln!(text, "  {sides}:\n    {}", shown.trim_end().replace('\n', "\n    "));
+        }
+        if let Some(because) = &broken.because {
+            let _ = writeln!(text, "  because: {because}");
+        }
+    }
+    let verdict = if comparison.is_additive() {
+        format!("additive: {} can follow {}", comparison.new, comparison.old)
+    } else {
+        format!(
+            "breaking: {} cannot follow {}; a breaking change needs a new id",
+            comparison.new, comparison.old
+        )
+    };
+    output::data(&format!("{text}{verdict}\n"))?;
+    Ok(comparison.is_additive().into())
+}
+
+fn lint(files: &[PathBuf]) -> Exit {
+    let mut good = true;
+    for file in files {
+        match Contract::from_file(file) {
+            Ok(contract) => output::words(&format!("{}: {} is good\n", file.display(), contract.reference())),
+            Err(error) => {
+                good = false;
+                output::words(&format!("{error}\n"));
+            }
+        }
+    }
+    good.into()
+}

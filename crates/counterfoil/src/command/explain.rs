@@ -1,0 +1,25 @@
+//! `counterfoil explain`
+
+use crate::cli::ExplainArgs;
+use crate::exit::Exit;
+use crate::output;
+use anyhow::{Result, bail};
+use counterfoil_contract::Code;
+use counterfoil_flow::Code as WorkflowCode;
+
+pub(crate) fn run(args: &ExplainArgs) -> Result<Exit> {
+    let Some(code) = &args.code else {
+        let contracts = Code::ALL.iter().map(|code| format!("{code}  {}", code.title()));
+        let workflows = WorkflowCode::ALL.iter().map(|code| format!("{code}  {}", code.title()));
+        let lines: Vec<String> = contracts.chain(workflows).collect();
+        output::data(&(lines.join("\n") + "\n"))?;
+        return Ok(Exit::Good);
+    };
+    let page = match (code.parse::<Code>(), code.parse::<WorkflowCode>()) {
+        (Ok(code), _) => code.page(),
+        (_, Ok(code)) => code.page(),
+        (Err(error), Err(_)) => bail!("{error}; `counterfoil explain` lists all codes"),
+    };
+    output::data(page)?;
+    Ok(Exit::Good)
+}

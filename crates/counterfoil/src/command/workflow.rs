@@ -1,0 +1,86 @@
+//! `counterfoil workflow`
+
+use crate::cli::{GraphFormat, ListFormat, WorkflowCommand};
+use crate::exit::Exit;
+use crate::source::Source;
+use crate::{input, output};
+use anyhow::{Result, bail};
+use counterfoil_flow::{Finding, Rejected, Workflow, graph, render};
+use serde_json::json;
+use std::path::PathBuf;
+
+pub(crate) fn run(command: &WorkflowCommand) -> Result<Exit> {
+    match command {
+        WorkflowCommand::Check { files, contracts, format } => check(files, contracts, *format),
+        WorkflowCommand::Graph { workflow, contracts, format } => {
+            let workflow = load(&Source::named(workflow)?, contracts)?;
+            output::data(&match format {
+                GraphFormat::Mermaid => graph::mermaid(&workflow),
+                GraphFormat::Dot => graph::dot(&workflow),
+                GraphFormat::Svg => graph::svg(&workflow),
+            })?;
+            Ok(Exit::Good)
+        }
+    }
+}
+
+fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result<Exit> {
+    let registry = input::registry(contracts)?;
+    let mut good = true;
+    let mut reports = Vec::new();
+    for file in files {
+        let source = Source::named(file)?;
+        let found = source.check(&registry)?;
+        good &= found.is_ok();
+        match format {
+            ListFormat::Json => {
+                let findings: &[Finding] = found.as_ref().err().map_or(&[], |rejected| &rejected.findings);
+                reports.push(json!({"file": source.shown(), "ok": found.is_ok(), "findings": findings}));
+            }
+            ListFormat::Human => output::words(&in_words(&source.shown(), &found)),
+        }
+    }
+    if format == ListFormat::Json {
+        output::data(&(serde_json::to_string_pretty(&json!({"ok": good, "workflows": reports}))? + "\n"))?;
+    }
+    Ok(good.into())
+}
+
+fn in_words(name: &str, found: &Result<Workflow, Rejected>) -> String {
+    match found {
+        Ok(workflow) => {
+            let count =
+                |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+            let states = workflow.main.states.len()
+                + workflow.machines.values().map(|machine| machine.states.len()).sum::<usize>();
+            format!(
+                "{name}: {} v{} holds together: {}, {}\n",
+                workflow.name,
+                workflow.version,
+                count(states, "state"),
+                count(workflow.agents.len(), "agent")
+            )
+        }
+        Err(rejected) => {
+            let number = rejected.findings.len();
+            let first = rejected.findings.first().map(|finding| finding.code.as_str()).unwrap_or_default();
+            format!(
+                "{}{name}: {number} finding{}\nmore: counterfoil explain {first}\n",
+                render(&rejected.findings, &rejected.files, output::style()),
+                if number == 1 { "" } else { "s" },
+            )
+        }
+    }
+}
+
+/// A workflow that passes; one that does not is shown, and ends the command.
+pub(crate) fn load(source: &Source, contracts: &[PathBuf]) -> Result<Workflow> {
+    let registry = input::registry(contracts)?;
+    match source.check(&registry)? {
+        Ok(workflow) => Ok(workflow),
+        Err(rejected) => {
+            output::words(&render(&rejected.findings, &rejected.files, output::style()));
+            bail!("{} does not pass the checker", source.shown())
+        }
+    }
+}

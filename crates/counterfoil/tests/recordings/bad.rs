@@ -1,0 +1,76 @@
+//! Recordings and transcripts that are not what they should be: each is told, and the others go on.
+
+use crate::runs::{exported, recording};
+use crate::scene::Scene;
+use serde_json::json;
+
+#[test]
+fn what_cannot_be_judged_is_told_and_the_rest_goes_on() {
+    let scene = exported();
+    for name in ["newer", "cut", "edited", "lost", "outside"] {
+        for file in ["recording.json", "attempts/001-work/1.prompt", "attempts/001-work/1.stdout"] {
+            scene.file(&format!("{name}/{file}"), &scene.read(&format!("rec/{file}")));
+        }
+        for file in ["attempts/001-work/2.prompt", "attempts/001-work/2.stdout"] {
+            scene.file(&format!("{name}/{file}"), &scene.read(&format!("rec/{file}")));
+        }
+    }
+    scene.file("newer/recording.json", r#"{"version": 9, "made_by": "counterfoil 9.0", "shape": "another"}"#);
+    let whole = scene.read("rec/recording.json");
+    scene.file("cut/recording.json", &whole[..whole.len() / 2]);
+    scene.file("edited/attempts/001-work/1.stdout", "{\"ok\": true}");
+    std::fs::remove_file(scene.path("lost/attempts/001-work/2.stdout")).unwrap();
+    let mut outside = recording(&scene);
+    outside["attempts"][0]["replies"][0]["stdout"]["file"] = json!("../rec/recording.json");
+    scene.file("outside/recording.json", &outside.to_string());
+    let shown = scene.shown(&["replay", "newer", "cut", "edited", "lost", "outside", "rec"]);
+    // Where half of the file ends depends on how long its times are.
+    let (before, cut) = shown.split_once("it is no recording: ").unwrap();
+    let (_, behind) = cut.split_once("; export").unwrap();
+    insta::assert_snapshot!(
+        "broken_recordings",
+        format!("{before}it is no recording: [where it was cut]; export{behind}")
+    );
+}
+
+#[test]
+fn wrong_usage_names_the_thing_and_the_way_out() {
+    let scene = Scene::new("", "");
+    scene.file("empty/notes.md", "nothing");
+    for (arguments, words) in [
+        (vec!["replay", "none"], "cannot open none"),
+        (vec!["replay", "empty"], "there is nothing to replay in empty; name a recording"),
+        (vec!["replay", "empty", "--agent", "cluade"], "did you mean 'claude'?"),
+        (vec!["replay", "empty", "--contract", "acme/none"], "no contract is called 'acme/none'"),
+    ] {
+        let said = scene.refused(&arguments);
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_great_many_files_are_looked_through() {
+    let scene = exported();
+    std::fs::create_dir(scene.path("many")).unwrap();
+    for number in 0..10_000 {
+        std::fs::write(scene.path(&format!("many/{number}.txt")), "").unwrap();
+    }
+    std::fs::rename(scene.path("rec"), scene.path("many/rec")).unwrap();
+    std::os::unix::fs::symlink(scene.path("many"), scene.path("many/circle")).unwrap();
+    let replayed = scene.json(&["replay", "many", "--format", "json"]);
+    assert_eq!(replayed.report["summary"]["same"], json!(1));
+    assert!(
+        replayed.words.contains("many/circle is a link to a folder and not followed"),
+        "{}",
+        replayed.words
+    );
+}
+
+#[test]
+fn a_pattern_that_cannot_be_used_is_refused_with_its_line() {
+    let scene = exported();
+    scene.file("counterfoil.toml", "[redact]\npatterns = [\n  \"good-[0-9]+\",\n  \"bad-(\",\n]\n");
+    let said = scene.refused(&["export", "last", "other"]);
+    assert!(said.contains("line 4: \"bad-(\" in redact.patterns cannot be used: unclosed group"), "{said}");
+    assert!(!scene.path("other").exists());
+}
