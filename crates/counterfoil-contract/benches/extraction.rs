@@ -1,4 +1,5 @@
-//! Extraction and validation against a compiled contract, single thread. `cargo bench -p counterfoil-contract`
+//! Extraction and validation against a compiled contract, single thread. `cargo bench -p
+//! counterfoil-contract`
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 #![allow(missing_docs)]
 
@@ -45,7 +46,10 @@ fn hostile_strict(bencher: Bencher<'_, '_>, size: usize) {
     let texts = support::hostile(size);
     let bytes: usize = texts.iter().map(|(_, text)| text.len()).sum();
     bencher.counter(BytesCount::new(bytes)).bench(|| {
-        texts.iter().map(|(_, text)| contract.check(black_box(text)).violations.len()).sum::<usize>()
+        texts
+            .iter()
+            .map(|(_, text)| contract.check(black_box(text)).violations.len())
+            .sum::<usize>()
     });
 }
 

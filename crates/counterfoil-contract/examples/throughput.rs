@@ -1,7 +1,8 @@
-//! Prints, as JSON, how long extraction and validation take on the texts of a folder. Used by `bench/peers`.
+//! Prints, as JSON, how long extraction and validation take on the texts of a folder. Used by
+//! `bench/peers`.
 //!
-//! `cargo run --release -p counterfoil-contract --example throughput -- FOLDER` reads `NAME.txt` (and `NAME.json`, the
-//! JSON alone, for the floor); `-- --write FOLDER` writes such a folder.
+//! `cargo run --release -p counterfoil-contract --example throughput -- FOLDER` reads `NAME.txt`
+//! (and `NAME.json`, the JSON alone, for the floor); `-- --write FOLDER` writes such a folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 #[path = "../benches/support/mod.rs"]
@@ -38,17 +39,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn write(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(folder)?;
-    for (name, size, json) in [("6KB", 6_000, 2_000), ("50KB", 50_000, 10_000), ("1MB", 1_000_000, 200_000)] {
+    for (name, size, json) in
+        [("6KB", 6_000, 2_000), ("50KB", 50_000, 10_000), ("1MB", 1_000_000, 200_000)]
+    {
         let (text, json) = support::answer(size, json);
         std::fs::write(folder.join(format!("{name}.txt")), text)?;
         std::fs::write(folder.join(format!("{name}.json")), json)?;
     }
     for size in [1_000_000, 8_000_000] {
         for (name, text) in support::hostile(size) {
-            std::fs::write(folder.join(format!("hostile-{name}-{}MB.txt", size / 1_000_000)), text)?;
+            std::fs::write(
+                folder.join(format!("hostile-{name}-{}MB.txt", size / 1_000_000)),
+                text,
+            )?;
         }
     }
-    std::fs::write(folder.join("schema.json"), support::review_contract().raw_schema().to_string())?;
+    std::fs::write(
+        folder.join("schema.json"),
+        support::review_contract().raw_schema().to_string(),
+    )?;
     Ok(())
 }
 
@@ -62,19 +71,21 @@ fn measure(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
             .replace("framing: any-json", "framing: any-json\npolicy: { repair: syntax }"),
     )?;
     let mut rows: Vec<Value> = Vec::new();
-    let mut files: Vec<_> = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
     files.sort();
-    for path in files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
+    for path in
+        files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
+    {
         let text = std::fs::read_to_string(path)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let floor = std::fs::read_to_string(path.with_extension("json")).ok();
-        let mut row =
-            json!({"name": name, "bytes": text.len(), "accepted": anywhere.check(&text).is_accepted()});
+        let mut row = json!({"name": name, "bytes": text.len(), "accepted": anywhere.check(&text).is_accepted()});
         row["any_json_us"] = json!(best(|| drop(anywhere.check(&text))));
         row["fenced_json_us"] = json!(best(|| drop(fenced.check(&text))));
         row["mending_us"] = json!(best(|| drop(mending.check(&text))));
-        row["serde_json_us"] =
-            floor.map_or(Value::Null, |json| json!(best(|| drop(serde_json::from_str::<Value>(&json)))));
+        row["serde_json_us"] = floor
+            .map_or(Value::Null, |json| json!(best(|| drop(serde_json::from_str::<Value>(&json)))));
         rows.push(row);
     }
     println!("{}", serde_json::to_string_pretty(&rows)?);

@@ -1,4 +1,5 @@
-//! Claims: fields of a result that can be held against the world. Declared here, verified by the engine.
+//! Claims: fields of a result that can be held against the world. Declared here, verified by the
+//! engine.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -95,7 +96,8 @@ pub enum Figure {
 pub struct Claim {
     /// What the field claims.
     pub kind: ClaimKind,
-    /// The command to run, as a line for `sh -c`: for a command claim, or a count that its output has.
+    /// The command to run, as a line for `sh -c`: for a command claim, or a count that its output
+    /// has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// A named check of the project's configuration, for the same.
@@ -116,7 +118,8 @@ pub struct Claim {
     /// The files that a commit must contain, as a JSON pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<String>,
-    /// When the result claims that the command succeeds: an expression over `result`. Without it the field says so itself.
+    /// When the result claims that the command succeeds: an expression over `result`. Without it
+    /// the field says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
     /// How exactly files must agree.
@@ -160,7 +163,8 @@ impl Claim {
         Self { figure: Some(figure), ..Self::new(ClaimKind::Count) }
     }
 
-    /// A claim that states a figure of a test run, read from what a named check of the project prints.
+    /// A claim that states a figure of a test run, read from what a named check of the project
+    /// prints.
     pub fn figure_of_check(figure: Figure, name: &str) -> Self {
         Self { check: Some(name.to_owned()), ..Self::figure(figure) }
     }
@@ -223,7 +227,8 @@ pub struct HeldClaim {
     pub field: String,
     /// What it claims and what follows.
     pub claim: Claim,
-    /// What the step was asked to fix, for a claim that something is fixed: objects with `id` and `file`.
+    /// What the step was asked to fix, for a claim that something is fixed: objects with `id` and
+    /// `file`.
     pub findings: Option<Value>,
 }
 

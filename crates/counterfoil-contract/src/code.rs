@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Declares an enum of stable codes, each with a title and a page `explain/<code>.md` beside the calling file.
+/// Declares an enum of stable codes, each with a title and a page `explain/<code>.md` beside the
+/// calling file.
 #[macro_export]
 macro_rules! codes {
     ($(#[$about:meta])* $codes:ident, $unknown:ident; $($(#[$doc:meta])* $name:ident = $code:literal, $title:literal;)*) => {

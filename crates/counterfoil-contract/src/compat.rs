@@ -1,8 +1,10 @@
-//! Whether a new version of a contract is an additive successor of an old one, in both directions: what an old writer
-//! produced still loads, and what a new writer produces still satisfies an old reader.
+//! Whether a new version of a contract is an additive successor of an old one, in both directions:
+//! what an old writer produced still loads, and what a new writer produces still satisfies an old
+//! reader.
 //!
-//! Inclusion of the schemas is proven (or disproven) by the jsonschema crate's canonical forms. A break comes with a
-//! concrete value that shows it. What cannot be proven counts as breaking and says so.
+//! Inclusion of the schemas is proven (or disproven) by the jsonschema crate's canonical forms. A
+//! break comes with a concrete value that shows it. What cannot be proven counts as breaking and
+//! says so.
 
 mod witness;
 
@@ -112,8 +114,14 @@ fn policy(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
             !before.unwrap.keys.iter().all(|key| after.unwrap.keys.contains(key)),
             "fewer envelopes are taken off",
         ),
-        (before.unwrap.strings && !after.unwrap.strings, "strings that hold JSON are no longer read"),
-        (!before.rename.iter().all(|rename| after.rename.contains(rename)), "fewer fields go by other names"),
+        (
+            before.unwrap.strings && !after.unwrap.strings,
+            "strings that hold JSON are no longer read",
+        ),
+        (
+            !before.rename.iter().all(|rename| after.rename.contains(rename)),
+            "fewer fields go by other names",
+        ),
         (after.max_bytes < before.max_bytes, "the limit on bytes is lower"),
         (after.max_depth < before.max_depth, "the limit on depth is lower"),
         (!before.placeholders && after.placeholders, "placeholders are now refused"),
@@ -131,20 +139,28 @@ fn policy(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
 
 /// The schema a reader really applies: a closed one refuses fields it does not know.
 fn read_by(contract: &Contract) -> Value {
-    if contract.policy().closed { closed(contract.raw_schema()) } else { contract.raw_schema().clone() }
+    if contract.policy().closed {
+        closed(contract.raw_schema())
+    } else {
+        contract.raw_schema().clone()
+    }
 }
 
-/// Every value the writer can produce must satisfy the reader's schema. An old writer knows no fields but its own.
+/// Every value the writer can produce must satisfy the reader's schema. An old writer knows no
+/// fields but its own.
 fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mut Vec<Break>) {
     let knows_only_its_own = direction == Direction::OldWriterNewReader;
-    let written = if knows_only_its_own { closed(writer.raw_schema()) } else { writer.raw_schema().clone() };
+    let written =
+        if knows_only_its_own { closed(writer.raw_schema()) } else { writer.raw_schema().clone() };
     let read = read_by(reader);
     let verdict = contains(&read, &written);
     if verdict == Ok(Containment::Yes) {
         return;
     }
     let (code, what) = match direction {
-        Direction::OldWriterNewReader => (Code::OldValuesFail, "a value that was valid no longer is"),
+        Direction::OldWriterNewReader => {
+            (Code::OldValuesFail, "a value that was valid no longer is")
+        }
         Direction::NewWriterOldReader => {
             (Code::NewValuesFail, "a value that is valid now does not satisfy an old reader")
         }
@@ -160,15 +176,21 @@ fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &m
     if found.is_empty() {
         let (code, message) = match verdict {
             Ok(Containment::No) => (code, format!("{what} (no short example was found)")),
-            Ok(_) => (Code::Unproven, format!("it could not be proven that there is no such case: {what}")),
+            Ok(_) => (
+                Code::Unproven,
+                format!("it could not be proven that there is no such case: {what}"),
+            ),
             Err(why) => (Code::Unproven, format!("compatibility could not be proven: {why}")),
         };
         breaks.push(Break { code, direction, message, witness: None, because: None });
         return;
     }
     for (pointer, value) in found {
-        let because =
-            reader.judge_strictly(&value).violations.first().map(|violation| violation.message.clone());
+        let because = reader
+            .judge_strictly(&value)
+            .violations
+            .first()
+            .map(|violation| violation.message.clone());
         breaks.push(Break {
             code,
             direction,
@@ -207,7 +229,8 @@ fn without_notes(schema: &Value) -> Value {
         Value::Object(map) => Value::Object(
             map.iter()
                 .filter(|(key, _)| {
-                    !key.starts_with("x-") && !matches!(key.as_str(), "default" | "examples" | "deprecated")
+                    !key.starts_with("x-")
+                        && !matches!(key.as_str(), "default" | "examples" | "deprecated")
                 })
                 .map(|(key, value)| {
                     let value = if matches!(key.as_str(), "enum" | "const") {
@@ -264,7 +287,9 @@ fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mu
             == (&b.each, &b.when, &b.require, &b.forbid, &b.check, &b.unique, b.warn)
     };
     for rule in reader.definition().rules.iter().filter(|rule| !rule.warn) {
-        if writer.definition().rules.iter().any(|other| same(rule, other)) || never_applies(rule, writer) {
+        if writer.definition().rules.iter().any(|other| same(rule, other))
+            || never_applies(rule, writer)
+        {
             continue;
         }
         let verb = if direction == Direction::OldWriterNewReader {
@@ -314,8 +339,12 @@ fn never_applies(rule: &Rule, writer: &Contract) -> bool {
         return true;
     }
     when.split("&&").map(str::trim).any(|part| {
-        part.strip_prefix("has(result.").and_then(|rest| rest.strip_suffix(')')).is_some_and(|field| {
-            !field.contains(['.', '(', ')', '|']) && !object.open && !object.fields.contains_key(field)
-        })
+        part.strip_prefix("has(result.").and_then(|rest| rest.strip_suffix(')')).is_some_and(
+            |field| {
+                !field.contains(['.', '(', ')', '|'])
+                    && !object.open
+                    && !object.fields.contains_key(field)
+            },
+        )
     })
 }

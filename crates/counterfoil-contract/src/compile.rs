@@ -1,4 +1,5 @@
-//! From a definition to a contract: everything that can be wrong with it is found here, and all of it at once.
+//! From a definition to a contract: everything that can be wrong with it is found here, and all of
+//! it at once.
 
 mod claims;
 
@@ -37,19 +38,26 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
     let ty = Type::of_schema(&schema);
     let rules = compile_rules(&definition.rules, &ty, &mut problems);
     check_paths(&definition, &ty, &mut problems);
-    let display = definition.display.as_deref().and_then(|template| match Display::compile(template) {
-        Ok(display) => Some(display),
-        Err(error) => {
-            problems.push(Problem::new(Code::BadDisplay, "display", error, "see the minijinja syntax"));
-            None
-        }
-    });
+    let display =
+        definition.display.as_deref().and_then(|template| match Display::compile(template) {
+            Ok(display) => Some(display),
+            Err(error) => {
+                problems.push(Problem::new(
+                    Code::BadDisplay,
+                    "display",
+                    error,
+                    "see the minijinja syntax",
+                ));
+                None
+            }
+        });
     if !problems.is_empty() {
         return Err(LoadError { name, problems });
     }
     let fields_read = fields_read(&rules);
     let reference = format!("{}@{}", definition.contract, definition.version);
-    let contract = Contract { definition, reference, schema, validator, ty, rules, fields_read, display };
+    let contract =
+        Contract { definition, reference, schema, validator, ty, rules, fields_read, display };
     let problems = check_examples(&contract);
     if problems.is_empty() { Ok(contract) } else { Err(LoadError { name, problems }) }
 }
@@ -72,7 +80,12 @@ fn fields_read(rules: &[CompiledRule]) -> Option<Vec<String>> {
 
 fn check_head(definition: &Definition, problems: &mut Vec<Problem>) {
     if let Err(message) = check_id(&definition.contract) {
-        problems.push(Problem::new(Code::BadId, "contract", message, "write namespace/name in lower case"));
+        problems.push(Problem::new(
+            Code::BadId,
+            "contract",
+            message,
+            "write namespace/name in lower case",
+        ));
     }
     for (index, alias) in definition.aliases.iter().enumerate() {
         if alias.is_empty() || alias.contains(['@', ' ']) || *alias == definition.contract {
@@ -85,7 +98,12 @@ fn check_head(definition: &Definition, problems: &mut Vec<Problem>) {
         }
     }
     if definition.version == 0 {
-        problems.push(Problem::new(Code::BadId, "version", "versions count from 1", "write version: 1"));
+        problems.push(Problem::new(
+            Code::BadId,
+            "version",
+            "versions count from 1",
+            "write version: 1",
+        ));
     }
     if definition.policy.max_depth > DEEPEST || definition.policy.max_depth == 0 {
         problems.push(Problem::new(
@@ -116,7 +134,12 @@ fn schema_of(definition: &mut Definition) -> Result<Value, Vec<Problem>> {
             problems
                 .into_iter()
                 .map(|problem| {
-                    Problem::new(Code::BadField, &problem.path, problem.message, "see docs/contracts.md")
+                    Problem::new(
+                        Code::BadField,
+                        &problem.path,
+                        problem.message,
+                        "see docs/contracts.md",
+                    )
                 })
                 .collect()
         }),
@@ -134,7 +157,12 @@ fn compile_rules(rules: &[Rule], root: &Type, problems: &mut Vec<Problem>) -> Ve
             } else {
                 format!("two rules are called '{}'", rule.id)
             };
-            problems.push(Problem::new(Code::BadRule, &place, what, "give each rule an id of its own"));
+            problems.push(Problem::new(
+                Code::BadRule,
+                &place,
+                what,
+                "give each rule an id of its own",
+            ));
         }
         ids.push(&rule.id);
         let does_nothing = rule.require.is_empty()
@@ -156,7 +184,12 @@ fn compile_rules(rules: &[Rule], root: &Type, problems: &mut Vec<Problem>) -> Ve
     compiled
 }
 
-fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Problem>) -> Option<CompiledRule> {
+fn compile_rule(
+    rule: &Rule,
+    place: &str,
+    root: &Type,
+    problems: &mut Vec<Problem>,
+) -> Option<CompiledRule> {
     let before = problems.len();
     let mut item = None;
     for (key, pattern) in [("each", &rule.each), ("unique", &rule.unique)] {
@@ -208,7 +241,8 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
                     Code::BadRule,
                     &format!("{place}.{key}"),
                     format!("unknown field '{field}'"),
-                    did_you_mean(field, names).unwrap_or_else(|| "name a field of the schema".into()),
+                    did_you_mean(field, names)
+                        .unwrap_or_else(|| "name a field of the schema".into()),
                 ));
             }
         }
@@ -220,46 +254,52 @@ fn compile_rule(rule: &Rule, place: &str, root: &Type, problems: &mut Vec<Proble
     let variable = if item.is_some() { "item" } else { "result" };
     let mut reads = Vec::new();
     let mut reads_whole = false;
-    let mut compile = |source: &Option<String>, key: &str, scope: &Scope, problems: &mut Vec<Problem>| {
-        let source = source.as_ref()?;
-        match expr::check(source, scope) {
-            Ok(checked) => {
-                if checked.ty != Type::Bool && checked.ty != Type::Any {
-                    problems.push(Problem::new(
-                        Code::BadRule,
-                        &format!("{place}.{key}"),
-                        format!("`{source}` gives {}, not a boolean", article(&checked.ty.to_string())),
-                        "compare it with something",
-                    ));
-                }
-                reads_whole |= checked.reads_whole("result");
-                for read in &checked.reads {
-                    let mut tokens = read.split('.');
-                    if tokens.next() == Some(variable) {
-                        let pointer: String = tokens.flat_map(|token| ["/", token]).collect();
-                        if !reads.contains(&pointer)
-                            && !reads.iter().any(|read: &String| pointer.starts_with(&format!("{read}/")))
-                        {
-                            reads.push(pointer);
+    let mut compile =
+        |source: &Option<String>, key: &str, scope: &Scope, problems: &mut Vec<Problem>| {
+            let source = source.as_ref()?;
+            match expr::check(source, scope) {
+                Ok(checked) => {
+                    if checked.ty != Type::Bool && checked.ty != Type::Any {
+                        problems.push(Problem::new(
+                            Code::BadRule,
+                            &format!("{place}.{key}"),
+                            format!(
+                                "`{source}` gives {}, not a boolean",
+                                article(&checked.ty.to_string())
+                            ),
+                            "compare it with something",
+                        ));
+                    }
+                    reads_whole |= checked.reads_whole("result");
+                    for read in &checked.reads {
+                        let mut tokens = read.split('.');
+                        if tokens.next() == Some(variable) {
+                            let pointer: String = tokens.flat_map(|token| ["/", token]).collect();
+                            if !reads.contains(&pointer)
+                                && !reads
+                                    .iter()
+                                    .any(|read: &String| pointer.starts_with(&format!("{read}/")))
+                            {
+                                reads.push(pointer);
+                            }
                         }
                     }
+                    let scope = scope.clone().knowing(&checked);
+                    Some((Expr::new(source, checked.into_code()), scope))
                 }
-                let scope = scope.clone().knowing(&checked);
-                Some((Expr::new(source, checked.into_code()), scope))
-            }
-            Err(found) => {
-                for problem in found {
-                    problems.push(Problem::new(
-                        Code::BadRule,
-                        &format!("{place}.{key}"),
-                        format!("{}\n{}", problem.message, carets(source, &problem)),
-                        problem.hint,
-                    ));
+                Err(found) => {
+                    for problem in found {
+                        problems.push(Problem::new(
+                            Code::BadRule,
+                            &format!("{place}.{key}"),
+                            format!("{}\n{}", problem.message, carets(source, &problem)),
+                            problem.hint,
+                        ));
+                    }
+                    None
                 }
-                None
             }
-        }
-    };
+        };
     let when = compile(&rule.when, "when", &scope, problems);
     let scope = when.as_ref().map_or(scope, |(_, scope)| scope.clone());
     let check = compile(&rule.check, "check", &scope, problems);
@@ -351,8 +391,9 @@ fn check_examples(contract: &Contract) -> Vec<Problem> {
     for (index, counter) in contract.definition.counter_examples.iter().enumerate() {
         let report = contract.judge_value(&counter.value);
         let place = format!("counter_examples[{index}]");
-        let by_rule =
-            |id: &str| report.violations.iter().any(|violation| violation.rule.as_deref() == Some(id));
+        let by_rule = |id: &str| {
+            report.violations.iter().any(|violation| violation.rule.as_deref() == Some(id))
+        };
         let codes: Vec<&str> = report.codes().iter().map(|code| code.as_str()).collect();
         if report.status == Status::Accepted {
             problems.push(Problem::new(

@@ -49,21 +49,28 @@ fn summarise(report: &Report) -> String {
         }
     )];
     for violation in &report.violations {
-        let place =
-            violation.span.map(|span| format!(" at {}:{}", span.line, span.column)).unwrap_or_default();
+        let place = violation
+            .span
+            .map(|span| format!(" at {}:{}", span.line, span.column))
+            .unwrap_or_default();
         lines.push(format!("{}{place}: {}", violation.code, violation.message));
     }
     lines.join("; ")
 }
 
 impl Contract {
-    /// Compiles a definition: its schema must be valid, its rules must hold together, its examples must pass.
+    /// Compiles a definition: its schema must be valid, its rules must hold together, its examples
+    /// must pass.
     pub fn compile(definition: Definition) -> Result<Self, LoadError> {
         crate::compile::compile(definition)
     }
 
     /// A contract for any JSON Schema, without an id of its own.
-    pub fn from_schema(schema: &Value, framing: Framing, policy: Policy) -> Result<Self, LoadError> {
+    pub fn from_schema(
+        schema: &Value,
+        framing: Framing,
+        policy: Policy,
+    ) -> Result<Self, LoadError> {
         let mut definition = Definition::new("local/schema", 1, framing, schema.clone());
         definition.policy = Policy { placeholders: false, ..policy };
         crate::compile::compile(definition)
@@ -150,7 +157,8 @@ impl Contract {
         report
     }
 
-    /// The same, and how many bytes were looked at to find the candidates: the measure of the scan's linearity.
+    /// The same, and how many bytes were looked at to find the candidates: the measure of the
+    /// scan's linearity.
     pub fn check_measured(&self, text: &str) -> (Report, u64) {
         let mut session = Session::new(self, &self.definition.policy);
         let report = session.whole(text);
@@ -175,8 +183,8 @@ impl Contract {
         }
     }
 
-    /// Holds a value that was parsed elsewhere to the contract. Places are unknown; the limits of size and depth hold as for
-    /// a text.
+    /// Holds a value that was parsed elsewhere to the contract. Places are unknown; the limits of
+    /// size and depth hold as for a text.
     pub fn check_value(&self, value: &Value) -> Report {
         let report = crate::session::beyond(self, value).unwrap_or_else(|| self.judge_value(value));
         self.log(&report);
@@ -290,7 +298,8 @@ pub(crate) fn typed<T: DeserializeOwned>(report: Report, text: &str) -> Result<T
     match serde_json::from_value(value) {
         Ok(value) => Ok(value),
         Err(error) => {
-            // The schema and the Rust type disagree: a fault of the contract's author, said as such.
+            // The schema and the Rust type disagree: a fault of the contract's author, said as
+            // such.
             let mut report = report;
             let mut violation = crate::validate::bare_violation(
                 Code::Forbidden,

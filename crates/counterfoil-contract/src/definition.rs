@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// A contract as it is written down. Compile it with [`Contract::compile`](crate::Contract::compile).
+/// A contract as it is written down. Compile it with
+/// [`Contract::compile`](crate::Contract::compile).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
@@ -75,7 +76,8 @@ pub struct CounterExample {
 pub struct Rule {
     /// Its name.
     pub id: String,
-    /// The list whose items it is about, as a pointer pattern such as `/findings/*`; the expressions then see `item`.
+    /// The list whose items it is about, as a pointer pattern such as `/findings/*`; the
+    /// expressions then see `item`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<String>,
     /// When it applies, as an expression over `result`; always, if left out.
@@ -110,7 +112,12 @@ pub struct Rule {
 impl Rule {
     /// A rule that demands an expression to be true.
     pub fn check(id: &str, check: &str, message: &str) -> Self {
-        Self { id: id.into(), check: Some(check.into()), message: Some(message.into()), ..Self::default() }
+        Self {
+            id: id.into(),
+            check: Some(check.into()),
+            message: Some(message.into()),
+            ..Self::default()
+        }
     }
 
     /// A rule that demands fields when an expression is true.
@@ -262,14 +269,19 @@ impl Definition {
     /// Allows coercion of the fields at these pointer patterns.
     #[must_use]
     pub fn coerces(mut self, patterns: &[&str]) -> Self {
-        self.policy.coerce = Coerce::Fields(patterns.iter().map(|pattern| (*pattern).to_owned()).collect());
+        self.policy.coerce =
+            Coerce::Fields(patterns.iter().map(|pattern| (*pattern).to_owned()).collect());
         self
     }
 
     /// Accepts a field under another name, in the objects that a pointer pattern selects.
     #[must_use]
     pub fn renames(mut self, at: &str, from: &str, to: &str) -> Self {
-        self.policy.rename.push(Rename { at: at.to_owned(), from: from.to_owned(), to: to.to_owned() });
+        self.policy.rename.push(Rename {
+            at: at.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        });
         self
     }
 
@@ -287,8 +299,8 @@ impl Definition {
         self
     }
 
-    /// Makes fields required that have a default: a strict reader refuses a result without them, a lenient one uses
-    /// the default and says so.
+    /// Makes fields required that have a default: a strict reader refuses a result without them, a
+    /// lenient one uses the default and says so.
     #[must_use]
     pub fn expects(mut self, fields: &[&str]) -> Self {
         if let Some(Value::Object(schema)) = &mut self.schema {

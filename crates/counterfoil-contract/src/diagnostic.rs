@@ -1,11 +1,11 @@
-//! Reports as people read them: the code, the line of the raw output with carets, what was expected and found, and a
-//! hint. Rendering only; it decides nothing.
+//! Reports as people read them: the code, the line of the raw output with carets, what was expected
+//! and found, and a hint. Rendering only; it decides nothing.
 
 use crate::report::{Report, Status, Violation};
 use crate::source::Span;
 use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
-    Severity, SourceCode, SourceSpan, SpanContents,
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
+    MietteSpanContents, Severity, SourceCode, SourceSpan, SpanContents,
 };
 use std::fmt::{self, Display, Write};
 
@@ -47,12 +47,19 @@ pub fn render(report: &Report, name: &str, text: &str, style: Style) -> String {
 
 /// The last line: what came of it.
 pub fn summary(report: &Report) -> String {
-    let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    let count = |number: usize, noun: &str| {
+        format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+    };
     let mut line = match report.status {
         Status::Accepted => format!("accepted: {}", report.contract),
         Status::Rejected => {
-            let stage = report.stage.map(|stage| format!(" ({})", stage.name())).unwrap_or_default();
-            format!("rejected: {}, {}{stage}", report.contract, count(report.violations.len(), "violation"))
+            let stage =
+                report.stage.map(|stage| format!(" ({})", stage.name())).unwrap_or_default();
+            format!(
+                "rejected: {}, {}{stage}",
+                report.contract,
+                count(report.violations.len(), "violation")
+            )
         }
         Status::Absent => format!("absent: {}, no result in the text", report.contract),
     };
@@ -64,7 +71,11 @@ pub fn summary(report: &Report) -> String {
         (report.rejected_items.len(), "item left out"),
     ] {
         if number > 0 {
-            let _ = write!(line, ", {}", count(number, noun).replace("item left outs", "items left out"));
+            let _ = write!(
+                line,
+                ", {}",
+                count(number, noun).replace("item left outs", "items left out")
+            );
         }
     }
     if let Some(violation) = report.violations.first() {
@@ -77,7 +88,9 @@ pub fn summary(report: &Report) -> String {
 pub fn one(violation: &Violation, name: &str, text: &str, style: Style) -> String {
     // A rule's expression is for its author; what it saw is for everybody.
     let label = match violation {
-        Violation { rule: Some(_), received, .. } if !received.is_empty() => Some(format!("here {received}")),
+        Violation { rule: Some(_), received, .. } if !received.is_empty() => {
+            Some(format!("here {received}"))
+        }
         Violation { expected, .. } if !expected.is_empty() => Some(format!("expected {expected}")),
         _ => None,
     };
@@ -114,9 +127,12 @@ pub fn note(note: &Note<'_>, name: &str, text: &str, style: Style) -> String {
         (true, false) => GraphicalTheme::ascii(),
         (false, false) => GraphicalTheme::none(),
     };
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(style.width.max(40)).with_links(false);
-    let excerpt =
-        note.span.filter(|_| !text.is_empty()).map(|span| Excerpt::of(name, text, span, style.width.max(40)));
+    let handler =
+        GraphicalReportHandler::new_themed(theme).with_width(style.width.max(40)).with_links(false);
+    let excerpt = note
+        .span
+        .filter(|_| !text.is_empty())
+        .map(|span| Excerpt::of(name, text, span, style.width.max(40)));
     let shown = Shown { note, excerpt };
     let mut out = String::new();
     if handler.render_report(&mut out, &shown).is_err() {
@@ -192,14 +208,23 @@ impl Excerpt {
         if to < line_end {
             shown.push('…');
         }
-        Self { name: name.to_owned(), text: shown, first_line: span.line, column: span.column, start, length }
+        Self {
+            name: name.to_owned(),
+            text: shown,
+            first_line: span.line,
+            column: span.column,
+            start,
+            length,
+        }
     }
 }
 
 /// The part of a line to show, so that the span is in it.
 fn crop(text: &str, line: (usize, usize), span: (usize, usize), room: usize) -> (usize, usize) {
     let chars = |from: usize, to: usize| text[from..to].chars().count();
-    if chars(line.0, line.1.min(floor(text, line.0 + room * 4))) <= room && line.1 - line.0 <= room * 4 {
+    if chars(line.0, line.1.min(floor(text, line.0 + room * 4))) <= room
+        && line.1 - line.0 <= room * 4
+    {
         return line;
     }
     let mut from = span.0;
@@ -232,7 +257,9 @@ fn clean(text: &str, out: &mut String) {
         match character {
             '\t' => out.push(' '),
             '\u{7f}' => out.push('\u{2421}'),
-            control if control < ' ' => out.push(char::from_u32(0x2400 + control as u32).unwrap_or('?')),
+            control if control < ' ' => {
+                out.push(char::from_u32(0x2400 + control as u32).unwrap_or('?'))
+            }
             other => out.push(other),
         }
     }

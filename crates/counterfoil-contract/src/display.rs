@@ -21,7 +21,9 @@ impl Display {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Chainable);
         environment.set_fuel(Some(FUEL));
-        environment.add_template_owned(NAME, template.to_owned()).map_err(|error| error.to_string())?;
+        environment
+            .add_template_owned(NAME, template.to_owned())
+            .map_err(|error| error.to_string())?;
         Ok(Self { environment })
     }
 
@@ -32,7 +34,9 @@ impl Display {
 
     pub(crate) fn try_render(&self, value: &Value) -> Result<String, String> {
         let template = self.environment.get_template(NAME).map_err(|error| error.to_string())?;
-        let line = template.render(context! { result => data(value) }).map_err(|error| error.to_string())?;
+        let line = template
+            .render(context! { result => data(value) })
+            .map_err(|error| error.to_string())?;
         let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
         Ok(if line.chars().count() > WIDEST {
             line.chars().take(WIDEST - 1).chain(['…']).collect()
@@ -55,7 +59,10 @@ fn data(value: &Value) -> Data {
         },
         Value::Array(items) => Data::from(items.iter().map(data).collect::<Vec<_>>()),
         Value::Object(members) => Data::from(
-            members.iter().map(|(key, value)| (key.clone(), data(value))).collect::<BTreeMap<String, Data>>(),
+            members
+                .iter()
+                .map(|(key, value)| (key.clone(), data(value)))
+                .collect::<BTreeMap<String, Data>>(),
         ),
     }
 }

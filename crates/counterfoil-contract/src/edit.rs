@@ -1,5 +1,6 @@
-//! Repairs as edits of the text: each says which bytes were replaced by what. Applying the recorded edits to
-//! the raw text gives the strict JSON that was read, so a repair can be replayed by anyone who doubts it.
+//! Repairs as edits of the text: each says which bytes were replaced by what. Applying the recorded
+//! edits to the raw text gives the strict JSON that was read, so a repair can be replayed by anyone
+//! who doubts it.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -85,14 +86,15 @@ pub struct Edit {
     pub replacement: Cow<'static, str>,
 }
 
-/// Puts edits in the order of their places and drops what a cut-off left behind: an edit from behind the
-/// candidate's end. Insertions at one place keep the order they were made in.
+/// Puts edits in the order of their places and drops what a cut-off left behind: an edit from
+/// behind the candidate's end. Insertions at one place keep the order they were made in.
 pub(crate) fn settle(edits: &mut Vec<Edit>, end: usize) {
     edits.retain(|edit| edit.end <= end);
     edits.sort_by_key(|edit| (edit.start, edit.end));
 }
 
-/// Applies edits, sorted by place and not overlapping, to `text`, whose first byte has offset `base`.
+/// Applies edits, sorted by place and not overlapping, to `text`, whose first byte has offset
+/// `base`.
 pub fn apply(text: &str, base: usize, edits: &[Edit]) -> String {
     let mut out = String::with_capacity(text.len() + edits.len() * 2);
     let mut at = 0;
@@ -109,8 +111,8 @@ pub fn apply(text: &str, base: usize, edits: &[Edit]) -> String {
 /// From offsets of an edited text back to offsets of the raw text.
 #[derive(Clone, Debug)]
 pub(crate) struct OffsetMap {
-    /// Pieces in order: where the piece starts in the edited text, where in the raw text, and whether the
-    /// piece was replaced (its inner offsets have no counterpart).
+    /// Pieces in order: where the piece starts in the edited text, where in the raw text, and
+    /// whether the piece was replaced (its inner offsets have no counterpart).
     pieces: Vec<Piece>,
 }
 
@@ -167,7 +169,11 @@ impl OffsetMap {
         // The first piece that reaches `at`.
         let index = self.pieces.partition_point(|piece| piece.edited < at).saturating_sub(1);
         let piece = self.pieces[index];
-        if piece.replaced { piece.raw_end } else { (piece.raw + (at - piece.edited)).min(piece.raw_end) }
+        if piece.replaced {
+            piece.raw_end
+        } else {
+            (piece.raw + (at - piece.edited)).min(piece.raw_end)
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Expressions over results: CEL's grammar and evaluation from the `cel` crate, and our own type checker over its
-//! syntax tree, against the types that a JSON Schema gives.
+//! Expressions over results: CEL's grammar and evaluation from the `cel` crate, and our own type
+//! checker over its syntax tree, against the types that a JSON Schema gives.
 
 mod assign;
 mod branches;

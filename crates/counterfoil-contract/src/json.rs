@@ -1,5 +1,6 @@
-//! Strict JSON, read by jiter's cursor with a stack of our own: no recursion that input can deepen, exact
-//! digits of every number, duplicate keys noticed, and the extent of every value when somebody asks.
+//! Strict JSON, read by jiter's cursor with a stack of our own: no recursion that input can deepen,
+//! exact digits of every number, duplicate keys noticed, and the extent of every value when
+//! somebody asks.
 
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 use serde_json::{Map, Number, Value};
@@ -24,8 +25,8 @@ pub(crate) enum Children {
 }
 
 impl Node {
-    /// The node at a JSON pointer, or as far on the way to it as the value goes, and whether all of it was
-    /// walked.
+    /// The node at a JSON pointer, or as far on the way to it as the value goes, and whether all of
+    /// it was walked.
     pub(crate) fn locate(&self, pointer: &str) -> (&Node, bool) {
         let mut node = self;
         for token in pointer.split('/').skip(1) {
@@ -34,7 +35,9 @@ impl Node {
                 Children::Members(members) => {
                     members.iter().rev().find(|(key, _)| *key == token).map(|(_, node)| node)
                 }
-                Children::Items(items) => token.parse::<usize>().ok().and_then(|index| items.get(index)),
+                Children::Items(items) => {
+                    token.parse::<usize>().ok().and_then(|index| items.get(index))
+                }
                 Children::None => None,
             };
             match next {
@@ -103,7 +106,8 @@ struct Open {
 
 /// Reads exactly one JSON value; whitespace may stand around it.
 pub(crate) fn parse(text: &str, max_depth: usize, with_nodes: bool) -> Result<Parsed, ParseFault> {
-    Reader { text, jiter: Jiter::new(text.as_bytes()), max_depth, with_nodes, duplicates: false }.read()
+    Reader { text, jiter: Jiter::new(text.as_bytes()), max_depth, with_nodes, duplicates: false }
+        .read()
 }
 
 struct Reader<'t> {
@@ -131,8 +135,12 @@ impl Reader<'_> {
                         if self.with_nodes {
                             node.children = Children::Members(Vec::new());
                         }
-                        let mut open =
-                            Open { container: Value::Object(Map::new()), key: None, key_extent: None, node };
+                        let mut open = Open {
+                            container: Value::Object(Map::new()),
+                            key: None,
+                            key_extent: None,
+                            node,
+                        };
                         if let Some(next) = self.first_key(&mut open)? {
                             peek = next;
                             stack.push(open);
@@ -143,8 +151,12 @@ impl Reader<'_> {
                         if self.with_nodes {
                             node.children = Children::Items(Vec::new());
                         }
-                        let open =
-                            Open { container: Value::Array(Vec::new()), key: None, key_extent: None, node };
+                        let open = Open {
+                            container: Value::Array(Vec::new()),
+                            key: None,
+                            key_extent: None,
+                            node,
+                        };
                         match self.jiter.known_array() {
                             Ok(Some(next)) => {
                                 peek = next;
@@ -251,7 +263,8 @@ impl Reader<'_> {
         let bytes = self.text.as_bytes();
         let start = memchr::memchr(b'"', &bytes[before..]).map_or(before, |at| before + at);
         let mut at = start + 1;
-        while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+        {
             at += found;
             if bytes[at] == b'"' {
                 return (start, at + 1);
@@ -271,7 +284,10 @@ impl Reader<'_> {
                 return Err(ParseFault { fault: Fault::NotANumber, at: start });
             }
             _ if peek.is_num() => {
-                if self.text.get(start + 1..).is_some_and(|rest| peek == Peek::Minus && rest.starts_with('I'))
+                if self
+                    .text
+                    .get(start + 1..)
+                    .is_some_and(|rest| peek == Peek::Minus && rest.starts_with('I'))
                 {
                     return Err(ParseFault { fault: Fault::NotANumber, at: start });
                 }
@@ -289,7 +305,10 @@ impl Reader<'_> {
                 }
             }
             _ => {
-                return Err(ParseFault { fault: Fault::Syntax("expected a value".into()), at: start });
+                return Err(ParseFault {
+                    fault: Fault::Syntax("expected a value".into()),
+                    at: start,
+                });
             }
         }
         .map_err(|error| self.fault(&error))
@@ -301,9 +320,9 @@ impl Reader<'_> {
         let near = &self.text.as_bytes()[from..(at + 1).min(self.text.len())];
         let mut end = near.len();
         while let Some(escape) = memchr::memmem::rfind(&near[..end], b"\\u") {
-            let half = near
-                .get(escape + 2..escape + 4)
-                .is_some_and(|hex| matches!(hex, [b'd' | b'D', second] if !matches!(second, b'0'..=b'7')));
+            let half = near.get(escape + 2..escape + 4).is_some_and(
+                |hex| matches!(hex, [b'd' | b'D', second] if !matches!(second, b'0'..=b'7')),
+            );
             if half {
                 return Some(from + escape);
             }
@@ -317,7 +336,9 @@ impl Reader<'_> {
         let bytes = self.text.as_bytes();
         (at.saturating_sub(1)..=at).find(|from| {
             [b"nan".as_slice(), b"inf", b"-inf", b"-nan"].iter().any(|word| {
-                bytes.get(*from..*from + word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
+                bytes
+                    .get(*from..*from + word.len())
+                    .is_some_and(|head| head.eq_ignore_ascii_case(word))
             })
         })
     }
@@ -339,11 +360,18 @@ impl Reader<'_> {
             | JsonErrorType::EofWhileParsingObject
             | JsonErrorType::EofWhileParsingString
             | JsonErrorType::EofWhileParsingValue => Fault::Truncated,
-            JsonErrorType::LoneLeadingSurrogateInHexEscape | JsonErrorType::InvalidUnicodeCodePoint => {
-                return ParseFault { fault: Fault::LoneSurrogate, at: self.half_pair(at).unwrap_or(at) };
+            JsonErrorType::LoneLeadingSurrogateInHexEscape
+            | JsonErrorType::InvalidUnicodeCodePoint => {
+                return ParseFault {
+                    fault: Fault::LoneSurrogate,
+                    at: self.half_pair(at).unwrap_or(at),
+                };
             }
             JsonErrorType::UnexpectedEndOfHexEscape if self.half_pair(at).is_some() => {
-                return ParseFault { fault: Fault::LoneSurrogate, at: self.half_pair(at).unwrap_or(at) };
+                return ParseFault {
+                    fault: Fault::LoneSurrogate,
+                    at: self.half_pair(at).unwrap_or(at),
+                };
             }
             JsonErrorType::ExpectedListCommaOrEnd | JsonErrorType::ExpectedObjectCommaOrEnd
                 if rest.first() == Some(&b'|') =>
@@ -355,7 +383,10 @@ impl Reader<'_> {
             | JsonErrorType::InvalidNumber
                 if self.not_a_number(at).is_some() =>
             {
-                return ParseFault { fault: Fault::NotANumber, at: self.not_a_number(at).unwrap_or(at) };
+                return ParseFault {
+                    fault: Fault::NotANumber,
+                    at: self.not_a_number(at).unwrap_or(at),
+                };
             }
             other => Fault::Syntax(other.to_string()),
         };
@@ -366,8 +397,11 @@ impl Reader<'_> {
 /// A number with the digits as they were written.
 fn exact_number(digits: &[u8]) -> Option<Number> {
     let text = std::str::from_utf8(digits).ok()?;
-    // Short integers are most of what agents write; the general path validates the grammar once more.
-    if digits.len() < 18 && digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits[0] != b'0')
+    // Short integers are most of what agents write; the general path validates the grammar once
+    // more.
+    if digits.len() < 18
+        && digits.iter().all(u8::is_ascii_digit)
+        && (digits.len() == 1 || digits[0] != b'0')
     {
         return text.parse::<u64>().ok().map(Number::from);
     }
@@ -382,14 +416,19 @@ pub(crate) fn duplicate_keys(root: &Node) -> Vec<(String, (usize, usize))> {
         match &node.children {
             Children::None => {}
             Children::Items(items) => {
-                open.extend(items.iter().enumerate().map(|(i, child)| (child, format!("{pointer}/{i}"))));
+                open.extend(
+                    items.iter().enumerate().map(|(i, child)| (child, format!("{pointer}/{i}"))),
+                );
             }
             Children::Members(members) => {
                 let mut seen = std::collections::HashSet::new();
                 for (key, child) in members {
                     let child_pointer = format!("{pointer}/{}", escape(key));
                     if !seen.insert(key.as_str()) {
-                        found.push((child_pointer.clone(), child.key.unwrap_or((child.start, child.end))));
+                        found.push((
+                            child_pointer.clone(),
+                            child.key.unwrap_or((child.start, child.end)),
+                        ));
                     }
                     open.push((child, child_pointer));
                 }
@@ -402,7 +441,11 @@ pub(crate) fn duplicate_keys(root: &Node) -> Vec<(String, (usize, usize))> {
 
 /// A key as a token of a JSON pointer.
 pub(crate) fn escape(key: &str) -> String {
-    if key.contains(['~', '/']) { key.replace('~', "~0").replace('/', "~1") } else { key.to_owned() }
+    if key.contains(['~', '/']) {
+        key.replace('~', "~0").replace('/', "~1")
+    } else {
+        key.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -420,7 +463,8 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_digits() {
-        let text = "[12345678901234567890123, 0.1000000000000000055511151231257827, 1e400, -0, 1.0]";
+        let text =
+            "[12345678901234567890123, 0.1000000000000000055511151231257827, 1e400, -0, 1.0]";
         assert_eq!(read(text).value.to_string(), text.replace(' ', "").replace("1e400", "1e+400"));
     }
 
@@ -467,7 +511,8 @@ mod tests {
         let parsed = read(r#"{"a": 1, "b": {"c": 1, "c": 2}, "a": 3}"#);
         assert!(parsed.duplicates);
         assert_eq!(parsed.value.to_string(), r#"{"a":3,"b":{"c":2}}"#);
-        let pointers: Vec<_> = duplicate_keys(&parsed.node.unwrap()).into_iter().map(|(p, _)| p).collect();
+        let pointers: Vec<_> =
+            duplicate_keys(&parsed.node.unwrap()).into_iter().map(|(p, _)| p).collect();
         assert_eq!(pointers, ["/b/c", "/a"]);
     }
 

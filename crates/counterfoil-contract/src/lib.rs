@@ -1,8 +1,10 @@
-//! Find the result in what an agent wrote, hold it to its contract, say exactly what is wrong and where.
+//! Find the result in what an agent wrote, hold it to its contract, say exactly what is wrong and
+//! where.
 //!
-//! A [`Contract`] says what one agent must hand back. It comes from a Rust type ([`AgentOutput`]) or from a file
-//! ([`Contract::from_yaml`]), and [`Contract::check`] holds a text to it. There are three answers, never two: the text is
-//! accepted, rejected (a result was found and is wrong) or absent (none was found).
+//! A [`Contract`] says what one agent must hand back. It comes from a Rust type ([`AgentOutput`])
+//! or from a file ([`Contract::from_yaml`]), and [`Contract::check`] holds a text to it. There are
+//! three answers, never two: the text is accepted, rejected (a result was found and is wrong) or
+//! absent (none was found).
 //!
 //! ```
 //! use counterfoil_contract::{Contract, Status};
@@ -24,10 +26,12 @@
 //! # Ok::<(), counterfoil_contract::LoadError>(())
 //! ```
 //!
-//! A text that arrives in pieces goes through [`Contract::stream`] and gives the same answer. [`render`] holds what else a
-//! contract yields (prompts, vendor schemas, pages), [`compat`] compares versions, [`diagnostic`] writes reports for people.
+//! A text that arrives in pieces goes through [`Contract::stream`] and gives the same answer.
+//! [`render`] holds what else a contract yields (prompts, vendor schemas, pages), [`compat`]
+//! compares versions, [`diagnostic`] writes reports for people.
 //!
-//! Every rejection emits one `tracing` event with the target `counterfoil::rejected`: contract, agent, stage, codes.
+//! Every rejection emits one `tracing` event with the target `counterfoil::rejected`: contract,
+//! agent, stage, codes.
 
 mod claim;
 mod code;
@@ -65,8 +69,8 @@ pub use contract::{Contract, Rejection};
 pub use definition::{CounterExample, Definition, Rule};
 pub use edit::{Edit, RepairKind, apply as apply_edits};
 pub use expr::{
-    Branches, Checked, ExprProblem, Expression, Facts, Field, ObjectType, Proof, Scope, Type, assignable,
-    branches, check as check_expression,
+    Branches, Checked, ExprProblem, Expression, Facts, Field, ObjectType, Proof, Scope, Type,
+    assignable, branches, check as check_expression,
 };
 pub use fields::short_type;
 pub use policy::{Coerce, DEEPEST, Framing, Policy, Rename, RepairPolicy, Unwrap};
@@ -77,6 +81,7 @@ pub use source::{Origin, Source, Span};
 pub use stream::{Progress, Stream};
 pub use suggest::{did_you_mean, nearest};
 pub use typed::{
-    AgentOutput, ParseError, RepoPath, Timestamp, contract_of, parse, parse_as, schema_of, validate_output,
+    AgentOutput, ParseError, RepoPath, Timestamp, contract_of, parse, parse_as, schema_of,
+    validate_output,
 };
 pub use verdict::{ClaimReport, Evidence, Verdict};

@@ -14,13 +14,20 @@ impl Definition {
     /// Reads a definition from YAML or JSON. JSON is YAML, so one reader serves both.
     pub fn from_yaml(text: &str, name: &str) -> Result<Self, LoadError> {
         let wrong = |message: String, line: Option<usize>| {
-            let mut problem =
-                Problem::new(Code::ContractSyntax, "", message, "see docs/contracts.md for the format");
+            let mut problem = Problem::new(
+                Code::ContractSyntax,
+                "",
+                message,
+                "see docs/contracts.md for the format",
+            );
             problem.line = line;
             LoadError::one(name, problem)
         };
         if text.len() as u64 > LARGEST_FILE {
-            return Err(wrong(format!("the file has {} bytes, more than {LARGEST_FILE}", text.len()), None));
+            return Err(wrong(
+                format!("the file has {} bytes, more than {LARGEST_FILE}", text.len()),
+                None,
+            ));
         }
         let options = serde_saphyr::options! {
             with_snippet: false,
@@ -28,7 +35,8 @@ impl Definition {
             duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
         };
         serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let line = error.location().map(|location| usize::try_from(location.line()).unwrap_or(0));
+            let line =
+                error.location().map(|location| usize::try_from(location.line()).unwrap_or(0));
             wrong(error.to_string(), line)
         })
     }
@@ -37,7 +45,10 @@ impl Definition {
     pub fn from_file(path: &Path) -> Result<Self, LoadError> {
         let name = path.display().to_string();
         let text = read_text(path).map_err(|message| {
-            LoadError::one(&name, Problem::new(Code::ContractSyntax, "", message, "name a YAML or JSON file"))
+            LoadError::one(
+                &name,
+                Problem::new(Code::ContractSyntax, "", message, "name a YAML or JSON file"),
+            )
         })?;
         Self::from_yaml(&text, &name)
     }
@@ -52,7 +63,8 @@ impl Contract {
     /// Reads and compiles a contract file.
     pub fn from_file(path: &Path) -> Result<Self, LoadError> {
         let definition = Definition::from_file(path)?;
-        Self::compile(definition).map_err(|error| LoadError { name: path.display().to_string(), ..error })
+        Self::compile(definition)
+            .map_err(|error| LoadError { name: path.display().to_string(), ..error })
     }
 
     /// Reads and compiles a contract from YAML or JSON.
@@ -62,7 +74,8 @@ impl Contract {
 }
 
 impl Registry {
-    /// Adds every contract file below a folder. Files that are not contracts (no `contract:` key) are passed over.
+    /// Adds every contract file below a folder. Files that are not contracts (no `contract:` key)
+    /// are passed over.
     pub fn add_folder(&mut self, folder: &Path) -> Result<usize, LoadError> {
         let mut count = 0;
         for path in contract_files(folder)? {
@@ -72,10 +85,9 @@ impl Registry {
                     Problem::new(Code::ContractSyntax, "", message, "check the file"),
                 )
             })?;
-            if !text
-                .lines()
-                .any(|line| line.trim_start().starts_with("contract:") || line.contains("\"contract\""))
-            {
+            if !text.lines().any(|line| {
+                line.trim_start().starts_with("contract:") || line.contains("\"contract\"")
+            }) {
                 continue;
             }
             let name = path.display().to_string();
@@ -125,12 +137,18 @@ fn contract_files(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
-    let meta = std::fs::metadata(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let meta = std::fs::metadata(path)
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     if meta.is_dir() {
         return Err(format!("{} is a folder", path.display()));
     }
     if meta.len() > LARGEST_FILE {
-        return Err(format!("{} has {} bytes, more than {LARGEST_FILE}", path.display(), meta.len()));
+        return Err(format!(
+            "{} has {} bytes, more than {LARGEST_FILE}",
+            path.display(),
+            meta.len()
+        ));
     }
-    std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))
 }

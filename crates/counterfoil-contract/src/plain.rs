@@ -1,5 +1,5 @@
-//! JSON with exact numbers, for serialisers that are not `serde_json`: there, a number that keeps its digits would look
-//! like an object.
+//! JSON with exact numbers, for serialisers that are not `serde_json`: there, a number that keeps
+//! its digits would look like an object.
 
 use serde::{Serialize, Serializer, ser::SerializeMap, ser::SerializeSeq};
 use serde_json::Value;

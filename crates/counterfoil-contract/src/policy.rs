@@ -95,7 +95,8 @@ pub(crate) fn matches(pattern: &str, pointer: &str) -> bool {
 #[serde(deny_unknown_fields, default)]
 pub struct Unwrap {
     /// An object is replaced by its member of one of these names, if it has only one that matters:
-    /// the member is an object, a list or a string, and the object itself does not satisfy the contract.
+    /// the member is an object, a list or a string, and the object itself does not satisfy the
+    /// contract.
     pub keys: Vec<String>,
     /// A string that holds JSON is replaced by that JSON.
     pub strings: bool,
@@ -111,7 +112,8 @@ impl Unwrap {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rename {
-    /// The objects concerned, as a pointer pattern such as `/findings/*`; empty for the result itself.
+    /// The objects concerned, as a pointer pattern such as `/findings/*`; empty for the result
+    /// itself.
     #[serde(default)]
     pub at: String,
     /// The other name.
@@ -120,7 +122,8 @@ pub struct Rename {
     pub to: String,
 }
 
-/// How strictly a text is read. The default is strict in syntax and types and lenient in what may be missing.
+/// How strictly a text is read. The default is strict in syntax and types and lenient in what may
+/// be missing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Policy {
@@ -132,8 +135,8 @@ pub struct Policy {
     pub unwrap: Unwrap,
     /// Fields that go by other names too.
     pub rename: Vec<Rename>,
-    /// Lists (JSON pointers) whose good items survive a rejection as `partial`; the empty pointer stands for the
-    /// fields of the result itself.
+    /// Lists (JSON pointers) whose good items survive a rejection as `partial`; the empty pointer
+    /// stands for the fields of the result itself.
     pub salvage: Vec<String>,
     /// Refuse fields that the contract does not know.
     pub closed: bool,
@@ -147,7 +150,8 @@ pub struct Policy {
     pub max_depth: usize,
 }
 
-/// The depth limit can not be set higher than this, so that no input can exhaust the stack of a validator.
+/// The depth limit can not be set higher than this, so that no input can exhaust the stack of a
+/// validator.
 pub const DEEPEST: usize = 512;
 
 impl Default for Policy {

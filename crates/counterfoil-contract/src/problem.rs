@@ -20,8 +20,19 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(code: Code, place: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code, place: place.to_owned(), line: None, message: message.into(), hint: hint.into() }
+    pub(crate) fn new(
+        code: Code,
+        place: &str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            code,
+            place: place.to_owned(),
+            line: None,
+            message: message.into(),
+            hint: hint.into(),
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! From a candidate to a value: strict JSON, mended JSON, or a block of `key: value` lines typed by its contract.
+//! From a candidate to a value: strict JSON, mended JSON, or a block of `key: value` lines typed by
+//! its contract.
 
 use crate::code::Code;
 use crate::contract::Contract;
@@ -28,7 +29,12 @@ pub(crate) fn quote_edits(source: &Source<'_>, start: usize, end: usize, depth: 
 }
 
 /// The edits that blank out the quote markers at the head of the line that begins at `at`.
-pub(crate) fn quote_edits_of_line(source: &Source<'_>, at: usize, end: usize, depth: u8) -> Vec<Edit> {
+pub(crate) fn quote_edits_of_line(
+    source: &Source<'_>,
+    at: usize,
+    end: usize,
+    depth: u8,
+) -> Vec<Edit> {
     let mut edits = Vec::new();
     let line = &source.bytes()[at - source.base()..end - source.base()];
     for (offset, byte) in line.iter().enumerate() {
@@ -73,7 +79,12 @@ pub(crate) fn json<'t>(
                 return Err(None);
             }
             let (at, _) = map.range(fault.at, fault.at);
-            return Err(Some(Box::new(unreadable(source, &ParseFault { at, ..fault }, end, policy))));
+            return Err(Some(Box::new(unreadable(
+                source,
+                &ParseFault { at, ..fault },
+                end,
+                policy,
+            ))));
         }
     };
     let duplicates = parsed.duplicates;
@@ -114,7 +125,12 @@ fn note_duplicates(reading: &mut Reading<'_>, source: &Source<'_>, policy: &Poli
 }
 
 /// What is wrong with a text that is not JSON; `fault.at` is an offset of the raw text.
-pub(crate) fn unreadable(source: &Source<'_>, fault: &ParseFault, end: usize, policy: &Policy) -> Violation {
+pub(crate) fn unreadable(
+    source: &Source<'_>,
+    fault: &ParseFault,
+    end: usize,
+    policy: &Policy,
+) -> Violation {
     let at = fault.at.min(end);
     let near: String =
         source.slice(at, end.min(at + 120)).chars().take(24).take_while(|c| *c != '\n').collect();
@@ -169,12 +185,19 @@ pub(crate) fn block<'t>(
             Line::Entry { key, key_at, value: text, value_at } => {
                 let pointer = format!("/{}", json::escape(key));
                 let field = object.and_then(|object| object.fields.get(key));
-                let value = if field.is_some_and(|field| is_template(text, field, policy.placeholders)) {
-                    // Kept as it stands: the placeholder check names it.
-                    Value::from(text)
-                } else {
-                    typed(text, field.map(|field| &field.ty), &pointer, policy, &mut reading.coercions)
-                };
+                let value =
+                    if field.is_some_and(|field| is_template(text, field, policy.placeholders)) {
+                        // Kept as it stands: the placeholder check names it.
+                        Value::from(text)
+                    } else {
+                        typed(
+                            text,
+                            field.map(|field| &field.ty),
+                            &pointer,
+                            policy,
+                            &mut reading.coercions,
+                        )
+                    };
                 let extent = (value_at, value_at + text.len());
                 let node = Node {
                     start: extent.0,
@@ -186,7 +209,8 @@ pub(crate) fn block<'t>(
                     reading.violations.push(placeholder(&pointer, text, source, extent));
                 }
                 if map.insert(key.to_owned(), value).is_some() {
-                    let code = if policy.strict { Code::DuplicateKey } else { Code::DuplicateKeyNote };
+                    let code =
+                        if policy.strict { Code::DuplicateKey } else { Code::DuplicateKeyNote };
                     let mut note = bare_violation(
                         code,
                         &pointer,
@@ -231,11 +255,17 @@ pub(crate) fn block<'t>(
         reading.warnings.push(note);
     }
     reading.value = Value::Object(map);
-    reading.places = Places::of_node(Node { start, end, key: None, children: Children::Members(members) });
+    reading.places =
+        Places::of_node(Node { start, end, key: None, children: Children::Members(members) });
     reading
 }
 
-fn placeholder(pointer: &str, text: &str, source: &Source<'_>, (start, end): (usize, usize)) -> Violation {
+fn placeholder(
+    pointer: &str,
+    text: &str,
+    source: &Source<'_>,
+    (start, end): (usize, usize),
+) -> Violation {
     Violation {
         code: Code::Placeholder,
         pointer: pointer.to_owned(),
@@ -252,7 +282,8 @@ fn placeholder(pointer: &str, text: &str, source: &Source<'_>, (start, end): (us
     }
 }
 
-/// A value as a template writes it: `[count]`, `[a/b]`, `[list] or "none"`, text with a bracketed part in it.
+/// A value as a template writes it: `[count]`, `[a/b]`, `[list] or "none"`, text with a bracketed
+/// part in it.
 fn is_template_text(text: &str) -> bool {
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if text.starts_with('[')
@@ -265,14 +296,16 @@ fn is_template_text(text: &str) -> bool {
         let parts: Vec<&str> = inner.split('/').collect();
         parts.len() > 1
             && parts.iter().all(|part| {
-                !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+                !part.is_empty()
+                    && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
             })
     })
 }
 
 fn is_template(text: &str, field: &Field, wanted: bool) -> bool {
     wanted
-        && (is_template_text(text) || field.placeholder.as_deref().is_some_and(|template| template == text))
+        && (is_template_text(text)
+            || field.placeholder.as_deref().is_some_and(|template| template == text))
 }
 
 /// A value of a block: what its text says, as far as the contract leaves that open.
@@ -286,10 +319,9 @@ fn typed(
     let plain = plain(text);
     let Some(ty) = ty else { return plain };
     let fits = |wanted: fn(&Type) -> bool| ty.alternatives().iter().any(wanted);
-    let names_none = ty
-        .alternatives()
-        .iter()
-        .any(|ty| matches!(ty, Type::String(Some(values)) if values.iter().any(|value| value == "none")));
+    let names_none = ty.alternatives().iter().any(
+        |ty| matches!(ty, Type::String(Some(values)) if values.iter().any(|value| value == "none")),
+    );
     match plain {
         Value::Null if names_none => Value::from("none"),
         Value::Array(items) => match ty.items() {
@@ -310,8 +342,10 @@ fn typed(
             unquoted(text).parse().map_or_else(|_| Value::from(unquoted(text)), Value::Number)
         }
         other if ty.items().is_some() && !other.is_null() && !policy.strict => {
-            let list =
-                Value::Array(vec![typed_item(Value::from(unquoted(text)), ty.items().unwrap_or(&Type::Any))]);
+            let list = Value::Array(vec![typed_item(
+                Value::from(unquoted(text)),
+                ty.items().unwrap_or(&Type::Any),
+            )]);
             coercions.push(Coercion {
                 pointer: pointer.to_owned(),
                 from: other.to_string(),
@@ -394,12 +428,16 @@ mod tests {
 
     #[test]
     fn templates_are_told_from_values() {
-        for text in
-            ["[true/false]", "[low/medium/high]", "[a, b] or \"none\"", "[phase number]/[total phases]"]
-        {
+        for text in [
+            "[true/false]",
+            "[low/medium/high]",
+            "[a, b] or \"none\"",
+            "[phase number]/[total phases]",
+        ] {
             assert!(is_template_text(text), "{text}");
         }
-        for text in ["[src/auth/service.ts]", "[a, b]", "2/3", "none", "[]", "[src/a.ts, src/b.ts]"] {
+        for text in ["[src/auth/service.ts]", "[a, b]", "2/3", "none", "[]", "[src/a.ts, src/b.ts]"]
+        {
             assert!(!is_template_text(text), "{text}");
         }
     }

@@ -23,7 +23,9 @@ impl Entry {
 
     /// The compiled contract; compiled at the first call.
     pub fn contract(&self) -> Result<Arc<Contract>, LoadError> {
-        self.compiled.get_or_init(|| Contract::compile((*self.definition).clone()).map(Arc::new)).clone()
+        self.compiled
+            .get_or_init(|| Contract::compile((*self.definition).clone()).map(Arc::new))
+            .clone()
     }
 }
 
@@ -162,11 +164,15 @@ pub(crate) fn check_id(id: &str) -> Result<(), String> {
     for part in [namespace, name] {
         let good = !part.is_empty()
             && part.bytes().all(|byte| {
-                byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.')
+                byte.is_ascii_lowercase()
+                    || byte.is_ascii_digit()
+                    || matches!(byte, b'-' | b'_' | b'.')
             })
             && part.as_bytes()[0].is_ascii_alphanumeric();
         if !good {
-            return Err(format!("'{part}' in '{id}' is not a name of lower-case letters, digits, - _ and ."));
+            return Err(format!(
+                "'{part}' in '{id}' is not a name of lower-case letters, digits, - _ and ."
+            ));
         }
     }
     Ok(())

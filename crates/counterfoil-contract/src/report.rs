@@ -151,7 +151,8 @@ impl Report {
         self.status == Status::Accepted
     }
 
-    /// Refuses a result that satisfies its contract, for what else it breaks; without violations it stays as it is.
+    /// Refuses a result that satisfies its contract, for what else it breaks; without violations it
+    /// stays as it is.
     pub fn refuse(&mut self, violations: Vec<Violation>) {
         if !violations.is_empty() {
             (self.status, self.stage, self.value) = (Status::Rejected, Some(Stage::Rules), None);

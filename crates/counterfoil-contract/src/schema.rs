@@ -1,4 +1,5 @@
-//! Compiling a JSON Schema, bounded: nothing is fetched, patterns run in linear time, and what would not end is refused.
+//! Compiling a JSON Schema, bounded: nothing is fetched, patterns run in linear time, and what
+//! would not end is refused.
 
 use crate::code::Code;
 use crate::contract::Contract;
@@ -29,8 +30,8 @@ fn is_n_of_m(text: &str) -> bool {
         .is_some_and(|(n, m)| 1 <= n && n <= m)
 }
 
-/// Compiles a schema. Nothing is fetched, patterns run in linear time, and a schema that only refers to itself is
-/// refused.
+/// Compiles a schema. Nothing is fetched, patterns run in linear time, and a schema that only
+/// refers to itself is refused.
 pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
     if let Some((place, reference)) = outside_reference(schema) {
         return Err(Problem::new(
@@ -53,7 +54,9 @@ pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
         .should_validate_formats(true)
         .with_format("repo-path", is_repo_path)
         .with_format("n-of-m", is_n_of_m)
-        .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES))
+        .with_pattern_options(
+            PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES),
+        )
         .offline()
         .build(schema)
         .map_err(|error| {
@@ -86,7 +89,10 @@ fn outside_reference(schema: &Value) -> Option<(String, String)> {
             }
             Value::Array(items) => {
                 open.extend(
-                    items.iter().enumerate().map(|(index, item)| (format!("{place}[{index}]"), item)),
+                    items
+                        .iter()
+                        .enumerate()
+                        .map(|(index, item)| (format!("{place}[{index}]"), item)),
                 );
             }
             _ => {}
@@ -95,7 +101,8 @@ fn outside_reference(schema: &Value) -> Option<(String, String)> {
     None
 }
 
-/// A place from which references and combinators lead back to it on the same value: validation would not end.
+/// A place from which references and combinators lead back to it on the same value: validation
+/// would not end.
 fn empty_cycle(schema: &Value) -> Option<String> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
@@ -128,7 +135,9 @@ fn empty_cycle(schema: &Value) -> Option<String> {
             match marks.get(&key) {
                 Some(Mark::Done) => continue,
                 Some(Mark::Open) => {
-                    return Some(node.get("$ref").and_then(Value::as_str).unwrap_or("schema").to_owned());
+                    return Some(
+                        node.get("$ref").and_then(Value::as_str).unwrap_or("schema").to_owned(),
+                    );
                 }
                 None => {}
             }
@@ -137,7 +146,9 @@ fn empty_cycle(schema: &Value) -> Option<String> {
             for next in same_value(schema, node) {
                 match marks.get(&std::ptr::from_ref(next)) {
                     Some(Mark::Open) => {
-                        return Some(node.get("$ref").and_then(Value::as_str).unwrap_or("schema").to_owned());
+                        return Some(
+                            node.get("$ref").and_then(Value::as_str).unwrap_or("schema").to_owned(),
+                        );
                     }
                     Some(Mark::Done) => {}
                     None => stack.push((next, false)),
@@ -174,7 +185,10 @@ pub(crate) fn check_defaults(contract: &Contract) -> Vec<Problem> {
         let Value::Object(map) = node else {
             if let Value::Array(items) = node {
                 open.extend(
-                    items.iter().enumerate().map(|(index, item)| (format!("{place}[{index}]"), item)),
+                    items
+                        .iter()
+                        .enumerate()
+                        .map(|(index, item)| (format!("{place}[{index}]"), item)),
                 );
             }
             continue;
@@ -184,7 +198,9 @@ pub(crate) fn check_defaults(contract: &Contract) -> Vec<Problem> {
                 open.push((format!("{place}.{key}"), member));
             }
         }
-        let Some(default) = map.get("default").filter(|default| !default.is_null()) else { continue };
+        let Some(default) = map.get("default").filter(|default| !default.is_null()) else {
+            continue;
+        };
         let alone = serde_json::json!({"$defs": root.get("$defs").cloned().unwrap_or(Value::Bool(true)), "allOf": [node]});
         let alone = if root.get("$defs").is_some() { alone } else { node.clone() };
         if build_validator(&alone).is_ok_and(|validator| !validator.is_valid(default)) {

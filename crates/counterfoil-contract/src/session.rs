@@ -1,5 +1,6 @@
-//! One text held to one contract: the scanners find candidates, tiers say which come first, and the last candidate of
-//! the first tier that satisfies the contract wins. The same code serves a whole text and one that arrives in pieces.
+//! One text held to one contract: the scanners find candidates, tiers say which come first, and the
+//! last candidate of the first tier that satisfies the contract wins. The same code serves a whole
+//! text and one that arrives in pieces.
 
 mod conclude;
 mod words;
@@ -121,8 +122,9 @@ impl<'c> Session<'c> {
 
     /// Whether a result that satisfies the contract is there.
     pub(crate) fn progress(&self) -> crate::Progress {
-        let whole =
-            |picked: &Picked| self.framing != Framing::JsonOnly || (picked.found.end == self.last_ink + 1);
+        let whole = |picked: &Picked| {
+            self.framing != Framing::JsonOnly || (picked.found.end == self.last_ink + 1)
+        };
         let complete = self.tiers.iter().any(|tier| tier.best.as_ref().is_some_and(whole));
         if complete { crate::Progress::Complete } else { crate::Progress::Searching }
     }
@@ -130,7 +132,8 @@ impl<'c> Session<'c> {
     /// The first offset that is still needed.
     pub(crate) fn keep_from(&self) -> usize {
         let bracketed = matches!(self.framing, Framing::AnyJson | Framing::JsonOnly);
-        let mut keep = if bracketed || self.eager { self.strict.keep_from() } else { self.think.keep_from() };
+        let mut keep =
+            if bracketed || self.eager { self.strict.keep_from() } else { self.think.keep_from() };
         if !bracketed {
             keep = keep.min(self.think.keep_from());
         }
@@ -145,8 +148,9 @@ impl<'c> Session<'c> {
                 keep = keep.min(self.fence.keep_from());
                 // Blocks that have to be mended need what stands behind them.
                 for tier in [MENDED, UNTAGGED_MENDED] {
-                    keep =
-                        keep.min(self.tiers[tier].candidates.first().map_or(usize::MAX, |found| found.start));
+                    keep = keep.min(
+                        self.tiers[tier].candidates.first().map_or(usize::MAX, |found| found.start),
+                    );
                 }
             }
             Framing::OutputBlock => keep = keep.min(self.block.keep_from()),
@@ -170,9 +174,17 @@ impl<'c> Session<'c> {
     fn explain_waiting(&mut self, source: &Source<'_>, eof: bool) {
         for tier in 0..self.tiers.len() {
             let ready = |found: &Found| eof || found.end.saturating_add(LOOK_AHEAD) <= source.end();
-            if let Some((found, index, rank)) = self.tiers[tier].waiting.take_if(|(found, ..)| ready(found)) {
+            if let Some((found, index, rank)) =
+                self.tiers[tier].waiting.take_if(|(found, ..)| ready(found))
+            {
                 let judgement = found.judge(self.contract, &self.policy, source, Detail::Full);
-                self.tiers[tier].resolve(Picked { index, found, rank, judgement, repairs: Vec::new() });
+                self.tiers[tier].resolve(Picked {
+                    index,
+                    found,
+                    rank,
+                    judgement,
+                    repairs: Vec::new(),
+                });
             }
         }
     }
@@ -244,10 +256,12 @@ impl<'c> Session<'c> {
             let content = source.slice(block.start, block.end);
             let blank = content.len()
                 - content
-                    .trim_start_matches(|c: char| c.is_whitespace() || (block.quotes > 0 && c == '>'))
+                    .trim_start_matches(|c: char| {
+                        c.is_whitespace() || (block.quotes > 0 && c == '>')
+                    })
                     .len();
-            let looks_like_json =
-                content[blank..].starts_with(['{', '[']) || (block.tagged && !content.trim().is_empty());
+            let looks_like_json = content[blank..].starts_with(['{', '['])
+                || (block.tagged && !content.trim().is_empty());
             if !looks_like_json {
                 continue;
             }
@@ -303,15 +317,16 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Applies what was noted of thinking up to an offset. What stands inside a block that is still open waits: the
-    /// block began before it.
+    /// Applies what was noted of thinking up to an offset. What stands inside a block that is still
+    /// open waits: the block began before it.
     fn think_up_to(&mut self, offset: usize) {
         while let Some((think, _)) = self.thoughts.pop_front_if(|(_, at)| *at <= offset) {
             self.tiers.iter_mut().for_each(|tier| tier.think(think));
         }
     }
 
-    /// Notes where thinking begins and ends and, while the text is at hand, JSON where it does not count.
+    /// Notes where thinking begins and ends and, while the text is at hand, JSON where it does not
+    /// count.
     fn note_thinking(&mut self, source: &Source<'_>, eof: bool) {
         self.thoughts.extend(self.think.feed(source.bytes(), source.base(), eof));
         if self.eager {
@@ -331,7 +346,9 @@ impl<'c> Session<'c> {
                         self.tiers[STRICT].thoughts += 1;
                     }
                 }
-                Event::Candidate(found) if !found.nested && matches!(found.shape, Shape::Closed { .. }) => {
+                Event::Candidate(found)
+                    if !found.nested && matches!(found.shape, Shape::Closed { .. }) =>
+                {
                     let wanted = self.contract.ty().object().is_some();
                     if !wanted || source.slice(found.start, found.start + 1) == "{" {
                         self.elsewhere = Some(source.span(found.start, found.end));
@@ -348,8 +365,8 @@ impl<'c> Session<'c> {
         let from = source.end() - new.len();
         self.seen = source.end();
         // The blanks of JSON, and a byte order mark where one belongs.
-        let trimmed =
-            if from == 0 { new.strip_prefix('\u{feff}').unwrap_or(new) } else { new }.trim_ascii_start();
+        let trimmed = if from == 0 { new.strip_prefix('\u{feff}').unwrap_or(new) } else { new }
+            .trim_ascii_start();
         let Some(first) = trimmed.chars().next() else {
             if let Some(scalar) = &mut self.scalar {
                 scalar.push_str(new);
@@ -393,7 +410,8 @@ impl<'c> Session<'c> {
         let index = self.tiers[tier].candidates.len();
         if let Some(judgement) = probe.filter(|_| accepted) {
             let repairs = repairs(found.edits(), source);
-            self.tiers[tier].best = Some(Picked { index, found: found.clone(), rank, judgement, repairs });
+            self.tiers[tier].best =
+                Some(Picked { index, found: found.clone(), rank, judgement, repairs });
         } else if self.tiers[tier].outranks(rank) {
             self.tiers[tier].waiting = None;
             if let How::Broken { .. } = found.how {
@@ -420,8 +438,8 @@ impl<'c> Session<'c> {
         }
         let opener = source.slice(found.start, found.start + 1);
         let ty = self.contract.ty();
-        let object =
-            ty.object().is_some() || ty.alternatives().iter().any(|ty| matches!(ty, crate::Type::Map(_)));
+        let object = ty.object().is_some()
+            || ty.alternatives().iter().any(|ty| matches!(ty, crate::Type::Map(_)));
         let plausible = match (object, ty.items().is_some()) {
             (true, false) => opener == "{",
             (false, true) => opener == "[",
@@ -430,16 +448,18 @@ impl<'c> Session<'c> {
         u8::from(self.is_kin(found, source)) * 4 + u8::from(plausible) * 2 + u8::from(!found.nested)
     }
 
-    /// Whether a candidate has a field of the contract, so that it may have been meant as the result.
+    /// Whether a candidate has a field of the contract, so that it may have been meant as the
+    /// result.
     fn is_kin(&self, found: &Found, source: &Source<'_>) -> bool {
         let Some(object) = self.contract.ty().object() else { return true };
         let text = source.slice(found.start, found.end);
         let known = |key: &str| object.fields.contains_key(key);
         match &found.how {
             How::Strict { .. } => match crate::json::parse(text, self.policy.max_depth, false) {
-                Ok(parsed) => {
-                    parsed.value.as_object().is_some_and(|members| members.keys().any(|key| known(key)))
-                }
+                Ok(parsed) => parsed
+                    .value
+                    .as_object()
+                    .is_some_and(|members| members.keys().any(|key| known(key))),
                 Err(_) => true,
             },
             // The first key is enough to tell one from prose.

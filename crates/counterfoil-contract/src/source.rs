@@ -1,5 +1,5 @@
-//! A piece of raw text that knows where it stands in the whole, so that every span we report is a byte
-//! range of the text as it was given, also when only a window of it is held in memory.
+//! A piece of raw text that knows where it stands in the whole, so that every span we report is a
+//! byte range of the text as it was given, also when only a window of it is held in memory.
 
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, OnceCell};
@@ -106,7 +106,8 @@ impl<'t> Source<'t> {
             return self.origin.after(&self.text[..at]);
         }
         let index = self.index.get_or_init(|| self.build_index());
-        let known = index.partition_point(|known| known.offset <= self.base() + at).saturating_sub(1);
+        let known =
+            index.partition_point(|known| known.offset <= self.base() + at).saturating_sub(1);
         let from = index[known];
         from.after(&self.text[from.offset - self.base()..at])
     }

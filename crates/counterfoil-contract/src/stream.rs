@@ -13,8 +13,8 @@ pub enum Progress {
     Complete,
 }
 
-/// Takes a text in pieces and gives exactly the answer of the whole text. It holds only what can still matter: the
-/// value it is in, not the prose before it.
+/// Takes a text in pieces and gives exactly the answer of the whole text. It holds only what can
+/// still matter: the value it is in, not the prose before it.
 #[derive(Debug)]
 pub struct Stream<'c> {
     session: Session<'c>,

@@ -13,7 +13,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// A Rust type that an agent hands back. Keep your serde and schemars derives; say here what they cannot.
+/// A Rust type that an agent hands back. Keep your serde and schemars derives; say here what they
+/// cannot.
 ///
 /// ```
 /// use counterfoil_contract::{AgentOutput, Definition, Framing, Rule};
@@ -49,7 +50,9 @@ pub fn contract_of<T: AgentOutput>() -> Result<&'static Contract, LoadError> {
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     compiled
         .entry(TypeId::of::<T>())
-        .or_insert_with(|| Contract::compile(T::definition()).map(|contract| &*Box::leak(Box::new(contract))))
+        .or_insert_with(|| {
+            Contract::compile(T::definition()).map(|contract| &*Box::leak(Box::new(contract)))
+        })
         .clone()
 }
 
@@ -78,20 +81,25 @@ pub fn parse<T: AgentOutput>(text: &str) -> Result<T, Rejection> {
     }
 }
 
-/// The same under the name other systems give it: a validated value or a description of what is wrong.
+/// The same under the name other systems give it: a validated value or a description of what is
+/// wrong.
 pub fn validate_output<T: AgentOutput>(raw: &str) -> Result<T, Rejection> {
     parse(raw)
 }
 
 /// Finds a value of any type with a schema, with no contract written.
-pub fn parse_as<T: DeserializeOwned + JsonSchema>(text: &str, policy: &Policy) -> Result<T, ParseError> {
+pub fn parse_as<T: DeserializeOwned + JsonSchema>(
+    text: &str,
+    policy: &Policy,
+) -> Result<T, ParseError> {
     let contract = Contract::from_schema(&schema_of::<T>(), Framing::AnyJson, policy.clone())?;
     Ok(contract.parse(text)?)
 }
 
 /// The JSON Schema (2020-12) of a type.
 pub fn schema_of<T: JsonSchema>() -> Value {
-    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
+    let mut schema =
+        SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
     if let Value::Object(map) = &mut schema {
         map.remove("$schema");
     }

@@ -1,4 +1,5 @@
-//! Holding a value to its contract: schema, placeholders, rules; all that is wrong at once, each with its place.
+//! Holding a value to its contract: schema, placeholders, rules; all that is wrong at once, each
+//! with its place.
 
 mod coerce;
 mod describe;
@@ -72,7 +73,8 @@ pub(crate) fn judge(
     source: &Source<'_>,
     detail: Detail,
 ) -> Judgement {
-    let Reading { mut value, mut places, violations: mut found, mut warnings, mut coercions } = reading;
+    let Reading { mut value, mut places, violations: mut found, mut warnings, mut coercions } =
+        reading;
     let unwrapped = unwrap::unwrap(contract, policy, &mut value, &mut places);
     coerce::rename(&policy.rename, &mut value, &mut coercions);
     let mut defaults = Vec::new();
@@ -105,7 +107,9 @@ pub(crate) fn judge(
     for pointer in &notes.placeholders {
         let inside = |violation: &Violation| {
             violation.code == Code::Placeholder
-                && pointer.strip_prefix(&violation.pointer).is_some_and(|rest| rest.starts_with('/'))
+                && pointer
+                    .strip_prefix(&violation.pointer)
+                    .is_some_and(|rest| rest.starts_with('/'))
         };
         if found.iter().any(inside) {
             continue;
@@ -136,12 +140,23 @@ pub(crate) fn judge(
     found.extend(by_rules.violations);
     warnings.extend(by_rules.warnings);
     warnings.extend(
-        defaults.iter().filter_map(|pointer| describe::default_used(pointer, contract.ty(), &located)),
+        defaults
+            .iter()
+            .filter_map(|pointer| describe::default_used(pointer, contract.ty(), &located)),
     );
     if found.is_empty() {
-        return Judgement { value, warnings, coercions, defaults, unwrapped, ..Judgement::default() };
+        return Judgement {
+            value,
+            warnings,
+            coercions,
+            defaults,
+            unwrapped,
+            ..Judgement::default()
+        };
     }
-    found.sort_by_key(|violation| violation.span.map_or((usize::MAX, 0), |span| (span.start, span.end)));
+    found.sort_by_key(|violation| {
+        violation.span.map_or((usize::MAX, 0), |span| (span.start, span.end))
+    });
     let (partial, rejected_items) = salvage::salvage(&value, &found, &policy.salvage);
     Judgement {
         value,

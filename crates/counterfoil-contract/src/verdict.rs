@@ -38,7 +38,8 @@ impl Verdict {
 pub struct ClaimReport {
     /// Its name, as guards write it.
     pub claim: String,
-    /// The field that makes it, as the contract writes it; empty for one that the engine itself makes.
+    /// The field that makes it, as the contract writes it; empty for one that the engine itself
+    /// makes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub field: String,
     /// What it claims.

@@ -1,5 +1,5 @@
-//! Runs the case files in `tests/cases`: each case is a test with its name. Every text is read whole and in pieces, and
-//! both must give the same report.
+//! Runs the case files in `tests/cases`: each case is a test with its name. Every text is read
+//! whole and in pieces, and both must give the same report.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_contract::{Contract, Report, Status};
@@ -70,18 +70,20 @@ struct Case {
 fn main() {
     let arguments = Arguments::from_args();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let mut trials = Vec::new();
     for path in files {
         let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
-        let file: File =
-            serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let file: File = serde_saphyr::from_str(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let contract: Arc<str> = file.contract.into();
         for case in file.cases {
             let contract = Arc::clone(&contract);
-            trials.push(Trial::test(format!("{stem}: {}", case.name), move || run(&contract, &case)));
+            trials
+                .push(Trial::test(format!("{stem}: {}", case.name), move || run(&contract, &case)));
         }
     }
     libtest_mimic::run(&arguments, trials).exit();
@@ -94,7 +96,9 @@ fn run(contract: &str, case: &Case) -> Result<(), Failed> {
         yaml = yaml
             .lines()
             .filter(|line| {
-                !["framing:", "policy:", "fields:"].iter().any(|key| line.starts_with(key) && replaced(key))
+                !["framing:", "policy:", "fields:"]
+                    .iter()
+                    .any(|key| line.starts_with(key) && replaced(key))
             })
             .collect::<Vec<_>>()
             .join("\n");
@@ -102,7 +106,8 @@ fn run(contract: &str, case: &Case) -> Result<(), Failed> {
         yaml.push_str(lines);
     }
     let contract = Contract::from_yaml(&yaml).map_err(|error| error.to_string())?;
-    let report = if case.strict { contract.check_strictly(&case.text) } else { contract.check(&case.text) };
+    let report =
+        if case.strict { contract.check_strictly(&case.text) } else { contract.check(&case.text) };
     if !case.strict {
         for size in [1, 7, 64] {
             let mut stream = contract.stream();
@@ -112,7 +117,9 @@ fn run(contract: &str, case: &Case) -> Result<(), Failed> {
             }
             let streamed = stream.finish();
             if streamed != report {
-                return Err(format!("in pieces of {size}:\n{streamed:#?}\nwhole:\n{report:#?}").into());
+                return Err(
+                    format!("in pieces of {size}:\n{streamed:#?}\nwhole:\n{report:#?}").into()
+                );
             }
         }
     }
@@ -123,15 +130,18 @@ fn run(contract: &str, case: &Case) -> Result<(), Failed> {
 fn spans_are_in_the_text(report: &Report, text: &str) -> Result<(), Failed> {
     for violation in report.violations.iter().chain(&report.warnings) {
         let Some(span) = violation.span else { continue };
-        let slice =
-            text.get(span.start..span.end).ok_or_else(|| format!("{violation:?} is not in the text"))?;
+        let slice = text
+            .get(span.start..span.end)
+            .ok_or_else(|| format!("{violation:?} is not in the text"))?;
         let before = &text[..span.start];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         if (span.line, span.column) != (line, column) {
-            return Err(
-                format!("{slice:?} stands at {line}:{column}, not at {}:{}", span.line, span.column).into()
-            );
+            return Err(format!(
+                "{slice:?} stands at {line}:{column}, not at {}:{}",
+                span.line, span.column
+            )
+            .into());
         }
     }
     Ok(())
@@ -144,7 +154,8 @@ fn compare(case: &Case, report: &Report) -> Result<(), Failed> {
             wrong.push(format!("{what}: expected {expected}, found {found}"));
         }
     };
-    let show = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), Value::to_string);
+    let show =
+        |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), Value::to_string);
     same("value", case.json.clone().unwrap_or_else(|| show(&case.value)), show(&report.value));
     if let Some(codes) = &case.codes {
         same(
@@ -157,13 +168,23 @@ fn compare(case: &Case, report: &Report) -> Result<(), Failed> {
         same(
             "warnings",
             codes.join(" "),
-            report.warnings.iter().map(|warning| warning.code.to_string()).collect::<Vec<_>>().join(" "),
+            report
+                .warnings
+                .iter()
+                .map(|warning| warning.code.to_string())
+                .collect::<Vec<_>>()
+                .join(" "),
         );
     } else if report.value.is_some() {
         same(
             "warnings",
             String::new(),
-            report.warnings.iter().map(|warning| warning.code.to_string()).collect::<Vec<_>>().join(" "),
+            report
+                .warnings
+                .iter()
+                .map(|warning| warning.code.to_string())
+                .collect::<Vec<_>>()
+                .join(" "),
         );
     }
     if let Some(status) = case.status {
@@ -184,10 +205,15 @@ fn compare(case: &Case, report: &Report) -> Result<(), Failed> {
         same(
             "pointer",
             pointer.clone(),
-            report.violations.first().map(|violation| violation.pointer.clone()).unwrap_or_default(),
+            report
+                .violations
+                .first()
+                .map(|violation| violation.pointer.clone())
+                .unwrap_or_default(),
         );
     }
-    let mut kinds: Vec<&str> = report.provenance.repairs.iter().map(|repair| repair.kind.name()).collect();
+    let mut kinds: Vec<&str> =
+        report.provenance.repairs.iter().map(|repair| repair.kind.name()).collect();
     kinds.sort_unstable();
     kinds.dedup();
     same("repairs", case.repairs.clone().unwrap_or_default().join(" "), kinds.join(" "));
@@ -208,7 +234,11 @@ fn compare(case: &Case, report: &Report) -> Result<(), Failed> {
         ("chosen", case.chosen, report.provenance.chosen),
     ] {
         if let Some(expected) = expected {
-            same(what, expected.to_string(), found.map_or("none".to_owned(), |found| found.to_string()));
+            same(
+                what,
+                expected.to_string(),
+                found.map_or("none".to_owned(), |found| found.to_string()),
+            );
         }
     }
     if case.partial.is_some() {
@@ -218,7 +248,12 @@ fn compare(case: &Case, report: &Report) -> Result<(), Failed> {
         same(
             "rejected items",
             items.join(" "),
-            report.rejected_items.iter().map(|item| item.pointer.clone()).collect::<Vec<_>>().join(" "),
+            report
+                .rejected_items
+                .iter()
+                .map(|item| item.pointer.clone())
+                .collect::<Vec<_>>()
+                .join(" "),
         );
     }
     if wrong.is_empty() { Ok(()) } else { Err(format!("{}\n{report:#?}", wrong.join("\n")).into()) }

@@ -1,4 +1,5 @@
-//! Claims of a contract: what is refused when it loads, and what an agent is told of one that is refuted.
+//! Claims of a contract: what is refused when it loads, and what an agent is told of one that is
+//! refuted.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use counterfoil_contract::render::prompt;
@@ -42,16 +43,28 @@ fn claims_that_mean_nothing_do_not() {
         ("{ ok: { kind: command, run: ' ' } }", "claims.ok.run", "is no command"),
         ("{ ok: { kind: command, check: t, when: result.n } }", "claims.ok.when", "not a boolean"),
         ("{ ok: { kind: command, check: t, when: result.m } }", "claims.ok.when", "m"),
-        ("{ ok: { kind: command, check: t, when: 'result.tests.failed == 0' } }", "claims.ok.when", "tests"),
+        (
+            "{ ok: { kind: command, check: t, when: 'result.tests.failed == 0' } }",
+            "claims.ok.when",
+            "tests",
+        ),
         ("{ n: { kind: count, of: /list } }", "claims.n.of", "is not a field"),
         ("{ n: { kind: count, of: /files, figure: total } }", "claims.n", "not both"),
         ("{ n: { kind: count, figure: passed } }", "claims.n.figure", "from somewhere"),
         ("{ n: { kind: count, figure: passed, run: a, check: b } }", "claims.n", "not from both"),
-        ("{ n: { kind: count, figure: files-added, report: x } }", "claims.n.report", "means nothing here"),
+        (
+            "{ n: { kind: count, figure: files-added, report: x } }",
+            "claims.n.report",
+            "means nothing here",
+        ),
         ("{ n: { kind: count, when: result.ok } }", "claims.n.when", "means nothing here"),
         ("{ sha: { kind: commit, files: /paths } }", "claims.sha.files", "is not a field"),
         ("{ sha: { kind: commit, match: subset } }", "claims.sha.match", "means nothing here"),
-        ("{ files: { kind: files-added, files: /files } }", "claims.files.files", "means nothing here"),
+        (
+            "{ files: { kind: files-added, files: /files } }",
+            "claims.files.files",
+            "means nothing here",
+        ),
         ("{ sha: { kind: artifact, contract: nothing } }", "claims.sha.contract", ""),
         ("{ ok: { kind: protected } }", "claims.ok.kind", "the engine makes this claim itself"),
         (
@@ -68,7 +81,13 @@ fn claims_that_mean_nothing_do_not() {
     }
 }
 
-fn refuted(field: &str, kind: ClaimKind, claimed: Value, observed: Value, reason: &str) -> ClaimReport {
+fn refuted(
+    field: &str,
+    kind: ClaimKind,
+    claimed: Value,
+    observed: Value,
+    reason: &str,
+) -> ClaimReport {
     ClaimReport {
         claim: field.replace('/', "_"),
         field: field.to_owned(),
@@ -113,8 +132,10 @@ fn an_agent_is_shown_what_differs() {
 fn a_prompt_stays_short() {
     let contract = with_claims("{}").unwrap();
     let names: Vec<String> = (0..5000).map(|n| format!("file-{n}")).collect();
-    let mut report = refuted("files", ClaimKind::FilesChanged, json!(names), json!(names), "all of them");
-    report.evidence = vec![Evidence { output: "ä\n".repeat(100_000), ..Evidence::new("command", "x") }; 50];
+    let mut report =
+        refuted("files", ClaimKind::FilesChanged, json!(names), json!(names), "all of them");
+    report.evidence =
+        vec![Evidence { output: "ä\n".repeat(100_000), ..Evidence::new("command", "x") }; 50];
     let text = prompt::claims(&contract, &vec![report; 50]);
     assert!(text.len() < 40_000, "{}", text.len());
     assert!(text.contains("and 4980 more") && text.contains("And 30 more of the same kind."));

@@ -29,7 +29,8 @@ fn the_same_contract_is_its_own_successor() {
 
 #[test]
 fn an_optional_field_is_additive() {
-    let new = "fields: { ok: boolean, level: low | high, note?: string, extra?: { count: integer } }";
+    let new =
+        "fields: { ok: boolean, level: low | high, note?: string, extra?: { count: integer } }";
     let found = diff(BASE, new);
     assert!(found.is_additive(), "{found:#?}");
 }
@@ -65,7 +66,10 @@ fn a_wider_enum_breaks_old_readers() {
 #[test]
 fn a_removed_required_field_breaks_old_readers() {
     let found = diff(BASE, "fields: { level: low | high, note?: string }");
-    assert!(found.breaks.iter().any(|b| b.code == Code::NewValuesFail && b.witness.is_some()), "{found:#?}");
+    assert!(
+        found.breaks.iter().any(|b| b.code == Code::NewValuesFail && b.witness.is_some()),
+        "{found:#?}"
+    );
 }
 
 #[test]
@@ -119,7 +123,8 @@ fn a_removed_rule_breaks_old_readers() {
 #[test]
 fn a_rule_nobody_can_be_seen_to_fail_is_unproven_and_says_so() {
     let old = "fields: { text: string }";
-    let new = "fields: { text: string }\nrules: [{ id: odd, check: \"result.text != 'xyzzy-42'\" }]";
+    let new =
+        "fields: { text: string }\nrules: [{ id: odd, check: \"result.text != 'xyzzy-42'\" }]";
     let found = diff(old, new);
     assert_eq!(found.breaks.len(), 1);
     assert_eq!(found.breaks[0].code, Code::Unproven);

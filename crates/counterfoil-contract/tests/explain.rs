@@ -1,4 +1,5 @@
-//! Every code has a page, and every page does what it says: its bad texts produce the code, its good ones do not.
+//! Every code has a page, and every page does what it says: its bad texts produce the code, its
+//! good ones do not.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_contract::compat::compare;
@@ -80,7 +81,8 @@ fn only<'p>(page: &'p Page, info: &str) -> Result<&'p str, String> {
 }
 
 fn load(yaml: &str) -> Result<Contract, String> {
-    Contract::from_yaml(yaml).map_err(|error| format!("a contract that should load does not: {error}"))
+    Contract::from_yaml(yaml)
+        .map_err(|error| format!("a contract that should load does not: {error}"))
 }
 
 fn check_page(code: Code) -> Result<(), String> {
@@ -98,9 +100,14 @@ fn check_page(code: Code) -> Result<(), String> {
         return Err("nothing is explained".to_owned());
     }
     let known: &[&str] = match kind(code) {
-        Kind::Text => {
-            &["yaml contract", "text bad", "text bad strict", "text bad hex", "text good", "text good strict"]
-        }
+        Kind::Text => &[
+            "yaml contract",
+            "text bad",
+            "text bad strict",
+            "text bad hex",
+            "text good",
+            "text good strict",
+        ],
         Kind::Contract | Kind::Registry => &["yaml bad", "yaml good"],
         Kind::Reference => &["yaml contract", "text bad", "text good"],
         Kind::Versions => &["yaml old", "yaml bad", "yaml good"],
@@ -177,7 +184,8 @@ fn warned(report: &Report) -> Vec<Code> {
 
 fn shown(report: &Report) -> String {
     let found = report.violations.iter().chain(&report.warnings);
-    let lines: Vec<String> = found.map(|found| format!("{} {}", found.code, found.message)).collect();
+    let lines: Vec<String> =
+        found.map(|found| format!("{} {}", found.code, found.message)).collect();
     format!(
         "{:?}, {}",
         report.status,
@@ -192,11 +200,13 @@ fn bytes_of(hex: &str) -> Result<Vec<u8>, String> {
 }
 
 fn has_only(error: &LoadError, code: Code) -> Result<(), String> {
-    let silent = error.problems.iter().any(|problem| problem.message.is_empty() || problem.hint.is_empty());
+    let silent =
+        error.problems.iter().any(|problem| problem.message.is_empty() || problem.hint.is_empty());
     if silent {
         return Err(format!("a message or a hint is empty: {error}"));
     }
-    let good = !error.problems.is_empty() && error.problems.iter().all(|problem| problem.code == code);
+    let good =
+        !error.problems.is_empty() && error.problems.iter().all(|problem| problem.code == code);
     if good { Ok(()) } else { Err(format!("the bad contract does not show {code} alone: {error}")) }
 }
 
@@ -215,7 +225,8 @@ fn registry_page_holds(code: Code, page: &Page) -> Result<(), String> {
         text.split("\n---\n")
             .try_for_each(|document| registry.add(Definition::from_yaml(document, "contract")?))
     };
-    add_all(only(page, "yaml good")?).map_err(|error| format!("the good contracts do not load: {error}"))?;
+    add_all(only(page, "yaml good")?)
+        .map_err(|error| format!("the good contracts do not load: {error}"))?;
     match add_all(only(page, "yaml bad")?) {
         Ok(()) => Err("the bad contracts stand side by side".to_owned()),
         Err(error) => has_only(&error, code),
@@ -224,8 +235,8 @@ fn registry_page_holds(code: Code, page: &Page) -> Result<(), String> {
 
 fn reference_page_holds(page: &Page) -> Result<(), String> {
     let mut registry = Registry::new();
-    let definition =
-        Definition::from_yaml(only(page, "yaml contract")?, "contract").map_err(|error| error.to_string())?;
+    let definition = Definition::from_yaml(only(page, "yaml contract")?, "contract")
+        .map_err(|error| error.to_string())?;
     registry.add(definition).map_err(|error| error.to_string())?;
     registry
         .get(only(page, "text good")?)
@@ -243,7 +254,8 @@ fn compat_pages_hold(code: Code, page: &Page) -> Result<(), String> {
     let old = load(only(page, "yaml old")?)?;
     let bad = load(only(page, "yaml bad")?)?;
     let good = load(only(page, "yaml good")?)?;
-    let grown = (bad.version() > old.version()) == (code != Code::NotNewer) && good.version() > old.version();
+    let grown = (bad.version() > old.version()) == (code != Code::NotNewer)
+        && good.version() > old.version();
     let same = old.id() == bad.id() && old.id() == good.id();
     if !grown || !same {
         return Err("the three contracts are not versions of one".to_owned());
@@ -253,14 +265,20 @@ fn compat_pages_hold(code: Code, page: &Page) -> Result<(), String> {
         return Err(format!("the bad version does not show {code} alone: {broken:#?}"));
     }
     let additive = compare(&old, &good);
-    if additive.is_additive() { Ok(()) } else { Err(format!("the good version breaks: {additive:#?}")) }
+    if additive.is_additive() {
+        Ok(())
+    } else {
+        Err(format!("the good version breaks: {additive:#?}"))
+    }
 }
 
 #[test]
 fn every_page_does_what_it_says() {
     let failures: Vec<String> = Code::ALL
         .iter()
-        .filter_map(|code| check_page(*code).err().map(|why| format!("{code} ({}): {why}", code.title())))
+        .filter_map(|code| {
+            check_page(*code).err().map(|why| format!("{code} ({}): {why}", code.title()))
+        })
         .collect();
     assert!(
         failures.is_empty(),

@@ -1,5 +1,5 @@
-//! Expressions over typed variables: what they may say, what type they have, what they give, and which branches they
-//! leave open.
+//! Expressions over typed variables: what they may say, what type they have, what they give, and
+//! which branches they leave open.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 #[path = "expressions/functions.rs"]
@@ -55,7 +55,8 @@ fn scope() -> Scope {
 }
 
 fn compile(source: &str) -> Expression {
-    Expression::compile(source, &scope()).unwrap_or_else(|problems| panic!("{source}: {problems:#?}"))
+    Expression::compile(source, &scope())
+        .unwrap_or_else(|problems| panic!("{source}: {problems:#?}"))
 }
 
 /// Values of the variables above, with changes to `result`.
@@ -179,8 +180,16 @@ fn what_could_go_wrong_is_a_problem() {
         ("1 in maybe", "'maybe' may be null here", "guard it"),
         ("maybe[0]", "'maybe' may be null here", "guard it"),
         ("maybe.all(m, m == 1)", "'maybe' may be null here", "guard it"),
-        ("maybe != null && maybe.all(m, m > 1)", "'m' may be null here", "guard it: m != null && …"),
-        ("maybe != null && maybe[0] > 1", "'maybe[0]' may be null here", "guard it: maybe[0] != null && …"),
+        (
+            "maybe != null && maybe.all(m, m > 1)",
+            "'m' may be null here",
+            "guard it: m != null && …",
+        ),
+        (
+            "maybe != null && maybe[0] > 1",
+            "'maybe[0]' may be null here",
+            "guard it: maybe[0] != null && …",
+        ),
         ("part.id == 'x'", "'part' may be null here", "guard it: part != null && …"),
         ("has(part.id)", "'part' may be null here", "guard it: part != null && …"),
         (
@@ -210,7 +219,11 @@ fn what_could_go_wrong_is_a_problem() {
             "guard it: has(result.scores.a) && …",
         ),
         ("result.scores['a b'] > 1", "'result.scores[\"a b\"]' may be missing here", "guard it"),
-        ("has(result.limits.a) && result.limits.a > 1", "'result.limits.a' may be null here", "guard it"),
+        (
+            "has(result.limits.a) && result.limits.a > 1",
+            "'result.limits.a' may be null here",
+            "guard it",
+        ),
         (
             "result.scores[result.name]",
             "the key of an object must be a string literal here",
@@ -226,34 +239,74 @@ fn what_could_go_wrong_is_a_problem() {
         ("result.name[0]", "a string has no items", "index a list"),
         ("1 in result.name", "a string has no items", "use in on a list or an object"),
         ("1 in result.scores", "an integer is never a key of an object", "look for a string"),
-        ("1 in result.files", "an integer is never in a list of string", "compare values of one type"),
-        ("result.n + result.x", "integer and number do not mix", "convert one with int() or double()"),
+        (
+            "1 in result.files",
+            "an integer is never in a list of string",
+            "compare values of one type",
+        ),
+        (
+            "result.n + result.x",
+            "integer and number do not mix",
+            "convert one with int() or double()",
+        ),
         ("result.n + 1.0", "integer and number do not mix", "convert one"),
         ("result.x % 2.0", "numbers have no remainder", "convert both with int()"),
         ("-result.name", "cannot negate string", "calculate with numbers"),
         ("result.n - 'a'", "cannot calculate with integer and string", "calculate with numbers"),
-        ("result.mixed + 1", "cannot calculate with integer or string and integer", "calculate with numbers"),
-        ("result.mixed > 1", "cannot order integer or string and integer", "order numbers with numbers"),
+        (
+            "result.mixed + 1",
+            "cannot calculate with integer or string and integer",
+            "calculate with numbers",
+        ),
+        (
+            "result.mixed > 1",
+            "cannot order integer or string and integer",
+            "order numbers with numbers",
+        ),
         ("result.ok > false", "cannot order boolean and boolean", "order numbers with numbers"),
         ("result.n == 'a'", "an integer is never equal to a string", "compare values of one type"),
         ("size(result.n)", "an integer has no size", "size() takes a string, list or object"),
         ("size(result.mixed)", "an integer or string has no size", "size() takes"),
-        ("result.n.contains('a')", "'contains' works on strings, not on integer", "convert with string()"),
-        ("contains(result.name, 'a')", "'contains' is written another way", "write text.contains(part)"),
+        (
+            "result.n.contains('a')",
+            "'contains' works on strings, not on integer",
+            "convert with string()",
+        ),
+        (
+            "contains(result.name, 'a')",
+            "'contains' is written another way",
+            "write text.contains(part)",
+        ),
         ("size(result.name, 1)", "'size' is written another way", "write size(value)"),
         ("result.name.int()", "'int' is written another way", "write int(value)"),
         ("int(result.ok)", "int() cannot convert boolean", "convert strings and numbers"),
         ("bool(result.n)", "bool() cannot convert integer", "convert strings and numbers"),
-        ("string(result.files)", "string() cannot convert list of string", "convert strings and numbers"),
-        ("result.name.matches('(')", "the pattern is not a regular expression", "write a regular expression"),
+        (
+            "string(result.files)",
+            "string() cannot convert list of string",
+            "convert strings and numbers",
+        ),
+        (
+            "result.name.matches('(')",
+            "the pattern is not a regular expression",
+            "write a regular expression",
+        ),
         ("result.n && true", "an integer is not a condition", "compare it with something"),
         ("'a' && true", "a string is not a condition", "compare it with something"),
         ("result.files.all(f, f)", "a string is not a condition", "compare it with something"),
         ("result.name.all(f, true)", "a string has no items", "use it on a list"),
-        ("result.scores.map(k, k)", "the keys of an object have no order", "use exists() or all() on it"),
+        (
+            "result.scores.map(k, k)",
+            "the keys of an object have no order",
+            "use exists() or all() on it",
+        ),
         ("result.n > 3u", "unsigned integers do not mix with integers", "write 3"),
         ("result.name == b'a'", "results hold no bytes", "write a string"),
-        ("{result.name: 1}", "the keys of an object must be string literals", "write {\"key\": value}"),
+        (
+            "{result.name: 1}",
+            "the keys of an object must be string literals",
+            "write {\"key\": value}",
+        ),
         ("{'a': 1, 'a': 2}", "the key 'a' stands twice", "leave one out"),
         ("result.?note", "unknown function '_?._'", "known: "),
         (
@@ -311,7 +364,10 @@ fn earlier_branches_prove_what_later_ones_read() {
 fn what_is_read_is_named() {
     let cases: [(&str, &[&str]); 7] = [
         ("fix_info != null && result.tests.failed > 0", &["fix_info", "result.tests.failed"]),
-        ("result.checks.exists(c, c.ok && c.name == result.name)", &["result.checks", "result.name"]),
+        (
+            "result.checks.exists(c, c.ok && c.name == result.name)",
+            &["result.checks", "result.name"],
+        ),
         ("result.checks[0].ok || result['a-b'] > 1", &["result.checks", "result[\"a-b\"]"]),
         ("has(result.note) && result.note == 'a'", &["result.note"]),
         ("'note' in result", &["result.note"]),
@@ -368,7 +424,10 @@ fn what_the_data_does_is_said_in_words() {
     }
     let huge: Value = serde_json::from_str(r#"{"n": 123456789012345678901234567890}"#).unwrap();
     assert_eq!(evaluate("result.n > 1", &huge).unwrap(), json!(true));
-    assert_eq!(evaluate("result.n + 1", &huge).unwrap_err(), "a number is too large to calculate with");
+    assert_eq!(
+        evaluate("result.n + 1", &huge).unwrap_err(),
+        "a number is too large to calculate with"
+    );
     let n = compile("n > 1");
     assert_eq!(n.test(&[]).unwrap_err(), "`n` has no value");
     let (value, integer) = (json!(2), ty(&json!("integer")));
@@ -418,7 +477,11 @@ fn types_fit_or_say_why() {
         (json!({"a": "integer"}), map.clone(), Some("field 'a': an integer is not a string")),
         (map.clone(), json!({"a": "string"}), Some("field 'a' may be missing")),
         (map, json!("string"), Some("an object of string is not a string")),
-        (json!({"type": ["string", "integer"]}), json!("string"), Some("an integer is not a string")),
+        (
+            json!({"type": ["string", "integer"]}),
+            json!("string"),
+            Some("an integer is not a string"),
+        ),
         (
             json!("boolean"),
             json!({"type": ["string", "integer"]}),
@@ -443,7 +506,8 @@ fn types_fit_or_say_why() {
     );
 }
 
-/// Guards separated by `;`, where `else` is a branch without one; the case not covered; the dead branches.
+/// Guards separated by `;`, where `else` is a branch without one; the case not covered; the dead
+/// branches.
 #[test]
 fn branches_leave_nothing_out() {
     type Dead<'a> = &'a [(usize, &'a str)];
@@ -534,17 +598,31 @@ fn too_many_cases_ask_for_a_default() {
     let found = branches(&[Some(&many), Some(&other), Some(&many)], &scope());
     assert_eq!(
         found.uncovered.as_deref(),
-        Some("the guards are too complex to prove that one is always true: add a branch without a guard")
+        Some(
+            "the guards are too complex to prove that one is always true: add a branch without a guard"
+        )
     );
     assert_eq!(found.dead, [(2, "branch 1 always fires first".to_owned())]);
     let found = branches(&[Some(&many), None, Some(&other)], &scope());
-    assert_eq!((found.uncovered, found.dead), (None, vec![(2, "branch 2 always fires first".to_owned())]));
+    assert_eq!(
+        (found.uncovered, found.dead),
+        (None, vec![(2, "branch 2 always fires first".to_owned())])
+    );
 }
 
 #[test]
 fn any_text_compiles_or_says_why() {
-    let deep =
-        ["!", "-", "(", "[", "{'a':", "result.ok ? (", "1 + ", "result.ok && ", "result.files.all(f, "];
+    let deep = [
+        "!",
+        "-",
+        "(",
+        "[",
+        "{'a':",
+        "result.ok ? (",
+        "1 + ",
+        "result.ok && ",
+        "result.files.all(f, ",
+    ];
     for part in deep {
         for times in [10, 200, 1000] {
             let _ = Expression::compile(&format!("{}true", part.repeat(times)), &scope());

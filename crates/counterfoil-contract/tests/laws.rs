@@ -1,5 +1,5 @@
-//! Laws that hold for every text: reading in pieces changes nothing, spans are the offending values, repairs can be
-//! replayed, strict text is never repaired, and the work is linear.
+//! Laws that hold for every text: reading in pieces changes nothing, spans are the offending
+//! values, repairs can be replayed, strict text is never repaired, and the work is linear.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_contract::{Contract, Edit, Progress, RepairKind, Report, Status, apply_edits};
@@ -203,8 +203,8 @@ fn hostile_texts_are_read_in_linear_work_and_hide_no_answer() {
                 contract.framing(),
                 text.len()
             );
-            let hidden =
-                name == "thinking" || (contract.framing().name() == "fenced-json" && name.contains("fences"));
+            let hidden = name == "thinking"
+                || (contract.framing().name() == "fenced-json" && name.contains("fences"));
             if !answer.is_empty() && !hidden {
                 assert!(
                     report.is_accepted(),
@@ -222,7 +222,8 @@ fn hostile_texts_are_read_in_linear_work_and_hide_no_answer() {
 fn a_stream_holds_little_and_knows_early() {
     let contract = Contract::from_yaml("contract: law/stream\nversion: 1\nframing: any-json\npolicy: { repair: syntax, max_bytes: 300000000 }\nfields: { status: a | b }").unwrap();
     let mut stream = contract.stream();
-    let prose = "The agent goes on and on, it's \"fine\" [really] {or not}, see a < b.\n".repeat(1000);
+    let prose =
+        "The agent goes on and on, it's \"fine\" [really] {or not}, see a < b.\n".repeat(1000);
     let mut most = 0;
     let mut length = 0;
     while length < 100_000_000 {
@@ -261,7 +262,8 @@ fn a_long_block_warns() {
     )
     .unwrap();
     let codes = |length: usize| {
-        let report = contract.check(&format!("---OUTPUT---\nnote: {}\n---END---\n", "x".repeat(length)));
+        let report =
+            contract.check(&format!("---OUTPUT---\nnote: {}\n---END---\n", "x".repeat(length)));
         report.warnings.iter().map(|warning| warning.code.as_str()).collect::<Vec<_>>()
     };
     assert_eq!(codes(900), Vec::<&str>::new());
@@ -271,6 +273,8 @@ fn a_long_block_warns() {
 #[test]
 fn every_kind_of_repair_has_a_name_of_its_own() {
     let names: std::collections::HashSet<&str> =
-        [RepairKind::Comment, RepairKind::TrailingComma, RepairKind::BareKey].map(RepairKind::name).into();
+        [RepairKind::Comment, RepairKind::TrailingComma, RepairKind::BareKey]
+            .map(RepairKind::name)
+            .into();
     assert_eq!(names.len(), 3);
 }

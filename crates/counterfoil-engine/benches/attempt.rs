@@ -1,6 +1,7 @@
-//! What an attempt costs beside the program it runs: a `command:` agent that prints a valid result and does nothing else, without
-//! snapshots, against the same program started bare. Time for each, with the state on the disk and in memory, and the peak
-//! of memory (`VmHWM`, set back before each). Prints one JSON object a line.
+//! What an attempt costs beside the program it runs: a `command:` agent that prints a valid result
+//! and does nothing else, without snapshots, against the same program started bare. Time for each,
+//! with the state on the disk and in memory, and the peak of memory (`VmHWM`, set back before
+//! each). Prints one JSON object a line.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
@@ -25,10 +26,12 @@ const TIMES: usize = 100;
 const ROUNDS: usize = 5;
 
 fn main() {
-    let disk = std::env::var("BENCH_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
+    let disk =
+        std::env::var("BENCH_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
     let disk = tempfile::tempdir_in(disk).unwrap();
     let memory = tempfile::tempdir_in("/dev/shm").ok();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     println!("{}", json!({"name": "containment", "is": containment().to_string()}));
 
     // In turns, so that a busy machine is busy for all.
@@ -38,7 +41,8 @@ fn main() {
         let mut measure = |name: &'static str, times: &mut dyn FnMut() -> Vec<Duration>| {
             forget_peak();
             samples.entry(name).or_default().extend(times());
-            // What the engine keeps from one round to the next is its own, so the bare program counts before it was opened.
+            // What the engine keeps from one round to the next is its own, so the bare program
+            // counts before it was opened.
             let peak = peaks.entry(name).or_insert_with(peak_kb);
             if name != "bare" {
                 *peak = peak_kb().max(*peak);
@@ -53,7 +57,10 @@ fn main() {
         measure("attempt", &mut || attempts(&runtime, &disk.path().join(&folder)));
     }
     samples.insert("fdatasync", fdatasync(&disk.path().join("sync")));
-    samples.insert("sweep", (0..20).map(|_| timed(|| assert_eq!(sweep("bench/nobody").killed, 0))).collect());
+    samples.insert(
+        "sweep",
+        (0..20).map(|_| timed(|| assert_eq!(sweep("bench/nobody").killed, 0))).collect(),
+    );
     report(samples, &peaks);
 }
 
@@ -126,7 +133,9 @@ fn supervised(runtime: &Runtime, round: usize) -> Vec<Duration> {
             clocks: Clocks::default(),
         };
         let (_keep, stop) = watch::channel(Stop::No);
-        timed(|| assert_eq!(runtime.block_on(supervise(spawn, &mut Deaf, stop)).unwrap().left_behind, 0))
+        timed(|| {
+            assert_eq!(runtime.block_on(supervise(spawn, &mut Deaf, stop)).unwrap().left_behind, 0)
+        })
     };
     (0..TIMES).map(one).collect()
 }
@@ -144,8 +153,9 @@ impl Agent for Quiet {
     }
 }
 
-/// A run of as many attempts, each timed from its start to that of the next: the prompt is made and kept, the program runs, its
-/// reply is kept, found and held to its contract, a guard decides, and end and start are committed.
+/// A run of as many attempts, each timed from its start to that of the next: the prompt is made and
+/// kept, the program runs, its reply is kept, found and held to its contract, a guard decides, and
+/// end and start are committed.
 fn attempts(runtime: &Runtime, folder: &Path) -> Vec<Duration> {
     let starts = Arc::new(Starts::default());
     let agent = Quiet(CommandAgent::new(PROGRAM.map(str::to_owned).to_vec()));
@@ -179,8 +189,12 @@ states:
   done: {{ end: done }}
 "
     );
-    let contract = "contract: bench/step\nversion: 1\nfields: { ok: boolean }\nexamples: [{ ok: true }]\n";
-    let files = BTreeMap::from([("w.yaml".to_owned(), text), ("step.yaml".to_owned(), contract.to_owned())]);
+    let contract =
+        "contract: bench/step\nversion: 1\nfields: { ok: boolean }\nexamples: [{ ok: true }]\n";
+    let files = BTreeMap::from([
+        ("w.yaml".to_owned(), text),
+        ("step.yaml".to_owned(), contract.to_owned()),
+    ]);
     check("w.yaml", &files, &counterfoil_contract::Registry::new()).unwrap()
 }
 

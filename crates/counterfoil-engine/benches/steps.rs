@@ -1,5 +1,5 @@
-//! Durable steps: one run, sixteen at once, a bare loop of the same rows beside them; listing, resuming, checking. Prints
-//! one JSON object a line.
+//! Durable steps: one run, sixteen at once, a bare loop of the same rows beside them; listing,
+//! resuming, checking. Prints one JSON object a line.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
@@ -19,16 +19,22 @@ const STEPS: usize = 2000;
 const RUNS: usize = 16;
 
 fn main() {
-    let folder = std::env::var("BENCH_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
+    let folder =
+        std::env::var("BENCH_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
     let folder = tempfile::tempdir_in(folder).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let rounds = 5;
     let best = |name: &str, mut rounds: Vec<(f64, Vec<Duration>)>| {
         rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (rate, mut times) = rounds.swap_remove(rounds.len() / 2);
         times.sort();
         let at = |share: f64| {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                clippy::cast_precision_loss
+            )]
             let index = (times.len() as f64 * share) as usize;
             times.get(index).copied().unwrap_or_default().as_secs_f64() * 1000.0
         };
@@ -99,7 +105,10 @@ states:
         steps / 2 - 1
     );
     let contract = "contract: bench/step\nversion: 1\nfields: { ok: boolean, note?: string }\nexamples: [{ ok: true }]\n";
-    let files = BTreeMap::from([("w.yaml".to_owned(), text), ("step.yaml".to_owned(), contract.to_owned())]);
+    let files = BTreeMap::from([
+        ("w.yaml".to_owned(), text),
+        ("step.yaml".to_owned(), contract.to_owned()),
+    ]);
     check("w.yaml", &files, &counterfoil_contract::Registry::new()).unwrap()
 }
 
@@ -153,7 +162,8 @@ async fn many_runs(folder: &Path) -> (f64, Vec<Duration>) {
     }
     // From the first start to the last: reading the journal back for a report is not a step.
     let starts: Vec<Vec<Instant>> = tasks.join_all().await;
-    let (first, last) = (starts.iter().flatten().min().unwrap(), starts.iter().flatten().max().unwrap());
+    let (first, last) =
+        (starts.iter().flatten().min().unwrap(), starts.iter().flatten().max().unwrap());
     let rate = rate(RUNS * STEPS / 4, *last - *first);
     (rate, starts.iter().flat_map(|starts| between(starts)).collect())
 }
@@ -184,13 +194,16 @@ fn bare_group_commit(folder: &Path) -> (f64, Vec<Duration>) {
                 let journal = journal.clone();
                 scope.spawn(move || {
                     let id = format!("run{at}");
-                    let new = NewRun { id: &id, workflow: "bench", version: 1, bundle: b"{}", at: 0 };
+                    let new =
+                        NewRun { id: &id, workflow: "bench", version: 1, bundle: b"{}", at: 0 };
                     let lease = journal.create(new, Batch::default()).unwrap();
                     let mut times = Vec::new();
                     for _ in 0..STEPS / 4 {
                         let began = Instant::now();
                         let summary = Some(Summary::default());
-                        lease.append_blocking(Batch { rows: rows(), summary, ..Batch::default() }).unwrap();
+                        lease
+                            .append_blocking(Batch { rows: rows(), summary, ..Batch::default() })
+                            .unwrap();
                         times.push(began.elapsed());
                     }
                     times
@@ -226,8 +239,13 @@ fn listing(folder: &Path) {
                 for at in 0..1250 {
                     let id = format!("run-{part}-{at}");
                     let new = NewRun { id: &id, workflow: "bench", version: 1, bundle: b"{}", at };
-                    let summary = Some(Summary { outcome: Some("done".into()), ..Summary::default() });
-                    drop(journal.create(new, Batch { rows: rows(), summary, ..Batch::default() }).unwrap());
+                    let summary =
+                        Some(Summary { outcome: Some("done".into()), ..Summary::default() });
+                    drop(
+                        journal
+                            .create(new, Batch { rows: rows(), summary, ..Batch::default() })
+                            .unwrap(),
+                    );
                 }
             });
         }
@@ -247,7 +265,8 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
     let engine = Engine::open(folder).unwrap();
     let last = Arc::new(Mutex::new(Vec::new()));
     let (sender, stop) = watch::channel(Stop::No);
-    let watcher = Arc::new(StopAt { at: LONG - 20, seen: Mutex::new(0), sender, times: last.clone() });
+    let watcher =
+        Arc::new(StopAt { at: LONG - 20, seen: Mutex::new(0), sender, times: last.clone() });
     let launch = Launch {
         workflow: looping(LONG),
         inputs: Map::new(),
@@ -260,7 +279,8 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
     let events = engine.journal().run(&report.run).unwrap().last_seq;
     let times = last.lock().unwrap();
     let mean = |part: &[Duration]| {
-        part.iter().sum::<Duration>().as_secs_f64() * 1000.0 / f64::from(u32::try_from(part.len()).unwrap())
+        part.iter().sum::<Duration>().as_secs_f64() * 1000.0
+            / f64::from(u32::try_from(part.len()).unwrap())
     };
     let (first, end) = (mean(&times[..3000]), mean(&times[times.len() - 3000..]));
     println!(
@@ -277,7 +297,8 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
     };
     let first = Arc::new(FirstStart { began, took: Mutex::new(None) });
     let (_keep, stop) = watch::channel(Stop::No);
-    let resumed = runtime.block_on(engine.resume(&report.run, &recast, first.clone(), stop)).unwrap();
+    let resumed =
+        runtime.block_on(engine.resume(&report.run, &recast, first.clone(), stop)).unwrap();
     let took: Duration = first.took.lock().unwrap().unwrap();
     println!(
         "{}",
@@ -355,7 +376,10 @@ states:
     }
     text.push_str("  done: { end: done }\n  out: { end: exhausted }\n");
     let contract = "contract: bench/check\nversion: 1\nfields: { passed: boolean, level: low | high, issues: [string], fix?: string }\n";
-    let files = BTreeMap::from([("w.yaml".to_owned(), text), ("check.yaml".to_owned(), contract.to_owned())]);
+    let files = BTreeMap::from([
+        ("w.yaml".to_owned(), text),
+        ("check.yaml".to_owned(), contract.to_owned()),
+    ]);
     let registry = counterfoil_contract::Registry::new();
     let mut times: Vec<Duration> = (0..9)
         .map(|_| {

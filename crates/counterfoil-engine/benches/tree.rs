@@ -1,5 +1,5 @@
-//! Snapshots, and claims held against them, beside `git status`, in repositories made here: 10,000 and 100,000 files, committed,
-//! 50 of them edited and 50 new ones. Prints one JSON object a line.
+//! Snapshots, and claims held against them, beside `git status`, in repositories made here: 10,000
+//! and 100,000 files, committed, 50 of them edited and 50 new ones. Prints one JSON object a line.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
@@ -20,7 +20,8 @@ const ROUNDS: usize = 15;
 const TOUCHED: usize = 50;
 
 fn main() {
-    let folder = std::env::var("BENCH_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
+    let folder =
+        std::env::var("BENCH_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
     for files in [10_000, 100_000] {
         let folder = tempfile::tempdir_in(&folder).unwrap();
         make(folder.path(), files);
@@ -48,7 +49,8 @@ fn make(folder: &Path, files: usize) {
         if at % 100 == 0 {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
         }
-        fs::write(path, format!("pub fn number() -> usize {{\n    {at}\n}}\n").repeat(1 + at % 20)).unwrap();
+        fs::write(path, format!("pub fn number() -> usize {{\n    {at}\n}}\n").repeat(1 + at % 20))
+            .unwrap();
     }
     git(folder, &["add", "-A"]);
     git(folder, &["commit", "-q", "-m", "all"]);
@@ -56,7 +58,8 @@ fn make(folder: &Path, files: usize) {
     git(folder, &["update-index", "-q", "--refresh"]);
     edit(folder, files, 0);
     for at in 0..TOUCHED {
-        fs::write(folder.join(format!("part0/new{at}.rs")), format!("new {at}\n").repeat(100)).unwrap();
+        fs::write(folder.join(format!("part0/new{at}.rs")), format!("new {at}\n").repeat(100))
+            .unwrap();
     }
     std::thread::sleep(Duration::from_secs(3));
 }
@@ -78,7 +81,9 @@ fn measure(folder: &Path, files: usize) {
     tree.snapshot();
     // In turns, so that what else the machine does falls on all alike.
     for _ in 0..ROUNDS {
-        timed(&mut times[0], &mut || git(folder, &["--no-optional-locks", "status", "--porcelain"]));
+        timed(&mut times[0], &mut || {
+            git(folder, &["--no-optional-locks", "status", "--porcelain"])
+        });
         timed(&mut times[1], &mut || drop(tree.snapshot()));
         timed(&mut times[2], &mut || {
             Tree::open(folder, Settings::default()).snapshot();
@@ -111,8 +116,8 @@ fn measure(folder: &Path, files: usize) {
     );
 }
 
-/// What an attempt pays at its end: a look at the tree, and a result with 100 claimed files and 100 places in files held
-/// against it.
+/// What an attempt pays at its end: a look at the tree, and a result with 100 claimed files and 100
+/// places in files held against it.
 fn verified(folder: &Path, files: usize) -> Duration {
     const CONTRACT: &str = "contract: bench/work\nversion: 1\nframing: any-json\n\
         fields: { files: [string], found: [{ file: string, line: integer }] }\n\
@@ -121,7 +126,8 @@ fn verified(folder: &Path, files: usize) -> Duration {
     let contract = Contract::from_yaml(CONTRACT).unwrap();
     let edited: Vec<String> = (0..TOUCHED).map(|at| path((at * files / TOUCHED) % files)).collect();
     let new = (0..TOUCHED).map(|at| format!("part0/new{at}.rs"));
-    let found: Vec<_> = edited.iter().chain(&edited).map(|file| json!({"file": file, "line": 7})).collect();
+    let found: Vec<_> =
+        edited.iter().chain(&edited).map(|file| json!({"file": file, "line": 7})).collect();
     let claimed: Vec<String> = edited.iter().cloned().chain(new).collect();
     let value = json!({"files": claimed, "found": found});
     let mut tree = Tree::open(folder, Settings::default());

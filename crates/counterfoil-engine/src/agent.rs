@@ -1,4 +1,5 @@
-//! Agents: whoever can be sent a prompt and sends back a text. What the text must hold is not their business.
+//! Agents: whoever can be sent a prompt and sends back a text. What the text must hold is not their
+//! business.
 
 pub mod adapter;
 mod claude;
@@ -59,8 +60,8 @@ pub trait Agent: Send + Sync {
         true
     }
 
-    /// Whether each of its replies, and what it was asked, gets a file of its own. An agent in this process that gives many
-    /// short replies says no: they become lines of one file.
+    /// Whether each of its replies, and what it was asked, gets a file of its own. An agent in this
+    /// process that gives many short replies says no: they become lines of one file.
     fn has_files(&self) -> bool {
         true
     }
@@ -90,7 +91,8 @@ pub struct Task {
     pub marker: String,
     /// Where the work is done.
     pub cwd: PathBuf,
-    /// A folder that the session may make, for files that are nobody's work. It sees to it that nothing stays there.
+    /// A folder that the session may make, for files that are nobody's work. It sees to it that
+    /// nothing stays there.
     pub scratch: PathBuf,
     /// What it may do there.
     pub access: Access,
@@ -107,7 +109,8 @@ pub trait Session: Send {
     /// Sends a prompt and waits for the reply.
     fn ask<'a>(&'a mut self, prompt: &'a str, reach: &'a mut Reach) -> Later<'a, Answer>;
 
-    /// What reaches the agent for a prompt: more than the prompt where it must be told again what was said before.
+    /// What reaches the agent for a prompt: more than the prompt where it must be told again what
+    /// was said before.
     fn told(&self, prompt: &str) -> String {
         prompt.to_owned()
     }
@@ -260,18 +263,21 @@ impl Spec {
             _ => {
                 let kind = text.split(':').next().unwrap_or_default();
                 let names = adapter::adapters().iter().map(|adapter| adapter.name());
-                let near = counterfoil_contract::did_you_mean(kind, names.chain(["command", "script"]));
+                let near =
+                    counterfoil_contract::did_you_mean(kind, names.chain(["command", "script"]));
                 Err(wrong(&near.unwrap_or_else(|| format!("nothing is known of '{kind}'"))))
             }
         }
     }
 
-    /// Whether one agent can play all that name it, as a script must, whose replies are in one order.
+    /// Whether one agent can play all that name it, as a script must, whose replies are in one
+    /// order.
     pub fn is_shared(&self) -> bool {
         !matches!(self, Self::Cli(_))
     }
 
-    /// The one it names, to play this agent. `played` are the recorded replies that a run has used already.
+    /// The one it names, to play this agent. `played` are the recorded replies that a run has used
+    /// already.
     pub fn agent(
         &self,
         name: &str,
@@ -281,7 +287,9 @@ impl Spec {
         Ok(match self {
             Self::Cli(program) => Arc::new(CliAgent::new(program, name, equipment)?),
             Self::Command(argv) => Arc::new(CommandAgent::new(argv.clone())),
-            Self::Script(file) => Arc::new(ScriptAgent::load(&equipment.folder.join(file), played)?),
+            Self::Script(file) => {
+                Arc::new(ScriptAgent::load(&equipment.folder.join(file), played)?)
+            }
         })
     }
 }

@@ -1,5 +1,6 @@
-//! One attempt: ask, read, hold to the contract, ask again for just the result. It knows neither the journal's rows nor the
-//! workflow; what it needs comes with the request, and what comes of it goes through the handle.
+//! One attempt: ask, read, hold to the contract, ask again for just the result. It knows neither
+//! the journal's rows nor the workflow; what it needs comes with the request, and what comes of it
+//! goes through the handle.
 
 use crate::agent::{Agent, Answer, Beside, How, Later, Reach, Task};
 use crate::journal::{self, Transcript};
@@ -37,8 +38,8 @@ pub trait Witness: Send {
     fn begin(&mut self) -> Later<'_, ()>;
     /// Holds a result against the world.
     fn examine<'a>(&'a mut self, value: &'a Value) -> Later<'a, Vec<ClaimReport>>;
-    /// Looks at the workspace for the last time, whatever became of the result; if nothing happened since the last result was
-    /// examined, what was seen then still holds.
+    /// Looks at the workspace for the last time, whatever became of the result; if nothing happened
+    /// since the last result was examined, what was seen then still holds.
     fn conclude(&mut self, examined: bool) -> Later<'_, Conclusion>;
 }
 
@@ -80,14 +81,17 @@ pub struct Completed {
     pub ended: Ended,
     /// The budget that is used up.
     pub used_up: Option<String>,
-    /// Why what it said could not be kept: that is no fault of the agent, and says nothing of how it ended.
+    /// Why what it said could not be kept: that is no fault of the agent, and says nothing of how
+    /// it ended.
     pub unkept: Option<journal::Error>,
 }
 
-/// A session that does not come back this long after its time was up or it was told to stop is left alone.
+/// A session that does not come back this long after its time was up or it was told to stop is left
+/// alone.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Runs one attempt to its end. A witness, if there is one, holds what it says against what happened.
+/// Runs one attempt to its end. A witness, if there is one, holds what it says against what
+/// happened.
 pub async fn attempt(
     request: Request,
     agent: Arc<dyn Agent>,
@@ -99,7 +103,8 @@ pub async fn attempt(
     }
     let mut done = converse(&request, agent, handle, &mut witness).await;
     if let Some(mut witness) = witness {
-        let examined = matches!(done.ended.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim);
+        let examined =
+            matches!(done.ended.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim);
         let conclusion = witness.conclude(examined).await;
         done.ended.changed = conclusion.changed;
         done.ended.tree = conclusion.tree;
@@ -160,9 +165,12 @@ async fn converse(
         };
         spent += answer.usage;
         let mut reply = match keep_beside(&*handle, &name, kept, &answer) {
-            Ok(beside) => {
-                Reply { transcript: stored.path, sha256: stored.sha256, played: answer.played, ..beside }
-            }
+            Ok(beside) => Reply {
+                transcript: stored.path,
+                sha256: stored.sha256,
+                played: answer.played,
+                ..beside
+            },
             Err(error) => return unkept(request, error),
         };
         if let How::Failed { outcome, reason, reset_at } = answer.how {
@@ -183,8 +191,8 @@ async fn converse(
         status(report.status).clone_into(&mut reply.status);
         reply.codes = report.codes().iter().map(ToString::to_string).collect();
         reply.why = report.violations.first().map(in_words).unwrap_or_default();
-        let used_up =
-            over(&work.bounds.budget, &spent, "this step").or_else(|| over(&request.left, &spent, "the run"));
+        let used_up = over(&work.bounds.budget, &spent, "this step")
+            .or_else(|| over(&request.left, &spent, "the run"));
         let mut claims = Vec::new();
         let satisfied = report.value.is_some();
         if let (Some(value), Some(witness)) = (&report.value, witness.as_mut()) {
@@ -194,16 +202,21 @@ async fn converse(
             deadline += looking.elapsed();
             if *handle.stop().borrow() != Stop::No {
                 let reason = "stopped while its claims were held against the workspace".to_owned();
-                let ended =
-                    Ended { reason, ..ended(request, AttemptOutcome::Cancelled, reply, answer.usage) };
+                let ended = Ended {
+                    reason,
+                    ..ended(request, AttemptOutcome::Cancelled, reply, answer.usage)
+                };
                 return Completed { ended, used_up: None, unkept: None };
             }
         }
-        let refuted: Vec<ClaimReport> = claims.iter().filter(|claim| claim.blocks()).cloned().collect();
+        let refuted: Vec<ClaimReport> =
+            claims.iter().filter(|claim| claim.blocks()).cloned().collect();
         match judge(&work.contract, report, &refuted, repairs, work.bounds.repairs) {
             Judged::Accepted(_) if answer.beside.denied_fails && !denied.is_empty() => {
-                let ended =
-                    forbidden(&denied, ended(request, AttemptOutcome::Permission, reply, answer.usage));
+                let ended = forbidden(
+                    &denied,
+                    ended(request, AttemptOutcome::Permission, reply, answer.usage),
+                );
                 return Completed { ended, used_up, unkept: None };
             }
             Judged::Accepted(value) => {
@@ -218,7 +231,8 @@ async fn converse(
                 let mut ended = refused(request, *report, reply, answer.usage, repairs);
                 // It is not that it did not know what to hand back: it could not do what it had to.
                 if !denied.is_empty() {
-                    ended = forbidden(&denied, Ended { outcome: AttemptOutcome::Permission, ..ended });
+                    ended =
+                        forbidden(&denied, Ended { outcome: AttemptOutcome::Permission, ..ended });
                 }
                 return Completed { ended, used_up, unkept: None };
             }
@@ -258,8 +272,8 @@ async fn converse(
     }
 }
 
-/// What an agent said without what it was told: an echo of the prompt holds an example of the result, and that is none. The rest
-/// stays where it is, so that places are those of what was said.
+/// What an agent said without what it was told: an echo of the prompt holds an example of the
+/// result, and that is none. The rest stays where it is, so that places are those of what was said.
 pub(crate) fn without<'s>(said: &'s [u8], told: &[&str]) -> Cow<'s, [u8]> {
     let mut said = Cow::Borrowed(said);
     for told in told.iter().map(|told| told.trim()).filter(|told| !told.is_empty()) {
@@ -277,12 +291,17 @@ pub(crate) fn without<'s>(said: &'s [u8], told: &[&str]) -> Cow<'s, [u8]> {
 
 /// Why a result was not taken although it satisfies its contract.
 fn contradicted(refuted: &[ClaimReport], repairs: u32) -> String {
-    let words: Vec<String> = refuted.iter().map(|one| format!("{}: {}", one.claim, one.reason)).collect();
+    let words: Vec<String> =
+        refuted.iter().map(|one| format!("{}: {}", one.claim, one.reason)).collect();
     format!("refuted: {}{}", words.join("; "), after(repairs))
 }
 
 /// A reply, however the session behaves: one that neither answers nor stops is given up.
-async fn one_reply(session: &mut dyn crate::agent::Session, prompt: &str, reach: &mut Reach) -> Answer {
+async fn one_reply(
+    session: &mut dyn crate::agent::Session,
+    prompt: &str,
+    reach: &mut Reach,
+) -> Answer {
     let mut stop = reach.stop.clone();
     let total = reach.total;
     let late = async {
@@ -317,8 +336,8 @@ fn keep_prompt(handle: &dyn Handle, name: &str, kept: Kept, prompt: &str) -> jou
     Ok(())
 }
 
-/// What was received, kept in a file. What streamed from a process is brought to the disk; a short reply stands in the
-/// journal as well.
+/// What was received, kept in a file. What streamed from a process is brought to the disk; a short
+/// reply stands in the journal as well.
 fn keep(mut transcript: Transcript, answer: &Answer) -> journal::Result<journal::Stored> {
     if let Some(error) = transcript.trouble() {
         return Err(error.clone());
@@ -330,8 +349,14 @@ fn keep(mut transcript: Transcript, answer: &Answer) -> journal::Result<journal:
     Ok(transcript.close())
 }
 
-/// What came beside the text, in files of its own where it is long: the beginning of how the reply is told of.
-fn keep_beside(handle: &dyn Handle, name: &str, kept: Kept, answer: &Answer) -> journal::Result<Reply> {
+/// What came beside the text, in files of its own where it is long: the beginning of how the reply
+/// is told of.
+fn keep_beside(
+    handle: &dyn Handle,
+    name: &str,
+    kept: Kept,
+    answer: &Answer,
+) -> journal::Result<Reply> {
     let beside = &answer.beside;
     let keep = |what: &str, bytes: &[u8]| -> journal::Result<Option<String>> {
         if bytes.is_empty() {
@@ -378,7 +403,13 @@ enum Judged {
     Refuted(Value),
 }
 
-fn judge(contract: &Contract, report: Report, refuted: &[ClaimReport], repairs: u32, most: u32) -> Judged {
+fn judge(
+    contract: &Contract,
+    report: Report,
+    refuted: &[ClaimReport],
+    repairs: u32,
+    most: u32,
+) -> Judged {
     match report.value {
         Some(value) if refuted.is_empty() => Judged::Accepted(value),
         Some(_) if repairs < most => Judged::Repair(prompt::claims(contract, refuted)),
@@ -443,7 +474,11 @@ pub(crate) fn bare(attempt: &str, outcome: AttemptOutcome) -> Ended {
 impl Completed {
     /// An attempt that failed before it could say anything.
     pub(crate) fn failed(attempt: &str, reason: String) -> Self {
-        Self { ended: Ended { reason, ..bare(attempt, AttemptOutcome::Agent) }, used_up: None, unkept: None }
+        Self {
+            ended: Ended { reason, ..bare(attempt, AttemptOutcome::Agent) },
+            used_up: None,
+            unkept: None,
+        }
     }
 }
 
@@ -452,11 +487,17 @@ fn refused(request: &Request, report: Report, reply: Reply, usage: Usage, repair
         Status::Absent => "no result was found in the reply",
         _ => "the result does not satisfy the contract",
     };
-    let first =
-        report.violations.first().map(|violation| format!(": {}", violation.message)).unwrap_or_default();
+    let first = report
+        .violations
+        .first()
+        .map(|violation| format!(": {}", violation.message))
+        .unwrap_or_default();
     let again = after(repairs);
-    let violations =
-        report.violations.iter().filter_map(|violation| serde_json::to_value(violation).ok()).collect();
+    let violations = report
+        .violations
+        .iter()
+        .filter_map(|violation| serde_json::to_value(violation).ok())
+        .collect();
     Ended {
         reason: format!("{what}{first}{again}"),
         partial: report.partial,

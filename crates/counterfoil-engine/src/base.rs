@@ -1,4 +1,5 @@
-//! A work tree against a revision: what claims are held against where there is no run that looked before the agent began.
+//! A work tree against a revision: what claims are held against where there is no run that looked
+//! before the agent began.
 
 use crate::claims::{Config, ConfigError};
 use crate::config::FILE;
@@ -14,8 +15,9 @@ pub struct Base {
 }
 
 impl Base {
-    /// Looks at a repository and at a revision of it. `ours` are files and folders, absolute, that are no part of the work: what
-    /// the agent said, the state folder. The error names the revision, and has git's words.
+    /// Looks at a repository and at a revision of it. `ours` are files and folders, absolute, that
+    /// are no part of the work: what the agent said, the state folder. The error names the
+    /// revision, and has git's words.
     pub fn open(folder: &Path, revision: &str, ours: BTreeSet<PathBuf>) -> Result<Self, String> {
         let mut tree = Tree::open(folder, Settings { without: ours, ..Settings::default() });
         let before = tree.revision(revision)?;
@@ -34,20 +36,24 @@ impl Base {
         &self.observed.before().notes
     }
 
-    /// The configuration as the revision has it, and a remark if the work tree has another: an agent that works on the tree
-    /// does not say what it is checked by.
+    /// The configuration as the revision has it, and a remark if the work tree has another: an
+    /// agent that works on the tree does not say what it is checked by.
     pub fn config(&self) -> Result<(Config, Option<String>), ConfigError> {
         let places = [self.observed.folder().join(FILE), self.observed.top().join(FILE)];
-        let wrong = |path: &Path, message: String| ConfigError { path: Some(path.to_owned()), message };
+        let wrong =
+            |path: &Path, message: String| ConfigError { path: Some(path.to_owned()), message };
         for path in &places {
             let now = observed::read(path).ok().flatten();
             let then = self.observed.tree().content(self.observed.before(), path);
-            let then = then.map_err(|error| wrong(path, format!("cannot be read at the base: {error}")))?;
+            let then =
+                then.map_err(|error| wrong(path, format!("cannot be read at the base: {error}")))?;
             let Some(bytes) = then else { continue };
-            let remark = (now.as_ref() != Some(&bytes))
-                .then(|| format!("{FILE} is not what it was at the base; the checks of the base count"));
-            let text = String::from_utf8(bytes)
-                .map_err(|error| wrong(path, format!("is not UTF-8 at the base: {}", error.utf8_error())))?;
+            let remark = (now.as_ref() != Some(&bytes)).then(|| {
+                format!("{FILE} is not what it was at the base; the checks of the base count")
+            });
+            let text = String::from_utf8(bytes).map_err(|error| {
+                wrong(path, format!("is not UTF-8 at the base: {}", error.utf8_error()))
+            })?;
             let config = Config::parse(&text)
                 .map_err(|error| wrong(path, format!("at the base: {}", error.message)))?;
             return Ok((Config { source: Some(path.clone()), ..config }, remark));

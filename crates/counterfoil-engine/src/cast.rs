@@ -46,7 +46,8 @@ impl Cast {
         Self::default()
     }
 
-    /// Adds one who plays an agent; `spec` is how they are shown and found again when the run is resumed.
+    /// Adds one who plays an agent; `spec` is how they are shown and found again when the run is
+    /// resumed.
     #[must_use]
     pub fn with(mut self, name: &str, spec: &str, agent: Arc<dyn Agent>) -> Self {
         let Identity { model, version } = agent.identity();
@@ -55,9 +56,9 @@ impl Cast {
         self
     }
 
-    /// The cast that specs name: by agent, and one for the rest; where they name none, the one that the project's settings do.
-    /// The same script is the same agent, so that it is played in one order for all it plays. `played` are the recorded replies
-    /// that were used before.
+    /// The cast that specs name: by agent, and one for the rest; where they name none, the one that
+    /// the project's settings do. The same script is the same agent, so that it is played in
+    /// one order for all it plays. `played` are the recorded replies that were used before.
     pub fn from_specs(
         workflow: &Workflow,
         named: &BTreeMap<String, String>,
@@ -68,8 +69,10 @@ impl Cast {
         for name in named.keys() {
             if !workflow.agents.contains_key(name) {
                 let known = workflow.agents.keys().map(String::as_str);
-                let hint = counterfoil_contract::did_you_mean(name, known.clone())
-                    .unwrap_or_else(|| format!("its agents: {}", known.collect::<Vec<_>>().join(", ")));
+                let hint =
+                    counterfoil_contract::did_you_mean(name, known.clone()).unwrap_or_else(|| {
+                        format!("its agents: {}", known.collect::<Vec<_>>().join(", "))
+                    });
                 return Err(CastError::Unknown { name: name.clone(), hint: format!("; {hint}") });
             }
         }
@@ -77,7 +80,8 @@ impl Cast {
         let mut cast = Self::new();
         let mut nobody = Vec::new();
         for name in workflow.agents.keys() {
-            let set = equipment.agents.named.get(name).and_then(|settings| settings.spec.as_deref());
+            let set =
+                equipment.agents.named.get(name).and_then(|settings| settings.spec.as_deref());
             let set = || set.or(equipment.agents.rest.as_deref());
             let Some(spec) = named.get(name).map(String::as_str).or(rest).or_else(set) else {
                 nobody.push(name.clone());

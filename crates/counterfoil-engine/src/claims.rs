@@ -1,8 +1,9 @@
 //! Holds what a result claims against what happened.
 //!
-//! Three rooms: [`read`] takes from a result what it claims, the modules named for a kind judge it over plain data, and what
-//! looks at the world (`look`, `check`, `git`) decides nothing. [`verify`] is the way through them. A claim that the result
-//! does not make (the field is absent or null, a list that names nothing where nothing is a legal answer) gives no report.
+//! Three rooms: [`read`] takes from a result what it claims, the modules named for a kind judge it
+//! over plain data, and what looks at the world (`look`, `check`, `git`) decides nothing.
+//! [`verify`] is the way through them. A claim that the result does not make (the field is absent
+//! or null, a list that names nothing where nothing is a legal answer) gives no report.
 
 mod artifact;
 mod cache;
@@ -46,8 +47,8 @@ pub trait Observer: Send + Sync {
     /// What changed since the step began, as the tree stands now; or why that cannot be told.
     fn changes(&mut self) -> Result<&Changes, String>;
 
-    /// What became of a file that git ignores, relative to the workspace's folder. A file that git does not ignore is
-    /// `Untouched` here, or `Absent`: `changes` tells of it.
+    /// What became of a file that git ignores, relative to the workspace's folder. A file that git
+    /// does not ignore is `Untouched` here, or `Absent`: `changes` tells of it.
     fn since(&mut self, path: &Path) -> Since;
 
     /// The same for many, in order. Whoever can ask git once for all of them should.
@@ -55,7 +56,8 @@ pub trait Observer: Send + Sync {
         paths.iter().map(|path| self.since(path)).collect()
     }
 
-    /// Those of some paths that git ignores, whether there is anything or not. Of what is not there nothing tells whether it was.
+    /// Those of some paths that git ignores, whether there is anything or not. Of what is not there
+    /// nothing tells whether it was.
     fn ignored(&mut self, paths: &[PathBuf]) -> BTreeSet<PathBuf>;
 
     /// A name for the tree as it stands now, equal for equal trees; none if it cannot be told.
@@ -76,7 +78,8 @@ pub struct World<'a> {
     pub top: &'a Path,
     /// Tells what changed.
     pub observer: &'a mut dyn Observer,
-    /// The project's checks, as they stood before the step: an agent does not redefine what it is checked by.
+    /// The project's checks, as they stood before the step: an agent does not redefine what it is
+    /// checked by.
     pub config: &'a Config,
     /// Contracts by id, for artifacts.
     pub contracts: &'a (dyn Fn(&str) -> Option<Arc<Contract>> + Sync),
@@ -96,8 +99,8 @@ pub struct World<'a> {
     pub company: Option<&'a str>,
 }
 
-/// Holds the claims of an accepted result against the world: one report for each claim that was made and is not ignored,
-/// in the order they are held.
+/// Holds the claims of an accepted result against the world: one report for each claim that was
+/// made and is not ignored, in the order they are held.
 ///
 /// What only looks comes before what runs, since a check may change what there is to see.
 pub async fn verify(

@@ -15,11 +15,13 @@ impl Clock {
         Self { last: last.max(wall()), read: Instant::now() }
     }
 
-    /// Now. If the wall clock was set back, time goes on from where it was; if the machine slept, it catches up.
+    /// Now. If the wall clock was set back, time goes on from where it was; if the machine slept,
+    /// it catches up.
     pub(crate) fn now(&mut self) -> i64 {
         let read = Instant::now();
         let passed = i64::try_from(read.duration_since(self.read).as_millis()).unwrap_or(0);
-        // The remainder of a millisecond is not lost: the instant only moves on when one has passed.
+        // The remainder of a millisecond is not lost: the instant only moves on when one has
+        // passed.
         if passed > 0 {
             self.read = read;
         }

@@ -1,5 +1,5 @@
-//! `counterfoil.toml`: the checks of a project by name, its agents, and the files whose changes nobody claims. Reading it decides
-//! nothing.
+//! `counterfoil.toml`: the checks of a project by name, its agents, and the files whose changes
+//! nobody claims. Reading it decides nothing.
 
 mod agents;
 
@@ -22,7 +22,8 @@ pub const CHECK_TIMEOUT: Duration = Duration::from_mins(10);
 /// A longer file is no configuration.
 const LARGEST: u64 = 1 << 20;
 
-/// Files that tools leave behind by themselves: nobody claims them, and nobody misses them in a claim.
+/// Files that tools leave behind by themselves: nobody claims them, and nobody misses them in a
+/// claim.
 pub const NOISE: [&str; 20] = [
     "**/__pycache__/**",
     "**/*.py[co]",
@@ -134,17 +135,21 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads the file in a workspace's folder, or else at the top of its repository; without one, nothing is configured.
+    /// Reads the file in a workspace's folder, or else at the top of its repository; without one,
+    /// nothing is configured.
     pub fn load(folder: &Path, top: &Path) -> Result<Self, ConfigError> {
         for place in [folder, top] {
             let path = place.join(FILE);
             let wrong = |message: String| ConfigError { path: Some(path.clone()), message };
             let Some(bytes) = read(&path).map_err(wrong)? else { continue };
             let text = String::from_utf8(bytes).map_err(|error| {
-                wrong(format!("byte {} is not UTF-8; save it as UTF-8", error.utf8_error().valid_up_to()))
+                wrong(format!(
+                    "byte {} is not UTF-8; save it as UTF-8",
+                    error.utf8_error().valid_up_to()
+                ))
             })?;
-            let mut config =
-                Self::parse(&text).map_err(|error| ConfigError { path: Some(path.clone()), ..error })?;
+            let mut config = Self::parse(&text)
+                .map_err(|error| ConfigError { path: Some(path.clone()), ..error })?;
             config.source = Some(path);
             return Ok(config);
         }
@@ -201,7 +206,8 @@ impl Config {
         Ok(config)
     }
 
-    /// The globs of noise as one. One that is no glob is left out; [`Config::parse`] lets none through.
+    /// The globs of noise as one. One that is no glob is left out; [`Config::parse`] lets none
+    /// through.
     pub fn noise(&self) -> GlobSet {
         let mut builder = GlobSetBuilder::new();
         for glob in self.noise.iter().filter_map(|glob| Glob::new(glob).ok()) {
@@ -363,6 +369,7 @@ impl<'de> Visitor<'de> for RunVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<WrittenRun, A::Error> {
-        Vec::deserialize(de::value::SeqAccessDeserializer::new(words)).map(|argv| WrittenRun(Run::Argv(argv)))
+        Vec::deserialize(de::value::SeqAccessDeserializer::new(words))
+            .map(|argv| WrittenRun(Run::Argv(argv)))
     }
 }

@@ -1,6 +1,8 @@
-//! What the engine does itself in a state, as an attempt without an agent: it reads a file, looks at what changed, commits.
+//! What the engine does itself in a state, as an attempt without an agent: it reads a file, looks
+//! at what changed, commits.
 //!
-//! Nothing here decides where a run goes: what was found is a result, and what kept it from being found is told as it is.
+//! Nothing here decides where a run goes: what was found is a result, and what kept it from being
+//! found is told as it is.
 
 pub(crate) mod changes;
 pub(crate) mod commit;
@@ -44,21 +46,25 @@ impl Done {
     /// The end of the attempt.
     fn of(self, attempt: &str, since: Instant) -> Ended {
         let wall_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let ended =
-            |outcome| Ended { usage: Usage { wall_ms, ..Usage::default() }, ..bare(attempt, outcome) };
+        let ended = |outcome| Ended {
+            usage: Usage { wall_ms, ..Usage::default() },
+            ..bare(attempt, outcome)
+        };
         match self {
             Self::Given(value) => Ended { value: Some(value), ..ended(AttemptOutcome::Accepted) },
             Self::Blocked(reason) => Ended { reason, ..ended(AttemptOutcome::Blocked) },
             Self::Rejected { reason, violations, partial } => {
                 Ended { reason, violations, partial, ..ended(AttemptOutcome::Contract) }
             }
-            Self::Stopped => Ended { reason: "stopped".to_owned(), ..ended(AttemptOutcome::Cancelled) },
+            Self::Stopped => {
+                Ended { reason: "stopped".to_owned(), ..ended(AttemptOutcome::Cancelled) }
+            }
         }
     }
 }
 
-/// Does something that only looks, on a thread where it may take its time. Who is stopped does not wait for it: it changes
-/// nothing.
+/// Does something that only looks, on a thread where it may take its time. Who is stopped does not
+/// wait for it: it changes nothing.
 pub(crate) async fn look(
     attempt: String,
     handle: Arc<dyn Handle>,
@@ -104,7 +110,9 @@ fn own_folders(folder: &Path, state: &Path) -> Vec<Vec<u8>> {
     let mut own = vec![STATE.as_bytes().to_vec()];
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let below: Option<PathBuf> = real(state).strip_prefix(real(folder)).ok().map(Path::to_owned);
-    if let Some(below) = below.filter(|below| !below.as_os_str().is_empty() && below != Path::new(STATE)) {
+    if let Some(below) =
+        below.filter(|below| !below.as_os_str().is_empty() && below != Path::new(STATE))
+    {
         own.push(OsString::from(below).into_vec());
     }
     own

@@ -1,5 +1,5 @@
-//! Driving one run: facts in, a turn, the events to the journal in one transaction, and only then the work. It decides
-//! nothing; `turn` does.
+//! Driving one run: facts in, a turn, the events to the journal in one transaction, and only then
+//! the work. It decides nothing; `turn` does.
 
 pub(crate) mod errands;
 mod work;
@@ -76,9 +76,11 @@ pub(crate) struct Drive {
     pub(crate) trees: Arc<Trees>,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) stop: watch::Receiver<Stop>,
-    /// What belongs to the last events before it was taken up, if a kill may have kept it from being written.
+    /// What belongs to the last events before it was taken up, if a kill may have kept it from
+    /// being written.
     pub(crate) unwritten: Option<Vec<Rendering>>,
-    /// Why what an attempt said could not be kept: the run stops there, and goes on when it is resumed.
+    /// Why what an attempt said could not be kept: the run stops there, and goes on when it is
+    /// resumed.
     pub(crate) unkept: Option<journal::Error>,
 }
 
@@ -100,8 +102,8 @@ impl From<Letter> for Event {
 }
 
 impl Drive {
-    /// Drives the run as a task of the runtime: the attempts it starts are then tasks of the same worker, and a step does not
-    /// go from thread to thread. Dropping the future ends it.
+    /// Drives the run as a task of the runtime: the attempts it starts are then tasks of the same
+    /// worker, and a step does not go from thread to thread. Dropping the future ends it.
     pub(crate) async fn on_a_worker(self, first: Vec<Event>) -> Result<Fold, Error> {
         self.watcher.takes_up(&self.workflow);
         let mut task = JoinSet::new();
@@ -123,8 +125,10 @@ impl Drive {
         for stop in running.stops.values() {
             let _ = stop.send(Stop::AtOnce);
         }
-        let _ = tokio::time::timeout(LAST_WAIT, async { while running.tasks.join_next().await.is_some() {} })
-            .await;
+        let _ = tokio::time::timeout(LAST_WAIT, async {
+            while running.tasks.join_next().await.is_some() {}
+        })
+        .await;
         running.tasks.abort_all();
         driven?;
         let Self { lease, fold, .. } = self;
@@ -149,7 +153,8 @@ impl Drive {
                 fresh = false;
                 consumed = self.letters(&mut facts)?;
             }
-            let turned = turn(&self.workflow, &mut self.fold, std::mem::take(&mut facts), clock.now());
+            let turned =
+                turn(&self.workflow, &mut self.fold, std::mem::take(&mut facts), clock.now());
             self.record(&turned, consumed, &mut snapshot).await?;
             if let Some(error) = self.unkept.take() {
                 return Err(error.into());
@@ -198,7 +203,8 @@ impl Drive {
         news: &mut mpsc::UnboundedReceiver<News>,
     ) -> Vec<Event> {
         let now = clock.now();
-        let until = |time: i64| Duration::from_millis(u64::try_from(time.saturating_sub(now)).unwrap_or(0));
+        let until =
+            |time: i64| Duration::from_millis(u64::try_from(time.saturating_sub(now)).unwrap_or(0));
         let nap = wake_at.map_or(NAP, until).min(NAP);
         let left = self.time_left(now);
         let mut facts = Vec::new();
@@ -248,7 +254,12 @@ impl Drive {
         Ok(consumed)
     }
 
-    async fn record(&mut self, turned: &Turn, consumed: Vec<i64>, snapshot: &mut u64) -> Result<(), Error> {
+    async fn record(
+        &mut self,
+        turned: &Turn,
+        consumed: Vec<i64>,
+        snapshot: &mut u64,
+    ) -> Result<(), Error> {
         if turned.events.is_empty() && consumed.is_empty() {
             return Ok(());
         }
@@ -287,7 +298,8 @@ impl Drive {
         running.published.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
     }
 
-    /// Taken up again: the files that are ours are known again, and what a kill kept from being written is written.
+    /// Taken up again: the files that are ours are known again, and what a kill kept from being
+    /// written is written.
     fn catch_up(&mut self, running: &Running) -> Option<Event> {
         let ours = artifact_paths(&self.workflow, &self.fold);
         self.claim(ours.iter().map(String::as_str), running);
@@ -297,7 +309,8 @@ impl Drive {
 
     fn look(&self, look: &Look) -> Event {
         let folder = self.folder(look.workspace.as_deref());
-        let missing = look.paths.iter().filter(|path| !folder.join(path).exists()).cloned().collect();
+        let missing =
+            look.paths.iter().filter(|path| !folder.join(path).exists()).cloned().collect();
         Event::ContextChecked { frame: look.frame.clone(), missing }
     }
 
@@ -309,7 +322,8 @@ impl Drive {
         });
         let mut answers = Vec::new();
         for question in asked.flatten() {
-            // One that does not fit is refused as anybody's is, and the question stands: the next one is taken.
+            // One that does not fit is refused as anybody's is, and the question stands: the next
+            // one is taken.
             while let Some(answer) = self.cast.answer(&question.id) {
                 match self.fold.check_answer(&question.id, &answer) {
                     Ok(()) => {
@@ -321,7 +335,8 @@ impl Drive {
                         break;
                     }
                     Err(why) => {
-                        self.watcher.remark(&format!("the script's answer to '{}': {why}", question.id));
+                        self.watcher
+                            .remark(&format!("the script's answer to '{}': {why}", question.id));
                     }
                 }
             }
@@ -348,9 +363,9 @@ impl Drive {
 
 /// Events as rows, with the summary that lists show.
 pub(crate) fn batch(events: &[(Event, i64)], fold: &Fold) -> Result<Batch, Error> {
-    let rows = events
-        .iter()
-        .map(|(event, at)| Ok(Row { at: *at, kind: event.kind().into(), body: serde_json::to_vec(event)? }));
+    let rows = events.iter().map(|(event, at)| {
+        Ok(Row { at: *at, kind: event.kind().into(), body: serde_json::to_vec(event)? })
+    });
     let rows = rows.collect::<Result<_, serde_json::Error>>()?;
     Ok(Batch { rows, snapshot: None, summary: Some(summary(fold)), consumed: Vec::new() })
 }

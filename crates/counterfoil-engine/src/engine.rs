@@ -38,8 +38,8 @@ pub struct Launch {
     pub cast: Cast,
     /// Where the work is done.
     pub repo: PathBuf,
-    /// The folder of the workflow's files, and others with its contracts, where they are known. What of them stands where the
-    /// work is done is protected from agents.
+    /// The folder of the workflow's files, and others with its contracts, where they are known.
+    /// What of them stands where the work is done is protected from agents.
     pub home: Vec<PathBuf>,
 }
 
@@ -108,8 +108,13 @@ impl Engine {
         let at = wall();
         let mut fold = Fold::default();
         fold.apply(&started, at);
-        let new =
-            NewRun { id: &run, workflow: &workflow.name, version: workflow.version, bundle: &bundle, at };
+        let new = NewRun {
+            id: &run,
+            workflow: &workflow.name,
+            version: workflow.version,
+            bundle: &bundle,
+            at,
+        };
         let lease = self.journal.create(new, batch(&[(started.clone(), at)], &fold)?)?;
         watcher.event(&started, at, &fold);
         let workspaces = self.swept(&fold, &repo, &*watcher);
@@ -131,8 +136,8 @@ impl Engine {
         self.report_of(&fold)
     }
 
-    /// Takes a run up again and drives it on. Completed steps never run again; attempts that were in flight are fenced, what
-    /// is left of their processes is killed, and they start anew.
+    /// Takes a run up again and drives it on. Completed steps never run again; attempts that were
+    /// in flight are fenced, what is left of their processes is killed, and they start anew.
     pub async fn resume(
         &self,
         run: &str,
@@ -178,14 +183,16 @@ impl Engine {
         self.report_of(&fold)
     }
 
-    /// Records an answer; `resume` goes on. If the run is being driven, its driver takes the answer up.
+    /// Records an answer; `resume` goes on. If the run is being driven, its driver takes the answer
+    /// up.
     pub fn answer(&self, run: &str, question: &str, answer: &str, by: &str) -> Result<(), Error> {
         let run = self.journal.resolve(run)?;
         match self.take(&run) {
             Ok((lease, mut fold)) => {
                 let question = full_id(&fold, question);
                 fold.check_answer(&question, answer)?;
-                let fact = Event::Answered { question, answer: answer.to_owned(), by: by.to_owned() };
+                let fact =
+                    Event::Answered { question, answer: answer.to_owned(), by: by.to_owned() };
                 let at = wall().max(fold.last_at);
                 fold.apply(&fact, at);
                 let mut batch = batch(&[(fact, at)], &fold)?;
@@ -197,7 +204,8 @@ impl Engine {
                 let fold = self.fold(&run)?;
                 let question = full_id(&fold, question);
                 fold.check_answer(&question, answer)?;
-                let letter = Letter::Answer { question, answer: answer.to_owned(), by: by.to_owned() };
+                let letter =
+                    Letter::Answer { question, answer: answer.to_owned(), by: by.to_owned() };
                 self.journal.post(&run, "answer", &serde_json::to_vec(&letter)?, wall())?;
                 Ok(())
             }
@@ -205,22 +213,26 @@ impl Engine {
         }
     }
 
-    /// Ends a run for good. If it is being driven, its driver ends it; otherwise what is left of its processes is killed here.
+    /// Ends a run for good. If it is being driven, its driver ends it; otherwise what is left of
+    /// its processes is killed here.
     pub fn cancel(&self, run: &str, by: &str) -> Result<Cancelled, Error> {
         let run = self.journal.resolve(run)?;
         match self.take(&run) {
             Ok((lease, mut fold)) => {
                 let workflow = self.workflow(&fold)?;
-                let mut facts = self.taken_up(&workflow, &fold, Path::new(&fold.repo), BTreeMap::new())?;
+                let mut facts =
+                    self.taken_up(&workflow, &fold, Path::new(&fold.repo), BTreeMap::new())?;
                 facts.push(Event::CancelRequested { by: by.to_owned() });
-                // What is open is dropped first, and the run ends when it is gone; each errand is asked for once.
+                // What is open is dropped first, and the run ends when it is gone; each errand is
+                // asked for once.
                 while !facts.is_empty() {
                     let turned = turn(&workflow, &mut fold, std::mem::take(&mut facts), wall());
                     let mut batch = batch(&turned.events, &fold)?;
                     batch.snapshot = Some(serde_json::to_vec(&fold)?);
                     lease.append_blocking(batch)?;
                     let workspaces = self.workspaces(Path::new(&fold.repo));
-                    let carry_out = |errand| errands::run(&workspaces, &run, errand, &BTreeSet::new());
+                    let carry_out =
+                        |errand| errands::run(&workspaces, &run, errand, &BTreeSet::new());
                     facts.extend(turned.errands.iter().map(carry_out));
                 }
                 lease.release()?;
@@ -259,11 +271,17 @@ impl Engine {
     }
 
     /// Every event of a run, in order.
-    pub fn each_event(&self, run: &str, from: u64, look: impl FnMut(Event, i64)) -> Result<(), Error> {
+    pub fn each_event(
+        &self,
+        run: &str,
+        from: u64,
+        look: impl FnMut(Event, i64),
+    ) -> Result<(), Error> {
         self.look_at(run, from, |_| true, look)
     }
 
-    /// The events of a run that are of these kinds, in order. The others are held to their digests and not read further.
+    /// The events of a run that are of these kinds, in order. The others are held to their digests
+    /// and not read further.
     pub fn each_event_of(
         &self,
         run: &str,
@@ -291,8 +309,11 @@ impl Engine {
                     ControlFlow::Continue(())
                 }
                 Err(error) => {
-                    failed =
-                        Some(Error::Unreadable { run: run.to_owned(), seq: row.seq, why: error.to_string() });
+                    failed = Some(Error::Unreadable {
+                        run: run.to_owned(),
+                        seq: row.seq,
+                        why: error.to_string(),
+                    });
                     ControlFlow::Break(())
                 }
             }
@@ -316,12 +337,17 @@ impl Engine {
     fn swept(&self, fold: &Fold, repo: &Path, watcher: &dyn Watcher) -> Arc<Workspaces> {
         let workspaces = self.workspaces(repo);
         let is_open = |run: &str, id: &str| {
-            let has = |fold: &Fold| fold.ended.is_none() && fold.workspaces().any(|(open, _)| open == id);
+            let has =
+                |fold: &Fold| fold.ended.is_none() && fold.workspaces().any(|(open, _)| open == id);
             if run == fold.run { has(fold) } else { self.fold(run).is_ok_and(|other| has(&other)) }
         };
         for swept in workspaces.sweep(&is_open) {
-            let kept = swept.kept.map(|kept| format!("; its work is kept in {kept}")).unwrap_or_default();
-            watcher.remark(&format!("a worktree that run {} left behind was removed{kept}", swept.run));
+            let kept =
+                swept.kept.map(|kept| format!("; its work is kept in {kept}")).unwrap_or_default();
+            watcher.remark(&format!(
+                "a worktree that run {} left behind was removed{kept}",
+                swept.run
+            ));
         }
         Arc::new(workspaces)
     }
@@ -333,7 +359,8 @@ impl Engine {
         Ok(story.report(fold, live))
     }
 
-    /// A run that ended shows its end, even if we were killed before that was written; unless a newer run shows itself.
+    /// A run that ended shows its end, even if we were killed before that was written; unless a
+    /// newer run shows itself.
     fn show_end_again(&self, run: &str) -> Result<(), Error> {
         if self.journal.resolve("last")? == run {
             let fold = self.fold(run)?;
@@ -342,7 +369,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the lease of a run and loads what is known of it: the latest snapshot and the events behind it.
+    /// Takes the lease of a run and loads what is known of it: the latest snapshot and the events
+    /// behind it.
     fn take(&self, run: &str) -> Result<(Lease, Fold), Error> {
         let (lease, standing) = self.journal.take(run)?;
         let loaded = self.load(run, standing);
@@ -384,7 +412,8 @@ impl Engine {
         }
     }
 
-    /// The facts of taking a run up again: what was in flight is lost, and its processes are killed.
+    /// The facts of taking a run up again: what was in flight is lost, and its processes are
+    /// killed.
     fn taken_up(
         &self,
         workflow: &Workflow,
@@ -409,7 +438,8 @@ impl Engine {
             process::sweep(&format!("{}/{attempt}", fold.run));
             // What was done in a worktree is gone with it, or stays in it.
             let since = began.get(attempt).filter(|_| !fold.works_apart(frame));
-            let mut changed = since.map(|since| left::written_since(repo, *since)).unwrap_or_default();
+            let mut changed =
+                since.map(|since| left::written_since(repo, *since)).unwrap_or_default();
             changed.retain(|path| !ours.contains(path));
             facts.push(Event::AttemptLost { attempt: attempt.clone(), changed });
         }
@@ -421,7 +451,8 @@ impl Engine {
         let (mut trail, mut then) = (Trail::default(), Fold::default());
         let in_parts = workflow.machines.values().any(|machine| !machine.artifacts.is_empty());
         let stepwise = in_parts || workflow.main.artifacts.iter().any(|artifact| artifact.append);
-        // What shows how the run stands needs only to know whether it moved; what belongs to single events, how it stood then.
+        // What shows how the run stands needs only to know whether it moved; what belongs to single
+        // events, how it stood then.
         let from = if stepwise { 1 } else { fold.seq.saturating_sub(Trail::LENGTH).max(1) };
         if !stepwise && workflow.main.artifacts.is_empty() {
             return Ok(trail);
@@ -446,7 +477,9 @@ impl Engine {
         if scripted {
             self.each_event(&fold.run, 1, |event, _| match event {
                 Event::RepairAsked { reply, .. } => played.extend(reply.played),
-                Event::AttemptEnded(ended) => played.extend(ended.reply.and_then(|reply| reply.played)),
+                Event::AttemptEnded(ended) => {
+                    played.extend(ended.reply.and_then(|reply| reply.played))
+                }
                 Event::Answered { question, answer, by } if by == "script" => {
                     answered.push((question, answer));
                 }

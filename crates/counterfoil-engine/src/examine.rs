@@ -1,5 +1,6 @@
-//! The witness of an attempt: it looks at the workspace before and after, and holds what the attempt says against what it saw.
-//! It decides nothing: judging is in `claims`, `protect` and `inventory`.
+//! The witness of an attempt: it looks at the workspace before and after, and holds what the
+//! attempt says against what it saw. It decides nothing: judging is in `claims`, `protect` and
+//! `inventory`.
 
 mod aside;
 mod look;
@@ -52,7 +53,8 @@ pub(crate) struct Scene {
 impl Scene {
     /// Where what stood in the way of restoring a file is kept.
     fn set_aside(&self) -> PathBuf {
-        // The names of items are an agent's: none of them may lead elsewhere, or be too long for a folder.
+        // The names of items are an agent's: none of them may lead elsewhere, or be too long for a
+        // folder.
         let (run, attempt) = self.marker.split_once('/').unwrap_or(("", &self.marker));
         self.state.join("set-aside").join(run_name(run)).join(readable(attempt, &[run, attempt]))
     }
@@ -87,7 +89,8 @@ impl Examiner {
         let scene = &self.scene;
         let mut reports = Vec::new();
         if scene.protection != ClaimPolicy::Ignore {
-            // Where it is asked to do better, only what it did since counts; otherwise all that it did.
+            // Where it is asked to do better, only what it did since counts; otherwise all that it
+            // did.
             let breaches =
                 if scene.protection == ClaimPolicy::Require { &look.fresh } else { &look.breaches };
             let some = !look.observed.seen().files.is_empty();
@@ -118,7 +121,8 @@ fn unseen(report: ClaimReport, why: &str) -> ClaimReport {
     ClaimReport { verdict: Verdict::Unverifiable, reason, evidence: Vec::new(), ..report }
 }
 
-/// A claim of which nothing can be said, since looking broke off by a fault of ours: that is never silence.
+/// A claim of which nothing can be said, since looking broke off by a fault of ours: that is never
+/// silence.
 fn broken_off(held: &HeldClaim) -> ClaimReport {
     ClaimReport {
         claim: held.name.clone(),
@@ -169,9 +173,12 @@ impl Witness for Examiner {
                 since: "the step began",
                 company: company.as_deref(),
             };
-            let mut reports = claims::verify(&scene.claims, &scene.contract, value, &mut world).await;
+            let mut reports =
+                claims::verify(&scene.claims, &scene.contract, value, &mut world).await;
             if let Err(error) = &config {
-                for report in reports.iter_mut().filter(|report| report.verdict == Verdict::Unverifiable) {
+                for report in
+                    reports.iter_mut().filter(|report| report.verdict == Verdict::Unverifiable)
+                {
                     report.evidence.push(Evidence::new("note", error.clone()));
                 }
             }
@@ -190,7 +197,8 @@ impl Witness for Examiner {
             let mut claims = if examined { Vec::new() } else { self.own(&look) };
             // Without a result there is nothing that these would confirm.
             claims.retain(|claim| claim.verdict != Verdict::Verified);
-            let conclusion = Conclusion { changed: Some(look.changed()), tree: look.observed.name(), claims };
+            let conclusion =
+                Conclusion { changed: Some(look.changed()), tree: look.observed.name(), claims };
             look.end(&self.scene, &self.trees);
             conclusion
         })
@@ -206,8 +214,11 @@ mod tests {
 
     #[test]
     fn nothing_is_verified_by_not_looking() {
-        let breach =
-            Breach { path: "AGENTS.md".into(), change: Change::Modified, why: Why::Default("instructions") };
+        let breach = Breach {
+            path: "AGENTS.md".into(),
+            change: Change::Modified,
+            why: Why::Default("instructions"),
+        };
         let protected = |breaches: &[Breach]| {
             protect::report(breaches, &[], &[], ClaimPolicy::Record, !breaches.is_empty())
         };

@@ -46,12 +46,17 @@ impl Files for Folder {
         let mut files = Vec::new();
         let mut open = vec![(PathBuf::from(path), 0)];
         while let Some((folder, depth)) = open.pop() {
-            let entries = std::fs::read_dir(self.root.join(&folder)).map_err(|error| error.to_string())?;
+            let entries =
+                std::fs::read_dir(self.root.join(&folder)).map_err(|error| error.to_string())?;
             for entry in entries.flatten() {
                 let relative = folder.join(entry.file_name());
                 match entry.file_type() {
-                    Ok(kind) if kind.is_dir() && depth < DEEPEST => open.push((relative, depth + 1)),
-                    Ok(_) if is_contract(&relative) => files.extend(relative.to_str().map(str::to_owned)),
+                    Ok(kind) if kind.is_dir() && depth < DEEPEST => {
+                        open.push((relative, depth + 1))
+                    }
+                    Ok(_) if is_contract(&relative) => {
+                        files.extend(relative.to_str().map(str::to_owned))
+                    }
                     _ => {}
                 }
             }

@@ -1,6 +1,7 @@
-//! Runs git so that it asks nobody, waits for nothing, runs nothing of the repository's own and leaves alone what it was not
-//! asked to touch. Everything here that needs git goes through a [`Call`]. Only one that is to be [supervised](Call::supervised)
-//! runs the way its user would run it.
+//! Runs git so that it asks nobody, waits for nothing, runs nothing of the repository's own and
+//! leaves alone what it was not asked to touch. Everything here that needs git goes through a
+//! [`Call`]. Only one that is to be [supervised](Call::supervised) runs the way its user would run
+//! it.
 
 use crate::process::{Clocks, Environment, Spawn};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -24,8 +25,8 @@ const NAMED: usize = 1;
 /// Hooks and monitors are programs of the repository's; a pager would wait for ever.
 const SETTINGS: [&str; 4] =
     ["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "gc.auto=0"];
-/// Variables of ours that git must hear too: where its settings are, and where it stops to look for a repository. All others
-/// that begin with `GIT_` point it at another repository.
+/// Variables of ours that git must hear too: where its settings are, and where it stops to look for
+/// a repository. All others that begin with `GIT_` point it at another repository.
 const HEARD: [&str; 4] =
     ["GIT_CONFIG", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"];
 
@@ -132,7 +133,10 @@ pub(crate) struct Call {
 
 impl Call {
     /// A command in a folder.
-    pub(crate) fn new<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Self {
+    pub(crate) fn new<A: AsRef<OsStr>>(
+        folder: &Path,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
         Self {
             program: "git".into(),
             limit: PATIENCE,
@@ -288,7 +292,9 @@ impl Call {
             .process_group(0);
         let unheard = |why: String| Failure::Unheard { what: self.what(), why };
         match &self.output {
-            Some(file) => command.stdout(file.try_clone().map_err(|error| unheard(error.to_string()))?),
+            Some(file) => {
+                command.stdout(file.try_clone().map_err(|error| unheard(error.to_string()))?)
+            }
             None => command.stdout(Stdio::piped()),
         };
         command.spawn().map_err(|error| match error.kind() {
@@ -307,8 +313,9 @@ impl Call {
         !name.starts_with("GIT_") || begins(&HEARD) || (self.by_user && begins(&IDENTITY))
     }
 
-    /// The command as a child to be supervised, the way its user would run it: with the hooks, settings and identity there are.
-    /// It asks nobody, and leaves nothing running behind itself.
+    /// The command as a child to be supervised, the way its user would run it: with the hooks,
+    /// settings and identity there are. It asks nobody, and leaves nothing running behind
+    /// itself.
     pub(crate) fn supervised(self, marker: String, limit: Duration) -> Spawn {
         let call = self.by_user();
         let mut argv = vec![call.program.clone(), "--no-pager".into()];

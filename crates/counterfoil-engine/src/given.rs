@@ -17,7 +17,8 @@ pub(crate) fn given(
                 .unwrap_or_else(|| format!("its inputs: {}", names.collect::<Vec<_>>().join(", ")));
             return Err(Error::Input(format!("the workflow has no input '{name}'; {hint}")));
         };
-        value::fits(given, &input.ty).map_err(|why| Error::Input(format!("input '{name}': {why}")))?;
+        value::fits(given, &input.ty)
+            .map_err(|why| Error::Input(format!("input '{name}': {why}")))?;
     }
     for (name, input) in known {
         if inputs.contains_key(name) {
@@ -28,8 +29,11 @@ pub(crate) fn given(
                 inputs.insert(name.clone(), default.clone());
             }
             None => {
-                let how =
-                    if name == "task" { "--task TEXT".to_owned() } else { format!("--input {name}=VALUE") };
+                let how = if name == "task" {
+                    "--task TEXT".to_owned()
+                } else {
+                    format!("--input {name}=VALUE")
+                };
                 return Err(Error::Input(format!(
                     "the workflow needs the input '{name}'; give it with {how}"
                 )));

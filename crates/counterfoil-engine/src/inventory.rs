@@ -1,8 +1,10 @@
-//! Which tests stand in a file, and what became of them in a step: a test that is gone, skipped or empty is seen, whatever the
-//! result says. It reads texts that it is given and no files; a clock only ends what would take too long. Rust, Python, JavaScript with TypeScript and JSX, and Go are read by their
-//! grammars, so a test that is commented out or stands in a string is none.
+//! Which tests stand in a file, and what became of them in a step: a test that is gone, skipped or
+//! empty is seen, whatever the result says. It reads texts that it is given and no files; a clock
+//! only ends what would take too long. Rust, Python, JavaScript with TypeScript and JSX, and Go are
+//! read by their grammars, so a test that is commented out or stands in a string is none.
 //!
-//! It is not for what only running shows: tests that a macro or a loop makes, tests that the runner's settings leave out.
+//! It is not for what only running shows: tests that a macro or a loop makes, tests that the
+//! runner's settings leave out.
 
 mod body;
 mod delta;
@@ -44,7 +46,8 @@ pub enum State {
     Active,
     /// It, or what it stands in, is marked to be left out, be it under a condition; or it may fail.
     Skipped,
-    /// It would pass whatever the code does: nothing, or only constants, stand in it. It may be skipped as well.
+    /// It would pass whatever the code does: nothing, or only constants, stand in it. It may be
+    /// skipped as well.
     Empty,
 }
 
@@ -55,7 +58,9 @@ pub fn is_test_file(path: &Path) -> bool {
 
 /// The tests of a file, in the order of their lines. None where it cannot be read.
 pub fn tests(path: &Path, text: &[u8]) -> Vec<Test> {
-    read(path, text, Patience::of(Patience::ONE)).map(|inventory| inventory.tests).unwrap_or_default()
+    read(path, text, Patience::of(Patience::ONE))
+        .map(|inventory| inventory.tests)
+        .unwrap_or_default()
 }
 
 /// What stands in a file.

@@ -1,7 +1,9 @@
-//! The journal: a run is a list of events in one `SQLite` file, and nothing else. Whoever holds a run's lease appends to
-//! it; everybody may read it and leave messages for the one who drives it. The journal does not know what events mean.
+//! The journal: a run is a list of events in one `SQLite` file, and nothing else. Whoever holds a
+//! run's lease appends to it; everybody may read it and leave messages for the one who drives it.
+//! The journal does not know what events mean.
 //!
-//! What an append has returned from is on the disk. Events carry chained digests, so damage is found where it is.
+//! What an append has returned from is on the disk. Events carry chained digests, so damage is
+//! found where it is.
 
 mod chain;
 mod error;
@@ -100,8 +102,9 @@ impl Journal {
         Ok(Self::new(folder, path, file, here, settings, reader, Some(writer)))
     }
 
-    /// Opens the journal in a state folder to read it; nothing is made or changed, and the folder may be one that cannot
-    /// be written. What needs writing is refused with [`Error::ReadOnly`].
+    /// Opens the journal in a state folder to read it; nothing is made or changed, and the folder
+    /// may be one that cannot be written. What needs writing is refused with
+    /// [`Error::ReadOnly`].
     pub fn open_to_read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let settings = Settings::default();
@@ -143,7 +146,8 @@ impl Journal {
     pub fn take(&self, run: &str) -> Result<(Lease, Standing)> {
         let granted = self.writer()?.ask_blocking(work::Take { run: run.to_owned() })?;
         let lease = Lease::new(self.clone(), run.to_owned(), granted);
-        let standing = Standing { info: self.run(run)?, snapshot: self.snapshot(run, granted.number)? };
+        let standing =
+            Standing { info: self.run(run)?, snapshot: self.snapshot(run, granted.number)? };
         Ok((lease, standing))
     }
 
@@ -186,7 +190,9 @@ fn prepare(folder: &Path, path: &Path) -> Result<()> {
             Error::ReadOnly { path: path.to_owned() }
         }
         io::ErrorKind::StorageFull => Error::Full { path: path.to_owned() },
-        _ if folder.is_file() => Error::Folder { path: folder.to_owned(), why: "it is a file".to_owned() },
+        _ if folder.is_file() => {
+            Error::Folder { path: folder.to_owned(), why: "it is a file".to_owned() }
+        }
         _ => Error::Folder { path: folder.to_owned(), why: error.to_string() },
     };
     make_folder(folder).map_err(|error| unusable(&error))
@@ -208,7 +214,9 @@ fn check_id(id: &str) -> Result<()> {
     if id.is_empty() || id.len() > LONGEST_ID {
         return wrong("it must have 1 to 128 characters");
     }
-    if !id.chars().all(|char| char.is_ascii_alphanumeric() || "._-".contains(char)) || id.starts_with('.') {
+    if !id.chars().all(|char| char.is_ascii_alphanumeric() || "._-".contains(char))
+        || id.starts_with('.')
+    {
         return wrong("it may have letters, digits, '_', '-' and, not in front, '.'");
     }
     if id == "last" {

@@ -1,5 +1,5 @@
-//! The ladder of ways by which a result comes back: handed in through the tool, by the program's own structured output, in the
-//! text. Whichever it is, it is held to the contract here. No I/O.
+//! The ladder of ways by which a result comes back: handed in through the tool, by the program's
+//! own structured output, in the text. Whichever it is, it is held to the contract here. No I/O.
 
 use crate::submit::Submission;
 use counterfoil_contract::{Contract, Report, Status};
@@ -20,7 +20,8 @@ pub struct Offered<'o> {
 /// What a reply comes to.
 #[derive(Clone, Debug)]
 pub struct Weighed {
-    /// The report on the result that counts; if none satisfies the contract, on the one that says most.
+    /// The report on the result that counts; if none satisfies the contract, on the one that says
+    /// most.
     pub report: Report,
     /// The way it came.
     pub channel: Channel,
@@ -28,8 +29,8 @@ pub struct Weighed {
     pub notes: Vec<String>,
 }
 
-/// Takes the highest way that gives a result which satisfies the contract: the last good one that was handed in, the structured
-/// output, the text.
+/// Takes the highest way that gives a result which satisfies the contract: the last good one that
+/// was handed in, the structured output, the text.
 pub fn weigh(contract: &Contract, rules: &[HeldRule], offered: Offered<'_>) -> Weighed {
     let checked = |value: &Value| {
         let mut report = contract.check_value(value);
@@ -38,15 +39,18 @@ pub fn weigh(contract: &Contract, rules: &[HeldRule], offered: Offered<'_>) -> W
     };
     let mut text = contract.check_bytes(offered.text);
     hold(rules, contract, &mut text);
-    let submitted: Vec<Report> = offered.submissions.iter().map(|one| checked(&one.value)).collect();
+    let submitted: Vec<Report> =
+        offered.submissions.iter().map(|one| checked(&one.value)).collect();
     let tries = submitted.len();
     let good = submitted.iter().rposition(|report| report.value.is_some());
     let structured = offered.structured.map(checked);
     if let Some(at) = good {
         let mut notes = Vec::new();
         if at + 1 < tries {
-            notes
-                .push(format!("{} later submissions were refused; the last good one counts", tries - at - 1));
+            notes.push(format!(
+                "{} later submissions were refused; the last good one counts",
+                tries - at - 1
+            ));
         }
         let report = submitted.into_iter().nth(at).unwrap_or_else(|| text.clone());
         notes.extend(contradiction(&report, "structured output", structured.as_ref()));
@@ -62,8 +66,10 @@ pub fn weigh(contract: &Contract, rules: &[HeldRule], offered: Offered<'_>) -> W
         }
         structured => {
             let notes = refused.into_iter().collect();
-            // Nothing is good: whoever is asked again should hear of the one that came nearest to a result.
-            let nearer = submitted.into_iter().next_back().map(|report| (report, Channel::Submitted));
+            // Nothing is good: whoever is asked again should hear of the one that came nearest to a
+            // result.
+            let nearer =
+                submitted.into_iter().next_back().map(|report| (report, Channel::Submitted));
             let nearer = nearer.or(structured.map(|report| (report, Channel::Native)));
             match nearer {
                 Some((report, channel)) if text.status == Status::Absent => {
@@ -81,7 +87,9 @@ fn contradiction(taken: &Report, way: &str, other: Option<&Report>) -> Option<St
     let place = differs(taken, other, String::new())?;
     let (ours, theirs) = (shown(taken.pointer(&place)), shown(other.pointer(&place)));
     let place = if place.is_empty() { "the result".to_owned() } else { place };
-    Some(format!("the {way} contradicts the result that was taken: {place} is {theirs} there, not {ours}"))
+    Some(format!(
+        "the {way} contradicts the result that was taken: {place} is {theirs} there, not {ours}"
+    ))
 }
 
 /// The first place at which two values differ.

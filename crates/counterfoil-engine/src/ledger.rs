@@ -1,13 +1,16 @@
-//! The ledger of a run: every claim that was held against the world, and how it stands now. It hears the events and nothing
-//! else, so it says the same of a run that goes on and of one that is read again.
+//! The ledger of a run: every claim that was held against the world, and how it stands now. It
+//! hears the events and nothing else, so it says the same of a run that goes on and of one that is
+//! read again.
 //!
 //! Three things happen to a claim after its verdict:
 //!
-//! - It goes **stale**: what a check, a report or a file proved was true of a tree that an attempt changed since. Claims about
-//!   the step itself (its files, its commit, what it fixed) do not: no later step changes what that one did.
-//! - It is **corrected**: a reply that was refuted is answered by a later one of the same attempt that is not. Both stay.
-//! - It is **superseded**: the same claim is made again at the same place, or an attempt that was not accepted is followed by
-//!   one that was. It stays in the history and is not counted any more.
+//! - It goes **stale**: what a check, a report or a file proved was true of a tree that an attempt
+//!   changed since. Claims about the step itself (its files, its commit, what it fixed) do not: no
+//!   later step changes what that one did.
+//! - It is **corrected**: a reply that was refuted is answered by a later one of the same attempt
+//!   that is not. Both stay.
+//! - It is **superseded**: the same claim is made again at the same place, or an attempt that was
+//!   not accepted is followed by one that was. It stays in the history and is not counted any more.
 
 mod stats;
 
@@ -64,9 +67,10 @@ pub struct Entry {
 
 /// How the claims of a run stand: "verified 9 of 11, refuted 1, stale 1".
 ///
-/// One count for each claim that stands at the end. A claim is a name at a place (`implement`, `files_changed`); of those made
-/// again and again, in a repair, a retry or the next round of a loop, the last word counts. What an attempt said that was
-/// not accepted does not count once a later attempt of the same place was. Refuted claims that the agent corrected when it
+/// One count for each claim that stands at the end. A claim is a name at a place (`implement`,
+/// `files_changed`); of those made again and again, in a repair, a retry or the next round of a
+/// loop, the last word counts. What an attempt said that was not accepted does not count once a
+/// later attempt of the same place was. Refuted claims that the agent corrected when it
 /// was asked again are not among these; they are said apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
@@ -135,7 +139,8 @@ struct Work {
     contract: Option<String>,
     replies: u32,
     accepted: bool,
-    /// The last reply whose claims were looked at; the end of an attempt looks at those that are not there, too.
+    /// The last reply whose claims were looked at; the end of an attempt looks at those that are
+    /// not there, too.
     judged: u32,
     /// The fingerprint of the tree behind it.
     tree: Option<String>,
@@ -188,7 +193,8 @@ impl Ledger {
             // From here on; what was said before was said by whoever played then.
             Event::RunResumed { agents, .. } => self.players.extend(agents.clone()),
             Event::FrameOpened { frame, parent, item, .. } => {
-                let above = parent.as_ref().and_then(|parent| self.items.get(parent).cloned().flatten());
+                let above =
+                    parent.as_ref().and_then(|parent| self.items.get(parent).cloned().flatten());
                 self.items.insert(frame.clone(), item.clone().or(above));
             }
             Event::AttemptStarted { attempt, frame, path, agent, n, contract, .. } => {
@@ -212,7 +218,8 @@ impl Ledger {
             }
             Event::AttemptEnded(ended) => {
                 let Some(index) = self.open.remove(&ended.attempt) else { return };
-                let judged = matches!(ended.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim);
+                let judged =
+                    matches!(ended.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim);
                 if let Some(work) = self.attempts.get_mut(index) {
                     work.accepted = ended.outcome == AttemptOutcome::Accepted;
                     work.tree.clone_from(&ended.tree);
@@ -250,7 +257,8 @@ impl Ledger {
         let index = self.changes.len();
         self.changes.push(Change { attempt, total: changed.total });
         let renamed = changed.renamed.iter().flat_map(|(from, to)| [from, to]);
-        let all = changed.added.iter().chain(&changed.modified).chain(&changed.deleted).chain(renamed);
+        let all =
+            changed.added.iter().chain(&changed.modified).chain(&changed.deleted).chain(renamed);
         let named: BTreeSet<&String> = all.collect();
         if (named.len() as u64) < changed.total {
             self.cut = Some(index);
@@ -318,8 +326,10 @@ impl Ledger {
         let mut last: BTreeMap<(&[String], &str), usize> = BTreeMap::new();
         for (index, kept) in self.kept.iter().enumerate() {
             let Some(work) = self.attempts.get(kept.attempt) else { continue };
-            let made_good = accepted.get(work.path.as_slice()).is_some_and(|good| *good > kept.attempt);
-            // A reply that was looked at says all there is to say for its attempt: what it does not repeat is withdrawn.
+            let made_good =
+                accepted.get(work.path.as_slice()).is_some_and(|good| *good > kept.attempt);
+            // A reply that was looked at says all there is to say for its attempt: what it does not
+            // repeat is withdrawn.
             let withdrawn = kept.reply < work.judged;
             if withdrawn || (made_good && !work.accepted) {
                 continue;
@@ -343,15 +353,20 @@ impl Ledger {
         let later = |index: usize| {
             let change = self.changes.get(index).filter(|_| index >= kept.changes)?;
             // The attempt's own changes came before its evidence if they led to the same tree.
-            let own =
-                change.attempt == kept.attempt && kept.claim.tree.is_some() && kept.claim.tree == work.tree;
+            let own = change.attempt == kept.attempt
+                && kept.claim.tree.is_some()
+                && kept.claim.tree == work.tree;
             (!own).then_some(*change)
         };
         match subject(&kept.claim) {
             Subject::Step => None,
             Subject::Tree => {
                 let change = (kept.changes..self.changes.len()).rev().take(2).find_map(later)?;
-                Some(format!("{} changed {} since", self.title(change.attempt), files(change.total)))
+                Some(format!(
+                    "{} changed {} since",
+                    self.title(change.attempt),
+                    files(change.total)
+                ))
             }
             Subject::Files(paths) => {
                 let named = paths.iter().find_map(|path| {
@@ -377,7 +392,8 @@ impl Ledger {
 
 /// How these claims stand at the end.
 pub fn totals(entries: &[Entry]) -> Totals {
-    let mut totals = Totals::of(entries.iter().filter(|entry| !entry.superseded).map(|entry| entry.standing));
+    let mut totals =
+        Totals::of(entries.iter().filter(|entry| !entry.superseded).map(|entry| entry.standing));
     totals.corrected = entries.iter().filter(|entry| entry.corrected).count() as u64;
     totals
 }
@@ -397,8 +413,10 @@ fn subject(claim: &ClaimReport) -> Subject<'_> {
         ClaimKind::Command | ClaimKind::Commands => Subject::Tree,
         // A count of a list says nothing of the tree; one that a report or a check gave does.
         ClaimKind::Count => {
-            let rests_on_tree =
-                claim.evidence.iter().any(|evidence| matches!(evidence.kind.as_str(), "report" | "command"));
+            let rests_on_tree = claim
+                .evidence
+                .iter()
+                .any(|evidence| matches!(evidence.kind.as_str(), "report" | "command"));
             if rests_on_tree { Subject::Tree } else { Subject::Step }
         }
         ClaimKind::Artifact => Subject::Files(paths(&claim.claimed)),
@@ -415,8 +433,8 @@ fn subject(claim: &ClaimReport) -> Subject<'_> {
     }
 }
 
-/// The paths that a value names, a level deep. One that is absolute is also taken from each of its folders on, since changes
-/// are told from the workspace's.
+/// The paths that a value names, a level deep. One that is absolute is also taken from each of its
+/// folders on, since changes are told from the workspace's.
 fn paths(value: &Value) -> BTreeSet<&str> {
     let texts: Vec<&str> = match value {
         Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),

@@ -1,8 +1,9 @@
 //! Runs workflows: the journal, the agents, the loop between them.
 //!
-//! An [`Engine`] keeps its runs in a state folder. [`Engine::start`] drives a checked workflow until it ends, waits for
-//! somebody or is stopped; [`Engine::resume`] goes on after anything. What happens is decided by `counterfoil-flow`; here is the
-//! I/O: the [`journal`], [`process`] supervision, [`agent`]s, files.
+//! An [`Engine`] keeps its runs in a state folder. [`Engine::start`] drives a checked workflow
+//! until it ends, waits for somebody or is stopped; [`Engine::resume`] goes on after anything. What
+//! happens is decided by `counterfoil-flow`; here is the I/O: the [`journal`], [`process`]
+//! supervision, [`agent`]s, files.
 
 pub mod agent;
 mod attempt;

@@ -111,7 +111,9 @@ impl Observed {
             let after = read(&self.tree.folder().join(path));
             match (before, after) {
                 (Ok(before), Ok(after)) => files.push((path.as_path(), before, after)),
-                (Err(error), _) | (_, Err(error)) => return unread(format!("{}: {error}", path.display())),
+                (Err(error), _) | (_, Err(error)) => {
+                    return unread(format!("{}: {error}", path.display()));
+                }
             }
         }
         inventory::delta(
@@ -119,8 +121,8 @@ impl Observed {
         )
     }
 
-    /// Whether tests may stand in what changed that no grammar here can count: there is nothing that it can, and something is
-    /// called a test.
+    /// Whether tests may stand in what changed that no grammar here can count: there is nothing
+    /// that it can, and something is called a test.
     fn hides_tests(&self) -> bool {
         let called_so = |path: &PathBuf| {
             let name = path.to_string_lossy().to_lowercase();
@@ -182,7 +184,8 @@ impl Observer for Observed {
     }
 }
 
-/// The bytes of a plain file, or a little more than anybody looks at; none where there is no such file.
+/// The bytes of a plain file, or a little more than anybody looks at; none where there is no such
+/// file.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match path.symlink_metadata() {
         Ok(meta) if meta.is_file() => {}

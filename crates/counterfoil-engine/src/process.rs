@@ -1,9 +1,11 @@
-//! Runs one child, an agent or a check, so that nothing of it is left behind and its output cannot hurt us.
+//! Runs one child, an agent or a check, so that nothing of it is left behind and its output cannot
+//! hurt us.
 //!
-//! The child leads a session of its own and carries a marker in its environment. Its output is handed on in pieces of
-//! bounded size, clocks watch it, and whatever ends it, the whole tree is killed: by its control group where the kernel
-//! gives us one, and always by ancestry, by session and by the marker, so that a descendant that daemonised is found as
-//! well. The marker also finds what a supervisor left that was itself killed: see [`sweep`].
+//! The child leads a session of its own and carries a marker in its environment. Its output is
+//! handed on in pieces of bounded size, clocks watch it, and whatever ends it, the whole tree is
+//! killed: by its control group where the kernel gives us one, and always by ancestry, by session
+//! and by the marker, so that a descendant that daemonised is found as well. The marker also finds
+//! what a supervisor left that was itself killed: see [`sweep`].
 
 #[cfg(target_os = "linux")]
 mod brand;
@@ -46,7 +48,8 @@ pub struct Spawn {
     pub extra: Vec<(OsString, OsString)>,
     /// What it reads on stdin, before the end of it.
     pub stdin: Vec<u8>,
-    /// Names this attempt; no other running process tree may carry the same, or it is killed with this one.
+    /// Names this attempt; no other running process tree may carry the same, or it is killed with
+    /// this one.
     pub marker: String,
     /// How long it may take.
     pub clocks: Clocks,
@@ -67,11 +70,13 @@ pub enum Environment {
 pub struct Clocks {
     /// Until the first byte of output.
     pub startup: Option<Duration>,
-    /// From one output to the next, on either pipe; counted from the start if there is no startup clock.
+    /// From one output to the next, on either pipe; counted from the start if there is no startup
+    /// clock.
     pub idle: Option<Duration>,
     /// From the start until the child itself has ended.
     pub total: Option<Duration>,
-    /// Until the child itself has ended, once its watcher has all it needs; silence no longer counts then.
+    /// Until the child itself has ended, once its watcher has all it needs; silence no longer
+    /// counts then.
     pub finish: Duration,
     /// Between SIGTERM and SIGKILL.
     pub grace: Duration,
@@ -115,13 +120,15 @@ pub enum Output<'a> {
 
 /// Sees the output as it comes.
 pub trait Watch: Send {
-    /// Takes a piece of output; on `Break` the child is ended as by [`Stop::Gently`] and no more is handed on.
+    /// Takes a piece of output; on `Break` the child is ended as by [`Stop::Gently`] and no more is
+    /// handed on.
     ///
     /// The child waits on a full pipe while this runs, so it should be quick.
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()>;
 
-    /// Whether all that matters has been said, asked after each output until it is so. Some programs say that they are
-    /// done and then do not end: from here on the child has [`Clocks::finish`], and what it still writes is handed on.
+    /// Whether all that matters has been said, asked after each output until it is so. Some
+    /// programs say that they are done and then do not end: from here on the child has
+    /// [`Clocks::finish`], and what it still writes is handed on.
     fn finished(&self) -> bool {
         false
     }
@@ -200,9 +207,10 @@ pub struct Swept {
 ///
 /// Dropping the future kills the tree, and blocks until that is done.
 ///
-/// On Linux this process becomes the parent of orphaned descendants, and reaps them. Other children of this process are
-/// left to whoever started them, with one exception that cannot be told from an orphan: a child that the first thread
-/// started and that leads a session of its own. Start such a one here.
+/// On Linux this process becomes the parent of orphaned descendants, and reaps them. Other children
+/// of this process are left to whoever started them, with one exception that cannot be told from an
+/// orphan: a child that the first thread started and that leads a session of its own. Start such a
+/// one here.
 ///
 /// # Errors
 ///
@@ -217,12 +225,13 @@ pub async fn supervise(
     run::Run::new(child, program, tree, spawn).finish(watch, stop).await
 }
 
-/// Ends every process of this user whose environment carries exactly this marker, with all its descendants: by SIGTERM, and a
-/// second later by SIGKILL.
+/// Ends every process of this user whose environment carries exactly this marker, with all its
+/// descendants: by SIGTERM, and a second later by SIGKILL.
 ///
-/// For resuming after a crash of our own. Never touches this process or one it descends from. Blocks: a few
-/// milliseconds if there is nothing, and until they are gone (at most some seconds) otherwise. Elsewhere than on
-/// Linux, where no other process's environment can be read, it finds nothing.
+/// For resuming after a crash of our own. Never touches this process or one it descends from.
+/// Blocks: a few milliseconds if there is nothing, and until they are gone (at most some seconds)
+/// otherwise. Elsewhere than on Linux, where no other process's environment can be read, it finds
+/// nothing.
 pub fn sweep(marker: &str) -> Swept {
     Swept { killed: tree::sweep(marker) }
 }

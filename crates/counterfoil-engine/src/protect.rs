@@ -1,16 +1,20 @@
-//! Which changes of a step may not be: outside of what it may write, or to what no agent may touch. Pure: it looks at a list of
-//! changes and reads no file; putting things back is done elsewhere.
+//! Which changes of a step may not be: outside of what it may write, or to what no agent may touch.
+//! Pure: it looks at a list of changes and reads no file; putting things back is done elsewhere.
 //!
 //! The rules, in order:
 //!
-//! 1. A path that `protect` matches may never change, unless the last glob that matches it begins with `!`.
-//! 2. Where `writes` is given, only what it matches may change. Nothing above the folder is matched by it.
-//! 3. What [`defaults`] lists, and the files that the run itself is made of, may not change, unless a glob of `writes` matches the
-//!    path *and spells out the name that is protected*: `AGENTS.md`, `docs/AGENTS.md` and `**/AGENTS.md` let `docs/AGENTS.md` be
-//!    written, `**`, `docs/**` and `*.md` do not; `.github` and `.github/workflows/**` let a CI file be written.
+//! 1. A path that `protect` matches may never change, unless the last glob that matches it begins
+//!    with `!`.
+//! 2. Where `writes` is given, only what it matches may change. Nothing above the folder is matched
+//!    by it.
+//! 3. What [`defaults`] lists, and the files that the run itself is made of, may not change, unless
+//!    a glob of `writes` matches the path *and spells out the name that is protected*: `AGENTS.md`,
+//!    `docs/AGENTS.md` and `**/AGENTS.md` let `docs/AGENTS.md` be written, `**`, `docs/**` and
+//!    `*.md` do not; `.github` and `.github/workflows/**` let a CI file be written.
 //!
-//! Globs are those of the globset crate: case counts, `*` and `?` stop at `/`, `**` does not, they begin at the folder. A path
-//! without wildcards at its end means the file or everything below the folder of that name.
+//! Globs are those of the globset crate: case counts, `*` and `?` stop at `/`, `**` does not, they
+//! begin at the folder. A path without wildcards at its end means the file or everything below the
+//! folder of that name.
 
 use crate::tree::{Change, Changes};
 use crate::wording::{counted, listed, plain, shown};
@@ -40,7 +44,8 @@ pub struct Guarded {
     pub what: &'static str,
 }
 
-/// Everything that is protected without being asked for. The list is a file of its own, since it names the products of others.
+/// Everything that is protected without being asked for. The list is a file of its own, since it
+/// names the products of others.
 pub fn defaults() -> Vec<Guarded> {
     let mut what = "";
     let mut list = Vec::new();
@@ -100,9 +105,14 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules of a step. `writes` and `protect` are globs; `own` are the files that the run is made of, as paths relative to the
-    /// folder that the changes are relative to. An error names the glob, what is wrong with it and what to write instead.
-    pub fn new(writes: Option<&[String]>, protect: &[String], own: &[String]) -> Result<Self, String> {
+    /// The rules of a step. `writes` and `protect` are globs; `own` are the files that the run is
+    /// made of, as paths relative to the folder that the changes are relative to. An error
+    /// names the glob, what is wrong with it and what to write instead.
+    pub fn new(
+        writes: Option<&[String]>,
+        protect: &[String],
+        own: &[String],
+    ) -> Result<Self, String> {
         let defaults = defaults();
         Ok(Self {
             writes: writes.map(|globs| Globs::new("writes", globs)).transpose()?,
@@ -162,7 +172,8 @@ impl Rules {
         if let Some(own) = path.ancestors().find(|part| self.own.contains(*part)) {
             return (!own.file_name().is_some_and(&spelled)).then_some(Why::Default(OWN));
         }
-        // The folder of a run may be a part of the repository: what stands at its top is as good as here.
+        // The folder of a run may be a part of the repository: what stands at its top is as good as
+        // here.
         let mut parts = path.components();
         while parts.as_path().starts_with("..") {
             parts.next();
@@ -203,14 +214,18 @@ impl Globs {
             let wrong = |why: &str| format!("the glob `{}` in `{list}` {why}", plain(&cut(glob)));
             for pattern in patterns(glob).map_err(|why| wrong(&why))? {
                 let compiled = GlobBuilder::new(&pattern).literal_separator(true).build();
-                set.add(compiled.map_err(|error| wrong(&format!("cannot be read: {}", error.kind())))?);
+                set.add(
+                    compiled
+                        .map_err(|error| wrong(&format!("cannot be read: {}", error.kind())))?,
+                );
                 from.push(index);
             }
             words.push(literal_parts(glob).map(str::to_owned).collect());
             written.push(glob.to_owned());
         }
-        let set =
-            set.build().map_err(|error| format!("the globs of `{list}` cannot be compiled: {error}"))?;
+        let set = set
+            .build()
+            .map_err(|error| format!("the globs of `{list}` cannot be compiled: {error}"))?;
         Ok(Self { set, from, written, words })
     }
 
@@ -241,7 +256,8 @@ fn patterns(glob: &str) -> Result<Vec<String>, String> {
         return Err("begins with `!`, but there is no exclusion: put what may not be written into `protect`"
             .to_owned());
     }
-    let drive = matches!(glob.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
+    let drive =
+        matches!(glob.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     if drive || glob.starts_with("//") || glob.starts_with('~') {
         return Err("is absolute: write it relative to the folder of the run".to_owned());
     }
@@ -278,10 +294,15 @@ fn literal_parts(glob: &str) -> impl Iterator<Item = &str> {
 }
 
 fn cut(glob: &str) -> String {
-    if glob.chars().count() > 80 { glob.chars().take(79).chain(['…']).collect() } else { glob.to_owned() }
+    if glob.chars().count() > 80 {
+        glob.chars().take(79).chain(['…']).collect()
+    } else {
+        glob.to_owned()
+    }
 }
 
-/// A path without `.` and without `..` that something before it takes back. None if nothing below or above a folder is named.
+/// A path without `.` and without `..` that something before it takes back. None if nothing below
+/// or above a folder is named.
 fn normal(path: &str) -> Option<PathBuf> {
     let mut parts = PathBuf::new();
     for part in Path::new(path).components() {
@@ -298,8 +319,8 @@ fn normal(path: &str) -> Option<PathBuf> {
     parts.file_name().is_some().then_some(parts)
 }
 
-/// What became of the claim that nothing was written that may not be. `restored` are the breaches that were put back as they were,
-/// `failed` those that could not be, and why.
+/// What became of the claim that nothing was written that may not be. `restored` are the breaches
+/// that were put back as they were, `failed` those that could not be, and why.
 pub fn report(
     breaches: &[Breach],
     restored: &[PathBuf],
@@ -320,7 +341,11 @@ pub fn report(
         tree: None,
     };
     if breaches.is_empty() {
-        let text = if had_changes { "nothing that is protected was changed" } else { "nothing was changed" };
+        let text = if had_changes {
+            "nothing that is protected was changed"
+        } else {
+            "nothing was changed"
+        };
         report.evidence.push(Evidence::new("diff", text));
         return report;
     }
@@ -339,14 +364,16 @@ pub fn report(
     report.reason = reason(breaches, &fates);
     report.observed = listing(breaches);
     for (breach, fate) in breaches.iter().zip(&fates).take(SHOWN) {
-        let text = format!("{} {}: {}; {fate}", became(breach.change), shown(&breach.path), breach.why);
+        let text =
+            format!("{} {}: {}; {fate}", became(breach.change), shown(&breach.path), breach.why);
         report.evidence.push(Evidence::new("diff", text));
     }
     if let Some(more @ 1..) = breaches.len().checked_sub(SHOWN) {
         let verb = if more == 1 { "is" } else { "are" };
-        report
-            .evidence
-            .push(Evidence::new("note", format!("{} {verb} not listed", counted(more, "more file"))));
+        report.evidence.push(Evidence::new(
+            "note",
+            format!("{} {verb} not listed", counted(more, "more file")),
+        ));
     }
     report
 }
@@ -369,7 +396,8 @@ impl std::fmt::Display for Fate<'_> {
 }
 
 fn reason(breaches: &[Breach], fates: &[Fate<'_>]) -> String {
-    let (outside, guarded): (Vec<_>, Vec<_>) = breaches.iter().partition(|breach| breach.why == Why::Outside);
+    let (outside, guarded): (Vec<_>, Vec<_>) =
+        breaches.iter().partition(|breach| breach.why == Why::Outside);
     let mut parts = Vec::new();
     let guard = if guarded.len() == 1 { "that is protected" } else { "that are protected" };
     for (files, what) in [(&guarded, guard), (&outside, "outside of what this step may write")] {
@@ -391,7 +419,8 @@ fn reason(breaches: &[Breach], fates: &[Fate<'_>]) -> String {
 
 fn listing(breaches: &[Breach]) -> Value {
     let line = |breach: &Breach| format!("{} {}", became(breach.change), shown(&breach.path));
-    let mut lines: Vec<Value> = breaches.iter().take(SHOWN).map(|breach| line(breach).into()).collect();
+    let mut lines: Vec<Value> =
+        breaches.iter().take(SHOWN).map(|breach| line(breach).into()).collect();
     if breaches.len() > SHOWN {
         lines.push(format!("and {} more", breaches.len() - SHOWN).into());
     }

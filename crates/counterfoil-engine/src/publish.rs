@@ -16,8 +16,8 @@ pub(crate) enum Written {
     Perhaps,
 }
 
-/// What a run recorded last, with the artifacts that belong to it. Artifacts are written behind the journal, so if we were
-/// killed there, they may not be written.
+/// What a run recorded last, with the artifacts that belong to it. Artifacts are written behind the
+/// journal, so if we were killed there, they may not be written.
 #[derive(Debug, Default)]
 pub(crate) struct Trail {
     at: i64,
@@ -29,8 +29,16 @@ impl Trail {
     /// So many events before the last are enough to know whether the last turn moved anything.
     pub(crate) const LENGTH: u64 = 256;
 
-    /// Hears the events of a run, in order, right behind each; those of one turn have one time, and that of the last is known.
-    pub(crate) fn hear(&mut self, workflow: &Workflow, fold: &Fold, event: &Event, at: i64, last: i64) {
+    /// Hears the events of a run, in order, right behind each; those of one turn have one time, and
+    /// that of the last is known.
+    pub(crate) fn hear(
+        &mut self,
+        workflow: &Workflow,
+        fold: &Fold,
+        event: &Event,
+        at: i64,
+        last: i64,
+    ) {
         if at != last {
             return;
         }
@@ -54,7 +62,8 @@ impl Trail {
     }
 }
 
-/// Shows how a run ended that nobody drives any more. What it is told here it is told too late to act on.
+/// Shows how a run ended that nobody drives any more. What it is told here it is told too late to
+/// act on.
 pub(crate) fn show_end(workflow: &Workflow, fold: &Fold) {
     let repo = Path::new(&fold.repo);
     let failed = match artifacts(workflow, fold) {
@@ -68,14 +77,19 @@ pub(crate) fn show_end(workflow: &Workflow, fold: &Fold) {
 }
 
 /// Writes the artifacts; the error names the first that cannot be written.
-pub(crate) fn publish(repo: &Path, rendered: &[Rendered], written: Written) -> Result<(), (String, String)> {
+pub(crate) fn publish(
+    repo: &Path,
+    rendered: &[Rendered],
+    written: Written,
+) -> Result<(), (String, String)> {
     for (at, artifact) in rendered.iter().enumerate() {
         let path = inside(repo, &artifact.path).map_err(|why| (artifact.path.clone(), why))?;
         let lines = |rendered: &[Rendered]| -> Vec<String> {
             let same = rendered.iter().filter(|one| one.append && one.path == artifact.path);
             same.map(|one| one.text.clone()).collect()
         };
-        // What is added to one file is added at once, so that what stands there already can be told.
+        // What is added to one file is added at once, so that what stands there already can be
+        // told.
         if artifact.append && !lines(&rendered[..at]).is_empty() {
             continue;
         }
@@ -98,7 +112,8 @@ pub(crate) fn publish(repo: &Path, rendered: &[Rendered], written: Written) -> R
 /// Where an artifact goes.
 pub(crate) fn inside(repo: &Path, path: &str) -> Result<PathBuf, String> {
     let relative = Path::new(path);
-    let plain = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let plain =
+        relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if plain && !path.trim().is_empty() {
         Ok(repo.join(relative))
     } else {
@@ -130,7 +145,8 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     }
 }
 
-/// Adds texts to a file; of those that were perhaps written before, the ones that do not stand at its end.
+/// Adds texts to a file; of those that were perhaps written before, the ones that do not stand at
+/// its end.
 fn append(path: &Path, texts: &[String], written: Written) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

@@ -1,7 +1,9 @@
-//! Recordings: what agents said in a run and what came of it, as files that can be looked at, kept with a project, and judged again.
+//! Recordings: what agents said in a run and what came of it, as files that can be looked at, kept
+//! with a project, and judged again.
 //!
-//! A recording is a folder: [`FILE`] says what happened, and the files that it names hold what was asked and said, byte for byte. This
-//! module knows what stands in it; reading and writing files is the business of whoever has a recording.
+//! A recording is a folder: [`FILE`] says what happened, and the files that it names hold what was
+//! asked and said, byte for byte. This module knows what stands in it; reading and writing files is
+//! the business of whoever has a recording.
 
 mod compare;
 mod gather;
@@ -233,7 +235,8 @@ impl Recording {
         let found = value.get("version").and_then(Value::as_u64);
         let found = found.ok_or_else(|| Unusable::Form("it has no version".to_owned()))?;
         if found > u64::from(VERSION) {
-            let made_by = value.get("made_by").and_then(Value::as_str).unwrap_or("nobody who says so");
+            let made_by =
+                value.get("made_by").and_then(Value::as_str).unwrap_or("nobody who says so");
             return Err(Unusable::Newer { found, made_by: made_by.to_owned() });
         }
         serde_json::from_value(value).map_err(form)
@@ -242,7 +245,9 @@ impl Recording {
     /// Drops the contracts that nothing was judged by.
     pub fn forget_unused(&mut self) {
         let attempts = &self.attempts;
-        let used = |reference: &String| attempts.iter().any(|one| one.contract.as_ref() == Some(reference));
+        let used = |reference: &String| {
+            attempts.iter().any(|one| one.contract.as_ref() == Some(reference))
+        };
         self.contracts.retain(|reference, _| used(reference));
     }
 

@@ -3,7 +3,9 @@
 use crate::agent::reference;
 use crate::attempt::{Completed, Handle, Kept, bare};
 use crate::journal::{self, Stored, Transcript};
-use crate::process::{self, Cause, Clocks, Environment, Exit, Output, Spawn, SpawnError, Watch, supervise};
+use crate::process::{
+    self, Cause, Clocks, Environment, Exit, Output, Spawn, SpawnError, Watch, supervise,
+};
 use counterfoil_flow::{AttemptOutcome, CommandWork, Ended, Usage};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -35,7 +37,8 @@ pub(crate) async fn run(
         Ok(cwd) => cwd,
         Err(why) => return done(ended(AttemptOutcome::Agent, why)),
     };
-    let keep = work.output.as_ref().map_or(0, |contract| contract.policy().max_bytes.saturating_add(1));
+    let keep =
+        work.output.as_ref().map_or(0, |contract| contract.policy().max_bytes.saturating_add(1));
     let spawn = Spawn {
         argv: work.argv.iter().map(Into::into).collect(),
         cwd,
@@ -45,7 +48,8 @@ pub(crate) async fn run(
         marker,
         clocks: Clocks { total: Some(Duration::from_millis(work.timeout_ms)), ..Clocks::default() },
     };
-    let Heard { outcome, stored, tail, stdout } = match listen(&attempt, spawn, keep, &handle).await {
+    let Heard { outcome, stored, tail, stdout } = match listen(&attempt, spawn, keep, &handle).await
+    {
         Ok(heard) => heard,
         Err(error) => return unkept(error),
     };
@@ -53,10 +57,13 @@ pub(crate) async fn run(
         Ok(process) => {
             let reason = |what: &str| format!("`{}` {what}", work.argv.join(" "));
             match process.cause {
-                Cause::Stopped => return done(ended(AttemptOutcome::Cancelled, "stopped".to_owned())),
+                Cause::Stopped => {
+                    return done(ended(AttemptOutcome::Cancelled, "stopped".to_owned()));
+                }
                 Cause::Startup | Cause::Idle | Cause::Total => {
                     let reply = Some(reference(&stored, "timeout"));
-                    let reason = reason(&format!("took longer than {} s", work.timeout_ms.div_ceil(1000)));
+                    let reason =
+                        reason(&format!("took longer than {} s", work.timeout_ms.div_ceil(1000)));
                     return done(Ended { reply, ..ended(AttemptOutcome::Timeout, reason) });
                 }
                 Cause::Finished | Cause::Finishing | Cause::Watcher => {}
@@ -67,7 +74,8 @@ pub(crate) async fn run(
         // As a shell does: it is a result, and guards can act on it.
         Err(error) => (NO_PROGRAM, error.to_string(), Duration::ZERO),
     };
-    let usage = Usage { wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX), ..Usage::default() };
+    let usage =
+        Usage { wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX), ..Usage::default() };
     let mut value = json!({"ok": code == 0, "exit_code": code, "output": said});
     let mut reply = reference(&stored, "accepted");
     if let (Some(contract), Some(members)) = (&work.output, value.as_object_mut()) {
@@ -78,8 +86,11 @@ pub(crate) async fn run(
             }
             None => {
                 "rejected".clone_into(&mut reply.status);
-                let first =
-                    report.violations.first().map(|violation| violation.message.clone()).unwrap_or_default();
+                let first = report
+                    .violations
+                    .first()
+                    .map(|violation| violation.message.clone())
+                    .unwrap_or_default();
                 let reason = format!(
                     "what `{}` wrote does not satisfy {}: {first}",
                     work.argv.join(" "),
@@ -120,7 +131,8 @@ pub(crate) struct Heard {
     pub(crate) stdout: Vec<u8>,
 }
 
-/// Runs a child to its end and keeps what it says; of its standard output as many bytes are handed back as are asked for.
+/// Runs a child to its end and keeps what it says; of its standard output as many bytes are handed
+/// back as are asked for.
 pub(crate) async fn listen(
     attempt: &str,
     spawn: Spawn,
@@ -150,8 +162,9 @@ pub(crate) fn exit_code(exit: Exit) -> i32 {
 /// A folder of the repository.
 fn inside(repo: &Path, folder: Option<&str>) -> Result<PathBuf, String> {
     let Some(folder) = folder else { return Ok(repo.to_owned()) };
-    let plain =
-        Path::new(folder).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let plain = Path::new(folder)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if plain {
         Ok(repo.join(folder))
     } else {
@@ -185,6 +198,10 @@ impl Watch for Hearing {
         {
             self.handle.heartbeat(String::from_utf8_lossy(&line[..line.len().min(400)]).trim());
         }
-        if self.transcript.write(bytes).is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.transcript.write(bytes).is_err() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }

@@ -135,7 +135,8 @@ pub(crate) fn standing(fold: &Fold) -> Standing {
         },
         (None, None) => {
             let waiting = fold.is_resting();
-            let asked: Vec<&str> = fold.open_questions().map(|(_, open)| open.question.as_str()).collect();
+            let asked: Vec<&str> =
+                fold.open_questions().map(|(_, open)| open.question.as_str()).collect();
             Standing {
                 outcome: waiting.then_some("waiting"),
                 cause: None,
@@ -160,7 +161,8 @@ impl Teller {
     pub(crate) fn hear(&mut self, event: &Event, at: i64) {
         match event {
             Event::FrameOpened { frame, parent, item, .. } => {
-                let above = parent.as_ref().and_then(|parent| self.items.get(parent).cloned().flatten());
+                let above =
+                    parent.as_ref().and_then(|parent| self.items.get(parent).cloned().flatten());
                 self.items.insert(frame.clone(), item.clone().or(above));
             }
             Event::AttemptStarted { attempt, frame, path, agent, n, contract, deed } => {
@@ -229,7 +231,8 @@ impl Teller {
 
     pub(crate) fn report(self, fold: &Fold, live: bool) -> Report {
         let standing = standing(fold);
-        let (attempts, commands) = self.attempts.into_iter().partition(|attempt| attempt.agent.is_some());
+        let (attempts, commands) =
+            self.attempts.into_iter().partition(|attempt| attempt.agent.is_some());
         let questions = fold.open_questions().map(|(id, open)| {
             let (choices, pattern) = match &open.form {
                 Form::Choices(choices) => (choices.clone(), None),

@@ -1,5 +1,6 @@
-//! Results that an agent hands in through a tool while it works: what the server of the tool is told, and the file in which it
-//! keeps what came. One process appends, another reads; whoever is killed in between loses nothing that was acknowledged.
+//! Results that an agent hands in through a tool while it works: what the server of the tool is
+//! told, and the file in which it keeps what came. One process appends, another reads; whoever is
+//! killed in between loses nothing that was acknowledged.
 
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_contract::{Definition, Report, Status};
@@ -9,7 +10,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file of submissions does not grow beyond this: an agent that hands in again and again fills no disk.
+/// A file of submissions does not grow beyond this: an agent that hands in again and again fills no
+/// disk.
 pub const LARGEST: u64 = 256 << 20;
 /// A longer file describes no session.
 const LARGEST_SESSION: u64 = 16 << 20;
@@ -35,8 +37,9 @@ pub struct Submission {
     pub contract: String,
     /// What came of it.
     pub status: Status,
-    /// The result as the agent meant it: without the wrapping of the tool and the nulls of the dialect, but with nothing filled in
-    /// or changed. Held to the contract again, it gives the same report.
+    /// The result as the agent meant it: without the wrapping of the tool and the nulls of the
+    /// dialect, but with nothing filled in or changed. Held to the contract again, it gives
+    /// the same report.
     pub value: Value,
     /// The codes of what is wrong with it, each once.
     #[serde(default)]
@@ -100,7 +103,8 @@ pub fn append(path: &Path, submission: &Submission) -> Result<(), Error> {
         let mut line = serde_json::to_vec(submission)?;
         line.push(b'\n');
         let mut file = OpenOptions::new().create(true).append(true).read(true).open(path)?;
-        // Two writers would each find the end of the other; where there are no locks, one write still keeps lines whole.
+        // Two writers would each find the end of the other; where there are no locks, one write
+        // still keeps lines whole.
         match file.lock() {
             Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
             _ => {}
@@ -124,9 +128,9 @@ pub fn append(path: &Path, submission: &Submission) -> Result<(), Error> {
     written().map_err(|why| Error { path: path.to_owned(), what: "cannot be written", why })
 }
 
-/// The submissions behind an offset, and the offset behind them. A file that is not there yet holds none; a last line that is
-/// not whole yet waits for the next time; a line that is no submission is passed over. A file that became shorter was begun
-/// anew, and is read from its beginning.
+/// The submissions behind an offset, and the offset behind them. A file that is not there yet holds
+/// none; a last line that is not whole yet waits for the next time; a line that is no submission is
+/// passed over. A file that became shorter was begun anew, and is read from its beginning.
 pub fn read(path: &Path, from: u64) -> Result<(Vec<Submission>, u64), Error> {
     let mut bytes = Vec::new();
     let from = match open(path, from).and_then(|(file, from)| {

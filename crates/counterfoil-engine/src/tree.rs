@@ -1,9 +1,11 @@
 //! What stands in a workspace, and what changed between two looks at it.
 //!
-//! A [`Snapshot`] is the commit that HEAD names and, for every path that differs from it, what stands there now. Git says which
-//! those are (one `git status` that takes no locks and writes nothing); we read only them, and only again when they may have changed.
-//! Paths that differed once are looked at from then on, so that committing or ignoring a file does not make it seem changed. Without
-//! git every file counts. The user's index, refs, stash and files are never touched, but by [`Tree::restore`].
+//! A [`Snapshot`] is the commit that HEAD names and, for every path that differs from it, what
+//! stands there now. Git says which those are (one `git status` that takes no locks and writes
+//! nothing); we read only them, and only again when they may have changed. Paths that differed once
+//! are looked at from then on, so that committing or ignoring a file does not make it seem changed.
+//! Without git every file counts. The user's index, refs, stash and files are never touched, but by
+//! [`Tree::restore`].
 
 mod changes;
 mod entry;
@@ -38,7 +40,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::Store;
 
-/// What changed between two looks at a workspace. Paths are relative to its folder; those above it begin with `..`.
+/// What changed between two looks at a workspace. Paths are relative to its folder; those above it
+/// begin with `..`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// What became of each file. A renamed one stands here twice, deleted and added.
@@ -76,19 +79,22 @@ pub enum Since {
 /// How a workspace is looked at.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Files and folders that are ours, as absolute paths: artifacts we publish, the state folder. They are never looked at.
+    /// Files and folders that are ours, as absolute paths: artifacts we publish, the state folder.
+    /// They are never looked at.
     pub without: BTreeSet<PathBuf>,
-    /// Where contents of files that git does not have are kept, so that they can be put back; none: nothing is kept.
+    /// Where contents of files that git does not have are kept, so that they can be put back;
+    /// none: nothing is kept.
     pub keep: Option<PathBuf>,
-    /// Globs of what is never reported as a change, relative to the folder. One without `/` holds at any depth.
+    /// Globs of what is never reported as a change, relative to the folder. One without `/` holds
+    /// at any depth.
     pub noise: Vec<String>,
 }
 
 /// A workspace as it stood at some time. It is small: what is as HEAD has it is not in it.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// A fingerprint: two snapshots with the same have the same content. The same content may have two, one from before a commit
-    /// and one from after it. None if it cannot be told.
+    /// A fingerprint: two snapshots with the same have the same content. The same content may have
+    /// two, one from before a commit and one from after it. None if it cannot be told.
     pub id: Option<String>,
     /// When looking began.
     pub taken: SystemTime,
@@ -97,7 +103,8 @@ pub struct Snapshot {
     seen: Arc<Seen>,
 }
 
-/// A folder that is looked at again and again. All calls block; none fails for what stands in the folder.
+/// A folder that is looked at again and again. All calls block; none fails for what stands in the
+/// folder.
 #[derive(Debug)]
 pub struct Tree {
     folder: PathBuf,
@@ -121,7 +128,8 @@ pub struct Tree {
 const NO_REPOSITORY: &str = "not a git repository";
 
 impl Tree {
-    /// Opens a folder. Where git cannot help, files are told apart by content, and snapshots have a note that says why.
+    /// Opens a folder. Where git cannot help, files are told apart by content, and snapshots have a
+    /// note that says why.
     pub fn open(folder: &Path, settings: Settings) -> Self {
         Self::open_with(folder, settings, Git::default())
     }
@@ -133,14 +141,16 @@ impl Tree {
         let place = discover(&git, &folder).unwrap_or_else(|why| {
             notes.push(match &why {
                 Failure::Refused { words, .. } if words.contains(NO_REPOSITORY) => {
-                    "this is not a git repository: files are looked at one by one, by content".to_owned()
+                    "this is not a git repository: files are looked at one by one, by content"
+                        .to_owned()
                 }
                 why => format!("looked at without git, file by file: {why}"),
             });
             None
         });
         let top = place.as_ref().map_or_else(|| folder.clone(), |place| place.top.clone());
-        let here = folder.strip_prefix(&top).map_or(&b""[..], |here| here.as_os_str().as_bytes()).into();
+        let here =
+            folder.strip_prefix(&top).map_or(&b""[..], |here| here.as_os_str().as_bytes()).into();
         let noise = noise(&settings.noise, &mut notes);
         let mut tree = Self {
             store: Store::new(settings.keep.clone()),
@@ -190,10 +200,12 @@ impl Tree {
         let taken = SystemTime::now();
         let mut notes = self.notes.clone();
         let found = match &self.place {
-            Some(place) => gather::gather(&self.git, place, &mut self.listings).unwrap_or_else(|trouble| {
-                notes.push(format!("looked at without git, file by file: {trouble}"));
-                self.by_walking()
-            }),
+            Some(place) => {
+                gather::gather(&self.git, place, &mut self.listings).unwrap_or_else(|trouble| {
+                    notes.push(format!("looked at without git, file by file: {trouble}"));
+                    self.by_walking()
+                })
+            }
             None => self.by_walking(),
         };
         let Found { repos, mut told, notes: more, blind } = found;
@@ -234,12 +246,14 @@ impl Tree {
         let said = self.git.ask(&place, &arguments).map_err(wrong)?;
         let head = String::from_utf8_lossy(&said.stdout).trim_end().to_owned();
         let mut seen = Seen::default();
-        let mut open = vec![(Name::from(&b""[..]), Repo { head: Some(head), git_dir: place.git_dir })];
+        let mut open =
+            vec![(Name::from(&b""[..]), Repo { head: Some(head), git_dir: place.git_dir })];
         let mut notes = self.notes.clone();
         while let Some((folder, repo)) = open.pop() {
             let place = self.place_of(&folder, &repo);
             let commit = repo.head.clone().unwrap_or_default();
-            let said = match self.git.ask(&place, &["ls-tree", "-r", "-z", "--full-tree", &commit]) {
+            let said = match self.git.ask(&place, &["ls-tree", "-r", "-z", "--full-tree", &commit])
+            {
                 Ok(said) => said,
                 Err(trouble) if folder.bytes().is_empty() => return Err(wrong(trouble)),
                 Err(trouble) => {
@@ -304,13 +318,15 @@ impl Tree {
         crate::journal::hex(&hash.finalize()[..16])
     }
 
-    /// The tree of a commit: amending a message changes no file. The commit itself if git does not say.
+    /// The tree of a commit: amending a message changes no file. The commit itself if git does not
+    /// say.
     fn tree_of(&mut self, folder: &Name, repo: &Repo, commit: &str) -> String {
         if let Some(tree) = self.trees.get(commit) {
             return tree.clone();
         }
         let revision = format!("{commit}^{{tree}}");
-        let said = self.git.ask(&self.place_of(folder, repo), &["rev-parse", "--verify", &revision]);
+        let said =
+            self.git.ask(&self.place_of(folder, repo), &["rev-parse", "--verify", &revision]);
         let Ok(said) = said else { return commit.to_owned() };
         let tree = String::from_utf8_lossy(&said.stdout).trim_end().to_owned();
         self.trees.insert(commit.to_owned(), tree.clone());
@@ -319,7 +335,8 @@ impl Tree {
 
     fn is_ours(&self, name: &Name) -> bool {
         !self.ours.is_empty()
-            && (self.ours.contains(name) || name.folders().any(|folder| self.ours.contains(&folder)))
+            && (self.ours.contains(name)
+                || name.folders().any(|folder| self.ours.contains(&folder)))
     }
 
     fn is_noise(&self, name: &Name) -> bool {
@@ -336,7 +353,8 @@ impl Tree {
 
     /// Where git is to be called for a repository of a snapshot.
     fn place_of(&self, folder: &Name, repo: &Repo) -> Place {
-        let top = if folder.bytes().is_empty() { self.top.clone() } else { self.top.join(folder.path()) };
+        let top =
+            if folder.bytes().is_empty() { self.top.clone() } else { self.top.join(folder.path()) };
         Place { git_dir: repo.git_dir.clone(), top, abilities: self.abilities() }
     }
 }
@@ -349,7 +367,8 @@ fn discover(git: &Git, folder: &Path) -> Result<Option<Place>, Failure> {
     let mut lines = said.splitn(3, |byte| *byte == b'\n');
     let (inside, up, git_dir) = (lines.next(), lines.next(), lines.next());
     let (Some(b"true"), Some(up), Some(git_dir)) = (inside, up, git_dir) else {
-        let words = "this is inside a bare repository or a .git folder, which has no work tree".to_owned();
+        let words =
+            "this is inside a bare repository or a .git folder, which has no work tree".to_owned();
         return Err(Failure::Refused { what: "rev-parse".to_owned(), words });
     };
     let git_dir = git_dir.strip_suffix(b"\n").unwrap_or(git_dir);

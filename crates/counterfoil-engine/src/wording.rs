@@ -52,6 +52,9 @@ mod tests {
         assert_eq!(words(0), "");
         assert_eq!(words(3), "0, 1, 2");
         assert_eq!(words(5), "0, 1, 2 and 2 more");
-        assert_eq!((counted(1, "file"), counted(0, "file")), ("1 file".to_owned(), "0 files".to_owned()));
+        assert_eq!(
+            (counted(1, "file"), counted(0, "file")),
+            ("1 file".to_owned(), "0 files".to_owned())
+        );
     }
 }

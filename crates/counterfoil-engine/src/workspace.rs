@@ -1,13 +1,15 @@
 //! Folders of their own for those who write at the same time, and how their work comes back.
 //!
-//! A workspace is a git worktree that stands exactly as the user's work tree did when it was opened: with uncommitted edits,
-//! deletions and new files. What it looked like then is its *base*. Folding compares base, workspace and repository path by
-//! path and writes what changed into the repository's work tree; if anything conflicts, nothing is written and the work is kept
-//! as a patch. The index, branches, stash and settings of the user's repository are never touched; all that appears
-//! there is an entry in `.git/worktrees`, which goes with the workspace.
+//! A workspace is a git worktree that stands exactly as the user's work tree did when it was
+//! opened: with uncommitted edits, deletions and new files. What it looked like then is its *base*.
+//! Folding compares base, workspace and repository path by path and writes what changed into the
+//! repository's work tree; if anything conflicts, nothing is written and the work is kept
+//! as a patch. The index, branches, stash and settings of the user's repository are never touched;
+//! all that appears there is an entry in `.git/worktrees`, which goes with the workspace.
 //!
-//! In the state folder: `worktrees/RUN/NAME` is the workspace, `bases/RUN/NAME` what is known of it, `undo/RUN/NAME` what folding
-//! changed, `kept/RUN` the work that was not folded. Every call may be repeated after a crash at any point.
+//! In the state folder: `worktrees/RUN/NAME` is the workspace, `bases/RUN/NAME` what is known of
+//! it, `undo/RUN/NAME` what folding changed, `kept/RUN` the work that was not folded. Every call
+//! may be repeated after a crash at any point.
 
 mod copy;
 mod disk;
@@ -53,7 +55,8 @@ pub struct Opened {
 pub struct Folded {
     /// How many files of the repository were written or deleted.
     pub changed: u64,
-    /// Files that stand in the way, sorted; relative to the repository folder. If there are any, nothing (more) was written.
+    /// Files that stand in the way, sorted; relative to the repository folder. If there are any,
+    /// nothing (more) was written.
     pub conflicts: Vec<String>,
     /// Where the work is kept that was not folded, relative to the folder around the state folder.
     pub kept: Option<String>,
@@ -79,7 +82,8 @@ pub struct Swept {
 pub struct Undone {
     /// How many files are again as they were before.
     pub restored: u64,
-    /// Files that were changed since they were folded, sorted. If there are any, nothing was put back.
+    /// Files that were changed since they were folded, sorted. If there are any, nothing was put
+    /// back.
     pub changed_since: Vec<String>,
     /// What else there is to know.
     pub notes: Vec<String>,
@@ -201,7 +205,9 @@ pub enum Error {
         folder: PathBuf,
     },
     /// It is in the middle of being folded.
-    #[error("the workspace '{id}' of run {run} is being folded: fold it again to finish that first")]
+    #[error(
+        "the workspace '{id}' of run {run} is being folded: fold it again to finish that first"
+    )]
     Unfinished {
         /// The run.
         run: String,
@@ -264,7 +270,8 @@ impl Workspaces {
         self.desk(run, id).worktree
     }
 
-    /// Where to work in it: the counterpart of the repository folder, which may be a subfolder of the repository.
+    /// Where to work in it: the counterpart of the repository folder, which may be a subfolder of
+    /// the repository.
     pub fn folder(&self, run: &str, id: &str) -> PathBuf {
         let desk = self.desk(run, id);
         match desk.record() {
@@ -276,13 +283,15 @@ impl Workspaces {
         }
     }
 
-    /// Opens a workspace that looks as the repository does now, without the ignored files and those in `without` (absolute, or
-    /// relative to the repository folder; a folder stands for all in it). One that is open already stays as it is.
+    /// Opens a workspace that looks as the repository does now, without the ignored files and those
+    /// in `without` (absolute, or relative to the repository folder; a folder stands for all in
+    /// it). One that is open already stays as it is.
     pub fn open(&self, run: &str, id: &str, without: &BTreeSet<PathBuf>) -> Result<Opened, Error> {
         open::open(self, run, id, without)
     }
 
-    /// Brings the work of a workspace into the repository and removes the workspace. See [`Folded`] for what may come of it.
+    /// Brings the work of a workspace into the repository and removes the workspace. See [`Folded`]
+    /// for what may come of it.
     pub fn fold(&self, run: &str, id: &str) -> Result<Folded, Error> {
         fold::fold(self, run, id)
     }
@@ -292,12 +301,14 @@ impl Workspaces {
         keep::discard(self, run, id)
     }
 
-    /// Removes workspaces that belong to nobody, whatever state a crash left them in; their work is kept as patches.
+    /// Removes workspaces that belong to nobody, whatever state a crash left them in; their work is
+    /// kept as patches.
     pub fn sweep(&self, is_open: &dyn Fn(&str, &str) -> bool) -> Vec<Swept> {
         sweep::sweep(self, is_open)
     }
 
-    /// Puts back what folding a workspace changed, or all workspaces of a run, the newest first. All of it, or nothing.
+    /// Puts back what folding a workspace changed, or all workspaces of a run, the newest first.
+    /// All of it, or nothing.
     pub fn undo(&self, run: &str, id: Option<&str>) -> Result<Undone, Error> {
         undo::undo(self, run, id)
     }
@@ -354,8 +365,11 @@ impl Desk {
         let record: Option<record::Record> = record::read(&path)?;
         match record {
             Some(record) if record.version != record::VERSION => {
-                let why =
-                    format!("it has version {}, and this program knows {}", record.version, record::VERSION);
+                let why = format!(
+                    "it has version {}, and this program knows {}",
+                    record.version,
+                    record::VERSION
+                );
                 Err(Error::Damaged { path, why })
             }
             record => Ok(record),
@@ -386,7 +400,8 @@ impl Desk {
 /// The name of a run's folder. Runs are named by us, but nothing here depends on it.
 pub(crate) fn run_name(run: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    let is_plain = !run.is_empty() && run.len() <= 64 && !run.starts_with('-') && run.bytes().all(plain);
+    let is_plain =
+        !run.is_empty() && run.len() <= 64 && !run.starts_with('-') && run.bytes().all(plain);
     if is_plain { run.to_owned() } else { readable(run, &[run]) }
 }
 
@@ -414,7 +429,8 @@ pub(crate) fn readable(text: &str, parts: &[&str]) -> String {
     if name.is_empty() { format!("x_{hash}") } else { format!("{name}_{hash}") }
 }
 
-/// A path below the top as it is named in the folder that people work in; what lies above it begins with `..`.
+/// A path below the top as it is named in the folder that people work in; what lies above it begins
+/// with `..`.
 fn seen_from(prefix: &Path, path: &Path) -> String {
     let (mut ours, mut theirs) = (prefix.components().peekable(), path.components().peekable());
     while ours.peek().is_some() && ours.peek() == theirs.peek() {

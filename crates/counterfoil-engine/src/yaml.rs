@@ -1,5 +1,5 @@
-//! YAML files as values. Keys that stand twice and bombs of aliases are refused, and nothing is made up: what JSON cannot say
-//! is an error.
+//! YAML files as values. Keys that stand twice and bombs of aliases are refused, and nothing is
+//! made up: what JSON cannot say is an error.
 
 use serde_json::Value;
 use serde_saphyr::DuplicateKeyPolicy;
@@ -7,8 +7,9 @@ use std::path::Path;
 
 /// Whether a file is YAML, by its name.
 pub(crate) fn is_yaml(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("yaml") || ending.eq_ignore_ascii_case("yml"))
+    path.extension().is_some_and(|ending| {
+        ending.eq_ignore_ascii_case("yaml") || ending.eq_ignore_ascii_case("yml")
+    })
 }
 
 /// What a YAML file says; the error names the line.

@@ -1,5 +1,6 @@
-//! Runs of random workflows in a simulated world, each struck by blows at random points, with everything that must hold checked
-//! after every append. No clock, no process, no file: a seed says all.
+//! Runs of random workflows in a simulated world, each struck by blows at random points, with
+//! everything that must hold checked after every append. No clock, no process, no file: a seed says
+//! all.
 //!
 //! `SIM_SEEDS=50000` runs more, `SIM_SEED=42` runs one again.
 
@@ -86,7 +87,8 @@ fn runs_survive_whatever_strikes_them() {
     let range = one.map_or(0..seeds, |seed| seed..seed + 1);
     for seed in range {
         sum.seeds += 1;
-        let tried = catch_unwind(AssertUnwindSafe(|| try_seed(seed, &registry, &examples, &mut sum)));
+        let tried =
+            catch_unwind(AssertUnwindSafe(|| try_seed(seed, &registry, &examples, &mut sum)));
         let why = match tried {
             Ok(Ok(())) => continue,
             Ok(Err(why)) => why,
@@ -124,7 +126,12 @@ fn nothing_is_missing(sum: &Sum) {
 }
 
 /// Runs a workflow in peace, then again with blows at points that it passed.
-fn try_seed(seed: u64, registry: &Registry, examples: &[Made], sum: &mut Sum) -> Result<(), String> {
+fn try_seed(
+    seed: u64,
+    registry: &Registry,
+    examples: &[Made],
+    sum: &mut Sum,
+) -> Result<(), String> {
     let mut dice = Dice::new(!seed);
     let random;
     let made = if dice.percent(5) {

@@ -23,8 +23,8 @@ pub struct Rendered {
 /// What came of rendering an artifact; the error names it and says why.
 pub type Rendering = Result<Rendered, (String, String)>;
 
-/// The artifacts of the run itself that show how it stands, as they stand now; one that cannot be rendered, or fails its
-/// contract, is an error that names it.
+/// The artifacts of the run itself that show how it stands, as they stand now; one that cannot be
+/// rendered, or fails its contract, is an error that names it.
 pub fn artifacts(workflow: &Workflow, fold: &Fold) -> Result<Vec<Rendered>, (String, String)> {
     of_frame(workflow, fold, "", |artifact| !artifact.append).into_iter().collect()
 }
@@ -35,11 +35,14 @@ pub fn artifact_paths(workflow: &Workflow, fold: &Fold) -> Vec<String> {
     all.filter_map(|rendering| rendering.ok().map(|rendered| rendered.path)).collect()
 }
 
-/// The artifacts that belong to one event, as they stand right behind it: lines that are added, and what a sub-workflow shows,
-/// which may be gone when the turn is over. How the run itself stands is rendered once, behind the turn.
+/// The artifacts that belong to one event, as they stand right behind it: lines that are added, and
+/// what a sub-workflow shows, which may be gone when the turn is over. How the run itself stands is
+/// rendered once, behind the turn.
 pub fn rendered_by(workflow: &Workflow, fold: &Fold, event: &Event) -> Vec<Rendering> {
     match event {
-        Event::Moved(moved) if moved.frame.is_empty() => of_frame(workflow, fold, "", |one| one.append),
+        Event::Moved(moved) if moved.frame.is_empty() => {
+            of_frame(workflow, fold, "", |one| one.append)
+        }
         Event::Moved(moved) => of_frame(workflow, fold, &moved.frame, |_| true),
         Event::FrameOpened { parent: None, .. } => of_frame(workflow, fold, "", |one| one.append),
         _ => Vec::new(),
@@ -47,7 +50,12 @@ pub fn rendered_by(workflow: &Workflow, fold: &Fold, event: &Event) -> Vec<Rende
 }
 
 /// Artifacts of a machine at work as they stand now.
-fn of_frame(workflow: &Workflow, fold: &Fold, id: &str, which: impl Fn(&Artifact) -> bool) -> Vec<Rendering> {
+fn of_frame(
+    workflow: &Workflow,
+    fold: &Fold,
+    id: &str,
+    which: impl Fn(&Artifact) -> bool,
+) -> Vec<Rendering> {
     let Some(frame) = fold.frames.get(id) else { return Vec::new() };
     let machine = workflow.machine(&frame.machine).filter(|_| !is_item_of_an_agent(fold, frame));
     let Some(machine) = machine.filter(|machine| machine.artifacts.iter().any(&which)) else {

@@ -1,4 +1,5 @@
-//! What a run keeps of the files it began with, so that it goes on unchanged whatever becomes of them.
+//! What a run keeps of the files it began with, so that it goes on unchanged whatever becomes of
+//! them.
 
 use counterfoil_contract::Definition;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,8 @@ impl Files for BTreeMap<String, String> {
             return Ok(vec![path.to_owned()]);
         }
         let folder = format!("{}/", path.trim_end_matches('/'));
-        let files: Vec<String> = self.keys().filter(|name| name.starts_with(&folder)).cloned().collect();
+        let files: Vec<String> =
+            self.keys().filter(|name| name.starts_with(&folder)).cloned().collect();
         if files.is_empty() { Err("no such file or folder".to_owned()) } else { Ok(files) }
     }
 }

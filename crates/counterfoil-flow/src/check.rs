@@ -1,7 +1,8 @@
-//! The checker: everything that is wrong with a workflow, all at once, each with its place and a way out.
+//! The checker: everything that is wrong with a workflow, all at once, each with its place and a
+//! way out.
 //!
-//! A workflow that passes cannot fail on wiring at run time: every name is resolved, every expression typed against the
-//! contracts, every list of branches total, every cycle bounded.
+//! A workflow that passes cannot fail on wiring at run time: every name is resolved, every
+//! expression typed against the contracts, every list of branches total, every cycle bounded.
 
 mod artifacts;
 mod bounds;
@@ -47,8 +48,14 @@ fn summarise(findings: &[Finding]) -> String {
     let lines: Vec<String> = findings
         .iter()
         .map(|finding| {
-            let line = finding.span.map(|span| format!(":{}:{}", span.line, span.column)).unwrap_or_default();
-            format!("{}{line}: {}: {} ({})", finding.file, finding.code, finding.message, finding.hint)
+            let line = finding
+                .span
+                .map(|span| format!(":{}:{}", span.line, span.column))
+                .unwrap_or_default();
+            format!(
+                "{}{line}: {}: {} ({})",
+                finding.file, finding.code, finding.message, finding.hint
+            )
         })
         .collect();
     lines.join("\n")
@@ -125,7 +132,8 @@ fn check_with(
     match workflow {
         Some(workflow) if findings.is_empty() => Ok(workflow),
         _ => {
-            // In the order of the file, and each once: one prompt can be wrong in the same way for several states.
+            // In the order of the file, and each once: one prompt can be wrong in the same way for
+            // several states.
             findings.sort_by_key(|finding| {
                 (finding.file != file, finding.file.clone(), finding.span.map(|span| span.start))
             });
@@ -187,7 +195,13 @@ struct Signature {
 }
 
 impl<'n> Checker<'n> {
-    fn report(&mut self, code: Code, node: &Node, message: impl Into<String>, hint: impl Into<String>) {
+    fn report(
+        &mut self,
+        code: Code,
+        node: &Node,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
         self.reader.report(code, node, message, hint);
     }
 
@@ -227,8 +241,11 @@ impl<'n> Checker<'n> {
         if draft.main.states.is_empty() {
             self.report(Code::MissingKey, root, "the workflow has no states", "add `states:`");
         }
-        let contracts =
-            self.contracts.iter().map(|(id, contract)| (id.clone(), contract.definition().clone())).collect();
+        let contracts = self
+            .contracts
+            .iter()
+            .map(|(id, contract)| (id.clone(), contract.definition().clone()))
+            .collect();
         Some(Workflow {
             name: draft.name?.text.to_owned(),
             version: draft.version,
@@ -238,7 +255,11 @@ impl<'n> Checker<'n> {
             agents,
             budget,
             paths,
-            bundle: Bundle { workflow: self.reader.file.to_owned(), files: self.read.clone(), contracts },
+            bundle: Bundle {
+                workflow: self.reader.file.to_owned(),
+                files: self.read.clone(),
+                contracts,
+            },
         })
     }
 
@@ -252,7 +273,12 @@ impl<'n> Checker<'n> {
         for (name, _) in &draft.machines {
             if !self.machines_used.contains(name.text) {
                 let message = format!("sub-workflow '{}' is never run", name.text);
-                self.report(Code::Unused, name.node, message, "run it from a state, or take it out");
+                self.report(
+                    Code::Unused,
+                    name.node,
+                    message,
+                    "run it from a state, or take it out",
+                );
             }
         }
     }
@@ -323,12 +349,16 @@ impl<'n> Checker<'n> {
                 Some(contract)
             }
             Err(counterfoil_contract::ResolveError::NotFound(error)) => {
-                let hint =
-                    error.hint.clone().unwrap_or_else(|| "`counterfoil contract list` shows all".into());
+                let hint = error
+                    .hint
+                    .clone()
+                    .unwrap_or_else(|| "`counterfoil contract list` shows all".into());
                 self.report(Code::UnknownContract, name.node, error.message, hint);
                 None
             }
-            Err(counterfoil_contract::ResolveError::Load(_)) if self.broken.contains(name.text) => None,
+            Err(counterfoil_contract::ResolveError::Load(_)) if self.broken.contains(name.text) => {
+                None
+            }
             Err(counterfoil_contract::ResolveError::Load(error)) => {
                 let message = format!("contract '{}' does not load: {error}", name.text);
                 self.report(
@@ -342,7 +372,8 @@ impl<'n> Checker<'n> {
         }
     }
 
-    /// A run keeps the contracts that its claims hold artifacts to, as it keeps those of its agents.
+    /// A run keeps the contracts that its claims hold artifacts to, as it keeps those of its
+    /// agents.
     fn contracts_of_artifacts(&mut self, name: Name<'n>, contract: &Contract) {
         for (field, claim) in &contract.definition().claims {
             let Some(id) = &claim.contract else { continue };
@@ -352,8 +383,10 @@ impl<'n> Checker<'n> {
                 }
                 Err(error) => {
                     let whose = contract.reference();
-                    let message = format!("the claim `{field}` of {whose} holds a file to '{id}': {error}");
-                    let hint = "add that contract to the folders in `contracts:`, or correct the claim";
+                    let message =
+                        format!("the claim `{field}` of {whose} holds a file to '{id}': {error}");
+                    let hint =
+                        "add that contract to the folders in `contracts:`, or correct the claim";
                     self.report(Code::UnknownContract, name.node, message, hint);
                 }
             }
@@ -395,14 +428,24 @@ impl<'n> Checker<'n> {
             Some((name, other)) => {
                 let hint = did_you_mean(other, ["read-only", "workspace-write"])
                     .unwrap_or_else(|| "write read-only or workspace-write".into());
-                self.report(Code::WrongForm, name.node, format!("'{other}' is not an access"), hint);
+                self.report(
+                    Code::WrongForm,
+                    name.node,
+                    format!("'{other}' is not an access"),
+                    hint,
+                );
                 Access::default()
             }
         };
         let own = agent.writes.map(|node| self.globs(node, "writes"));
         if let (Access::ReadOnly, Some(node)) = (access, agent.writes) {
             let message = "the agent only reads, so there is nowhere it may write";
-            self.report(Code::BadHolding, node, message, "take `writes` out, or `access: read-only`");
+            self.report(
+                Code::BadHolding,
+                node,
+                message,
+                "take `writes` out, or `access: read-only`",
+            );
         }
         let writes = match access {
             Access::ReadOnly => Some(Vec::new()),
@@ -410,8 +453,11 @@ impl<'n> Checker<'n> {
         };
         let bounds = self.bounds(&agent.settings, Bounds::default());
         let contract = contract?;
-        let declared =
-            Holding { claims: contract.held_claims(), protected: paths.protection, tests: paths.tests };
+        let declared = Holding {
+            claims: contract.held_claims(),
+            protected: paths.protection,
+            tests: paths.tests,
+        };
         let holding = self.holding(agent.settings.claims, declared);
         let suffix = counterfoil_contract::render::prompt::suffix(&contract);
         Some(Role { contract, prompt: prompt?, suffix, access, writes, holding, bounds })
@@ -427,7 +473,12 @@ impl<'n> Checker<'n> {
             while let Some(next) = open.pop() {
                 if next == name.text {
                     let message = format!("sub-workflow '{}' contains itself", name.text);
-                    self.report(Code::Recursive, name.node, message, "use a loop with a limit instead");
+                    self.report(
+                        Code::Recursive,
+                        name.node,
+                        message,
+                        "use a loop with a limit instead",
+                    );
                     break;
                 }
                 if seen.insert(next) {

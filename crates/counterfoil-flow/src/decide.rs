@@ -1,8 +1,8 @@
 //! What to do next: a pure function from a checked workflow and what is known of a run to commands.
 //!
-//! No clock, no I/O, no randomness. Every command that changes the run is an event to be recorded; the others are work for
-//! an engine, which records what came of it. For each frame that waits for a decision there is at most one command, in the
-//! order of the frames' names.
+//! No clock, no I/O, no randomness. Every command that changes the run is an event to be recorded;
+//! the others are work for an engine, which records what came of it. For each frame that waits for
+//! a decision there is at most one command, in the order of the frames' names.
 
 mod deed;
 mod enter;
@@ -196,7 +196,11 @@ pub fn decide(workflow: &Workflow, fold: &Fold) -> Vec<Command> {
         return winding_down(fold, stopping);
     }
     if fold.stopped.is_some() {
-        return fold.attempts.keys().map(|attempt| Command::Stop { attempt: attempt.clone() }).collect();
+        return fold
+            .attempts
+            .keys()
+            .map(|attempt| Command::Stop { attempt: attempt.clone() })
+            .collect();
     }
     if fold.frames.is_empty() {
         return vec![Command::Record(enter::first(workflow, fold))];
@@ -219,10 +223,15 @@ pub fn decide(workflow: &Workflow, fold: &Fold) -> Vec<Command> {
     commands
 }
 
-/// Ending from outside: everything in flight is stopped first, and what was done in workspaces is put aside.
+/// Ending from outside: everything in flight is stopped first, and what was done in workspaces is
+/// put aside.
 fn winding_down(fold: &Fold, stopping: &Stopping) -> Vec<Command> {
     if !fold.attempts.is_empty() {
-        return fold.attempts.keys().map(|attempt| Command::Stop { attempt: attempt.clone() }).collect();
+        return fold
+            .attempts
+            .keys()
+            .map(|attempt| Command::Stop { attempt: attempt.clone() })
+            .collect();
     }
     let drops = space::all(fold);
     if !drops.is_empty() {
@@ -260,7 +269,12 @@ pub(crate) fn used_up(fold: &Fold) -> Option<String> {
 }
 
 /// The command for one frame; the error is a fault of the values that nothing answers.
-fn one(workflow: &Workflow, fold: &Fold, id: &str, frame: &Frame) -> Result<Option<Command>, String> {
+fn one(
+    workflow: &Workflow,
+    fold: &Fold,
+    id: &str,
+    frame: &Frame,
+) -> Result<Option<Command>, String> {
     let Some(machine) = workflow.machine(&frame.machine) else {
         return Err(format!("the workflow has no sub-workflow '{}'", frame.machine));
     };
@@ -273,7 +287,8 @@ fn one(workflow: &Workflow, fold: &Fold, id: &str, frame: &Frame) -> Result<Opti
             if let Some(command) = space::before(workflow, fold, id, frame, state) {
                 return Ok(Some(command));
             }
-            let at = enter::At { workflow, fold, id, frame, not_before: *not_before, context: *context };
+            let at =
+                enter::At { workflow, fold, id, frame, not_before: *not_before, context: *context };
             match item_agent {
                 Some(dispatch) => at.dispatch(dispatch, state).map(Some),
                 None => at.enter(state).map(Some),
@@ -286,14 +301,20 @@ fn one(workflow: &Workflow, fold: &Fold, id: &str, frame: &Frame) -> Result<Opti
         Phase::Troubled(problem) => troubled(workflow, fold, id, frame, state, problem).map(Some),
         Phase::Broken(reason) => Ok(Some(end(id, frame, End::Failed, None, reason.clone(), None))),
         Phase::Fanned(fan) => Ok(match fan.next() {
-            Next::Start(at) => {
-                Some(Command::Record(enter::item(workflow, fold, id, frame, state, &fan.items[at])?))
-            }
+            Next::Start(at) => Some(Command::Record(enter::item(
+                workflow,
+                fold,
+                id,
+                frame,
+                state,
+                &fan.items[at],
+            )?)),
             Next::Join => Some(Command::Record(Event::FannedIn { frame: id.to_owned() })),
             Next::Wait => None,
         }),
         Phase::Asking => {
-            let open = fold.questions.iter().filter(|(_, one)| one.frame == id && one.answer.is_none());
+            let open =
+                fold.questions.iter().filter(|(_, one)| one.frame == id && one.answer.is_none());
             let questions: Vec<String> = open.map(|(id, _)| id.clone()).collect();
             Ok(Some(Command::Record(Event::QuestionsCancelled { frame: id.to_owned(), questions })))
         }
@@ -301,8 +322,8 @@ fn one(workflow: &Workflow, fold: &Fold, id: &str, frame: &Frame) -> Result<Opti
     }
 }
 
-/// The agent that a frame runs, if it is an item that does nothing else. Its parent says so: an item that runs a
-/// sub-workflow can be in a fan-out of its own.
+/// The agent that a frame runs, if it is an item that does nothing else. Its parent says so: an
+/// item that runs a sub-workflow can be in a fan-out of its own.
 fn item_agent<'w>(workflow: &'w Workflow, fold: &Fold, frame: &Frame) -> Option<&'w Dispatch> {
     frame.item.as_ref()?;
     let parent = fold.frames.get(frame.parent.as_ref()?)?;
@@ -354,8 +375,8 @@ fn troubled(
     let on = on.filter(|_| item_agent.is_none() && !only_ends);
     let streak = frame.requests.get(&format!("{}!", frame.state));
     // A way on that counts nothing does without the result: nobody waits for it to become right.
-    let goes_round =
-        fold.decide < DOES_WITHOUT || on.is_none_or(|transition| counts(workflow, frame, transition));
+    let goes_round = fold.decide < DOES_WITHOUT
+        || on.is_none_or(|transition| counts(workflow, frame, transition));
     // Only an agent can do better; what the engine reads or runs is as it is.
     let goes_round = goes_round && (dispatch.is_some() || fold.decide < DOES_WITHOUT);
     if let Some(streak) = streak.filter(|streak| goes_round && streak.times >= SAME_AGAIN) {
@@ -400,7 +421,13 @@ fn counts(workflow: &Workflow, frame: &Frame, transition: &Transition) -> bool {
         }
 }
 
-fn retry(fold: &Fold, id: &str, frame: &Frame, dispatch: &Dispatch, problem: &Problem) -> Option<Event> {
+fn retry(
+    fold: &Fold,
+    id: &str,
+    frame: &Frame,
+    dispatch: &Dispatch,
+    problem: &Problem,
+) -> Option<Event> {
     let most = dispatch.bounds.retries.get(&problem.trouble).copied().unwrap_or(0);
     let done = frame.tries.get(&problem.trouble).copied().unwrap_or(0);
     if done >= most {
@@ -409,9 +436,8 @@ fn retry(fold: &Fold, id: &str, frame: &Frame, dispatch: &Dispatch, problem: &Pr
     let backs_off = fold.agents.get(&dispatch.agent).is_none_or(|player| player.backs_off);
     let after_ms = match problem.reset_at {
         _ if !backs_off => 0,
-        Some(reset) => {
-            u64::try_from(reset.saturating_sub(fold.last_at).clamp(0, LONGEST_RESET_MS)).unwrap_or(0)
-        }
+        Some(reset) => u64::try_from(reset.saturating_sub(fold.last_at).clamp(0, LONGEST_RESET_MS))
+            .unwrap_or(0),
         None => {
             let first = first_wait_ms(problem.trouble);
             first.saturating_mul(1 << done.min(20)).min(LONGEST_WAIT_MS)
@@ -447,7 +473,8 @@ fn seen<'a>(
     if item_agent(workflow, fold, frame).is_none() {
         return Seen::new(workflow, fold, frame).ok_or_else(lost);
     }
-    let parent = frame.parent.as_ref().and_then(|parent| fold.frames.get(parent)).ok_or_else(lost)?;
+    let parent =
+        frame.parent.as_ref().and_then(|parent| fold.frames.get(parent)).ok_or_else(lost)?;
     let seen = Seen::new(workflow, fold, parent).ok_or_else(lost)?;
     let Step::Each(each) = &state.kind else { return Ok(seen) };
     Ok(match frame.inputs.get(&each.listing.bind) {
@@ -462,9 +489,11 @@ fn beginning(
     given: &Map<String, Value>,
 ) -> (Map<String, Value>, Map<String, Value>) {
     let inputs = machine.inputs.iter().map(|(name, input)| {
-        let value = given.get(name).cloned().or_else(|| input.default.clone()).unwrap_or(Value::Null);
+        let value =
+            given.get(name).cloned().or_else(|| input.default.clone()).unwrap_or(Value::Null);
         (name.clone(), value)
     });
-    let variables = machine.variables.iter().map(|(name, variable)| (name.clone(), variable.initial.clone()));
+    let variables =
+        machine.variables.iter().map(|(name, variable)| (name.clone(), variable.initial.clone()));
     (inputs.collect(), variables.collect())
 }

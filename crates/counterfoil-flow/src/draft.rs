@@ -1,4 +1,5 @@
-//! The workflow as it was written: the tree sorted into its parts, every part with its place, nothing resolved yet.
+//! The workflow as it was written: the tree sorted into its parts, every part with its place,
+//! nothing resolved yet.
 
 mod deed;
 mod file;
@@ -122,7 +123,11 @@ impl KindDraft<'_> {
     /// Whether the engine starts something in such a state; what cannot be told may be that.
     pub(crate) fn is_started(&self) -> bool {
         match self {
-            Self::Agent(_) | Self::Command(_) | Self::Read(_) | Self::Changes(_) | Self::Commit(_) => true,
+            Self::Agent(_)
+            | Self::Command(_)
+            | Self::Read(_)
+            | Self::Changes(_)
+            | Self::Commit(_) => true,
             Self::Ask(..)
             | Self::Each(_)
             | Self::Order(_)

@@ -14,19 +14,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The version of [`crate::decide`] that a run begins under. A run keeps its version; a newer program that decides
-/// otherwise must still decide the old way for it.
+/// The version of [`crate::decide`] that a run begins under. A run keeps its version; a newer
+/// program that decides otherwise must still decide the old way for it.
 pub const DECIDE: u32 = 3;
-/// The first version under which agents are held to their claims and to paths, and work in worktrees of their own.
+/// The first version under which agents are held to their claims and to paths, and work in
+/// worktrees of their own.
 pub(crate) const CLAIMS_VERIFIED: u32 = 2;
-/// The first version under which the first step of a frame that is lost begins anew in a fresh workspace.
+/// The first version under which the first step of a frame that is lost begins anew in a fresh
+/// workspace.
 pub(crate) const AFRESH: u32 = 3;
-/// The first version under which a wrong result that the workflow does without is no lack of progress, and a limit that is used
-/// up comes before it.
+/// The first version under which a wrong result that the workflow does without is no lack of
+/// progress, and a limit that is used up comes before it.
 pub(crate) const DOES_WITHOUT: u32 = 3;
 
-/// One thing that happened. Written as `{"kind": {…}}`: a tag among the fields would have to be read into a buffer first,
-/// and numbers that keep all their digits do not survive that.
+/// One thing that happened. Written as `{"kind": {…}}`: a tag among the fields would have to be
+/// read into a buffer first, and numbers that keep all their digits do not survive that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
@@ -215,7 +217,8 @@ pub enum Event {
         /// The frame.
         frame: String,
     },
-    /// What was done in a workspace is in the repository, or none of it is, if there were conflicts. The workspace is gone.
+    /// What was done in a workspace is in the repository, or none of it is, if there were
+    /// conflicts. The workspace is gone.
     WorkspaceFolded {
         /// The frame.
         frame: String,
@@ -350,7 +353,8 @@ pub struct Started {
     pub budget: Budget,
     /// Where the work is done.
     pub repo: String,
-    /// The files of the workflow that stand where the work is done, relative to it: no agent may change them.
+    /// The files of the workflow that stand where the work is done, relative to it: no agent may
+    /// change them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<String>,
     /// The commit that HEAD names there; none outside of git, or before the first commit.

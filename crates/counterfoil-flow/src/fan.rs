@@ -142,7 +142,8 @@ impl FanOut {
         self.running > 0
     }
 
-    /// The item to start, if one may: those before it are done, and it comes first by rank and then by its place.
+    /// The item to start, if one may: those before it are done, and it comes first by rank and then
+    /// by its place.
     pub(crate) fn next(&self) -> Next {
         let stop = self.broken.is_some() || (self.strict && self.items.iter().any(Item::is_lost));
         if !stop && self.running < self.parallel {
@@ -162,7 +163,8 @@ impl FanOut {
         self.index.get(key).and_then(|at| self.items.get(*at))
     }
 
-    /// What comes of all items: the result, or the trouble of the first that is not done where that ends the state.
+    /// What comes of all items: the result, or the trouble of the first that is not done where that
+    /// ends the state.
     pub(crate) fn joined(&self) -> Result<Value, Problem> {
         if self.strict
             && let Some(problem) = self.first_lost()
@@ -199,7 +201,8 @@ impl FanOut {
         let lost = self.items.iter().filter(|item| item.is_lost()).count();
         self.items.iter().find_map(|item| match &item.fate {
             Fate::Ended { outcome, cause, reason, conflict, .. } if *outcome != End::Done => {
-                let others = if lost > 1 { format!(" (and {} more)", lost - 1) } else { String::new() };
+                let others =
+                    if lost > 1 { format!(" (and {} more)", lost - 1) } else { String::new() };
                 let reason = format!("item '{}': {reason}{others}", item.key);
                 Some(Problem::ended(*outcome, *cause, &reason, *conflict))
             }
@@ -208,7 +211,8 @@ impl FanOut {
     }
 
     fn why_skipped(&self, item: &Item) -> String {
-        let before = item.after.iter().find(|key| self.get(key).is_some_and(|before| !before.is_done()));
+        let before =
+            item.after.iter().find(|key| self.get(key).is_some_and(|before| !before.is_done()));
         match before {
             Some(key) => format!("not started, since '{key}' is not done"),
             None => "not started, since another item failed".to_owned(),
@@ -229,8 +233,9 @@ impl Item {
 /// So many items of a cycle are named.
 const MOST_NAMED: usize = 12;
 
-/// Items in order, as places in the list: each behind those it comes after, then by rank, then by its place. The error says why
-/// there is no order: a key that stands twice, one that is not there, or a cycle.
+/// Items in order, as places in the list: each behind those it comes after, then by rank, then by
+/// its place. The error says why there is no order: a key that stands twice, one that is not there,
+/// or a cycle.
 pub(crate) fn in_order(items: &[Planned]) -> Result<Vec<usize>, String> {
     let mut index = BTreeMap::new();
     for (at, item) in items.iter().enumerate() {
@@ -243,7 +248,10 @@ pub(crate) fn in_order(items: &[Planned]) -> Result<Vec<usize>, String> {
     for (at, item) in items.iter().enumerate() {
         for before in item.after.iter().collect::<BTreeSet<_>>() {
             let Some(&before_at) = index.get(before.as_str()) else {
-                return Err(format!("'{}' comes after '{before}', which is not in the list", item.key));
+                return Err(format!(
+                    "'{}' comes after '{before}', which is not in the list",
+                    item.key
+                ));
             };
             waiting[at] += 1;
             followers[before_at].push(at);
@@ -265,7 +273,10 @@ pub(crate) fn in_order(items: &[Planned]) -> Result<Vec<usize>, String> {
     match cycle(items, &index, &waiting) {
         Some(names) if names.len() > MOST_NAMED => {
             let first = names[..MOST_NAMED].join(" after ");
-            Err(format!("the items wait for each other: {first} after {} more", names.len() - MOST_NAMED))
+            Err(format!(
+                "the items wait for each other: {first} after {} more",
+                names.len() - MOST_NAMED
+            ))
         }
         Some(names) => Err(format!("the items wait for each other: {}", names.join(" after "))),
         None => Ok(order),
@@ -273,13 +284,18 @@ pub(crate) fn in_order(items: &[Planned]) -> Result<Vec<usize>, String> {
 }
 
 /// Going back from any item that still waits, a key comes a second time: that is the cycle.
-fn cycle<'i>(items: &'i [Planned], index: &BTreeMap<&str, usize>, waiting: &[usize]) -> Option<Vec<&'i str>> {
+fn cycle<'i>(
+    items: &'i [Planned],
+    index: &BTreeMap<&str, usize>,
+    waiting: &[usize],
+) -> Option<Vec<&'i str>> {
     let mut at = waiting.iter().position(|count| *count > 0)?;
     let mut path: Vec<usize> = Vec::new();
     let mut seen = vec![false; items.len()];
     while !std::mem::replace(&mut seen[at], true) {
         path.push(at);
-        let left = |key: &&String| index.get(key.as_str()).is_some_and(|before| waiting[*before] > 0);
+        let left =
+            |key: &&String| index.get(key.as_str()).is_some_and(|before| waiting[*before] > 0);
         at = *index.get(items[at].after.iter().find(left)?.as_str())?;
     }
     let begin = path.iter().position(|one| *one == at)?;

@@ -66,7 +66,12 @@ fn as_text<S: Serializer>(code: &Code, serializer: S) -> Result<S::Ok, S::Error>
 }
 
 impl Finding {
-    pub(crate) fn new(code: Code, file: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        code: Code,
+        file: &str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Self { code, file: file.to_owned(), span: None, message: message.into(), hint: hint.into() }
     }
 

@@ -1,4 +1,5 @@
-//! What is known of a run: the sum of its events, small and serialisable. Applying an event evaluates nothing.
+//! What is known of a run: the sum of its events, small and serialisable. Applying an event
+//! evaluates nothing.
 
 mod frame;
 mod questions;
@@ -60,7 +61,8 @@ pub struct Fold {
     pub(crate) ready: BTreeSet<String>,
     /// The attempts in flight, with the frame each works for.
     pub attempts: BTreeMap<String, String>,
-    /// Workspaces that nobody works in any more and that are still there, with the frame each was for.
+    /// Workspaces that nobody works in any more and that are still there, with the frame each was
+    /// for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) left: BTreeMap<String, String>,
     /// How many attempts and workspaces each path had, and how often each question was asked.
@@ -180,7 +182,9 @@ impl Fold {
             Event::QuestionsCancelled { frame, questions } => self.cancelled(frame, questions),
             Event::FannedOut { frame, items, parallel, strict, problem } => match problem {
                 None => self.phase(frame, Phase::Fanned(FanOut::new(items, *parallel, *strict))),
-                Some(reason) => self.phase(frame, Phase::Troubled(Problem::new(Trouble::Order, reason))),
+                Some(reason) => {
+                    self.phase(frame, Phase::Troubled(Problem::new(Trouble::Order, reason)))
+                }
             },
             Event::FrameOpened { .. } => self.open(event),
             Event::FrameEnded { frame, outcome, cause, reason, value, conflict } => {
@@ -200,7 +204,8 @@ impl Fold {
             | Event::WorkspaceDropped { .. } => self.workspace(event),
             Event::FoldQueued { frame } => self.queue_fold(frame),
             Event::FannedIn { frame } => {
-                let Some(Phase::Fanned(fan)) = self.frames.get(frame).map(|frame| &frame.phase) else {
+                let Some(Phase::Fanned(fan)) = self.frames.get(frame).map(|frame| &frame.phase)
+                else {
                     return;
                 };
                 let phase = match (&fan.broken, fan.joined()) {
@@ -219,7 +224,8 @@ impl Fold {
                 self.stopping.get_or_insert(Stopping::Cancel(by.clone()));
             }
             Event::ArtifactFailed { path, reason } => {
-                self.stopping.get_or_insert(Stopping::Artifact(format!("cannot write {path}: {reason}")));
+                self.stopping
+                    .get_or_insert(Stopping::Artifact(format!("cannot write {path}: {reason}")));
             }
             Event::RunStopped { reason } => self.stopped = Some(reason.clone()),
             Event::RunEnded { outcome, cause, reason, state } => {
@@ -319,7 +325,9 @@ impl Fold {
         }
         frame.claims = Stood::of(&ended.claims);
         let phase = match (ended.outcome, ended.outcome.trouble()) {
-            (AttemptOutcome::Accepted, _) => Phase::Resulted(ended.value.clone().unwrap_or(Value::Null)),
+            (AttemptOutcome::Accepted, _) => {
+                Phase::Resulted(ended.value.clone().unwrap_or(Value::Null))
+            }
             (_, Some(trouble)) => Phase::Troubled(Problem {
                 trouble,
                 cause: None,
@@ -379,8 +387,17 @@ impl Fold {
     }
 
     fn open(&mut self, event: &Event) {
-        let Event::FrameOpened { frame, parent, machine, item, state, inputs, variables, counts, iteration } =
-            event
+        let Event::FrameOpened {
+            frame,
+            parent,
+            machine,
+            item,
+            state,
+            inputs,
+            variables,
+            counts,
+            iteration,
+        } = event
         else {
             return;
         };
@@ -403,7 +420,8 @@ impl Fold {
         }
         self.iterations = iteration.unwrap_or(self.iterations);
         let mut opened = Frame::opened(machine, state, inputs, variables);
-        (opened.parent, opened.item, opened.counters) = (parent.clone(), item.clone(), counts.clone());
+        (opened.parent, opened.item, opened.counters) =
+            (parent.clone(), item.clone(), counts.clone());
         self.frames.insert(frame.clone(), opened);
         self.ready.insert(frame.clone());
     }

@@ -1,8 +1,10 @@
-//! Drawings of a workflow, for people: as Mermaid for a page on GitHub, as dot for Graphviz, as SVG for everybody else.
+//! Drawings of a workflow, for people: as Mermaid for a page on GitHub, as dot for Graphviz, as SVG
+//! for everybody else.
 //!
-//! All three show the same picture: a shape for each state (agents are rounded, commands plain, questions hexagons,
-//! branches diamonds, sub-workflows and fan-outs have double sides, ends are pills), an arrow for each way on with its
-//! guard and the limit it counts, and a frame for each sub-workflow.
+//! All three show the same picture: a shape for each state (agents are rounded, commands plain,
+//! questions hexagons, branches diamonds, sub-workflows and fan-outs have double sides, ends are
+//! pills), an arrow for each way on with its guard and the limit it counts, and a frame for each
+//! sub-workflow.
 
 mod dot;
 mod layers;

@@ -1,4 +1,5 @@
-//! Rules of a step: what its result must satisfy beside its contract, over what the run knows when the step starts.
+//! Rules of a step: what its result must satisfy beside its contract, over what the run knows when
+//! the step starts.
 
 use counterfoil_contract::{Code, Contract, Expression, Report, Type, Violation};
 use serde_json::Value;
@@ -19,7 +20,8 @@ pub struct HeldRule {
     pub known: Vec<(String, Value, Type)>,
 }
 
-/// Holds a result that its contract accepts to the rules of its step. One that breaks a rule is no result.
+/// Holds a result that its contract accepts to the rules of its step. One that breaks a rule is no
+/// result.
 pub fn hold(rules: &[HeldRule], contract: &Contract, report: &mut Report) {
     let Some(value) = &report.value else { return };
     let broken = rules.iter().filter_map(|rule| rule.broken(contract, value, report)).collect();

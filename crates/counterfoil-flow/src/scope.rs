@@ -24,7 +24,14 @@ pub(crate) struct Seen<'a> {
 impl<'a> Seen<'a> {
     pub(crate) fn new(workflow: &'a Workflow, fold: &'a Fold, frame: &'a Frame) -> Option<Self> {
         let machine = workflow.machine(&frame.machine)?;
-        Some(Self { machine, fold, frame, run: OnceCell::new(), counts: OnceCell::new(), extra: Vec::new() })
+        Some(Self {
+            machine,
+            fold,
+            frame,
+            run: OnceCell::new(),
+            counts: OnceCell::new(),
+            extra: Vec::new(),
+        })
     }
 
     pub(crate) fn with(mut self, name: &'a str, value: &'a Value, ty: &'a Type) -> Self {
@@ -68,7 +75,9 @@ impl<'a> Seen<'a> {
     }
 
     pub(crate) fn evaluate(&self, expression: &Expression) -> Result<Value, String> {
-        expression.evaluate(&self.variables(expression)).map_err(|why| self.failed(expression, &why))
+        expression
+            .evaluate(&self.variables(expression))
+            .map_err(|why| self.failed(expression, &why))
     }
 
     pub(crate) fn test(&self, expression: &Expression) -> Result<bool, String> {
@@ -103,7 +112,8 @@ impl<'a> Seen<'a> {
                 continue;
             }
             let text = value.to_string();
-            let shown = if text.len() > LONGEST { Value::String(excerpt(value)) } else { value.clone() };
+            let shown =
+                if text.len() > LONGEST { Value::String(excerpt(value)) } else { value.clone() };
             saw.insert(read.clone(), shown);
         }
     }
@@ -128,7 +138,8 @@ impl<'a> Seen<'a> {
 /// What `counts` is for a frame: how often each limit was counted.
 fn counts(machine: &Machine, frame: &Frame) -> Value {
     let plain = machine.limits.iter().filter(|(_, limit)| limit.per.is_none());
-    let counts = plain.map(|(name, _)| (name.clone(), frame.counters.get(name).copied().unwrap_or(0).into()));
+    let counts = plain
+        .map(|(name, _)| (name.clone(), frame.counters.get(name).copied().unwrap_or(0).into()));
     Value::Object(counts.collect())
 }
 

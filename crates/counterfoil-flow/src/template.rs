@@ -1,9 +1,10 @@
-//! The texts of a workflow with values in them: prompts, questions, arguments, paths. A template is checked against the
-//! types of its variables before anything runs, so that a name or a field that does not exist is found then.
+//! The texts of a workflow with values in them: prompts, questions, arguments, paths. A template is
+//! checked against the types of its variables before anything runs, so that a name or a field that
+//! does not exist is found then.
 //!
-//! The language is Jinja's, as `minijinja` reads it, without anything that reaches outside of the one text. What is
-//! optional and missing and what is null are one thing to a template: absent. `{% if x %}`, `x is defined`,
-//! `x is not none` and `x | default(…)` all guard against both.
+//! The language is Jinja's, as `minijinja` reads it, without anything that reaches outside of the
+//! one text. What is optional and missing and what is null are one thing to a template: absent. `{%
+//! if x %}`, `x is defined`, `x is not none` and `x | default(…)` all guard against both.
 
 mod calls;
 mod check;
@@ -72,17 +73,20 @@ impl Template {
         };
         environment.add_template_owned(NAME, runs).map_err(refused)?;
         let unknown = environment.get_template(NAME).map_err(refused)?.undeclared_variables(false);
-        let mut reads: Vec<String> =
-            unknown.into_iter().filter(|name| !vocabulary::is_function(name) && name != "loop").collect();
+        let mut reads: Vec<String> = unknown
+            .into_iter()
+            .filter(|name| !vocabulary::is_function(name) && name != "loop")
+            .collect();
         reads.sort_unstable();
         Ok(Self { inner: Arc::new(Compiled { source: source.to_owned(), environment, reads }) })
     }
 
-    /// Everything wrong with the names and fields it reads, given the types of the variables; of very much, the first
-    /// hundred.
+    /// Everything wrong with the names and fields it reads, given the types of the variables; of
+    /// very much, the first hundred.
     pub fn check(&self, variables: &BTreeMap<String, Type>) -> Vec<TemplateProblem> {
         // It parsed when it was compiled.
-        syntax::tree(&self.inner.source).map_or_else(Vec::new, |tree| check::check(&tree, variables))
+        syntax::tree(&self.inner.source)
+            .map_or_else(Vec::new, |tree| check::check(&tree, variables))
     }
 
     /// Fills in values. The work and the text are bounded; an error says in words what went wrong.
@@ -119,7 +123,10 @@ fn in_words(error: &Error, fuel: u64) -> String {
             format!("{detail}{line}: pass less into the template")
         }
         (ErrorKind::WriteFailure, _) => {
-            format!("the template writes more than {} MiB: pass less into it", values::LONGEST >> 20)
+            format!(
+                "the template writes more than {} MiB: pass less into it",
+                values::LONGEST >> 20
+            )
         }
         (ErrorKind::UndefinedError, _) => {
             format!(

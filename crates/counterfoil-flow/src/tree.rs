@@ -1,4 +1,5 @@
-//! YAML as a tree that knows where everything stands, so that all findings can be given at once with their places.
+//! YAML as a tree that knows where everything stands, so that all findings can be given at once
+//! with their places.
 
 use crate::finding::{Code, Finding};
 use counterfoil_contract::{Source, Span};
@@ -85,9 +86,11 @@ impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Kind>::deserialize(deserializer)?;
         let span = spanned.referenced.span();
-        let number = |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok()).unwrap_or(0);
+        let number =
+            |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok()).unwrap_or(0);
         let start = number(span.byte_offset());
-        // Of a list or mapping the parser gives the first sign; it reaches to the end of what is in it.
+        // Of a list or mapping the parser gives the first sign; it reaches to the end of what is in
+        // it.
         let inner = match &spanned.value {
             Kind::List(items) => items.last().map(|item| item.end),
             Kind::Map(entries) => entries.last().map(|(_, value)| value.end),
@@ -180,7 +183,9 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Node, Finding> {
     serde_saphyr::from_str_with_options(text, options).map_err(|error: serde_saphyr::Error| {
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or(&said).trim_end_matches(',');
-        let twice = said.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(", set ").next());
+        let twice = said
+            .strip_prefix("duplicate mapping key: ")
+            .and_then(|rest| rest.split(", set ").next());
         let (message, hint) = match twice {
             Some(key) => (
                 format!("the key '{key}' stands twice"),
@@ -209,8 +214,8 @@ fn place(text: &str, location: &serde_saphyr::Location) -> usize {
     start + within.char_indices().nth(column).map_or(within.len(), |(at, _)| at)
 }
 
-/// The span of a part of a scalar (characters `from..to` of its value), or of the whole scalar where the text in the
-/// file is not the value itself (escapes, folded lines).
+/// The span of a part of a scalar (characters `from..to` of its value), or of the whole scalar
+/// where the text in the file is not the value itself (escapes, folded lines).
 pub(crate) fn inside(source: &Source<'_>, text: &str, node: &Node, from: usize, to: usize) -> Span {
     let raw = text.get(node.start..node.end).unwrap_or_default();
     let value = node.text().unwrap_or_default();
@@ -220,7 +225,9 @@ pub(crate) fn inside(source: &Source<'_>, text: &str, node: &Node, from: usize, 
         _ => None,
     };
     let offset = |chars: usize| value.char_indices().nth(chars).map_or(value.len(), |(at, _)| at);
-    if let Some(start) = value.contains('\n').then(|| in_block(text, node, value, offset(from))).flatten() {
+    if let Some(start) =
+        value.contains('\n').then(|| in_block(text, node, value, offset(from))).flatten()
+    {
         let line = text[start..].split('\n').next().unwrap_or_default();
         let long = offset(to).saturating_sub(offset(from)).clamp(1, line.len().max(1));
         return source.span(start, start + long);
@@ -235,8 +242,8 @@ pub(crate) fn inside(source: &Source<'_>, text: &str, node: &Node, from: usize, 
     }
 }
 
-/// Where a byte of the value of a literal block (`|`) stands in the file: each of its lines is the text's behind the
-/// indentation. None if the block is of another kind, whose lines are folded.
+/// Where a byte of the value of a literal block (`|`) stands in the file: each of its lines is the
+/// text's behind the indentation. None if the block is of another kind, whose lines are folded.
 fn in_block(text: &str, node: &Node, value: &str, byte: usize) -> Option<usize> {
     let line = text.get(..node.start)?.rfind('\n').map_or(0, |at| at + 1);
     let indent = node.start - line;

@@ -1,5 +1,6 @@
-//! One turn of a run: facts in, events to record and work to do out. Every engine turns a run by this function, live, in a
-//! replay and in a simulation; what differs is who keeps the events and who does the work.
+//! One turn of a run: facts in, events to record and work to do out. Every engine turns a run by
+//! this function, live, in a replay and in a simulation; what differs is who keeps the events and
+//! who does the work.
 
 use crate::artifact::{Rendering, rendered_by};
 use crate::decide::{Command, Errand, Look, Start, decide, used_up};
@@ -46,8 +47,9 @@ impl Turn {
     }
 }
 
-/// Takes facts and decides until only waiting is left. Facts that no longer concern the run (an attempt that was fenced, a
-/// question that is not open, files that nobody waits for, a workspace that is gone) are dropped.
+/// Takes facts and decides until only waiting is left. Facts that no longer concern the run (an
+/// attempt that was fenced, a question that is not open, files that nobody waits for, a workspace
+/// that is gone) are dropped.
 pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -> Turn {
     let mut turn = Turn::default();
     for fact in facts {
@@ -69,7 +71,8 @@ pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -
                     Some(time) => turn.wakes(time),
                     None => {
                         quiet = false;
-                        // Deciding saw the budget before any of these starts; each of them spends from it.
+                        // Deciding saw the budget before any of these starts; each of them spends
+                        // from it.
                         if let Some(what) = used_up(fold) {
                             turn.record(workflow, fold, Event::BudgetReached { what }, now);
                             break;

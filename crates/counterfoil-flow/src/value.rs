@@ -12,7 +12,8 @@ pub fn fits(value: &Value, ty: &Type) -> Result<(), String> {
             Ok(()) => return Ok(()),
             Err(why) => {
                 // Of a union, the alternative that is of the same kind explains best.
-                if first.is_none() || (value.is_object() && matches!(alternative, Type::Object(_))) {
+                if first.is_none() || (value.is_object() && matches!(alternative, Type::Object(_)))
+                {
                     first = Some(why);
                 }
             }
@@ -51,7 +52,9 @@ fn fits_one(value: &Value, ty: &Type) -> Result<(), String> {
             for (name, field) in &object.fields {
                 match members.get(name) {
                     Some(Value::Null) | None if !field.required => {}
-                    Some(value) => fits(value, &field.ty).map_err(|why| format!("{name}: {why}"))?,
+                    Some(value) => {
+                        fits(value, &field.ty).map_err(|why| format!("{name}: {why}"))?
+                    }
                     None => return Err(format!("field '{name}' is missing")),
                 }
             }
@@ -98,8 +101,8 @@ pub fn in_words(value: &Value) -> String {
     }
 }
 
-/// Reads a value of a type from a word on a command line: `5`, `true`, `["a", "b"]` as JSON, a text as it is, and a list of
-/// texts also as `a,b`.
+/// Reads a value of a type from a word on a command line: `5`, `true`, `["a", "b"]` as JSON, a text
+/// as it is, and a list of texts also as `a,b`.
 pub fn from_word(word: &str, ty: &Type) -> Result<Value, String> {
     if ty.alternatives().iter().any(|ty| matches!(ty, Type::String(_))) {
         let text = Value::String(word.to_owned());
@@ -118,15 +121,19 @@ pub fn from_word(word: &str, ty: &Type) -> Result<Value, String> {
     fits(&value, ty).map(|()| value)
 }
 
-/// Reads an amount inside of a tagged enum. Numbers keep all their digits here (`arbitrary_precision`), and serde hands on
-/// such a number as a mapping then, which only [`Number`] understands.
+/// Reads an amount inside of a tagged enum. Numbers keep all their digits here
+/// (`arbitrary_precision`), and serde hands on such a number as a mapping then, which only
+/// [`Number`] understands.
 pub(crate) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Number::deserialize(deserializer)?.as_f64().unwrap_or(f64::MAX))
 }
 
 /// The same for an amount that may be missing.
-pub(crate) fn optional_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    Ok(Option::<Number>::deserialize(deserializer)?.map(|number| number.as_f64().unwrap_or(f64::MAX)))
+pub(crate) fn optional_amount<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<f64>, D::Error> {
+    Ok(Option::<Number>::deserialize(deserializer)?
+        .map(|number| number.as_f64().unwrap_or(f64::MAX)))
 }
 
 #[cfg(test)]
@@ -143,7 +150,9 @@ mod tests {
         let numbers = Type::List(std::sync::Arc::new(Type::Int));
         assert!(from_word("1, 2", &numbers).is_err_and(|why| why.contains("as JSON")));
         let choice =
-            Type::List(std::sync::Arc::new(Type::String(Some(std::sync::Arc::new(vec!["a".into()])))));
+            Type::List(std::sync::Arc::new(Type::String(Some(std::sync::Arc::new(vec![
+                "a".into(),
+            ])))));
         assert!(from_word("a,b", &choice).is_err());
     }
 }

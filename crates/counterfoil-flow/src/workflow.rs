@@ -1,4 +1,5 @@
-//! A workflow that passed the checker: every name resolved, every expression compiled, every template typed.
+//! A workflow that passed the checker: every name resolved, every expression compiled, every
+//! template typed.
 
 mod deed;
 mod guard;
@@ -138,7 +139,8 @@ pub struct Role {
 impl Role {
     /// Whether it can change anything.
     pub fn can_write(&self) -> bool {
-        self.access == Access::WorkspaceWrite && self.writes.as_ref().is_none_or(|globs| !globs.is_empty())
+        self.access == Access::WorkspaceWrite
+            && self.writes.as_ref().is_none_or(|globs| !globs.is_empty())
     }
 }
 
@@ -311,7 +313,11 @@ impl Default for Bounds {
             startup_ms: None,
             idle_ms: None,
             repairs: 2,
-            retries: BTreeMap::from([(Trouble::Transport, 3), (Trouble::Timeout, 1), (Trouble::Limit, 24)]),
+            retries: BTreeMap::from([
+                (Trouble::Transport, 3),
+                (Trouble::Timeout, 1),
+                (Trouble::Limit, 24),
+            ]),
             budget: Budget::default(),
         }
     }

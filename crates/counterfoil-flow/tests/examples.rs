@@ -1,4 +1,5 @@
-//! Every workflow under `examples/` passes the checker, and the four of them together use every key of the language.
+//! Every workflow under `examples/` passes the checker, and the four of them together use every key
+//! of the language.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod shipped;
@@ -11,8 +12,14 @@ fn every_example_passes() {
     let examples = shipped::examples();
     assert!(examples.len() >= 4, "{:?}", examples.iter().map(|one| &one.name).collect::<Vec<_>>());
     for example in &examples {
-        if let Err(rejected) = check(&example.workflow, &example.files, &counterfoil_packs::registry()) {
-            panic!("{}:\n{}", example.name, render(&rejected.findings, &rejected.files, Style::default()));
+        if let Err(rejected) =
+            check(&example.workflow, &example.files, &counterfoil_packs::registry())
+        {
+            panic!(
+                "{}:\n{}",
+                example.name,
+                render(&rejected.findings, &rejected.files, Style::default())
+            );
         }
     }
 }
@@ -20,7 +27,8 @@ fn every_example_passes() {
 #[test]
 fn every_example_passes_again_from_what_a_run_keeps() {
     for example in shipped::examples() {
-        let workflow = check(&example.workflow, &example.files, &counterfoil_packs::registry()).unwrap();
+        let workflow =
+            check(&example.workflow, &example.files, &counterfoil_packs::registry()).unwrap();
         let bytes = workflow.bundle.to_bytes().unwrap();
         let again = reload(&Bundle::from_bytes(&bytes).unwrap()).unwrap();
         assert_eq!(again.bundle.to_bytes().unwrap(), bytes, "{}", example.name);
@@ -127,20 +135,29 @@ struct Answer {
 #[test]
 fn the_scripts_play_the_agents_and_questions_of_their_workflows() {
     for example in shipped::examples() {
-        let workflow = check(&example.workflow, &example.files, &counterfoil_packs::registry()).unwrap();
+        let workflow =
+            check(&example.workflow, &example.files, &counterfoil_packs::registry()).unwrap();
         let script: Script = serde_saphyr::from_str(&example.files["script.yaml"]).unwrap();
         let mut wrong = 0;
         for reply in &script.replies {
             let role = workflow.agents.get(&reply.agent);
-            let role = role.unwrap_or_else(|| panic!("{}: no agent '{}'", example.name, reply.agent));
-            assert_ne!(reply.text.is_some(), reply.fail.is_some(), "{}: a text or a failure", example.name);
-            wrong +=
-                usize::from(reply.text.as_ref().is_some_and(|text| !role.contract.check(text).is_accepted()));
+            let role =
+                role.unwrap_or_else(|| panic!("{}: no agent '{}'", example.name, reply.agent));
+            assert_ne!(
+                reply.text.is_some(),
+                reply.fail.is_some(),
+                "{}: a text or a failure",
+                example.name
+            );
+            wrong += usize::from(
+                reply.text.as_ref().is_some_and(|text| !role.contract.check(text).is_accepted()),
+            );
         }
         // One reply of `deliver` is wrong, to show how it is asked for again.
         assert_eq!(wrong, usize::from(example.name == "deliver"), "{}", example.name);
         for answer in &script.answers {
-            let (state, name) = answer.question.split_once('.').unwrap_or((&answer.question, "answer"));
+            let (state, name) =
+                answer.question.split_once('.').unwrap_or((&answer.question, "answer"));
             let Step::Ask(questions) = &workflow.main.states[state].kind else {
                 panic!("'{state}' asks nothing")
             };

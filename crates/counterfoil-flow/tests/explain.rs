@@ -1,4 +1,5 @@
-//! Every code has a page, and every page does what it says: its bad workflow shows the code alone, its good one passes.
+//! Every code has a page, and every page does what it says: its bad workflow shows the code alone,
+//! its good one passes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_flow::{Code, check};
@@ -68,7 +69,9 @@ fn page_holds(code: Code) -> Result<(), String> {
 fn every_page_does_what_it_says() {
     let failures: Vec<String> = Code::ALL
         .iter()
-        .filter_map(|code| page_holds(*code).err().map(|why| format!("{code} ({}): {why}", code.title())))
+        .filter_map(|code| {
+            page_holds(*code).err().map(|why| format!("{code} ({}): {why}", code.title()))
+        })
         .collect();
     assert!(
         failures.is_empty(),

@@ -6,7 +6,8 @@ use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// One of everything: questions, commands, a fan-out, sub-workflows in a sub-workflow, computed ways, troubles, limits.
+/// One of everything: questions, commands, a fan-out, sub-workflows in a sub-workflow, computed
+/// ways, troubles, limits.
 const RELEASE: &str = r#"
 workflow: release
 summary: Plan, build each task, ask <somebody> & "ship" it
@@ -100,7 +101,8 @@ const CONTRACTS: [(&str, &str); 2] = [
 ];
 
 fn checked(text: &str) -> Workflow {
-    let mut files: BTreeMap<String, String> = BTreeMap::from([("w.yaml".to_owned(), text.to_owned())]);
+    let mut files: BTreeMap<String, String> =
+        BTreeMap::from([("w.yaml".to_owned(), text.to_owned())]);
     files.extend(CONTRACTS.map(|(path, text)| (path.to_owned(), text.to_owned())));
     check("w.yaml", &files, &counterfoil_packs::registry()).unwrap()
 }
@@ -109,7 +111,10 @@ fn deliver() -> Workflow {
     let files = BTreeMap::from(
         [
             ("deliver.yaml", include_str!("../../../examples/deliver/deliver.yaml")),
-            ("prompts/implementer.md", include_str!("../../../examples/deliver/prompts/implementer.md")),
+            (
+                "prompts/implementer.md",
+                include_str!("../../../examples/deliver/prompts/implementer.md"),
+            ),
             ("prompts/qa.md", include_str!("../../../examples/deliver/prompts/qa.md")),
             ("contracts/qa.yaml", include_str!("../../../examples/deliver/contracts/qa.yaml")),
         ]
@@ -167,8 +172,8 @@ fn shapes_and_lines_tell_what_happens() {
     }
 }
 
-/// Names that mean something to Mermaid or Graphviz, names that differ only in what an id cannot hold, and texts with every
-/// character that one of the three could take for its own.
+/// Names that mean something to Mermaid or Graphviz, names that differ only in what an id cannot
+/// hold, and texts with every character that one of the three could take for its own.
 const ODD: &str = r#"
 workflow: end
 summary: "<svg onload=x> & ]]> \" ' \u0007 日本語 🦀 \u202e"
@@ -271,8 +276,10 @@ fn no_box_or_label_lies_on_another() {
 
 #[test]
 fn five_hundred_states_are_drawn_at_once() {
-    // A long chain whose states also lead to themselves or far back, a star whose middle leads to all, and all to all.
-    for (workflow, count) in [(many(500, 1), 500), (many(500, 7919), 500), (star(500), 500), (dense(60), 60)]
+    // A long chain whose states also lead to themselves or far back, a star whose middle leads to
+    // all, and all to all.
+    for (workflow, count) in
+        [(many(500, 1), 500), (many(500, 7919), 500), (star(500), 500), (dense(60), 60)]
     {
         let begin = Instant::now();
         let svg = graph::svg(&workflow);
@@ -282,15 +289,17 @@ fn five_hundred_states_are_drawn_at_once() {
         assert!(svg.matches("<g id=").count() >= count);
         let last = format!("s_s{}", count - 1);
         assert!(mermaid.contains(&last) && dot.contains(&last));
-        // Twenty times what the slowest takes in a development build: it is the growth that is tested.
+        // Twenty times what the slowest takes in a development build: it is the growth that is
+        // tested.
         assert!(took < Duration::from_secs(20), "{took:?}");
     }
 }
 
 /// A chain of states, each with a way back to one before it and a way to give up.
 fn many(count: usize, step: usize) -> Workflow {
-    let mut text =
-        String::from("workflow: many\nlimits: { rounds: { max: 9, then: worn-out } }\nstart: s0\nstates:\n");
+    let mut text = String::from(
+        "workflow: many\nlimits: { rounds: { max: 9, then: worn-out } }\nstart: s0\nstates:\n",
+    );
     for at in 0..count {
         let next = if at + 1 < count { format!("s{}", at + 1) } else { "done".to_owned() };
         let back = at * step % (at + 1);
@@ -299,7 +308,9 @@ fn many(count: usize, step: usize) -> Workflow {
              \x20     - {{ when: result.ok, go: {next} }}\n      - {{ go: s{back}, counts: rounds }}\n"
         ));
     }
-    text.push_str("  done: { end: done }\n  give-up: { end: failed }\n  worn-out: { end: exhausted }\n");
+    text.push_str(
+        "  done: { end: done }\n  give-up: { end: failed }\n  worn-out: { end: exhausted }\n",
+    );
     checked(&text)
 }
 
@@ -312,7 +323,9 @@ fn dense(count: usize) -> Workflow {
         names.join(" | ")
     );
     for name in &names {
-        text.push_str(&format!("  {name}: {{ command: [run], next: [{{ goto: to, counts: rounds }}] }}\n"));
+        text.push_str(&format!(
+            "  {name}: {{ command: [run], next: [{{ goto: to, counts: rounds }}] }}\n"
+        ));
     }
     checked(&format!("{text}  worn-out: {{ end: exhausted }}\n"))
 }
@@ -330,15 +343,18 @@ fn star(count: usize) -> Workflow {
     checked(&format!("{text}      - {{ go: s0 }}\n{ends}"))
 }
 
-/// Every box of a state or a label: x, y, width, height. Those of frames hold others, so they are left out.
+/// Every box of a state or a label: x, y, width, height. Those of frames hold others, so they are
+/// left out.
 fn boxes(svg: &str) -> Vec<[f64; 4]> {
-    let rect = Regex::new(r#"<rect class="(?:box|behind)" x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)""#)
-        .unwrap();
+    let rect = Regex::new(
+        r#"<rect class="(?:box|behind)" x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)""#,
+    )
+    .unwrap();
     rect.captures_iter(svg).map(|found| [1, 2, 3, 4].map(|at| found[at].parse().unwrap())).collect()
 }
 
-/// Fails unless the text is well-formed XML of the plain kind that is written here: elements with quoted attributes and
-/// text, nothing else.
+/// Fails unless the text is well-formed XML of the plain kind that is written here: elements with
+/// quoted attributes and text, nothing else.
 fn well_formed(svg: &str) {
     let tag = Regex::new(r#"<(/?)([A-Za-z]+)((?: [A-Za-z:-]+="[^"<]*")*)(/?)>"#).unwrap();
     let code = Regex::new("&(?:amp|lt|gt|quot);").unwrap();
@@ -346,10 +362,20 @@ fn well_formed(svg: &str) {
     for found in tag.captures_iter(svg) {
         let whole = found.get(0).unwrap();
         let between = &svg[at..whole.start()];
-        assert!(!code.replace_all(between, "").contains(['<', '>', '&']), "not plain text: {between}");
-        assert!(!code.replace_all(&found[3], "").contains('&'), "not a plain attribute: {}", &found[3]);
+        assert!(
+            !code.replace_all(between, "").contains(['<', '>', '&']),
+            "not plain text: {between}"
+        );
+        assert!(
+            !code.replace_all(&found[3], "").contains('&'),
+            "not a plain attribute: {}",
+            &found[3]
+        );
         at = whole.end();
-        assert!(at == svg.trim_end().len() || !open.is_empty() || found[1].is_empty(), "more than one root");
+        assert!(
+            at == svg.trim_end().len() || !open.is_empty() || found[1].is_empty(),
+            "more than one root"
+        );
         if &found[1] == "/" {
             assert_eq!(
                 open.pop(),

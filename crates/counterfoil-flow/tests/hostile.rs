@@ -1,4 +1,5 @@
-//! Files that nobody meant as a workflow: each gets a clear finding, in bounded time, and nothing panics.
+//! Files that nobody meant as a workflow: each gets a clear finding, in bounded time, and nothing
+//! panics.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_contract::diagnostic::Style;
@@ -9,10 +10,15 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 fn checked(text: &str) -> Result<Workflow, Rejected> {
-    check("workflow.yaml", &BTreeMap::from([("workflow.yaml".to_owned(), text.to_owned())]), &Registry::new())
+    check(
+        "workflow.yaml",
+        &BTreeMap::from([("workflow.yaml".to_owned(), text.to_owned())]),
+        &Registry::new(),
+    )
 }
 
-/// What is wrong with a text; also that it is said with a way out, and that its place lies in the text.
+/// What is wrong with a text; also that it is said with a way out, and that its place lies in the
+/// text.
 fn refused(text: &str) -> Vec<Finding> {
     let begin = Instant::now();
     let Err(rejected) = checked(text) else {
@@ -24,7 +30,11 @@ fn refused(text: &str) -> Vec<Finding> {
         assert!(!finding.message.is_empty() && !finding.hint.is_empty(), "{finding:?}");
         assert!(finding.message.len() < 2_000, "a message of {} bytes", finding.message.len());
         if let Some(span) = finding.span {
-            assert!(span.start <= text.len(), "{finding:?} lies behind the end of {} bytes", text.len());
+            assert!(
+                span.start <= text.len(),
+                "{finding:?} lies behind the end of {} bytes",
+                text.len()
+            );
         }
     }
     // Rendering must bear it too.
@@ -45,14 +55,22 @@ fn a_file_without_a_workflow_is_said_to_be_one() {
     assert_eq!(first("\n\n   \n"), empty);
     assert_eq!(first("# only\n# comments\n"), empty);
     assert_eq!(first("---\n"), empty);
-    assert_eq!(first("just words"), (Code::WrongForm, "the file is a text, not a workflow".to_owned()));
-    assert_eq!(first("- a\n- b\n"), (Code::WrongForm, "the file is a list, not a workflow".to_owned()));
+    assert_eq!(
+        first("just words"),
+        (Code::WrongForm, "the file is a text, not a workflow".to_owned())
+    );
+    assert_eq!(
+        first("- a\n- b\n"),
+        (Code::WrongForm, "the file is a list, not a workflow".to_owned())
+    );
     assert_eq!(first("{}"), (Code::MissingKey, "the workflow has no name".to_owned()));
 }
 
 #[test]
 fn what_is_not_yaml_is_said_at_its_place() {
-    for text in ["a: [", "a: {b: c", "a: 'b", "a: b: c", "%", "? [", "&a *b", "a: *nobody", "]", "!!"] {
+    for text in
+        ["a: [", "a: {b: c", "a: 'b", "a: b: c", "%", "? [", "&a *b", "a: *nobody", "]", "!!"]
+    {
         assert_eq!(first(text).0, Code::Syntax, "{text:?}");
     }
     assert_eq!(
@@ -65,7 +83,8 @@ fn what_is_not_yaml_is_said_at_its_place() {
 
 #[test]
 fn garbage_is_refused() {
-    let bytes: Vec<u8> = (0..20_000_u32).map(|n| u8::try_from((n * 7919 + n / 251) % 256).unwrap()).collect();
+    let bytes: Vec<u8> =
+        (0..20_000_u32).map(|n| u8::try_from((n * 7919 + n / 251) % 256).unwrap()).collect();
     refused(&String::from_utf8_lossy(&bytes));
     refused("\0\0\0\0");
     refused("\u{feff}");
@@ -96,7 +115,8 @@ fn a_bomb_of_aliases_does_not_go_off() {
 
 #[test]
 fn depth_is_bounded() {
-    let deep = |open: &str, close: &str, n: usize| format!("{}x{}", open.repeat(n), close.repeat(n));
+    let deep =
+        |open: &str, close: &str, n: usize| format!("{}x{}", open.repeat(n), close.repeat(n));
     refused(&format!("workflow: deep\ninputs: {{ a: {} }}\n", deep("[", "]", 3_000)));
     refused(&format!("workflow: deep\ninputs: {{ a: {} }}\n", deep("{ a: ", " }", 3_000)));
     let guard = |inner: String| {
@@ -154,23 +174,34 @@ fn a_workflow_that_is_not_there_is_missing() {
 fn a_contract_that_does_not_load_is_said_where_it_is_used() {
     let text = "workflow: a\nagents: { qa: { contract: acme/qa, prompt: Check it. } }\nstart: a\nstates:\n  \
                 a: { agent: qa, go: b }\n  b: { end: done }\n";
-    let broken =
-        Definition::from_yaml("contract: acme/qa\nversion: 1\nfields: { passed: bolean }\n", "qa.yaml")
-            .unwrap();
+    let broken = Definition::from_yaml(
+        "contract: acme/qa\nversion: 1\nfields: { passed: bolean }\n",
+        "qa.yaml",
+    )
+    .unwrap();
     let mut registry = Registry::new();
     registry.add(broken.clone()).unwrap();
     let files = BTreeMap::from([("workflow.yaml".to_owned(), text.to_owned())]);
     let Err(rejected) = check("workflow.yaml", &files, &registry) else { panic!("it passes") };
     let finding = &rejected.findings[0];
-    assert_eq!((finding.code, finding.span.map(|span| span.line)), (Code::UnknownContract, Some(2)));
+    assert_eq!(
+        (finding.code, finding.span.map(|span| span.line)),
+        (Code::UnknownContract, Some(2))
+    );
     assert!(finding.message.starts_with("contract 'acme/qa' does not load"), "{}", finding.message);
     // The same from what a run kept: whoever wrote it knew more than this program.
-    let kept =
-        BTreeMap::from([("acme/qa@1".to_owned(), broken.clone()), ("acme/qa@1 again".to_owned(), broken)]);
+    let kept = BTreeMap::from([
+        ("acme/qa@1".to_owned(), broken.clone()),
+        ("acme/qa@1 again".to_owned(), broken),
+    ]);
     let bundle = Bundle { workflow: "workflow.yaml".to_owned(), files, contracts: kept };
     let Err(rejected) = reload(&bundle) else { panic!("it passes") };
     assert_eq!(rejected.findings[0].code, Code::UnknownContract);
-    assert!(rejected.findings[0].hint.contains("use that version"), "{}", rejected.findings[0].hint);
+    assert!(
+        rejected.findings[0].hint.contains("use that version"),
+        "{}",
+        rejected.findings[0].hint
+    );
 }
 
 #[test]
@@ -197,12 +228,17 @@ fn row(n: usize) -> String {
 /// One cycle of `n` states, counted once.
 fn ring(n: usize) -> String {
     let mut text =
-        "workflow: large\nlimits: { rounds: { max: 3, then: done } }\nstart: s0\nstates:\n".to_owned();
+        "workflow: large\nlimits: { rounds: { max: 3, then: done } }\nstart: s0\nstates:\n"
+            .to_owned();
     for at in 0..n - 1 {
         writeln!(text, "  s{at}: {{ go: s{} }}", at + 1).unwrap();
     }
-    writeln!(text, "  s{}: {{ next: {{ go: s0, counts: rounds }} }}\n  done: {{ end: done }}", n - 1)
-        .unwrap();
+    writeln!(
+        text,
+        "  s{}: {{ next: {{ go: s0, counts: rounds }} }}\n  done: {{ end: done }}",
+        n - 1
+    )
+    .unwrap();
     text
 }
 
@@ -258,7 +294,8 @@ fn the_time_grows_with_the_number_of_states_and_not_with_its_square() {
         ("unbounded", unbounded),
     ] {
         let (few, many) = (make(2_500), make(10_000));
-        // Other work on the machine only makes it slower: the quickest of two is nearest to the truth.
+        // Other work on the machine only makes it slower: the quickest of two is nearest to the
+        // truth.
         let quickest = |text: &str| (0..2).map(|_| time(text)).min().unwrap();
         let (short, long) = (quickest(&few), quickest(&many));
         println!("{name}: 2,500 states {short:?}, 10,000 states {long:?}");

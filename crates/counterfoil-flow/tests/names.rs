@@ -1,10 +1,11 @@
-//! The machine and its engine know no workflow by name: what a pack needs must be sayable in its file.
+//! The machine and its engine know no workflow by name: what a pack needs must be sayable in its
+//! file.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::path::{Path, PathBuf};
 
-/// Packs, agents of packs and vendors of agents; words that mean something else in everyday code (plan, test, review) are
-/// left out.
+/// Packs, agents of packs and vendors of agents; words that mean something else in everyday code
+/// (plan, test, review) are left out.
 const NAMES: &[&str] = &[
     "execution-loop",
     "review-fix",
@@ -39,7 +40,9 @@ const NAMES: &[&str] = &[
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+    for entry in
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+    {
         let path = entry.unwrap().path();
         if path.is_dir() {
             sources(&path, found);
@@ -49,7 +52,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The names that stand in a text as whole words; `code_quality` and `CodeQuality` are `code-quality`.
+/// The names that stand in a text as whole words; `code_quality` and `CodeQuality` are
+/// `code-quality`.
 fn named(text: &str) -> Vec<&'static str> {
     let mut plain = String::new();
     let mut small_before = false;
@@ -62,9 +66,9 @@ fn named(text: &str) -> Vec<&'static str> {
     }
     let word = |c: char| c.is_alphanumeric();
     let whole = |name: &&&str| {
-        plain
-            .match_indices(**name)
-            .any(|(at, _)| !plain[..at].ends_with(word) && !plain[at + name.len()..].starts_with(word))
+        plain.match_indices(**name).any(|(at, _)| {
+            !plain[..at].ends_with(word) && !plain[at + name.len()..].starts_with(word)
+        })
     };
     NAMES.iter().filter(whole).copied().collect()
 }
@@ -77,7 +81,8 @@ fn neither_the_machine_nor_the_engine_knows_a_pack_or_an_agent() {
         sources(&folder, &mut files);
     }
     assert!(files.len() > 40, "only {} files were found", files.len());
-    // What is particular to one program stands in its own module, and only the list of them knows it.
+    // What is particular to one program stands in its own module, and only the list of them knows
+    // it.
     let adapters = ["claude", "codex", "gemini"];
     let is_adapter = |file: &Path| {
         let inside = file.strip_prefix(here.join("../counterfoil-engine/src/agent")).ok();

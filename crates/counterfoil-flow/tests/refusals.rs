@@ -1,5 +1,6 @@
-//! Every refusal of the checker, as somebody reads it: each file in `tests/refusals` is a workflow with something wrong in it,
-//! and what is said about it is a snapshot. Lines `# file: path` begin further files of the case.
+//! Every refusal of the checker, as somebody reads it: each file in `tests/refusals` is a workflow
+//! with something wrong in it, and what is said about it is a snapshot. Lines `# file: path` begin
+//! further files of the case.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_contract::diagnostic::Style;
@@ -71,5 +72,9 @@ fn every_code_is_shown(paths: &[PathBuf]) -> Result<(), Failed> {
     }
     let silent: Vec<&str> =
         Code::ALL.iter().map(|code| code.as_str()).filter(|code| !shown.contains(code)).collect();
-    if silent.is_empty() { Ok(()) } else { Err(format!("no case shows {}", silent.join(", ")).into()) }
+    if silent.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("no case shows {}", silent.join(", ")).into())
+    }
 }

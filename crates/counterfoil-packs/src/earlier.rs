@@ -1,4 +1,5 @@
-//! Versions of contracts that were published and are not the current ones, told by what they said otherwise.
+//! Versions of contracts that were published and are not the current ones, told by what they said
+//! otherwise.
 
 use crate::contracts::{
     FixResult, ImplementOutput, ImplementationResult, ReviewResult, TddPhaseBlock, TeamOutput,
@@ -6,7 +7,8 @@ use crate::contracts::{
 use counterfoil_contract::{AgentOutput, Claim, ClaimKind, ClaimMatch, Definition};
 
 pub(crate) fn definitions() -> Vec<Definition> {
-    // Claims that nothing could be held against: a number without what it counts, a commit without its files, a plan.
+    // Claims that nothing could be held against: a number without what it counts, a commit without
+    // its files, a plan.
     let count = || Claim::new(ClaimKind::Count);
     let commit = || Claim::new(ClaimKind::Commit).required();
     let planned = || Claim::new(ClaimKind::FilesChanged).matching(ClaimMatch::BestEffort);

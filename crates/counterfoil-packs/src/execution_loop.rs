@@ -1,7 +1,10 @@
-//! The contracts of the execution loop: implement, check, look at quality, keep the books, decide whether it is done.
+//! The contracts of the execution loop: implement, check, look at quality, keep the books, decide
+//! whether it is done.
 
 use crate::value::choice;
-use counterfoil_contract::{AgentOutput, Claim, ClaimKind, ClaimMatch, Definition, Framing, RepoPath, Rule};
+use counterfoil_contract::{
+    AgentOutput, Claim, ClaimKind, ClaimMatch, Definition, Framing, RepoPath, Rule,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -3,7 +3,9 @@
 //! Every field must be given. Where a block says `none`, the field is null.
 
 use crate::value::{Nullable, choice};
-use counterfoil_contract::{AgentOutput, Claim, ClaimKind, Definition, Figure, Framing, RepoPath, Rule};
+use counterfoil_contract::{
+    AgentOutput, Claim, ClaimKind, Definition, Figure, Framing, RepoPath, Rule,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -49,7 +51,9 @@ choice! {
 }
 
 fn block<T: JsonSchema>(name: &str) -> Definition {
-    Definition::of::<T>(&format!("feature-pipeline/{name}"), 1, Framing::OutputBlock).agent(name).salvages("")
+    Definition::of::<T>(&format!("feature-pipeline/{name}"), 1, Framing::OutputBlock)
+        .agent(name)
+        .salvages("")
 }
 
 /// The size of a list that may be null, as an expression.

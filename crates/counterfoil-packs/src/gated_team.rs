@@ -1,4 +1,5 @@
-//! The contracts of the gated team: one input and one output for all agents, and the documents of a session.
+//! The contracts of the gated team: one input and one output for all agents, and the documents of a
+//! session.
 
 use crate::value::{Nullable, choice};
 use counterfoil_contract::{

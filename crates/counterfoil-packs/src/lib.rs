@@ -1,9 +1,10 @@
 //! Counterfoil's five packs: their contracts as Rust types, their workflows as files.
 //!
-//! A pack is a dialect: the same kind of agents, reporting in another form. Each type here is one contract; its fields
-//! are the schema, its [`AgentOutput`](contracts::AgentOutput) says what a schema cannot. The engine knows none of them
-//! by name: it reads them from the [`registry`]. The workflows, prompts and demos of a pack are files, which [`packs`]
-//! hands out; what is in them is for whoever runs workflows.
+//! A pack is a dialect: the same kind of agents, reporting in another form. Each type here is one
+//! contract; its fields are the schema, its [`AgentOutput`](contracts::AgentOutput) says what a
+//! schema cannot. The engine knows none of them by name: it reads them from the [`registry`]. The
+//! workflows, prompts and demos of a pack are files, which [`packs`] hands out; what is in them is
+//! for whoever runs workflows.
 //!
 //! ```
 //! use counterfoil_packs::contracts::{QaOutput, validate_output};
@@ -44,7 +45,8 @@ pub fn definitions() -> Vec<Definition> {
     packs().iter().flat_map(Pack::definitions).collect()
 }
 
-/// Versions that were published before the current ones. A result, a workflow or a run that names one still finds it.
+/// Versions that were published before the current ones. A result, a workflow or a run that names
+/// one still finds it.
 pub fn earlier_definitions() -> Vec<Definition> {
     earlier::definitions()
 }
@@ -54,8 +56,8 @@ pub fn registry() -> Registry {
     registry_of(definitions())
 }
 
-/// A registry that can answer for one id: with the contracts of its pack if the id names one, else with all. It is the
-/// quicker way for a program that needs a single contract.
+/// A registry that can answer for one id: with the contracts of its pack if the id names one, else
+/// with all. It is the quicker way for a program that needs a single contract.
 pub fn registry_for(id: &str) -> Registry {
     match pack(id.split('/').next().unwrap_or_default()) {
         Some(pack) => registry_of(pack.definitions()),
@@ -65,11 +67,13 @@ pub fn registry_for(id: &str) -> Registry {
 
 fn registry_of(definitions: Vec<Definition>) -> Registry {
     let mut registry = Registry::new();
-    let is_here =
-        |earlier: &Definition| definitions.iter().any(|current| current.contract == earlier.contract);
+    let is_here = |earlier: &Definition| {
+        definitions.iter().any(|current| current.contract == earlier.contract)
+    };
     let earlier: Vec<Definition> = earlier::definitions().into_iter().filter(is_here).collect();
     for definition in earlier.into_iter().chain(definitions) {
-        // A test proves that none of ours is refused; a program that embeds us need not stop if one were.
+        // A test proves that none of ours is refused; a program that embeds us need not stop if one
+        // were.
         if let Err(error) = registry.add(definition) {
             tracing::error!(target: "counterfoil::packs", %error, "a contract of the packs was left out");
         }

@@ -1,4 +1,5 @@
-//! The packs as folders of files: workflows, prompts, templates, a demo. They stand in `packs/` and are part of the binary.
+//! The packs as folders of files: workflows, prompts, templates, a demo. They stand in `packs/` and
+//! are part of the binary.
 
 use crate::{execution_loop, feature_pipeline, gated_team, review_fix, spec_pipeline};
 use counterfoil_contract::Definition;
@@ -39,9 +40,17 @@ static SPEC_PIPELINE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/packs/spe
 static GATED_TEAM: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/packs/gated-team");
 
 static PACKS: [Pack; 5] = [
-    Pack { name: "execution-loop", definitions: execution_loop::definitions, folder: &EXECUTION_LOOP },
+    Pack {
+        name: "execution-loop",
+        definitions: execution_loop::definitions,
+        folder: &EXECUTION_LOOP,
+    },
     Pack { name: "review-fix", definitions: review_fix::definitions, folder: &REVIEW_FIX },
-    Pack { name: "feature-pipeline", definitions: feature_pipeline::definitions, folder: &FEATURE_PIPELINE },
+    Pack {
+        name: "feature-pipeline",
+        definitions: feature_pipeline::definitions,
+        folder: &FEATURE_PIPELINE,
+    },
     Pack { name: "spec-pipeline", definitions: spec_pipeline::definitions, folder: &SPEC_PIPELINE },
     Pack { name: "gated-team", definitions: gated_team::definitions, folder: &GATED_TEAM },
 ];

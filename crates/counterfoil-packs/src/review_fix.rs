@@ -5,7 +5,9 @@ mod work;
 pub use work::*;
 
 use crate::value::{LineRef, choice};
-use counterfoil_contract::{AgentOutput, Claim, ClaimKind, ClaimMatch, Definition, Framing, RepoPath, Rule};
+use counterfoil_contract::{
+    AgentOutput, Claim, ClaimKind, ClaimMatch, Definition, Framing, RepoPath, Rule,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

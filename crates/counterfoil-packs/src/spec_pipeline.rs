@@ -1,4 +1,5 @@
-//! The contracts of the spec pipeline: one envelope, success or error, with a result of its own for each agent.
+//! The contracts of the spec pipeline: one envelope, success or error, with a result of its own for
+//! each agent.
 
 mod build;
 mod context;
@@ -144,19 +145,20 @@ where
     fn definition() -> Definition {
         let success = "result.status == \"success\"";
         let error = "result.status == \"error\"";
-        let envelope = Definition::of::<Self>(&format!("spec-pipeline/{}", R::AGENT), 1, Framing::AnyJson)
-            .agent(R::AGENT)
-            .alias(R::PREFIXED)
-            .rule(Rule::require("success-has-result", success, &["result"]))
-            .rule(Rule::forbid("success-has-no-error", success, &["error"]))
-            .rule(Rule::require("error-has-error", error, &["error"]))
-            .rule(Rule::forbid("error-has-no-result", error, &["result"]))
-            .example(failed::<R>())
-            .counter_example("error-has-error", {
-                let mut value = failed::<R>();
-                value.as_object_mut().map(|members| members.remove("error"));
-                value
-            });
+        let envelope =
+            Definition::of::<Self>(&format!("spec-pipeline/{}", R::AGENT), 1, Framing::AnyJson)
+                .agent(R::AGENT)
+                .alias(R::PREFIXED)
+                .rule(Rule::require("success-has-result", success, &["result"]))
+                .rule(Rule::forbid("success-has-no-error", success, &["error"]))
+                .rule(Rule::require("error-has-error", error, &["error"]))
+                .rule(Rule::forbid("error-has-no-result", error, &["result"]))
+                .example(failed::<R>())
+                .counter_example("error-has-error", {
+                    let mut value = failed::<R>();
+                    value.as_object_mut().map(|members| members.remove("error"));
+                    value
+                });
         R::complete(envelope)
     }
 }

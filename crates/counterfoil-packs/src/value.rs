@@ -4,7 +4,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 
-/// An enum of words. Its variants carry no sentences of their own: they would end up in every prompt.
+/// An enum of words. Its variants carry no sentences of their own: they would end up in every
+/// prompt.
 macro_rules! choice {
     ($(#[$meta:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$meta])*
@@ -71,7 +72,9 @@ impl<'de> Deserialize<'de> for LineRef {
                 let digits = number.to_string();
                 Ok(Self(digits.strip_suffix(".0").map(str::to_owned).unwrap_or(digits)))
             }
-            other => Err(serde::de::Error::custom(format!("a line is a string or an integer, not {other}"))),
+            other => Err(serde::de::Error::custom(format!(
+                "a line is a string or an integer, not {other}"
+            ))),
         }
     }
 }

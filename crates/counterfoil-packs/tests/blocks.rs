@@ -21,8 +21,10 @@ const LINES: &str = "types_analyzed: 2\nquality_score: 7\nissues: none\nrecommen
 /// A block with one of its lines replaced.
 fn with(line: &str) -> String {
     let key = line.split(':').next().unwrap();
-    let lines: Vec<&str> =
-        LINES.lines().map(|known| if known.starts_with(&format!("{key}:")) { line } else { known }).collect();
+    let lines: Vec<&str> = LINES
+        .lines()
+        .map(|known| if known.starts_with(&format!("{key}:")) { line } else { known })
+        .collect();
     block(&lines.join("\n"))
 }
 
@@ -74,7 +76,10 @@ fn markers_count_alone_on_their_line() {
 
 #[test]
 fn markers_inside_a_line_count_if_no_pair_stands_alone() {
-    assert_eq!(field(&format!("So: ---OUTPUT---\n{LINES}\n---END--- That is all."), "quality_score"), 7);
+    assert_eq!(
+        field(&format!("So: ---OUTPUT---\n{LINES}\n---END--- That is all."), "quality_score"),
+        7
+    );
 }
 
 #[test]
@@ -86,7 +91,10 @@ fn the_last_complete_block_counts() {
 
 #[test]
 fn the_last_block_that_satisfies_the_contract_counts() {
-    assert_eq!(field(&format!("{}{}", block(LINES), with("quality_score: 11")), "quality_score"), 7);
+    assert_eq!(
+        field(&format!("{}{}", block(LINES), with("quality_score: 11")), "quality_score"),
+        7
+    );
 }
 
 #[test]
@@ -108,7 +116,10 @@ fn a_line_splits_at_its_first_colon() {
 
 #[test]
 fn keys_and_values_are_trimmed() {
-    assert_eq!(field(&block(&LINES.replace("quality_score: ", "  quality_score  :   ")), "quality_score"), 7);
+    assert_eq!(
+        field(&block(&LINES.replace("quality_score: ", "  quality_score  :   ")), "quality_score"),
+        7
+    );
 }
 
 #[test]
@@ -142,7 +153,10 @@ fn a_list_may_be_empty() {
 
 #[test]
 fn a_json_list_on_one_line_may_hold_commas() {
-    assert_eq!(field(&with(r#"issues: ["one, two", "three"]"#), "issues"), json!(["one, two", "three"]));
+    assert_eq!(
+        field(&with(r#"issues: ["one, two", "three"]"#), "issues"),
+        json!(["one, two", "three"])
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The catalogue as a whole: every contract is there, loads, shows itself, and is one with its Rust type.
+//! The catalogue as a whole: every contract is there, loads, shows itself, and is one with its Rust
+//! type.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests are tests.
 
@@ -62,7 +63,8 @@ fn every_contract_is_there_and_loads() {
             panic!("{id}: {error}");
         }
     }
-    let found: Vec<String> = definitions().into_iter().map(|definition| definition.contract).collect();
+    let found: Vec<String> =
+        definitions().into_iter().map(|definition| definition.contract).collect();
     assert_eq!(found, IDS, "in the order of the packs, and no others");
     let earlier = counterfoil_packs::earlier_definitions().len();
     assert_eq!(registry.all().count(), IDS.len() + earlier, "none was left out");
@@ -144,8 +146,16 @@ fn every_field_and_every_rule_says_what_it_is() {
         for object in objects {
             for (name, field) in object["properties"].as_object().into_iter().flatten() {
                 let description = field["description"].as_str().unwrap_or_default();
-                assert!(!description.is_empty(), "{}: {name} has no description", definition.contract);
-                assert!(!description.contains('\n'), "{}: {name} is not one line", definition.contract);
+                assert!(
+                    !description.is_empty(),
+                    "{}: {name} has no description",
+                    definition.contract
+                );
+                assert!(
+                    !description.contains('\n'),
+                    "{}: {name} is not one line",
+                    definition.contract
+                );
             }
         }
         for rule in &definition.rules {
@@ -168,7 +178,9 @@ fn packs_read_as_strictly_as_they_say() {
         let id = definition.contract.as_str();
         let framing = match id {
             "gated-team/tasks" => Framing::AnyJson,
-            _ if id.starts_with("execution-loop/") || id.starts_with("spec-pipeline/") => Framing::AnyJson,
+            _ if id.starts_with("execution-loop/") || id.starts_with("spec-pipeline/") => {
+                Framing::AnyJson
+            }
             _ if id.starts_with("review-fix/") => Framing::FencedJson,
             _ if id.starts_with("feature-pipeline/") => Framing::OutputBlock,
             _ => Framing::JsonOnly,
@@ -255,7 +267,8 @@ fn round_trip<T: AgentOutput>(id: &str) {
     assert_eq!(contract.id(), id);
     for example in &contract.definition().examples {
         let read = contract.check_value(example).value.unwrap();
-        let typed: T = serde_json::from_value(read.clone()).unwrap_or_else(|error| panic!("{id}: {error}"));
+        let typed: T =
+            serde_json::from_value(read.clone()).unwrap_or_else(|error| panic!("{id}: {error}"));
         let written = serde_json::to_value(&typed).unwrap();
         let again = contract.check_value(&written);
         assert!(again.is_accepted(), "{id}: {:?}", again.violations);
@@ -306,11 +319,13 @@ fn findings_by_other_names_are_read() {
     let issue = json!({
         "severity": "HIGH", "category": "coverage_gap", "file": "tasks.md:12", "description": "REQ-4 has no task"
     });
-    let context =
-        json!({"feedback_from": "analyze", "iteration": 1, "max_iterations": 2, "issues_to_fix": [issue]});
+    let context = json!({"feedback_from": "analyze", "iteration": 1, "max_iterations": 2, "issues_to_fix": [issue]});
     let context: FeedbackContext = validate_output(&context.to_string()).unwrap();
     let issue = &context.issues_to_fix[0];
-    assert_eq!((issue.kind.as_str(), issue.message.as_str()), ("coverage_gap", "REQ-4 has no task"));
+    assert_eq!(
+        (issue.kind.as_str(), issue.message.as_str()),
+        ("coverage_gap", "REQ-4 has no task")
+    );
     assert_eq!(issue.location.as_deref(), Some("tasks.md:12"));
 }
 
@@ -320,8 +335,11 @@ fn a_default_that_is_missed_is_said_and_refused_by_a_strict_reader() {
     let text = r#"{"status": "success", "summary": "Added slugify"}"#;
     let report = contract.check(text);
     assert!(report.is_accepted());
-    let missed: Vec<(&str, &str)> =
-        report.warnings.iter().map(|warning| (warning.code.as_str(), warning.pointer.as_str())).collect();
+    let missed: Vec<(&str, &str)> = report
+        .warnings
+        .iter()
+        .map(|warning| (warning.code.as_str(), warning.pointer.as_str()))
+        .collect();
     assert_eq!(missed, [("W0102", "/files_added"), ("W0102", "/files_changed")]);
     let strict = contract.check_strictly(text);
     let refused: Vec<(&str, &str)> = strict
@@ -396,8 +414,10 @@ fn assert_strict(schema: &Value, at: &str) {
     for (name, inner) in map.get("$defs").and_then(Value::as_object).into_iter().flatten() {
         assert_strict(inner, &format!("#{name}"));
     }
-    for inner in
-        map.get("items").into_iter().chain(map.get("anyOf").and_then(Value::as_array).into_iter().flatten())
+    for inner in map
+        .get("items")
+        .into_iter()
+        .chain(map.get("anyOf").and_then(Value::as_array).into_iter().flatten())
     {
         assert_strict(inner, &format!("{at}/…"));
     }
@@ -414,6 +434,10 @@ fn every_schema_for_codex_is_one_that_its_server_takes() {
             left_out.push(*id);
         }
     }
-    // Each of them must hand back an object whose keys are data, which the server would make it leave empty.
-    assert_eq!(left_out, ["spec-pipeline/implement", "spec-pipeline/workflow-context", "gated-team/status"]);
+    // Each of them must hand back an object whose keys are data, which the server would make it
+    // leave empty.
+    assert_eq!(
+        left_out,
+        ["spec-pipeline/implement", "spec-pipeline/workflow-context", "gated-team/status"]
+    );
 }

@@ -46,8 +46,11 @@ fn what_is_embedded_is_what_stands_in_the_folder() {
             }
         }
         found.sort();
-        let embedded: Vec<(String, Vec<u8>)> =
-            pack.files().into_iter().map(|(path, bytes)| (path.to_owned(), bytes.to_vec())).collect();
+        let embedded: Vec<(String, Vec<u8>)> = pack
+            .files()
+            .into_iter()
+            .map(|(path, bytes)| (path.to_owned(), bytes.to_vec()))
+            .collect();
         assert_eq!(embedded, found, "{}", pack.name());
         for (path, bytes) in &found {
             assert_eq!(pack.file(path).unwrap(), bytes);

@@ -87,12 +87,23 @@ fn mutants(contract: &Contract, root: &Value, pointer: &str, ty: &Type, found: &
                         continue;
                     }
                     if field.required {
-                        push(without(root, pointer, name), &inner, "nothing", field.default.is_some());
+                        push(
+                            without(root, pointer, name),
+                            &inner,
+                            "nothing",
+                            field.default.is_some(),
+                        );
                     }
                 }
                 for (name, field) in &object.fields {
                     if members.contains_key(name) {
-                        mutants(contract, root, &format!("{pointer}/{}", escape(name)), &field.ty, found);
+                        mutants(
+                            contract,
+                            root,
+                            &format!("{pointer}/{}", escape(name)),
+                            &field.ty,
+                            found,
+                        );
                     }
                 }
             } else if let Some(Type::Map(values)) =
@@ -142,7 +153,11 @@ fn every_mutant_is_refused_where_it_was_changed() {
             for mutant in &found {
                 let report = judge(&contract, mutant);
                 let (id, what, pointer) = (contract.id(), mutant.what, &mutant.pointer);
-                assert!(!report.is_accepted(), "{id}: {what} at {pointer} is accepted: {}", mutant.value);
+                assert!(
+                    !report.is_accepted(),
+                    "{id}: {what} at {pointer} is accepted: {}",
+                    mutant.value
+                );
                 assert!(
                     report.violations.iter().any(|violation| violation.pointer == *pointer),
                     "{id}: {what} at {pointer} is refused elsewhere: {:#?}",

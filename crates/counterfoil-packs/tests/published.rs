@@ -1,7 +1,8 @@
-//! Published contracts are frozen as files. Every current contract must be an additive successor of every published
-//! version, and equal to the published file of its own version.
+//! Published contracts are frozen as files. Every current contract must be an additive successor of
+//! every published version, and equal to the published file of its own version.
 //!
-//! `UPDATE=1 cargo test -p counterfoil-packs --test published` publishes what is new; it never changes a file.
+//! `UPDATE=1 cargo test -p counterfoil-packs --test published` publishes what is new; it never
+//! changes a file.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_contract::compat::compare;
@@ -18,15 +19,17 @@ fn path_of(definition: &Definition) -> PathBuf {
 
 #[test]
 fn every_contract_is_published() {
-    let all = counterfoil_packs::definitions().into_iter().chain(counterfoil_packs::earlier_definitions());
+    let all = counterfoil_packs::definitions()
+        .into_iter()
+        .chain(counterfoil_packs::earlier_definitions());
     for definition in all {
         let path = path_of(&definition);
         if !path.exists() && std::env::var_os("UPDATE").is_some() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, definition.to_yaml().unwrap()).unwrap();
         }
-        let published =
-            Definition::from_file(&path).unwrap_or_else(|error| panic!("{error}\npublish it with UPDATE=1"));
+        let published = Definition::from_file(&path)
+            .unwrap_or_else(|error| panic!("{error}\npublish it with UPDATE=1"));
         assert_eq!(
             published, definition,
             "{} changed after it was published; raise its version",
@@ -74,8 +77,7 @@ fn a_breaking_change_would_be_seen() {
         broken.display = None;
         let properties = broken.schema.as_mut().unwrap()["properties"].as_object_mut().unwrap();
         let name = properties.keys().next().unwrap().clone();
-        properties[&name] =
-            serde_json::json!({"type": "array", "items": {"const": "nobody writes this"}, "minItems": 7});
+        properties[&name] = serde_json::json!({"type": "array", "items": {"const": "nobody writes this"}, "minItems": 7});
         let new = Contract::compile(broken).unwrap();
         assert!(!compare(&old, &new).is_additive(), "{} with another `{name}`", old.reference());
     }

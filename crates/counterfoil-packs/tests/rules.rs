@@ -1,4 +1,5 @@
-//! One value for each rule that goes against it and nothing else: refused by that rule, at the field it is about.
+//! One value for each rule that goes against it and nothing else: refused by that rule, at the
+//! field it is about.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests are tests.
 
@@ -7,8 +8,10 @@ use counterfoil_packs::{definitions, registry};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Contract, rule, which example to begin with, what to change in it, and the code and place of the refusal.
-type Case = (&'static str, &'static str, usize, Vec<(&'static str, Value)>, &'static str, &'static str);
+/// Contract, rule, which example to begin with, what to change in it, and the code and place of the
+/// refusal.
+type Case =
+    (&'static str, &'static str, usize, Vec<(&'static str, Value)>, &'static str, &'static str);
 
 fn cases() -> Vec<Case> {
     vec![
@@ -180,7 +183,14 @@ fn cases() -> Vec<Case> {
             "C0301",
             "/task_results/0/files_changed/0/old_path",
         ),
-        ("review-fix/agent-result", "failure-has-error", 1, vec![("/errors", json!([]))], "C0303", "/errors"),
+        (
+            "review-fix/agent-result",
+            "failure-has-error",
+            1,
+            vec![("/errors", json!([]))],
+            "C0303",
+            "/errors",
+        ),
         (
             "feature-pipeline/tdd-task-executor",
             "complete-means-no-failures",
@@ -393,7 +403,10 @@ fn cases() -> Vec<Case> {
             "gated-team/status",
             "blocked-once",
             1,
-            vec![("/blocked_tasks", json!([{"id": "T-002", "reason": "a"}, {"id": "T-002", "reason": "b"}]))],
+            vec![(
+                "/blocked_tasks",
+                json!([{"id": "T-002", "reason": "a"}, {"id": "T-002", "reason": "b"}]),
+            )],
             "C0304",
             "/blocked_tasks/1/id",
         ),
@@ -470,18 +483,28 @@ fn each_rule_refuses_what_goes_against_it_and_points_at_it() {
     let registry = registry();
     for (id, rule, example, changes, code, pointer) in cases() {
         let contract = registry.get(id).unwrap();
-        let rules: Vec<&str> = contract.definition().rules.iter().map(|rule| rule.id.as_str()).collect();
+        let rules: Vec<&str> =
+            contract.definition().rules.iter().map(|rule| rule.id.as_str()).collect();
         assert!(rules.contains(&rule), "{id} has no rule {rule}");
         let value = changed(&contract, example, &changes);
         let found = refusals(&contract, &value);
         let expected = (code.to_owned(), pointer.to_owned());
         assert!(found.contains(&expected), "{id}/{rule}: {found:?}");
-        let message =
-            contract.definition().rules.iter().find(|known| known.id == rule).unwrap().message.clone();
+        let message = contract
+            .definition()
+            .rules
+            .iter()
+            .find(|known| known.id == rule)
+            .unwrap()
+            .message
+            .clone();
         if let Some(message) = message {
             let report = contract.check_value(&value);
-            let mut said =
-                report.violations.iter().chain(&report.warnings).map(|violation| &violation.message);
+            let mut said = report
+                .violations
+                .iter()
+                .chain(&report.warnings)
+                .map(|violation| &violation.message);
             assert!(said.any(|said| *said == message), "{id}/{rule}");
         }
     }
@@ -512,7 +535,9 @@ fn an_envelope_holds_a_result_or_an_error() {
             continue;
         }
         envelopes += 1;
-        let [failed, succeeded] = contract.definition().examples.as_slice() else { panic!("two examples") };
+        let [failed, succeeded] = contract.definition().examples.as_slice() else {
+            panic!("two examples")
+        };
         let expect = |value: Value, code: &str, pointer: &str| {
             assert_eq!(
                 refusals(&contract, &value),
@@ -535,7 +560,11 @@ fn an_envelope_holds_a_result_or_an_error() {
         expect(with_result, "C0302", "/result");
         let mut with_null = succeeded.clone();
         with_null["error"] = Value::Null;
-        assert!(contract.check_value(&with_null).is_accepted(), "{}: null is absence", contract.id());
+        assert!(
+            contract.check_value(&with_null).is_accepted(),
+            "{}: null is absence",
+            contract.id()
+        );
         let mut other_agent = succeeded.clone();
         other_agent["agent"] = json!("orchestrator");
         expect(other_agent, "C0203", "/agent");
@@ -551,9 +580,14 @@ fn an_envelope_holds_a_result_or_an_error() {
 #[test]
 fn rounding_is_not_a_contradiction() {
     let analyze = registry().get("spec-pipeline/analyze").unwrap();
-    for (percentage, good) in [(83.33, true), (83.0, true), (83.8, true), (83.9, false), (82.8, false)] {
-        let value =
-            changed(&analyze, 1, &[("/result/coverage_analysis/coverage_percentage", json!(percentage))]);
+    for (percentage, good) in
+        [(83.33, true), (83.0, true), (83.8, true), (83.9, false), (82.8, false)]
+    {
+        let value = changed(
+            &analyze,
+            1,
+            &[("/result/coverage_analysis/coverage_percentage", json!(percentage))],
+        );
         assert_eq!(analyze.check_value(&value).is_accepted(), good, "{percentage}");
     }
     let nothing = changed(

@@ -1,7 +1,8 @@
-//! The documents the packs come from: their concrete examples are accepted, their templates are not.
+//! The documents the packs come from: their concrete examples are accepted, their templates are
+//! not.
 //!
-//! `seeds/accepted/<pack>/<contract>.<n>.txt` is a text as an agent would write it; `seeds/templates/<pack>/<contract>…`
-//! is what an agent prints that echoes its instructions.
+//! `seeds/accepted/<pack>/<contract>.<n>.txt` is a text as an agent would write it;
+//! `seeds/templates/<pack>/<contract>…` is what an agent prints that echoes its instructions.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests are tests.
 
@@ -22,8 +23,10 @@ fn cases(kind: &str) -> Vec<(String, Arc<Contract>, String)> {
     let mut cases = Vec::new();
     for pack in list(&root) {
         for file in list(&pack) {
-            let (pack, name) =
-                (pack.file_name().unwrap().to_str().unwrap(), file.file_name().unwrap().to_str().unwrap());
+            let (pack, name) = (
+                pack.file_name().unwrap().to_str().unwrap(),
+                file.file_name().unwrap().to_str().unwrap(),
+            );
             let contract = name.split('.').next().unwrap();
             cases.push((
                 format!("{pack}/{name}"),
@@ -42,7 +45,8 @@ fn concrete_examples_are_accepted() {
     for (name, contract, text) in cases {
         let report = contract.check(&text);
         assert!(report.is_accepted(), "{name}: {:#?}", report.violations);
-        let typical: Vec<&str> = report.warnings.iter().map(|warning| warning.code.as_str()).collect();
+        let typical: Vec<&str> =
+            report.warnings.iter().map(|warning| warning.code.as_str()).collect();
         assert!(typical.is_empty(), "{name}: {typical:?}");
         assert!(report.provenance.repairs.is_empty(), "{name}");
     }
@@ -81,9 +85,12 @@ fn templates_are_refused_because_of_their_placeholders() {
         if UNQUOTED.contains(&name.as_str()) {
             continue;
         }
-        // A comment, or dots that stand for fields: this is no JSON, and placeholders are not the first thing wrong.
-        if matches!(name.as_str(), "spec-pipeline/specify.success.txt" | "spec-pipeline/workflow-context.txt")
-        {
+        // A comment, or dots that stand for fields: this is no JSON, and placeholders are not the
+        // first thing wrong.
+        if matches!(
+            name.as_str(),
+            "spec-pipeline/specify.success.txt" | "spec-pipeline/workflow-context.txt"
+        ) {
             continue;
         }
         assert!(!placeholders(&report).is_empty(), "{name}: {:#?}", report.violations);
@@ -139,7 +146,8 @@ fn each_placeholder_of_an_envelope_is_named() {
         ("plan.success.txt", vec!["/agent", "/timestamp", "/result/next_steps/0"]),
     ] {
         let name = format!("spec-pipeline/{name}");
-        let (_, contract, text) = cases("templates").into_iter().find(|(case, ..)| *case == name).unwrap();
+        let (_, contract, text) =
+            cases("templates").into_iter().find(|(case, ..)| *case == name).unwrap();
         assert_eq!(placeholders(&contract.check(&text)), expected, "{name}");
     }
 }
@@ -198,7 +206,8 @@ fn each_placeholder_of_the_team_is_named() {
         ),
     ] {
         let name = format!("gated-team/{name}");
-        let (_, contract, text) = cases("templates").into_iter().find(|(case, ..)| *case == name).unwrap();
+        let (_, contract, text) =
+            cases("templates").into_iter().find(|(case, ..)| *case == name).unwrap();
         assert_eq!(placeholders(&contract.check(&text)), expected, "{name}");
     }
 }

@@ -18,8 +18,8 @@ pub(crate) use packs::{DemoArgs, PackArgs, PackCommand};
 pub(crate) use people::{DoctorArgs, HeldArgs, HookArgs, HookCommand, InitArgs};
 pub(crate) use recordings::{ExportArgs, ReplayArgs};
 pub(crate) use runs::{
-    AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs, WorkflowArgs,
-    WorkflowCommand,
+    AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs,
+    WorkflowArgs, WorkflowCommand,
 };
 
 /// Hold the results of coding agents to their contracts.
@@ -122,7 +122,8 @@ pub(crate) enum Command {
     /// See a pack at work, offline, in a repository that is made for it
     #[command(long_about = DEMO)]
     Demo(DemoArgs),
-    /// Set a project up: bind its agents to contracts, and attach hooks and the server that takes results
+    /// Set a project up: bind its agents to contracts, and attach hooks and the server that takes
+    /// results
     #[command(long_about = INIT)]
     Init(InitArgs),
     /// Say whether what is needed is there, what is in the way, and what mends it

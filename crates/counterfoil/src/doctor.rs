@@ -1,4 +1,5 @@
-//! Whether what is needed is there, and what is in the way: looking (`look`) and judging (`judge`) are apart.
+//! Whether what is needed is there, and what is in the way: looking (`look`) and judging (`judge`)
+//! are apart.
 
 mod judge;
 mod login;

@@ -39,7 +39,9 @@ impl Exit {
             ("blocked", _) => Self::Blocked,
             ("exhausted" | "budget", _) | (_, Some(Cause::NoProgress)) => Self::Exhausted,
             (_, Some(Cause::Claim)) => Self::Claim,
-            (_, Some(Cause::Agent | Cause::Transport | Cause::Limit | Cause::Permission)) => Self::Agent,
+            (_, Some(Cause::Agent | Cause::Transport | Cause::Limit | Cause::Permission)) => {
+                Self::Agent
+            }
             (_, Some(Cause::Timeout)) => Self::Timeout,
             (_, Some(Cause::Contract) | None) => Self::Bad,
         }

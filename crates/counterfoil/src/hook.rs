@@ -1,4 +1,5 @@
-//! Hooks of Claude Code, for people who use it without our engine: what one is told, what it remembers, what it answers.
+//! Hooks of Claude Code, for people who use it without our engine: what one is told, what it
+//! remembers, what it answers.
 
 mod memory;
 mod payload;

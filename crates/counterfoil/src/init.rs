@@ -1,4 +1,5 @@
-//! Setting a project up: what is there, what would be added to which file, and how it is taken out again.
+//! Setting a project up: what is there, what would be added to which file, and how it is taken out
+//! again.
 
 mod bind;
 mod change;

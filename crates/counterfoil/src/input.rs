@@ -7,13 +7,17 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The name and the bytes of a file, or of standard input for `-`. At most one byte more than `limit` is read: enough
-/// to see that it is too much.
+/// The name and the bytes of a file, or of standard input for `-`. At most one byte more than
+/// `limit` is read: enough to see that it is too much.
 pub(crate) fn read(path: &Path, limit: usize) -> Result<(String, Vec<u8>)> {
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     if path.as_os_str() == "-" {
-        std::io::stdin().lock().take(most).read_to_end(&mut bytes).context("cannot read standard input")?;
+        std::io::stdin()
+            .lock()
+            .take(most)
+            .read_to_end(&mut bytes)
+            .context("cannot read standard input")?;
         return Ok(("<stdin>".to_owned(), bytes));
     }
     let name = path.display().to_string();
@@ -37,8 +41,9 @@ pub(crate) fn registry(folders: &[PathBuf]) -> Result<Registry> {
 /// A contract by id, or from a file if the name looks like one.
 pub(crate) fn contract(name: &str, folders: &[PathBuf]) -> Result<Arc<Contract>> {
     let path = Path::new(name);
-    let looks_like_file =
-        path.extension().is_some_and(|extension| matches!(extension.to_str(), Some("yaml" | "yml" | "json")));
+    let looks_like_file = path
+        .extension()
+        .is_some_and(|extension| matches!(extension.to_str(), Some("yaml" | "yml" | "json")));
     if looks_like_file {
         return Ok(Arc::new(Contract::from_file(path)?));
     }
@@ -62,8 +67,9 @@ pub(crate) fn repository(named: Option<&Path>) -> Result<PathBuf> {
             .with_context(|| format!("cannot open the repository {}", named.display()));
     }
     let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let around =
-        here.ancestors().find(|folder| folder.join(".git").exists() || folder.join(".counterfoil").is_dir());
+    let around = here
+        .ancestors()
+        .find(|folder| folder.join(".git").exists() || folder.join(".counterfoil").is_dir());
     Ok(around.unwrap_or(&here).to_owned())
 }
 

@@ -10,7 +10,8 @@ use std::path::{Component, Path, PathBuf};
 /// A file to be written: its path inside of the folder, and its bytes.
 pub(crate) type Laid<'a> = (&'a str, &'a [u8]);
 
-/// Makes a folder that must be empty, if it is there already; `otherwise` says what to do if it is not.
+/// Makes a folder that must be empty, if it is there already; `otherwise` says what to do if it is
+/// not.
 pub(crate) fn empty_folder(folder: &Path, otherwise: &str) -> Result<()> {
     let mut entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -22,7 +23,8 @@ pub(crate) fn empty_folder(folder: &Path, otherwise: &str) -> Result<()> {
             bail!("{} is not a folder", folder.display());
         }
         Err(error) => {
-            return Err(error).with_context(|| format!("cannot open the folder {}", folder.display()));
+            return Err(error)
+                .with_context(|| format!("cannot open the folder {}", folder.display()));
         }
     };
     if entries.next().is_some() {
@@ -31,19 +33,26 @@ pub(crate) fn empty_folder(folder: &Path, otherwise: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes files into a folder that is there. Nothing is written if one of them cannot stand where it should.
+/// Writes files into a folder that is there. Nothing is written if one of them cannot stand where
+/// it should.
 pub(crate) fn out(folder: &Path, files: &[Laid<'_>]) -> Result<()> {
-    let places: Vec<(PathBuf, &[u8])> =
-        files.iter().map(|(path, bytes)| Ok((place(folder, path)?, *bytes))).collect::<Result<_>>()?;
+    let places: Vec<(PathBuf, &[u8])> = files
+        .iter()
+        .map(|(path, bytes)| Ok((place(folder, path)?, *bytes)))
+        .collect::<Result<_>>()?;
     for (path, bytes) in places {
         write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }
 
-/// The files below a folder with their bytes, by their paths under the name `as_folder`. Links are left out, and there is an
-/// end to how much is read.
-pub(crate) fn read(folder: &Path, as_folder: &str, most: usize) -> Result<BTreeMap<String, Vec<u8>>> {
+/// The files below a folder with their bytes, by their paths under the name `as_folder`. Links are
+/// left out, and there is an end to how much is read.
+pub(crate) fn read(
+    folder: &Path,
+    as_folder: &str,
+    most: usize,
+) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut files = BTreeMap::new();
     let mut left = most;
     let mut open = vec![(folder.to_owned(), as_folder.to_owned())];
@@ -52,22 +61,26 @@ pub(crate) fn read(folder: &Path, as_folder: &str, most: usize) -> Result<BTreeM
             Ok(entries) => entries,
             // What is not there has no files; whoever needs one says so.
             Err(error) if at == folder && error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => return Err(error).with_context(|| format!("cannot open {}", at.display())),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot open {}", at.display()));
+            }
         };
         for entry in entries {
             let entry = entry.with_context(|| format!("cannot read {}", at.display()))?;
             let (path, kind) = (entry.path(), entry.file_type());
             let kind = kind.with_context(|| format!("cannot look at {}", path.display()))?;
             let inner = entry.file_name();
-            let inner = inner.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
+            let inner =
+                inner.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
             let name = format!("{name}/{inner}");
             if kind.is_dir() {
                 open.push((path, name));
             } else if kind.is_file() {
-                // One byte more than there may be is enough to see that it is too much. An empty file counts too.
+                // One byte more than there may be is enough to see that it is too much. An empty
+                // file counts too.
                 let mut bytes = Vec::new();
-                let file =
-                    File::open(&path).and_then(|file| file.take(left as u64 + 1).read_to_end(&mut bytes));
+                let file = File::open(&path)
+                    .and_then(|file| file.take(left as u64 + 1).read_to_end(&mut bytes));
                 file.with_context(|| format!("cannot read {}", path.display()))?;
                 let Some(rest) = left.checked_sub(bytes.len().max(1)) else {
                     bail!("{} holds more than {most} bytes", folder.display());
@@ -92,7 +105,9 @@ fn place(folder: &Path, path: &str) -> Result<PathBuf> {
         let last = parts.peek().is_none();
         match at.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot look at {}", at.display())),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot look at {}", at.display()));
+            }
             Ok(meta) if last && meta.is_file() => {}
             Ok(meta) if !last && meta.is_dir() => {}
             Ok(meta) => {
@@ -111,7 +126,8 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     }
     let can_run = bytes.starts_with(b"#!");
     let mode = if can_run { 0o777 } else { 0o666 };
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
     file.write_all(bytes)?;
     // A file that was there keeps its mode: whoever may read it may run it then.
     let mode = file.metadata()?.permissions().mode();
@@ -134,7 +150,8 @@ mod tests {
     fn scripts_can_be_run_and_texts_cannot() {
         let folder = folder();
         out(folder.path(), &[("bin/run", b"#!/bin/sh\n"), ("a.md", b"# A\n")]).unwrap();
-        let mode = |name: &str| folder.path().join(name).metadata().unwrap().permissions().mode() & 0o100;
+        let mode =
+            |name: &str| folder.path().join(name).metadata().unwrap().permissions().mode() & 0o100;
         assert_eq!((mode("bin/run"), mode("a.md")), (0o100, 0));
     }
 
@@ -154,7 +171,9 @@ mod tests {
         std::os::unix::fs::symlink("/etc", folder.path().join("etc")).unwrap();
         let files = read(folder.path(), "demo", 10).unwrap();
         assert_eq!(files.keys().collect::<Vec<_>>(), ["demo/a", "demo/b/c", "demo/b/empty"]);
-        assert!(read(folder.path(), "demo", 9).unwrap_err().to_string().contains("more than 9 bytes"));
+        assert!(
+            read(folder.path(), "demo", 9).unwrap_err().to_string().contains("more than 9 bytes")
+        );
         assert!(read(&folder.path().join("none"), "demo", 9).unwrap().is_empty());
     }
 
@@ -173,7 +192,8 @@ mod tests {
         let (folder, outside) = (folder(), folder());
         std::fs::write(outside.path().join("mine"), "mine").unwrap();
         std::os::unix::fs::symlink(outside.path(), folder.path().join("prompts")).unwrap();
-        std::os::unix::fs::symlink(outside.path().join("mine"), folder.path().join("a.md")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("mine"), folder.path().join("a.md"))
+            .unwrap();
         for path in ["prompts/new.md", "a.md"] {
             let error = out(folder.path(), &[(path, b"theirs")]).unwrap_err().to_string();
             assert!(error.contains("is a link"), "{path}: {error}");

@@ -1,4 +1,5 @@
-//! Counterfoil as a library: the contract engine and the contracts of the five packs under one roof.
+//! Counterfoil as a library: the contract engine and the contracts of the five packs under one
+//! roof.
 //!
 //! ```
 //! use counterfoil::contracts::QaOutput;

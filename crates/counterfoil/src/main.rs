@@ -57,7 +57,8 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-/// What was said on the command line. To who runs a hook, the code for a wrong command line would mean something else.
+/// What was said on the command line. To who runs a hook, the code for a wrong command line would
+/// mean something else.
 fn parsed() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook");
@@ -69,7 +70,8 @@ fn parsed() -> Cli {
     })
 }
 
-/// Structured events go to stderr, as JSON lines, when somebody asks for them with `COUNTERFOIL_LOG`.
+/// Structured events go to stderr, as JSON lines, when somebody asks for them with
+/// `COUNTERFOIL_LOG`.
 fn log_to_stderr() {
     if let Ok(filter) = std::env::var("COUNTERFOIL_LOG") {
         let _ = tracing_subscriber::fmt()

@@ -12,7 +12,8 @@ pub(crate) const CONTRACTS: &str = "contracts";
 /// The folder that keeps what is ours.
 pub(crate) const STATE: &str = ".counterfoil";
 
-/// The folder of the nearest `counterfoil.toml`, from a folder up to the top of its repository; without a repository, all the way up.
+/// The folder of the nearest `counterfoil.toml`, from a folder up to the top of its repository;
+/// without a repository, all the way up.
 pub(crate) fn home(folder: &Path) -> Option<PathBuf> {
     let top = top(folder);
     folder
@@ -37,8 +38,8 @@ pub(crate) fn contracts(home: &Path) -> Option<PathBuf> {
     Some(home.join(CONTRACTS)).filter(|folder| folder.is_dir())
 }
 
-/// A contract by its id: a built-in one, one in the given folders, or one of the project's own. A contract that is broken
-/// stands in the way of its own use alone where it can be had without it.
+/// A contract by its id: a built-in one, one in the given folders, or one of the project's own. A
+/// contract that is broken stands in the way of its own use alone where it can be had without it.
 pub(crate) fn contract(id: &str, given: &[PathBuf], home: Option<&Path>) -> Result<Arc<Contract>> {
     if given.is_empty()
         && let Ok(contract) = counterfoil_packs::registry_for(id).get(id)

@@ -24,7 +24,8 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// A pack's name is a pack, whatever files there are; everything else is a file. `./NAME` says that a file is meant.
+    /// A pack's name is a pack, whatever files there are; everything else is a file. `./NAME` says
+    /// that a file is meant.
     pub(crate) fn named(word: &Path) -> Result<Self> {
         if let Some(found) = word.to_str().and_then(packed) {
             return Ok(found);
@@ -58,13 +59,17 @@ impl Source {
             Self::Pack { pack, file, .. } => Ok(check(file, &Packed(pack), registry)),
             Self::File(file) => {
                 let folder = file.parent().unwrap_or(Path::new(""));
-                let name = file.file_name().and_then(|name| name.to_str()).context("the file has no name")?;
+                let name = file
+                    .file_name()
+                    .and_then(|name| name.to_str())
+                    .context("the file has no name")?;
                 Ok(check(name, &Folder::new(folder), registry))
             }
         }
     }
 
-    /// The folder of its own files, which agents must not change. Nobody can change those of a pack.
+    /// The folder of its own files, which agents must not change. Nobody can change those of a
+    /// pack.
     pub(crate) fn home(&self) -> Option<PathBuf> {
         match self {
             Self::Pack { .. } => None,
@@ -114,7 +119,9 @@ pub(crate) fn no_pack(name: &str, otherwise: &str) -> anyhow::Error {
 
 /// Whether a path has one of these endings.
 fn ends_as(path: &Path, endings: &[&str]) -> bool {
-    path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| endings.contains(&ending))
+    path.extension()
+        .and_then(|ending| ending.to_str())
+        .is_some_and(|ending| endings.contains(&ending))
 }
 
 /// The files of a pack as a workflow reads them.
@@ -141,7 +148,11 @@ impl Files for Packed {
             .filter(|file| file.starts_with(&folder) && is_contract(file))
             .map(str::to_owned)
             .collect();
-        if files.is_empty() { Err("no such file or folder in the pack".to_owned()) } else { Ok(files) }
+        if files.is_empty() {
+            Err("no such file or folder in the pack".to_owned())
+        } else {
+            Ok(files)
+        }
     }
 }
 

@@ -28,7 +28,8 @@ const REPEATED: usize = 10;
 /// More choices than this are listed rather than written out as commands.
 const WRITTEN_OUT: usize = 4;
 
-/// The last lines of a run: what failed, how it ended, what to do now. `place` is what commands need to find it.
+/// The last lines of a run: what failed, how it ended, what to do now. `place` is what commands
+/// need to find it.
 pub(crate) fn ending(report: &Report, entries: &[Entry], state: &Path, place: &str) -> String {
     let mut text = String::from("\n");
     if report.outcome != "done" {
@@ -47,7 +48,11 @@ pub(crate) fn ending(report: &Report, entries: &[Entry], state: &Path, place: &s
     text += &questions(report, place);
     let _ = writeln!(text, "{}", figures(report));
     text += &claims::summary(entries);
-    let more = if entries.is_empty() { "" } else { ", and with --claims what the claims were held against" };
+    let more = if entries.is_empty() {
+        ""
+    } else {
+        ", and with --claims what the claims were held against"
+    };
     let _ = writeln!(text, "more: counterfoil show {}{place}{more}", report.run);
     text
 }
@@ -63,8 +68,11 @@ fn headline(report: &Report, place: &str) -> String {
         _ => format!(": {}", one_line(&report.reason)),
     };
     // A state is often named for the end it is.
-    let place =
-        if report.state == report.outcome { String::new() } else { format!(" at '{}'", report.state) };
+    let place = if report.state == report.outcome {
+        String::new()
+    } else {
+        format!(" at '{}'", report.state)
+    };
     format!("{}{cause}{place}{reason}", report.outcome)
 }
 
@@ -129,14 +137,20 @@ fn failures(report: &Report) -> Vec<String> {
     let accepted = |attempt: &Attempt| attempt.outcome.as_deref() == Some("accepted");
     let mut lines = Vec::new();
     for attempt in &all {
-        let Some(outcome) = attempt.outcome.as_deref().filter(|outcome| *outcome != "accepted") else {
+        let Some(outcome) = attempt.outcome.as_deref().filter(|outcome| *outcome != "accepted")
+        else {
             continue;
         };
-        let made_good =
-            all.iter().any(|later| later.path == attempt.path && later.n > attempt.n && accepted(later));
+        let made_good = all
+            .iter()
+            .any(|later| later.path == attempt.path && later.n > attempt.n && accepted(later));
         if !made_good && attempt.reason != report.reason {
-            let name =
-                title(&attempt.path.join("/"), attempt.agent.as_deref(), attempt.deed.as_ref(), attempt.n);
+            let name = title(
+                &attempt.path.join("/"),
+                attempt.agent.as_deref(),
+                attempt.deed.as_ref(),
+                attempt.n,
+            );
             lines.push(format!("{name}: {outcome}: {}", one_line(&attempt.reason)));
         }
     }
@@ -146,7 +160,8 @@ fn failures(report: &Report) -> Vec<String> {
 /// What the last attempt said, if that is what the run failed by.
 fn last_words(report: &Report, state: &Path) -> Option<String> {
     let mut all = report.attempts.iter().chain(&report.commands);
-    let failed = all.rfind(|attempt| attempt.reason == report.reason && !report.reason.is_empty())?;
+    let failed =
+        all.rfind(|attempt| attempt.reason == report.reason && !report.reason.is_empty())?;
     let reply = failed.replies.last()?;
     said(state, reply.text.as_ref().unwrap_or(&reply.transcript))
 }
@@ -217,7 +232,9 @@ fn telling(runs: &[RunInfo]) -> usize {
     const SHORTEST: usize = 13;
     let mut ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     ids.sort_unstable();
-    let common = |pair: &[&str]| pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count() + 1;
+    let common = |pair: &[&str]| {
+        pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count() + 1
+    };
     ids.windows(2).map(common).max().unwrap_or(0).max(SHORTEST)
 }
 
@@ -297,8 +314,12 @@ fn brief(value: &Value) -> String {
     let text = value.to_string();
     match value {
         Value::Array(items) if text.len() > LONGEST => format!("[{}]", many(items.len(), "item")),
-        Value::Object(fields) if text.len() > LONGEST => format!("{{{}}}", many(fields.len(), "field")),
-        _ if text.chars().count() > LONGEST => text.chars().take(LONGEST - 1).chain(['…']).collect(),
+        Value::Object(fields) if text.len() > LONGEST => {
+            format!("{{{}}}", many(fields.len(), "field"))
+        }
+        _ if text.chars().count() > LONGEST => {
+            text.chars().take(LONGEST - 1).chain(['…']).collect()
+        }
         _ => text,
     }
 }
@@ -308,10 +329,11 @@ fn short(value: &Value) -> String {
     if text.chars().count() <= 120 { text } else { text.chars().take(119).chain(['…']).collect() }
 }
 
-/// A text without what a terminal would act upon: control characters of an agent, or of a file's name, must not reach it,
-/// nor may those that change the direction of writing.
+/// A text without what a terminal would act upon: control characters of an agent, or of a file's
+/// name, must not reach it, nor may those that change the direction of writing.
 fn clean(text: &str) -> String {
-    let acts = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let acts =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().map(|c| if acts(c) { ' ' } else { c }).collect()
 }
 

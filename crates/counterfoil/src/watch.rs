@@ -150,8 +150,8 @@ impl Lines for Live {
 impl Tree {
     fn spinner(&self, template: &str, above: Option<&ProgressBar>) -> ProgressBar {
         let style = ProgressStyle::with_template(template);
-        let bar =
-            ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        let bar = ProgressBar::new_spinner()
+            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         let bar = match above {
             Some(below) => self.bars.insert_before(below, bar),
             None => self.bars.add(bar),
@@ -171,8 +171,11 @@ impl Tree {
             return;
         }
         let bar = shown.whole.get_or_insert_with(|| self.spinner("  {msg}, {elapsed}", None));
-        let round =
-            if fold.iterations > 1 { format!(", iteration {}", fold.iterations) } else { String::new() };
+        let round = if fold.iterations > 1 {
+            format!(", iteration {}", fold.iterations)
+        } else {
+            String::new()
+        };
         let spent = tell::cost(&Usage { wall_ms: 0, ..fold.usage });
         bar.set_message(format!("{} at '{}'{round}{spent}", fold.workflow, fold.place()));
     }
@@ -190,8 +193,10 @@ impl Watcher for Tree {
         match event {
             Event::AttemptStarted { attempt, path, agent, n, deed, .. } => {
                 let title = tell::title(&path.join("/"), agent.as_deref(), deed.as_ref(), *n);
-                let bar =
-                    self.spinner("{spinner} {prefix}, {elapsed}  {wide_msg:.dim}", shown.whole.as_ref());
+                let bar = self.spinner(
+                    "{spinner} {prefix}, {elapsed}  {wide_msg:.dim}",
+                    shown.whole.as_ref(),
+                );
                 let working = Working { bar, title, repairs: 0, spent: Usage::default() };
                 working.bar.set_prefix(working.name());
                 shown.open.insert(attempt.clone(), working);

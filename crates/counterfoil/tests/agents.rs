@@ -1,5 +1,6 @@
-//! The real command lines of the agents, driven by the real binary, with a mock of the vendors' APIs behind them: nothing of it
-//! leaves the machine. What they are and how they get here stands in testing/README.md.
+//! The real command lines of the agents, driven by the real binary, with a mock of the vendors'
+//! APIs behind them: nothing of it leaves the machine. What they are and how they get here stands
+//! in testing/README.md.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "agents/mock.rs"]

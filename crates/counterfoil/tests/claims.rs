@@ -1,4 +1,5 @@
-//! Claims as their users meet them: in the story of a run, in a table, over all runs, and in a job without a run.
+//! Claims as their users meet them: in the story of a run, in a table, over all runs, and in a job
+//! without a run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 #[path = "claims/house.rs"]

@@ -1,4 +1,5 @@
-//! The command line as its users meet it: arguments, standard input, what is printed where, exit codes.
+//! The command line as its users meet it: arguments, standard input, what is printed where, exit
+//! codes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use assert_cmd::Command;
@@ -15,8 +16,10 @@ fn counterfoil() -> Command {
 /// One readable block: exit code, stdout, stderr.
 fn shown(command: &mut Command) -> String {
     let output = command.output().unwrap();
-    let mut text =
-        format!("exit {}\n", output.status.code().map_or("by signal".into(), |code| code.to_string()));
+    let mut text = format!(
+        "exit {}\n",
+        output.status.code().map_or("by signal".into(), |code| code.to_string())
+    );
     for (name, bytes) in [("stdout", output.stdout), ("stderr", output.stderr)] {
         let words = String::from_utf8(bytes).unwrap();
         if !words.is_empty() {
@@ -43,12 +46,16 @@ const BAD: &str = "Done.\n\n```json\n{\"dod_achieved\": true, \"checks\": [{\"cr
 
 #[test]
 fn an_accepted_text_gives_the_value_on_stdout() {
-    insta::assert_snapshot!(shown(counterfoil().args(["check", "--contract", QA]).write_stdin(GOOD)));
+    insta::assert_snapshot!(shown(
+        counterfoil().args(["check", "--contract", QA]).write_stdin(GOOD)
+    ));
 }
 
 #[test]
 fn a_rejected_text_is_explained_on_stderr() {
-    insta::assert_snapshot!(shown(counterfoil().args(["check", "-", "--contract", QA]).write_stdin(BAD)));
+    insta::assert_snapshot!(shown(
+        counterfoil().args(["check", "-", "--contract", QA]).write_stdin(BAD)
+    ));
 }
 
 #[test]
@@ -67,12 +74,16 @@ fn a_long_line_is_cut_to_the_place() {
         "x".repeat(5000),
         "y".repeat(5000)
     );
-    insta::assert_snapshot!(shown(counterfoil().args(["check", "--contract", QA]).write_stdin(text)));
+    insta::assert_snapshot!(shown(
+        counterfoil().args(["check", "--contract", QA]).write_stdin(text)
+    ));
 }
 
 #[test]
 fn the_json_report_has_the_promised_shape() {
-    let report = report(counterfoil().args(["check", "--contract", QA, "--format", "json"]).write_stdin(BAD));
+    let report = report(
+        counterfoil().args(["check", "--contract", QA, "--format", "json"]).write_stdin(BAD),
+    );
     for key in [
         "contract",
         "status",
@@ -135,8 +146,12 @@ fn exit_codes_are_a_table() {
 fn usage_errors_name_the_thing_and_the_way_out() {
     insta::assert_snapshot!(
         [
-            shown(counterfoil().args(["check", "--contract", "execution-loop/qaa"]).write_stdin("")),
-            shown(counterfoil().args(["check", "--contract", "execution-loop/qa@7"]).write_stdin("")),
+            shown(
+                counterfoil().args(["check", "--contract", "execution-loop/qaa"]).write_stdin("")
+            ),
+            shown(
+                counterfoil().args(["check", "--contract", "execution-loop/qa@7"]).write_stdin("")
+            ),
             shown(counterfoil().args(["check", "/no/such/file", "--contract", QA])),
             shown(counterfoil().args(["check"]).write_stdin("")),
         ]
@@ -150,7 +165,8 @@ fn any_schema_serves() {
     let schema = file(
         &folder,
         "schema.json",
-        json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}).to_string(),
+        json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}})
+            .to_string(),
     );
     let check = |flags: &[&str], text: &str| {
         report(
@@ -165,7 +181,10 @@ fn any_schema_serves() {
     assert_eq!(check(&["--repair", "syntax"], "{'n': 1}")["value"], json!({"n": 1}));
     assert_eq!(check(&[], "{\"n\": \"1\"}")["status"], "rejected");
     assert_eq!(check(&["--coerce"], "{\"n\": \"1,234\"}")["value"], json!({"n": 1234}));
-    assert_eq!(check(&["--framing", "json-only"], "x {\"n\": 1}")["violations"][0]["code"], "C0105");
+    assert_eq!(
+        check(&["--framing", "json-only"], "x {\"n\": 1}")["violations"][0]["code"],
+        "C0105"
+    );
     assert_eq!(check(&["--max-bytes", "3"], "{\"n\": 1}")["violations"][0]["code"], "C0103");
     assert_eq!(check(&["--max-depth", "1"], "{\"n\": [1]}")["violations"][0]["code"], "C0104");
 }
@@ -186,7 +205,8 @@ fn schemas_that_cannot_be_used_say_why() {
         ("bomb", json!({"type": "string", "pattern": "(((a{100}){100}){100}){100}"}), "schema"),
     ] {
         let path = file(&folder, &format!("{name}.json"), schema.to_string());
-        let output = counterfoil().args(["check", "--schema", &path]).write_stdin("{}").output().unwrap();
+        let output =
+            counterfoil().args(["check", "--schema", &path]).write_stdin("{}").output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{name}");
         assert!(
             String::from_utf8_lossy(&output.stderr).contains(word),
@@ -203,23 +223,37 @@ fn schemas_that_cannot_be_used_say_why() {
     );
     let text = json!({"a": format!("{}!", "a".repeat(50_000)), "next": {"next": {}}}).to_string();
     assert_eq!(
-        counterfoil().args(["check", "--schema", &slow]).write_stdin(text).output().unwrap().status.code(),
+        counterfoil()
+            .args(["check", "--schema", &slow])
+            .write_stdin(text)
+            .output()
+            .unwrap()
+            .status
+            .code(),
         Some(1)
     );
 }
 
 #[test]
 fn sarif_validates_against_its_schema() {
-    let log = report(counterfoil().args(["check", "--contract", QA, "--format", "sarif"]).write_stdin(BAD));
+    let log = report(
+        counterfoil().args(["check", "--contract", QA, "--format", "sarif"]).write_stdin(BAD),
+    );
     let schema = include_str!("fixtures/sarif-2.1.0.json");
     let mut schema: Value = serde_json::from_str(schema).unwrap();
-    // Its pattern for languages has an unbalanced bracket, which a careful validator refuses; we write no language.
+    // Its pattern for languages has an unbalanced bracket, which a careful validator refuses; we
+    // write no language.
     for part in ["run", "toolComponent"] {
-        schema["definitions"][part]["properties"]["language"].as_object_mut().unwrap().remove("pattern");
+        schema["definitions"][part]["properties"]["language"]
+            .as_object_mut()
+            .unwrap()
+            .remove("pattern");
     }
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> =
-        validator.iter_errors(&log).map(|error| format!("{} at {}", error, error.instance_path())).collect();
+    let errors: Vec<String> = validator
+        .iter_errors(&log)
+        .map(|error| format!("{} at {}", error, error.instance_path()))
+        .collect();
     assert!(errors.is_empty(), "{errors:#?}");
     assert!(
         !validator.is_valid(&json!({"version": "2.1.0", "runs": [{"results": 1}]})),
@@ -235,7 +269,11 @@ fn junit_and_github() {
         let text = "{\"dod_achieved\": \"<yes> & \\\"no\\\"\", \"checks\": []}";
         insta::assert_snapshot!(
             format,
-            shown(counterfoil().args(["check", "--contract", QA, "--format", format]).write_stdin(text))
+            shown(
+                counterfoil()
+                    .args(["check", "--contract", QA, "--format", format])
+                    .write_stdin(text)
+            )
         );
     }
 }
@@ -248,7 +286,9 @@ fn a_batch_of_ten_thousand_lines_in_order() {
         let line = match index % 5 {
             0 => json!({"id": index, "contract": QA, "text": GOOD}),
             1 => json!({"id": index, "contract": QA, "text": "nothing"}),
-            2 => json!({"id": index, "schema": {"type": "object"}, "text": "{'a': 1}", "repair": "syntax"}),
+            2 => {
+                json!({"id": index, "schema": {"type": "object"}, "text": "{'a': 1}", "repair": "syntax"})
+            }
             3 => json!({"id": index, "contract": "no/such", "text": ""}),
             _ => json!({"id": index, "contract": QA, "text": GOOD, "surprise": 1}),
         };
@@ -285,7 +325,8 @@ fn a_batch_that_is_all_good_ends_with_zero() {
 fn contracts_are_listed_shown_and_rendered() {
     let list: Value = report(counterfoil().args(["contract", "list", "--format", "json"]));
     assert_eq!(list.as_array().unwrap().len(), 42);
-    let ids: Vec<&str> = list.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> =
+        list.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert!(ids.contains(&"gated-team/output") && ids.contains(&"spec-pipeline/taskstoissues"));
     insta::assert_snapshot!("list", shown(counterfoil().args(["contract", "list"])));
     insta::assert_snapshot!(
@@ -297,7 +338,10 @@ fn contracts_are_listed_shown_and_rendered() {
         "prompt_block",
         shown(counterfoil().args(["contract", "prompt", "feature-pipeline/code-reviewer"]))
     );
-    insta::assert_snapshot!("repair", shown(counterfoil().args(["contract", "repair", QA]).write_stdin(BAD)));
+    insta::assert_snapshot!(
+        "repair",
+        shown(counterfoil().args(["contract", "repair", QA]).write_stdin(BAD))
+    );
     insta::assert_snapshot!(
         "repair_alone",
         shown(
@@ -309,7 +353,13 @@ fn contracts_are_listed_shown_and_rendered() {
     for target in ["draft2020", "claude", "codex", "gemini"] {
         insta::assert_snapshot!(
             format!("schema_{target}"),
-            shown(counterfoil().args(["contract", "schema", "review-fix/review-result", "--target", target]))
+            shown(counterfoil().args([
+                "contract",
+                "schema",
+                "review-fix/review-result",
+                "--target",
+                target
+            ]))
         );
     }
 }
@@ -317,11 +367,15 @@ fn contracts_are_listed_shown_and_rendered() {
 #[test]
 fn what_is_shown_loads_again() {
     let folder = TempDir::new().unwrap();
-    for id in
-        ["execution-loop/dod", "feature-pipeline/review-pr", "spec-pipeline/analyze", "gated-team/input"]
-    {
+    for id in [
+        "execution-loop/dod",
+        "feature-pipeline/review-pr",
+        "spec-pipeline/analyze",
+        "gated-team/input",
+    ] {
         for format in ["yaml", "json"] {
-            let output = counterfoil().args(["contract", "show", id, "--format", format]).output().unwrap();
+            let output =
+                counterfoil().args(["contract", "show", id, "--format", format]).output().unwrap();
             let path = file(&folder, &format!("x.{format}"), output.stdout);
             assert_eq!(
                 counterfoil().args(["contract", "lint", &path]).output().unwrap().status.code(),
@@ -411,8 +465,11 @@ fn bad_input_is_bounded_and_never_panics() {
     let nul = file(&folder, "nul", vec![0_u8; 100_000]);
     let deep = file(&folder, "deep", "[".repeat(100_000));
     let fences = file(&folder, "fences", "```json\n".repeat(1_000_000));
-    let surrogate =
-        file(&folder, "surrogate", "{\"dod_achieved\": true, \"checks\": [], \"fix_info\": \"\\ud800\"}");
+    let surrogate = file(
+        &folder,
+        "surrogate",
+        "{\"dod_achieved\": true, \"checks\": [], \"fix_info\": \"\\ud800\"}",
+    );
     let large = file(&folder, "large", vec![b'x'; 100_000_000]);
     for (path, code) in [
         (&invalid, "C0110"),
@@ -422,9 +479,16 @@ fn bad_input_is_bounded_and_never_panics() {
         (&surrogate, "C0123"),
         (&large, "C0103"),
     ] {
-        let output =
-            counterfoil().args(["check", path, "--contract", QA, "--format", "json"]).output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{path}: {}", String::from_utf8_lossy(&output.stderr));
+        let output = counterfoil()
+            .args(["check", path, "--contract", QA, "--format", "json"])
+            .output()
+            .unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(1),
+            "{path}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(report["violations"][0]["code"], code, "{path}");
     }

@@ -1,11 +1,13 @@
-//! What the documents say of the packs holds: the tests they name exist, the graphs are those of the workflows.
+//! What the documents say of the packs holds: the tests they name exist, the graphs are those of
+//! the workflows.
 #![allow(clippy::unwrap_used)]
 
 use assert_cmd::Command;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-const PACKS: [&str; 5] = ["execution-loop", "review-fix", "feature-pipeline", "spec-pipeline", "gated-team"];
+const PACKS: [&str; 5] =
+    ["execution-loop", "review-fix", "feature-pipeline", "spec-pipeline", "gated-team"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -29,7 +31,8 @@ fn has_test(text: &str, name: &str) -> bool {
         rest.and_then(|rest| rest.strip_prefix(name)).is_some_and(|rest| rest.starts_with('('))
     };
     let at = lines.iter().position(|line| is_it(line));
-    let before = at.into_iter().flat_map(|at| lines[..at].iter().rev().take_while(|line| !line.is_empty()));
+    let before =
+        at.into_iter().flat_map(|at| lines[..at].iter().rev().take_while(|line| !line.is_empty()));
     let mut before = before.take(8);
     before.any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
         // Case files are tests of their own, named by a test that reads them all.
@@ -54,8 +57,10 @@ fn every_test_that_the_seeds_name_exists() {
 
 #[test]
 fn a_test_that_does_not_exist_is_found() {
-    let text = "#[test]\nfn one() {}\n\nfn two() {}\n\n/// Words.\n#[test]\n#[ignore]\nfn three() {}\n";
-    let there: Vec<bool> = ["one", "two", "three", "on", "four"].map(|name| has_test(text, name)).to_vec();
+    let text =
+        "#[test]\nfn one() {}\n\nfn two() {}\n\n/// Words.\n#[test]\n#[ignore]\nfn three() {}\n";
+    let there: Vec<bool> =
+        ["one", "two", "three", "on", "four"].map(|name| has_test(text, name)).to_vec();
     assert_eq!(there, [true, false, true, false, false]);
 }
 
@@ -66,13 +71,22 @@ fn every_requirement_of_the_seeds_has_a_row() {
     let numbered = (1..=12).map(|number| format!("FR-{number:03}"));
     let measured = (1..=5).map(|number| format!("SC-{number:03}"));
     let contracts = counterfoil_packs::registry();
-    let contracts: Vec<String> = contracts.iter().map(|entry| entry.definition().contract.clone()).collect();
+    let contracts: Vec<String> =
+        contracts.iter().map(|entry| entry.definition().contract.clone()).collect();
     for wanted in numbered.chain(measured).chain(contracts) {
-        assert!(rows.iter().any(|row| row.contains(&wanted)), "no row of docs/seeds.md is about {wanted}");
+        assert!(
+            rows.iter().any(|row| row.contains(&wanted)),
+            "no row of docs/seeds.md is about {wanted}"
+        );
     }
-    for row in rows.iter().filter(|row| !row.starts_with("|--") && !row.starts_with("| requirement")) {
+    for row in
+        rows.iter().filter(|row| !row.starts_with("|--") && !row.starts_with("| requirement"))
+    {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
-        assert!(cells.len() >= 2 && cells.iter().all(|cell| !cell.is_empty()), "nothing shows: {row}");
+        assert!(
+            cells.len() >= 2 && cells.iter().all(|cell| !cell.is_empty()),
+            "nothing shows: {row}"
+        );
     }
 }
 
@@ -81,10 +95,12 @@ fn the_graphs_in_the_documents_are_those_of_the_workflows() {
     for pack in PACKS {
         let path = format!("docs/packs/{pack}.md");
         let text = read(&path);
-        let between =
-            text.split_once("<!-- graph -->").and_then(|(_, rest)| rest.split_once("<!-- /graph -->"));
+        let between = text
+            .split_once("<!-- graph -->")
+            .and_then(|(_, rest)| rest.split_once("<!-- /graph -->"));
         let shown = between.unwrap_or_else(|| panic!("{path} has no graph")).0.trim();
-        let output = Command::cargo_bin("counterfoil").unwrap().args(["workflow", "graph", pack]).output();
+        let output =
+            Command::cargo_bin("counterfoil").unwrap().args(["workflow", "graph", pack]).output();
         let drawn = String::from_utf8(output.unwrap().stdout).unwrap();
         let drawn = format!("```mermaid\n{}\n```", drawn.trim());
         assert!(shown == drawn, "{path} shows another graph; it should be\n{drawn}");

@@ -1,4 +1,5 @@
-//! Whatever goes wrong around a run has a clear outcome, says what and how to go on, and loses nothing that was journaled.
+//! Whatever goes wrong around a run has a clear outcome, says what and how to go on, and loses
+//! nothing that was journaled.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 #[path = "faults/house.rs"]

@@ -1,5 +1,5 @@
-//! Journals that were written before: `fixtures/journal-1` is a state folder of the first version, with a run that waits for an
-//! answer. Every later version must show it and go on with it.
+//! Journals that were written before: `fixtures/journal-1` is a state folder of the first version,
+//! with a run that waits for an answer. Every later version must show it and go on with it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,8 +17,12 @@ replies:
 "#;
 
 fn counterfoil(repo: &Path, arguments: &[&str]) -> (i32, Value) {
-    let output =
-        Command::cargo_bin("counterfoil").unwrap().args(arguments).current_dir(repo).output().unwrap();
+    let output = Command::cargo_bin("counterfoil")
+        .unwrap()
+        .args(arguments)
+        .current_dir(repo)
+        .output()
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let value = serde_json::from_slice(&output.stdout).unwrap_or(Value::String(text));
     (output.status.code().unwrap_or(-1), value)

@@ -1,7 +1,9 @@
-//! The real binary, killed with SIGKILL at random moments and taken up again: every step is completed exactly once.
+//! The real binary, killed with SIGKILL at random moments and taken up again: every step is
+//! completed exactly once.
 //!
-//! What counts is what is on the disk, not what the journal says of it: each step writes a line when it starts and one when
-//! it is done, under the name of its attempt. The journal must then be able to account for every line.
+//! What counts is what is on the disk, not what the journal says of it: each step writes a line
+//! when it starts and one when it is done, under the name of its attempt. The journal must then be
+//! able to account for every line.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 #[path = "faults/house.rs"]
@@ -14,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A step: two lines on the disk, each written at once, some milliseconds apart. Every other one leaves a daemon behind
-/// that would live for long.
+/// A step: two lines on the disk, each written at once, some milliseconds apart. Every other one
+/// leaves a daemon behind that would live for long.
 const STEP: &str = r#"
 echo "start $COUNTERFOIL_ATTEMPT" >> ledger
 cat > /dev/null
@@ -49,7 +51,8 @@ impl Dice {
     }
 }
 
-/// Thirty steps: eighteen agents in a row, four commands among them, eight agents side by side, and a person in between.
+/// Thirty steps: eighteen agents in a row, four commands among them, eight agents side by side, and
+/// a person in between.
 fn thirty_steps() -> String {
     let mut row: Vec<String> = (1..=22).map(|n| format!("s{n:02}")).collect();
     row.insert(11, "approve".to_owned());
@@ -112,21 +115,31 @@ fn next_life(standing: Option<&(String, String)>) -> Vec<String> {
 
 /// A line of the ledger: which attempt of which step.
 fn attempt_of<'l>(line: &'l str, run: &str) -> (&'l str, u64) {
-    let (step, n) = line.strip_prefix(run).unwrap().trim_start_matches('/').rsplit_once('#').unwrap();
+    let (step, n) =
+        line.strip_prefix(run).unwrap().trim_start_matches('/').rsplit_once('#').unwrap();
     (step, n.parse().unwrap())
 }
 
-/// Holds what is on the disk against the journal: each step was accepted once, and nothing of it ran after that.
+/// Holds what is on the disk against the journal: each step was accepted once, and nothing of it
+/// ran after that.
 fn account_for(house: &House, run: &str, steps: usize) {
     let report = house.show();
     assert_eq!(report["outcome"], "done", "{report:#}");
     let mut journal: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
     for list in ["attempts", "commands"] {
         for attempt in report[list].as_array().unwrap() {
-            let path: Vec<&str> =
-                attempt["path"].as_array().unwrap().iter().map(|part| part.as_str().unwrap()).collect();
-            let outcome = attempt["outcome"].as_str().expect("an attempt that never ended").to_owned();
-            journal.entry(path.join("/")).or_default().push((attempt["n"].as_u64().unwrap(), outcome));
+            let path: Vec<&str> = attempt["path"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|part| part.as_str().unwrap())
+                .collect();
+            let outcome =
+                attempt["outcome"].as_str().expect("an attempt that never ended").to_owned();
+            journal
+                .entry(path.join("/"))
+                .or_default()
+                .push((attempt["n"].as_u64().unwrap(), outcome));
         }
     }
     assert_eq!(journal.len(), steps, "{:?}", journal.keys());
@@ -147,7 +160,11 @@ fn account_for(house: &House, run: &str, steps: usize) {
         let (step, n) = attempt_of(attempt, run);
         let attempts = &journal[step];
         assert!(n <= attempts.len() as u64, "the journal knows nothing of {attempt}");
-        assert!(!over.contains_key(step), "{attempt} {what} after attempt {} was accepted", over[step]);
+        assert!(
+            !over.contains_key(step),
+            "{attempt} {what} after attempt {} was accepted",
+            over[step]
+        );
         if what == "done" && n == attempts.len() as u64 {
             over.insert(step, n);
         }
@@ -193,11 +210,15 @@ fn two_hundred_kills_and_every_step_is_completed_exactly_once() {
 #[test]
 fn a_kill_while_an_answer_is_given_neither_loses_nor_doubles_it() {
     const QUESTIONS: usize = 6;
-    let mut text = "workflow: asking\nagents: { worker: { contract: acme/ok, prompt: prompts/work.md } }\n\
+    let mut text =
+        "workflow: asking\nagents: { worker: { contract: acme/ok, prompt: prompts/work.md } }\n\
                     contracts: [contracts]\nstart: q1\nstates:\n"
-        .to_owned();
+            .to_owned();
     for n in 1..=QUESTIONS {
-        let _ = writeln!(text, "  q{n}: {{ ask: {{ question: Go on?, choices: [yes, no] }}, go: s{n} }}");
+        let _ = writeln!(
+            text,
+            "  q{n}: {{ ask: {{ question: Go on?, choices: [yes, no] }}, go: s{n} }}"
+        );
         let next = if n == QUESTIONS { "end".to_owned() } else { format!("q{}", n + 1) };
         let _ = writeln!(text, "  s{n}: {{ agent: worker, go: {next} }}");
     }
@@ -245,15 +266,20 @@ fn an_agent_whose_group_is_killed_is_the_agents_failure_and_not_ours() {
     );
     let live = house.start(&starting("flow.yaml", "command:sh agent.sh"));
     for n in 1..=2 {
-        let pid =
-            until(LONG, "the agent has started", || house.read("pids").lines().nth(n - 1).map(str::to_owned));
+        let pid = until(LONG, "the agent has started", || {
+            house.read("pids").lines().nth(n - 1).map(str::to_owned)
+        });
         signal("KILL", &format!("-{pid}"));
     }
     let said = live.end();
     said.expect(0, &["killed by signal 9"]);
     let report: Value = said.report();
-    let outcomes: Vec<&str> =
-        report["attempts"].as_array().unwrap().iter().map(|one| one["outcome"].as_str().unwrap()).collect();
+    let outcomes: Vec<&str> = report["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["outcome"].as_str().unwrap())
+        .collect();
     assert_eq!(outcomes, ["agent", "agent", "accepted"]);
     assert_eq!(house.read("before"), "ran\n");
     assert!(carrying(report["run"].as_str().unwrap()).is_empty());

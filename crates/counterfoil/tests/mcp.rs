@@ -1,4 +1,5 @@
-//! `counterfoil mcp` as its clients meet it: the real binary over pipes, and frames as they write them.
+//! `counterfoil mcp` as its clients meet it: the real binary over pipes, and frames as they write
+//! them.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "mcp/client.rs"]

@@ -1,4 +1,5 @@
-//! Recordings as their users meet them: a run that is exported, what is in the folder, and what replaying it says.
+//! Recordings as their users meet them: a run that is exported, what is in the folder, and what
+//! replaying it says.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "runs/scene.rs"]

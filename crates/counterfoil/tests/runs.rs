@@ -1,4 +1,5 @@
-//! Workflows as their users meet them: the real binary, agents played by a script, and what is printed where.
+//! Workflows as their users meet them: the real binary, agents played by a script, and what is
+//! printed where.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "faults/house.rs"]

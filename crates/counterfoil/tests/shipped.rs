@@ -1,4 +1,5 @@
-//! The shipped examples, played by their scripts through the binary: what the documentation shows is what runs.
+//! The shipped examples, played by their scripts through the binary: what the documentation shows
+//! is what runs.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +18,8 @@ fn played(name: &str, more: &[&str]) -> Value {
 fn played_in(repo: &Path, name: &str, more: &[&str]) -> Value {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
     let (workflow, script) = (examples.join(format!("{name}.yaml")), examples.join("script.yaml"));
-    let (workflow, script) = (workflow.display().to_string(), format!("script:{}", script.display()));
+    let (workflow, script) =
+        (workflow.display().to_string(), format!("script:{}", script.display()));
     let arguments = ["run", &workflow, "--format", "json", "--agent", &script, "--repo", "."];
     let output = shown_in(repo, &[&arguments[..], more].concat());
     serde_json::from_slice(&output.stdout)
@@ -50,8 +52,12 @@ fn deliver_is_fixed_once_and_repaired_once() {
 fn features_are_built_in_order_and_one_is_fixed_once() {
     let run = played("features", &["--input", "plan=two features"]);
     assert_eq!(run["outcome"], "done", "{run:#}");
-    let items: Vec<&str> =
-        run["attempts"].as_array().unwrap().iter().filter_map(|attempt| attempt["item"].as_str()).collect();
+    let items: Vec<&str> = run["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|attempt| attempt["item"].as_str())
+        .collect();
     assert_eq!(items, ["login", "login", "logout", "logout", "logout"]);
     assert!(
         run["commands"].as_array().unwrap().iter().all(|command| command["value"]["ok"] == true),

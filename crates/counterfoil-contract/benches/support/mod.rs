@@ -47,7 +47,8 @@ pub(crate) fn transcript(size: usize) -> String {
     page.repeat(size / page.len() + 1)[..size].rsplit_once('\n').unwrap().0.to_owned() + "\n"
 }
 
-/// A transcript of `size` bytes with a result of `result_size` bytes in a fence near its end, and that result alone.
+/// A transcript of `size` bytes with a result of `result_size` bytes in a fence near its end, and
+/// that result alone.
 pub(crate) fn answer(size: usize, result_size: usize) -> (String, String) {
     let json = serde_json::to_string_pretty(&result(result_size)).unwrap();
     let prose = transcript(size.saturating_sub(json.len() + 60));

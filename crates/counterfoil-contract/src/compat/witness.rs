@@ -1,5 +1,5 @@
-//! Concrete values that one contract accepts and another refuses: found by changing examples in every place where the
-//! two differ, and checked with both.
+//! Concrete values that one contract accepts and another refuses: found by changing examples in
+//! every place where the two differ, and checked with both.
 
 use crate::contract::Contract;
 use crate::expr::Type;
@@ -11,7 +11,8 @@ const MOST_TRIED: usize = 20_000;
 /// Witnesses returned at most.
 const MOST_FOUND: usize = 16;
 
-/// Values that `accepts` takes and `passes` does not, one for each place that the reader objects to, with that place.
+/// Values that `accepts` takes and `passes` does not, one for each place that the reader objects
+/// to, with that place.
 pub(crate) fn search(
     writer: &Contract,
     reader: &Contract,
@@ -76,7 +77,9 @@ fn places(value: &Value, a: &Type, b: &Type) -> Vec<String> {
         }
         match value {
             Some(Value::Object(members)) => names.extend(members.keys().cloned()),
-            Some(Value::Array(items)) => names.extend((0..items.len().min(3)).map(|index| index.to_string())),
+            Some(Value::Array(items)) => {
+                names.extend((0..items.len().min(3)).map(|index| index.to_string()))
+            }
             _ => {}
         }
         names.sort();
@@ -96,12 +99,15 @@ fn places(value: &Value, a: &Type, b: &Type) -> Vec<String> {
     all
 }
 
-/// What to put at a place: nothing, values of every type, every value of the enums there, and values around the bounds.
+/// What to put at a place: nothing, values of every type, every value of the enums there, and
+/// values around the bounds.
 fn changes(pointer: &str, writer: &Contract, reader: &Contract) -> Vec<Option<Value>> {
     let mut all = vec![None];
     let path: Vec<&str> = pointer.split('/').skip(1).collect();
     for ty in [writer.ty(), reader.ty()] {
-        for alternative in ty.at(path.iter().copied()).iter().flat_map(|ty| ty.alternatives().to_vec()) {
+        for alternative in
+            ty.at(path.iter().copied()).iter().flat_map(|ty| ty.alternatives().to_vec())
+        {
             if let Type::String(Some(values)) = &alternative {
                 all.extend(values.iter().map(|value| Some(Value::from(value.as_str()))));
             }
@@ -135,8 +141,10 @@ fn bounds(root: &Value, path: &[&str]) -> Vec<Value> {
     let mut node = root;
     for token in path {
         node = resolve(root, node);
-        let next =
-            node.get("properties").and_then(|properties| properties.get(token)).or_else(|| node.get("items"));
+        let next = node
+            .get("properties")
+            .and_then(|properties| properties.get(token))
+            .or_else(|| node.get("items"));
         let Some(next) = next else { return Vec::new() };
         node = next;
     }
@@ -155,7 +163,8 @@ fn bounds(root: &Value, path: &[&str]) -> Vec<Value> {
             .filter(|length| *length < 10_000)
         {
             values.extend(
-                [length.saturating_sub(1), length, length + 1].map(|length| json!("x".repeat(length))),
+                [length.saturating_sub(1), length, length + 1]
+                    .map(|length| json!("x".repeat(length))),
             );
         }
     }
@@ -170,10 +179,9 @@ fn resolve<'s>(root: &'s Value, node: &'s Value) -> &'s Value {
     if let Some(target) = target {
         return target;
     }
-    let branch = node
-        .get("anyOf")
-        .and_then(Value::as_array)
-        .and_then(|branches| branches.iter().find(|branch| branch.get("type") != Some(&json!("null"))));
+    let branch = node.get("anyOf").and_then(Value::as_array).and_then(|branches| {
+        branches.iter().find(|branch| branch.get("type") != Some(&json!("null")))
+    });
     match branch {
         Some(branch) if branch.get("$ref").is_some() => branch
             .get("$ref")
@@ -220,7 +228,10 @@ fn known_fields(value: &Value, ty: &Type) -> Value {
             members
                 .iter()
                 .filter_map(|(name, member)| {
-                    object.fields.get(name).map(|field| (name.clone(), known_fields(member, &field.ty)))
+                    object
+                        .fields
+                        .get(name)
+                        .map(|field| (name.clone(), known_fields(member, &field.ty)))
                 })
                 .collect(),
         ),

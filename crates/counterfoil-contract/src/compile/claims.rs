@@ -16,8 +16,18 @@ type Fits = fn(&Claim) -> bool;
 
 /// The keys of a claim that only some kinds have, and for which.
 const KEYS: [(&str, Fits, Fits, &str); 9] = [
-    ("run", |claim| claim.run.is_some(), runs, "a command claim, or a count with a figure of a test run"),
-    ("check", |claim| claim.check.is_some(), runs, "a command claim, or a count with a figure of a test run"),
+    (
+        "run",
+        |claim| claim.run.is_some(),
+        runs,
+        "a command claim, or a count with a figure of a test run",
+    ),
+    (
+        "check",
+        |claim| claim.check.is_some(),
+        runs,
+        "a command claim, or a count with a figure of a test run",
+    ),
     ("of", |claim| claim.of.is_some(), is_count, "a count"),
     ("figure", |claim| claim.figure.is_some(), is_count, "a count"),
     (
@@ -26,9 +36,19 @@ const KEYS: [(&str, Fits, Fits, &str); 9] = [
         runs,
         "a command claim, or a count with a figure of a test run",
     ),
-    ("contract", |claim| claim.contract.is_some(), |claim| claim.kind == ClaimKind::Artifact, "an artifact"),
+    (
+        "contract",
+        |claim| claim.contract.is_some(),
+        |claim| claim.kind == ClaimKind::Artifact,
+        "an artifact",
+    ),
     ("files", |claim| claim.files.is_some(), |claim| claim.kind == ClaimKind::Commit, "a commit"),
-    ("when", |claim| claim.when.is_some(), |claim| claim.kind == ClaimKind::Command, "a command claim"),
+    (
+        "when",
+        |claim| claim.when.is_some(),
+        |claim| claim.kind == ClaimKind::Command,
+        "a command claim",
+    ),
     ("match", |claim| claim.matching != ClaimMatch::Exact, is_files, "a claim on files"),
 ];
 
@@ -60,7 +80,12 @@ pub(super) fn check(definition: &Definition, root: &Type, problems: &mut Vec<Pro
     let mut names: BTreeMap<String, &str> = BTreeMap::new();
     for (field, claim) in &definition.claims {
         let mut wrong = |place: &str, what: String, hint: String| {
-            problems.push(Problem::new(Code::BadClaim, &format!("claims.{field}{place}"), what, hint));
+            problems.push(Problem::new(
+                Code::BadClaim,
+                &format!("claims.{field}{place}"),
+                what,
+                hint,
+            ));
         };
         check_one(field, claim, root, &mut wrong);
         let name = Claim::name(field);
@@ -100,11 +125,16 @@ fn check_one(field: &str, claim: &Claim, root: &Type, wrong: &mut dyn FnMut(&str
             "remove of: or figure:".to_owned(),
         );
     }
-    if is_of_a_run(claim.figure) && claim.report.is_none() && claim.run.is_none() && claim.check.is_none() {
+    if is_of_a_run(claim.figure)
+        && claim.report.is_none()
+        && claim.run.is_none()
+        && claim.check.is_none()
+    {
         wrong(
             ".figure",
             "the figure of a test run has to come from somewhere".to_owned(),
-            "add report: with a file, check: with the name of a check or run: with a command line".to_owned(),
+            "add report: with a file, check: with the name of a check or run: with a command line"
+                .to_owned(),
         );
     }
     for (key, is_there, fits, whose) in KEYS {
@@ -116,7 +146,9 @@ fn check_one(field: &str, claim: &Claim, root: &Type, wrong: &mut dyn FnMut(&str
             );
         }
     }
-    if let Some(line) = claim.run.as_ref().filter(|line| line.trim().is_empty() || line.contains('\0')) {
+    if let Some(line) =
+        claim.run.as_ref().filter(|line| line.trim().is_empty() || line.contains('\0'))
+    {
         wrong(".run", format!("{line:?} is no command"), "write a line for sh -c".to_owned());
     }
     if let Some(id) = &claim.contract {
@@ -125,9 +157,12 @@ fn check_one(field: &str, claim: &Claim, root: &Type, wrong: &mut dyn FnMut(&str
             wrong(".contract", message, "write namespace/name, or namespace/name@1".to_owned());
         }
     }
-    let names: Vec<&str> =
-        root.object().map(|object| object.fields.keys().map(String::as_str).collect()).unwrap_or_default();
-    let paths = [("", Some(field)), (".of", claim.of.as_deref()), (".files", claim.files.as_deref())];
+    let names: Vec<&str> = root
+        .object()
+        .map(|object| object.fields.keys().map(String::as_str).collect())
+        .unwrap_or_default();
+    let paths =
+        [("", Some(field)), (".of", claim.of.as_deref()), (".files", claim.files.as_deref())];
     for (place, path) in paths {
         if let Some(path) = path.filter(|path| !super::leads(path, root)) {
             wrong(

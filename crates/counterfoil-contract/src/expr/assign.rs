@@ -1,4 +1,5 @@
-//! Whether every value of one type is a value of another: what a step hands on must fit where it goes.
+//! Whether every value of one type is a value of another: what a step hands on must fit where it
+//! goes.
 
 use super::path::quoted;
 use super::types::{ObjectType, Type};
@@ -74,7 +75,8 @@ fn fits(from: &Type, to: &Type) -> Result<(), String> {
                 if field.required {
                     return Err(format!("field '{name}' may be missing"));
                 }
-                assignable(from, &field.ty).map_err(|reason| format!("field '{name}': {reason}"))?;
+                assignable(from, &field.ty)
+                    .map_err(|reason| format!("field '{name}': {reason}"))?;
             }
             Ok(())
         }
@@ -95,7 +97,8 @@ fn object(from: &ObjectType, to: &ObjectType) -> Result<(), String> {
                     continue;
                 }
                 let ty = if wanted.required { ty } else { ty.non_null() };
-                assignable(&ty, &wanted.ty).map_err(|reason| format!("field '{name}': {reason}"))?;
+                assignable(&ty, &wanted.ty)
+                    .map_err(|reason| format!("field '{name}': {reason}"))?;
             }
             None if wanted.required => return Err(format!("field '{name}' may be missing")),
             None => {}

@@ -1,8 +1,10 @@
-//! Whether a list of guards, of which the first that is true wins, leaves a case out or holds a branch that never fires.
+//! Whether a list of guards, of which the first that is true wins, leaves a case out or holds a
+//! branch that never fires.
 //!
-//! Each guard becomes a formula over the cases of what it looks at, and all combinations of cases are tried. What the
-//! checker cannot see into is taken to be independent of everything else, so more combinations are tried than can
-//! occur: a case may be reported that never comes, but none that can come is overlooked.
+//! Each guard becomes a formula over the cases of what it looks at, and all combinations of cases
+//! are tried. What the checker cannot see into is taken to be independent of everything else, so
+//! more combinations are tried than can occur: a case may be reported that never comes, but none
+//! that can come is overlooked.
 
 use super::cells::{Cell, cells};
 use super::formula::{Formula, Kind, Reader};
@@ -17,11 +19,13 @@ const MOST_COMBINATIONS: usize = 20_000;
 pub struct Branches {
     /// A case in which no branch fires, in words.
     pub uncovered: Option<String>,
-    /// The branches that never fire, by their index, and why in words. The words count branches from 1.
+    /// The branches that never fire, by their index, and why in words. The words count branches
+    /// from 1.
     pub dead: Vec<(usize, String)>,
 }
 
-/// Decides what a list of branches covers; the first whose guard is true fires, `None` is a branch without a guard.
+/// Decides what a list of branches covers; the first whose guard is true fires, `None` is a branch
+/// without a guard.
 ///
 /// The scope is the one that holds before the first branch.
 pub fn branches(guards: &[Option<&Expression>], scope: &Scope) -> Branches {
@@ -35,8 +39,10 @@ pub fn branches(guards: &[Option<&Expression>], scope: &Scope) -> Branches {
         .iter()
         .map(|(name, subject)| Dimension { name, kind: &subject.kind, cells: cells(subject) })
         .collect();
-    let space =
-        Space { nodes: formulas.iter().map(|formula| Node::of(formula, &subjects)).collect(), subjects };
+    let space = Space {
+        nodes: formulas.iter().map(|formula| Node::of(formula, &subjects)).collect(),
+        subjects,
+    };
     match space.combinations() {
         Some(combinations) => space.decide(combinations),
         None => too_complex(&formulas),
@@ -92,12 +98,15 @@ impl Node {
             Formula::And(left, right) => Self::And(node(left), node(right)),
             Formula::Or(left, right) => Self::Or(node(left), node(right)),
             Formula::If(condition, yes, no) => Self::If(node(condition), node(yes), node(no)),
-            Formula::Test(name, test) => match subjects.iter().position(|subject| subject.name == name) {
-                Some(at) => {
-                    Self::Test(at, subjects[at].cells.iter().map(|cell| cell.answers(test)).collect())
+            Formula::Test(name, test) => {
+                match subjects.iter().position(|subject| subject.name == name) {
+                    Some(at) => Self::Test(
+                        at,
+                        subjects[at].cells.iter().map(|cell| cell.answers(test)).collect(),
+                    ),
+                    None => Self::Always(false),
                 }
-                None => Self::Always(false),
-            },
+            }
         }
     }
 
@@ -143,7 +152,8 @@ impl Space<'_> {
         let every: Vec<usize> = (0..self.subjects.len()).collect();
         let mut combination = vec![0; self.subjects.len()];
         for _ in 0..combinations {
-            let truths: Vec<bool> = self.nodes.iter().map(|node| node.holds(&combination)).collect();
+            let truths: Vec<bool> =
+                self.nodes.iter().map(|node| node.holds(&combination)).collect();
             match truths.iter().position(|truth| *truth) {
                 Some(first) => fires[first] = true,
                 None if witness.is_none() => witness = Some(combination.clone()),
@@ -170,7 +180,8 @@ impl Space<'_> {
         Branches { uncovered: witness.map(|witness| self.in_words(&witness)), dead: dead.collect() }
     }
 
-    /// Goes on to the next combination of the cases of some subjects; after the last comes the first.
+    /// Goes on to the next combination of the cases of some subjects; after the last comes the
+    /// first.
     fn advance(&self, combination: &mut [usize], subjects: &[usize]) {
         for subject in subjects.iter().rev() {
             combination[*subject] += 1;
@@ -195,7 +206,9 @@ impl Space<'_> {
             .iter()
             .enumerate()
             .filter(|(index, _)| !free.contains(index))
-            .map(|(index, subject)| subject.cells[witness[index]].in_words(subject.name, subject.kind))
+            .map(|(index, subject)| {
+                subject.cells[witness[index]].in_words(subject.name, subject.kind)
+            })
             .collect();
         if words.is_empty() { "every case".into() } else { words.join(" and ") }
     }
@@ -203,7 +216,8 @@ impl Space<'_> {
     /// Whether no branch fires, whatever the free subjects are.
     fn is_uncovered(&self, witness: &[usize], free: &[usize]) -> bool {
         let mut combination = witness.to_vec();
-        let combinations = free.iter().map(|subject| self.subjects[*subject].cells.len()).product::<usize>();
+        let combinations =
+            free.iter().map(|subject| self.subjects[*subject].cells.len()).product::<usize>();
         (0..combinations).all(|_| {
             let uncovered = !self.nodes.iter().any(|node| node.holds(&combination));
             self.advance(&mut combination, free);

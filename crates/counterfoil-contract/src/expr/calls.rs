@@ -52,7 +52,11 @@ impl Checker<'_> {
                 let (a, b) = (self.operand(left, scope), self.operand(right, scope));
                 let together = |wanted: fn(&Type) -> bool| every(&a, wanted) && every(&b, wanted);
                 if !together(is_number) && !together(is_text) {
-                    self.report(id, format!("cannot order {a} and {b}"), "order numbers with numbers");
+                    self.report(
+                        id,
+                        format!("cannot order {a} and {b}"),
+                        "order numbers with numbers",
+                    );
                 }
                 View::of(Type::Bool)
             }
@@ -120,10 +124,19 @@ impl Checker<'_> {
         }
     }
 
-    fn arithmetic(&mut self, id: u64, name: &str, left: &IdedExpr, right: &IdedExpr, scope: &Scope) -> Type {
+    fn arithmetic(
+        &mut self,
+        id: u64,
+        name: &str,
+        left: &IdedExpr,
+        right: &IdedExpr,
+        scope: &Scope,
+    ) -> Type {
         let (a, b) = (self.operand(left, scope), self.operand(right, scope));
         let mut types = Vec::new();
-        for (x, y) in a.alternatives().iter().flat_map(|x| b.alternatives().iter().map(move |y| (x, y))) {
+        for (x, y) in
+            a.alternatives().iter().flat_map(|x| b.alternatives().iter().map(move |y| (x, y)))
+        {
             types.push(match (x, y) {
                 (Type::Any, _) | (_, Type::Any) => Type::Any,
                 (Type::Int, Type::Int) => Type::Int,
@@ -133,7 +146,11 @@ impl Checker<'_> {
                     return Type::Double;
                 }
                 (Type::Int, Type::Double) | (Type::Double, Type::Int) => {
-                    self.report(id, format!("{a} and {b} do not mix"), "convert one with int() or double()");
+                    self.report(
+                        id,
+                        format!("{a} and {b} do not mix"),
+                        "convert one with int() or double()",
+                    );
                     return a;
                 }
                 (Type::String(_), Type::String(_)) if name == op::ADD => Type::text(),
@@ -141,7 +158,11 @@ impl Checker<'_> {
                     Type::List(joined(vec![x.as_ref().clone(), y.as_ref().clone()]).into())
                 }
                 _ => {
-                    self.report(id, format!("cannot calculate with {a} and {b}"), "calculate with numbers");
+                    self.report(
+                        id,
+                        format!("cannot calculate with {a} and {b}"),
+                        "calculate with numbers",
+                    );
                     return Type::Any;
                 }
             });
@@ -149,7 +170,13 @@ impl Checker<'_> {
         joined(types)
     }
 
-    fn membership(&mut self, id: u64, item: &IdedExpr, container: &IdedExpr, scope: &Scope) -> View {
+    fn membership(
+        &mut self,
+        id: u64,
+        item: &IdedExpr,
+        container: &IdedExpr,
+        scope: &Scope,
+    ) -> View {
         let mut ty = self.expr(item, scope).ty;
         let between = self.paths.len();
         let place = self.expr(container, scope).ty;
@@ -173,7 +200,8 @@ impl Checker<'_> {
                 && place.alternatives().iter().all(is_keyed)
                 && let Some(path) = Path::of(container)
             {
-                let member = self.member_of(id, &place, container, key.inner(), Access::Test, scope);
+                let member =
+                    self.member_of(id, &place, container, key.inner(), Access::Test, scope);
                 let path = path.then(Step::Field(key.inner().to_owned()));
                 self.paths.truncate(between);
                 self.reads(&path, scope);
@@ -216,9 +244,15 @@ impl Checker<'_> {
         for alternative in place.alternatives() {
             match alternative {
                 Type::Any => types.push(Type::Any),
-                Type::List(items) if every(&by, |ty| *ty == Type::Int) => types.push(items.as_ref().clone()),
+                Type::List(items) if every(&by, |ty| *ty == Type::Int) => {
+                    types.push(items.as_ref().clone())
+                }
                 Type::List(_) => {
-                    self.report(index.id, format!("a list has no item at a {by}"), "index it by an integer");
+                    self.report(
+                        index.id,
+                        format!("a list has no item at a {by}"),
+                        "index it by an integer",
+                    );
                     types.push(Type::Any);
                 }
                 Type::Object(_) | Type::Map(_) => {
@@ -230,7 +264,11 @@ impl Checker<'_> {
                     types.push(Type::Any);
                 }
                 other => {
-                    self.report(id, format!("{} has no items", with_article(other)), "index a list");
+                    self.report(
+                        id,
+                        format!("{} has no items", with_article(other)),
+                        "index a list",
+                    );
                     types.push(Type::Any);
                 }
             }

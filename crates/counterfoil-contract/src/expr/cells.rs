@@ -28,7 +28,9 @@ pub(super) enum Cell {
 /// The cases of a subject, which leave out no value it can have.
 pub(super) fn cells(subject: &Subject) -> Vec<Cell> {
     match &subject.kind {
-        Kind::Pair { .. } => [Ordering::Less, Ordering::Equal, Ordering::Greater].map(Cell::Order).into(),
+        Kind::Pair { .. } => {
+            [Ordering::Less, Ordering::Equal, Ordering::Greater].map(Cell::Order).into()
+        }
         Kind::Count => numbers(subject, -1.0, Numbers::Whole),
         Kind::Value { ty, may_be_missing } => {
             let mut cells = Vec::new();
@@ -92,7 +94,8 @@ enum Numbers {
 fn numbers(subject: &Subject, floor: f64, which: Numbers) -> Vec<Cell> {
     let whole = which == Numbers::Whole;
     // Adding zero makes one of the two zeros there are.
-    let mut cuts: Vec<f64> = subject.numbers.iter().map(|cut| cut + 0.0).filter(|cut| *cut > floor).collect();
+    let mut cuts: Vec<f64> =
+        subject.numbers.iter().map(|cut| cut + 0.0).filter(|cut| *cut > floor).collect();
     cuts.sort_by(f64::total_cmp);
     cuts.dedup_by(|a, b| a.total_cmp(b).is_eq());
     let mut cells = Vec::new();

@@ -1,8 +1,10 @@
-//! The type checker over CEL's syntax tree: unknown fields, wrong enum values, values of different types in one
-//! operation, and optional or null values used without a guard that proves they are there.
+//! The type checker over CEL's syntax tree: unknown fields, wrong enum values, values of different
+//! types in one operation, and optional or null values used without a guard that proves they are
+//! there.
 //!
-//! What a guard proves must hold wherever the guard is not false, also where evaluating it fails: CEL goes on with the
-//! other side of `&&` and `||` then. So only tests that cannot fail prove anything.
+//! What a guard proves must hold wherever the guard is not false, also where evaluating it fails:
+//! CEL goes on with the other side of `&&` and `||` then. So only tests that cannot fail prove
+//! anything.
 
 use super::assign::with_article;
 use super::depth::is_deeper_than;
@@ -72,7 +74,12 @@ impl Checked {
 pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
     let end = source.chars().count();
     if source.len() > 10_000 {
-        return Err(vec![problem("the expression is too long", "keep it under 10,000 bytes", 0, end)]);
+        return Err(vec![problem(
+            "the expression is too long",
+            "keep it under 10,000 bytes",
+            0,
+            end,
+        )]);
     }
     let program = parsed(source).map_err(|errors| {
         // What comes after the first is mostly because of the first.
@@ -84,7 +91,12 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
             .collect::<Vec<_>>()
     })?;
     if is_deeper_than(DEEPEST, program.expression()) {
-        return Err(vec![problem("the expression is nested too deeply", "split it into several", 0, end)]);
+        return Err(vec![problem(
+            "the expression is nested too deeply",
+            "split it into several",
+            0,
+            end,
+        )]);
     }
     let mut checker = Checker {
         source: source.chars().collect(),
@@ -98,7 +110,14 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
     let Checker { problems, reads, paths, notes, .. } = checker;
     if problems.is_empty() {
         let code = Code::new(program, &notes);
-        Ok(Checked { ty: view.ty, reads, paths, if_true: view.if_true, if_false: view.if_false, code })
+        Ok(Checked {
+            ty: view.ty,
+            reads,
+            paths,
+            if_true: view.if_true,
+            if_false: view.if_false,
+            code,
+        })
     } else {
         Err(problems)
     }
@@ -112,12 +131,15 @@ fn syntax_problem(source: &str, (line, column): (isize, isize), said: &str) -> E
     let end = source.chars().count();
     let start = (before + column.saturating_sub(1)).min(end);
     let said = said.strip_prefix("Syntax error: ").unwrap_or(said);
-    let quoted =
-        said.split_once('\'').and_then(|(_, rest)| rest.split_once('\'')).map(|(word, _)| word.trim());
+    let quoted = said
+        .split_once('\'')
+        .and_then(|(_, rest)| rest.split_once('\''))
+        .map(|(word, _)| word.trim());
     let (message, hint) = match quoted {
-        Some("<EOF>") => {
-            ("the expression ends too early".to_owned(), "something is missing behind the last sign")
-        }
+        Some("<EOF>") => (
+            "the expression ends too early".to_owned(),
+            "something is missing behind the last sign",
+        ),
         Some("=") => ("'=' has no meaning here".to_owned(), "two values are compared by =="),
         Some(word) if said.contains("input") || said.contains("recognition") => (
             format!("'{word}' is not expected here"),
@@ -156,9 +178,10 @@ pub(super) struct Checker<'p> {
 
 impl Checker<'_> {
     pub(super) fn report(&mut self, at: u64, message: String, hint: impl Into<String>) {
-        let (start, end) = self.program.source_info().offset_for(at).map_or((0, 1), |(start, stop)| {
-            (self.characters(start as usize), self.characters(stop as usize + 1))
-        });
+        let (start, end) =
+            self.program.source_info().offset_for(at).map_or((0, 1), |(start, stop)| {
+                (self.characters(start as usize), self.characters(stop as usize + 1))
+            });
         let (start, end) = self.field_at(start).unwrap_or((start, end.max(start + 1)));
         self.problems.push(ExprProblem { message, hint: hint.into(), start, end });
     }
@@ -172,8 +195,8 @@ impl Checker<'_> {
             .count()
     }
 
-    /// The name of a field where its dot stands, or the path inside `has(…)` where the bracket does: what the parser
-    /// gives as their place is only that sign.
+    /// The name of a field where its dot stands, or the path inside `has(…)` where the bracket
+    /// does: what the parser gives as their place is only that sign.
     fn field_at(&self, sign: usize) -> Option<(usize, usize)> {
         let is_dot = match self.source.get(sign)? {
             '.' => true,
@@ -192,8 +215,9 @@ impl Checker<'_> {
             Ast::Ident(name) => {
                 let Some(ty) = scope.variables.get(name) else {
                     let names = scope.variables.keys().map(String::as_str);
-                    let hint = did_you_mean(name, names.clone())
-                        .unwrap_or_else(|| format!("known: {}", names.collect::<Vec<_>>().join(", ")));
+                    let hint = did_you_mean(name, names.clone()).unwrap_or_else(|| {
+                        format!("known: {}", names.collect::<Vec<_>>().join(", "))
+                    });
                     self.report(expr.id, format!("unknown variable '{name}'"), hint);
                     return View::of(Type::Any);
                 };
@@ -215,7 +239,8 @@ impl Checker<'_> {
                         "write them without ?",
                     );
                 }
-                let items = list.elements.iter().map(|element| self.expr(element, scope).ty).collect();
+                let items =
+                    list.elements.iter().map(|element| self.expr(element, scope).ty).collect();
                 View::of(Type::List(joined(items).into()))
             }
             Ast::Map(map) => View::of(self.object_literal(map, scope)),
@@ -236,7 +261,9 @@ impl Checker<'_> {
             LiteralValue::Boolean(_) => Type::Bool,
             LiteralValue::Int(_) => Type::Int,
             LiteralValue::Double(_) => Type::Double,
-            LiteralValue::String(text) => Type::String(Some(Arc::new(vec![text.inner().to_owned()]))),
+            LiteralValue::String(text) => {
+                Type::String(Some(Arc::new(vec![text.inner().to_owned()])))
+            }
             LiteralValue::Null => Type::Null,
             LiteralValue::UInt(number) => {
                 self.report(
@@ -280,7 +307,11 @@ impl Checker<'_> {
                 format!("guard it: {path} != null && …"),
             ),
             None => {
-                self.report(expr.id, "this value may be null here".into(), "give it a value in every case");
+                self.report(
+                    expr.id,
+                    "this value may be null here".into(),
+                    "give it a value in every case",
+                );
             }
         }
         ty.non_null()
@@ -326,7 +357,8 @@ pub(super) fn every(ty: &Type, wanted: impl Fn(&Type) -> bool) -> bool {
     ty.alternatives().iter().all(|ty| *ty == Type::Any || wanted(ty))
 }
 
-/// The union of types of values: a string of any content takes in the others, and no types give a type of no value.
+/// The union of types of values: a string of any content takes in the others, and no types give a
+/// type of no value.
 pub(super) fn joined(mut types: Vec<Type>) -> Type {
     if types.iter().all(|ty| ty.alternatives().is_empty()) {
         return Type::nothing();

@@ -1,4 +1,5 @@
-//! How deep an expression is nested, found without going as deep: what walks the tree later recurses.
+//! How deep an expression is nested, found without going as deep: what walks the tree later
+//! recurses.
 
 use cel::common::ast::{EntryExpr, Expr as Ast, IdedExpr};
 
@@ -20,7 +21,9 @@ fn children(expr: &IdedExpr) -> Vec<&IdedExpr> {
         Ast::Select(select) => vec![&select.operand],
         Ast::List(list) => list.elements.iter().collect(),
         Ast::Map(map) => map.entries.iter().flat_map(|entry| entry_children(&entry.expr)).collect(),
-        Ast::Struct(object) => object.entries.iter().flat_map(|entry| entry_children(&entry.expr)).collect(),
+        Ast::Struct(object) => {
+            object.entries.iter().flat_map(|entry| entry_children(&entry.expr)).collect()
+        }
         Ast::Comprehension(comprehension) => {
             vec![&comprehension.iter_range, &comprehension.loop_step, &comprehension.result]
         }

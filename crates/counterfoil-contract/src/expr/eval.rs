@@ -68,7 +68,9 @@ impl Expr {
         match run(self.code.expr(), variables.iter().cloned()) {
             Ok(CelValue::Bool(true)) => Evaluated::True,
             Ok(CelValue::Bool(false)) => Evaluated::False,
-            Ok(other) => Evaluated::Failed(format!("gave {} where a boolean is needed", name_of(&other))),
+            Ok(other) => {
+                Evaluated::Failed(format!("gave {} where a boolean is needed", name_of(&other)))
+            }
             Err(why) => Evaluated::Failed(why),
         }
     }
@@ -88,25 +90,31 @@ pub(super) fn run<'n>(
 
 fn in_words(error: &ExecutionError) -> String {
     match error {
-        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "it divides by zero".into(),
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
+            "it divides by zero".into()
+        }
         ExecutionError::IndexOutOfBounds(_) => "it reads past the end of a list".into(),
         ExecutionError::NoSuchKey(key) => format!("`{key}` is missing"),
         ExecutionError::Overflow(..) => "a number is too large to calculate with".into(),
         ExecutionError::FunctionError { function, message } if function == "matches" => {
             format!("the pattern is not a regular expression: {message}")
         }
-        ExecutionError::FunctionError { function, .. } if CONVERSIONS.contains(&function.as_str()) => {
+        ExecutionError::FunctionError { function, .. }
+            if CONVERSIONS.contains(&function.as_str()) =>
+        {
             format!("{function}() cannot convert the value")
         }
         ExecutionError::FunctionError { message, .. } => message.clone(),
-        // Checked expressions order numbers with numbers, and of those only what is no number has no order.
+        // Checked expressions order numbers with numbers, and of those only what is no number has
+        // no order.
         ExecutionError::NoSuchOverload(found)
             if ORDERINGS.contains(&found.function())
                 && found.argument_types().iter().any(|ty| ty == "double") =>
         {
             "it compares something that is not a number".into()
         }
-        // Integers and numbers do not mix in checked expressions: this integer did not fit and became a number.
+        // Integers and numbers do not mix in checked expressions: this integer did not fit and
+        // became a number.
         ExecutionError::UnsupportedBinaryOperator(_, left, right) if is_mixed(left, right) => {
             "a number is too large to calculate with".into()
         }
@@ -126,7 +134,8 @@ fn is_mixed(left: &CelValue, right: &CelValue) -> bool {
 
 /// Whether a text is a regular expression; if not, why.
 pub(super) fn is_pattern(pattern: &str) -> Result<(), String> {
-    static MATCHES: LazyLock<Option<Program>> = LazyLock::new(|| ENV.compile("''.matches(pattern)").ok());
+    static MATCHES: LazyLock<Option<Program>> =
+        LazyLock::new(|| ENV.compile("''.matches(pattern)").ok());
     let Some(program) = MATCHES.as_ref() else { return Ok(()) };
     let pattern = CelValue::String(Arc::new(pattern.to_owned()));
     run(program.expression(), [("pattern", pattern)]).map(|_| ())
@@ -170,8 +179,9 @@ fn name_of(value: &CelValue) -> &'static str {
     }
 }
 
-/// A JSON value as CEL sees it. The type decides what JSON leaves open: whether `1` is an integer or a number, that
-/// null is absence where a field is optional, and what stands for a field that has a default.
+/// A JSON value as CEL sees it. The type decides what JSON leaves open: whether `1` is an integer
+/// or a number, that null is absence where a field is optional, and what stands for a field that
+/// has a default.
 ///
 /// Of a root object only the fields in `wanted` are converted, if it is given.
 pub(crate) fn to_cel(value: &Value, ty: &Type, wanted: Option<&[String]>) -> CelValue {
@@ -180,7 +190,8 @@ pub(crate) fn to_cel(value: &Value, ty: &Type, wanted: Option<&[String]>) -> Cel
         Value::Bool(flag) => CelValue::Bool(*flag),
         Value::String(text) => CelValue::String(Arc::new(text.clone())),
         Value::Number(number) => {
-            let double = ty.alternatives().contains(&Type::Double) && !ty.alternatives().contains(&Type::Int);
+            let double = ty.alternatives().contains(&Type::Double)
+                && !ty.alternatives().contains(&Type::Int);
             match number.as_i64() {
                 Some(int) if !double => CelValue::Int(int),
                 _ => match number.as_f64() {
@@ -200,7 +211,8 @@ pub(crate) fn to_cel(value: &Value, ty: &Type, wanted: Option<&[String]>) -> Cel
         Value::Object(members) => {
             let object = ty.object();
             let mut map: HashMap<Key, CelValue> = HashMap::with_capacity(members.len());
-            let is_wanted = |name: &str| wanted.is_none_or(|wanted| wanted.iter().any(|want| want == name));
+            let is_wanted =
+                |name: &str| wanted.is_none_or(|wanted| wanted.iter().any(|want| want == name));
             for (name, value) in members {
                 if !is_wanted(name) {
                     continue;

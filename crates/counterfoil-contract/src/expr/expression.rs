@@ -9,8 +9,9 @@ use super::types::Type;
 use cel::common::ast::IdedExpr;
 use serde_json::Value;
 
-/// An expression that holds together: evaluating it over values of the types it was compiled against can only fail on
-/// what the values are (a division by zero, an index past the end), never on how it is wired.
+/// An expression that holds together: evaluating it over values of the types it was compiled
+/// against can only fail on what the values are (a division by zero, an index past the end), never
+/// on how it is wired.
 #[derive(Debug)]
 pub struct Expression {
     source: String,
@@ -64,7 +65,8 @@ impl Expression {
         &self.ty
     }
 
-    /// The places it reads, such as `result.checks`, or `fix_info` for a variable as a whole, in the order they stand.
+    /// The places it reads, such as `result.checks`, or `fix_info` for a variable as a whole, in
+    /// the order they stand.
     pub fn reads(&self) -> &[String] {
         &self.reads
     }
@@ -75,7 +77,9 @@ impl Expression {
     pub fn evaluate(&self, variables: &[(&str, &Value, &Type)]) -> Result<Value, String> {
         let mut converted = Vec::with_capacity(self.needs.len());
         for need in &self.needs {
-            let Some((name, value, ty)) = variables.iter().find(|(name, ..)| *name == need.variable) else {
+            let Some((name, value, ty)) =
+                variables.iter().find(|(name, ..)| *name == need.variable)
+            else {
                 return Err(format!("`{}` has no value", need.variable));
             };
             converted.push((*name, to_cel(value, ty, need.fields.as_deref())));
@@ -83,7 +87,8 @@ impl Expression {
         to_json(&run(self.code.expr(), converted)?)
     }
 
-    /// Whether it is true for values of the variables; if it has no value or is no boolean, why, in words.
+    /// Whether it is true for values of the variables; if it has no value or is no boolean, why, in
+    /// words.
     pub fn test(&self, variables: &[(&str, &Value, &Type)]) -> Result<bool, String> {
         match self.evaluate(variables)? {
             Value::Bool(truth) => Ok(truth),

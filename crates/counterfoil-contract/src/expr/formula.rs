@@ -138,7 +138,13 @@ impl Reader<'_> {
         }
     }
 
-    fn compare(&mut self, expr: &IdedExpr, left: &IdedExpr, right: &IdedExpr, orders: Orders) -> Formula {
+    fn compare(
+        &mut self,
+        expr: &IdedExpr,
+        left: &IdedExpr,
+        right: &IdedExpr,
+        orders: Orders,
+    ) -> Formula {
         let is_equality = orders == Orders::EQUAL;
         match (literal(left), literal(right)) {
             (None, Some(right)) if is_equality || matches!(right, Literal::Number(_)) => {
@@ -150,12 +156,19 @@ impl Reader<'_> {
             (Some(Literal::Number(a)), Some(Literal::Number(b))) => {
                 Formula::Always(a.partial_cmp(&b).is_some_and(|ordering| orders.holds(ordering)))
             }
-            (Some(Literal::Text(a)), Some(Literal::Text(b))) if is_equality => Formula::Always(a == b),
-            (Some(Literal::Bool(a)), Some(Literal::Bool(b))) if is_equality => Formula::Always(a == b),
+            (Some(Literal::Text(a)), Some(Literal::Text(b))) if is_equality => {
+                Formula::Always(a == b)
+            }
+            (Some(Literal::Bool(a)), Some(Literal::Bool(b))) if is_equality => {
+                Formula::Always(a == b)
+            }
             (None, None) => {
                 let (left, right) = (render(left), render(right));
-                let (left, right, orders) =
-                    if left <= right { (left, right, orders) } else { (right, left, orders.swapped()) };
+                let (left, right, orders) = if left <= right {
+                    (left, right, orders)
+                } else {
+                    (right, left, orders.swapped())
+                };
                 let key = format!("{left} <=> {right}");
                 self.subject(&key, || Kind::Pair { left, right });
                 Formula::Test(key, Test::Pair(orders))
@@ -196,7 +209,11 @@ impl Reader<'_> {
         }
         if let (Some(Literal::Text(key)), Some(path)) = (literal(item), Path::of(container))
             && let Some((ty, _)) = self.place(&path)
-            && ty.non_null().alternatives().iter().all(|ty| matches!(ty, Type::Object(_) | Type::Map(_)))
+            && ty
+                .non_null()
+                .alternatives()
+                .iter()
+                .all(|ty| matches!(ty, Type::Object(_) | Type::Map(_)))
         {
             return self.present(&path.then(Step::Field(key)));
         }
@@ -248,10 +265,16 @@ impl Reader<'_> {
             may_be_missing = false;
             for alternative in ty.alternatives() {
                 match (alternative, step) {
-                    (Type::Object(object), Step::Field(name)) if object.fields.contains_key(name) => {
+                    (Type::Object(object), Step::Field(name))
+                        if object.fields.contains_key(name) =>
+                    {
                         let field = &object.fields[name];
                         may_be_missing |= !field.is_present();
-                        types.push(if field.required { field.ty.clone() } else { field.ty.non_null() });
+                        types.push(if field.required {
+                            field.ty.clone()
+                        } else {
+                            field.ty.non_null()
+                        });
                     }
                     (Type::Map(values), Step::Field(_)) => {
                         may_be_missing = true;
@@ -279,16 +302,20 @@ impl Reader<'_> {
 fn computed(expr: &IdedExpr) -> Kind {
     let value = |ty: Type| Kind::Value { ty, may_be_missing: false };
     match &expr.expr {
-        Ast::Comprehension(comprehension) if !matches!(comprehension.accu_init.expr, Ast::List(_)) => {
+        Ast::Comprehension(comprehension)
+            if !matches!(comprehension.accu_init.expr, Ast::List(_)) =>
+        {
             value(Type::Bool)
         }
         Ast::Select(select) if select.test => value(Type::Bool),
         Ast::Call(call) => match call.func_name.as_str() {
             "size" => Kind::Count,
             "int" | "indexOf" => value(Type::Int),
-            "string" | "trim" | "lowerAscii" | "upperAscii" | "replace" | "slug" | "substring" | "join"
-            | "json" => value(Type::text()),
-            "contains" | "startsWith" | "endsWith" | "matches" | "bool" | op::IN => value(Type::Bool),
+            "string" | "trim" | "lowerAscii" | "upperAscii" | "replace" | "slug" | "substring"
+            | "join" | "json" => value(Type::text()),
+            "contains" | "startsWith" | "endsWith" | "matches" | "bool" | op::IN => {
+                value(Type::Bool)
+            }
             op::LESS | op::LESS_EQUALS | op::GREATER | op::GREATER_EQUALS => value(Type::Bool),
             op::EQUALS | op::NOT_EQUALS | op::LOGICAL_AND | op::LOGICAL_OR | op::LOGICAL_NOT => {
                 value(Type::Bool)

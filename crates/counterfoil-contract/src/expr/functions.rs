@@ -68,7 +68,8 @@ impl Checker<'_> {
             self.report(id, format!("unknown function '{name}'"), hint);
             return View::of(Type::Any);
         };
-        let args: Vec<&IdedExpr> = call.target.as_deref().into_iter().chain(call.args.iter()).collect();
+        let args: Vec<&IdedExpr> =
+            call.target.as_deref().into_iter().chain(call.args.iter()).collect();
         let fits = match *way {
             Way::Function(count) => call.target.is_none() && call.args.len() == count,
             Way::Method(count) => call.target.is_some() && call.args.len() == count,
@@ -98,9 +99,13 @@ impl Checker<'_> {
         View::of(match (name, types.as_slice()) {
             ("size", _) => self.size(id, &types),
             ("matches", _) => self.pattern(id, &args, &types),
-            ("contains" | "startsWith" | "endsWith", _) => self.on_texts(id, name, &types, Type::Bool),
+            ("contains" | "startsWith" | "endsWith", _) => {
+                self.on_texts(id, name, &types, Type::Bool)
+            }
             ("indexOf", _) => self.on_texts(id, name, &types, Type::Int),
-            ("split" | "lines", _) => self.on_texts(id, name, &types, Type::List(Type::text().into())),
+            ("split" | "lines", _) => {
+                self.on_texts(id, name, &types, Type::List(Type::text().into()))
+            }
             ("trim" | "lowerAscii" | "upperAscii" | "replace" | "slug", _) => {
                 self.on_texts(id, name, &types, Type::text())
             }
@@ -149,7 +154,11 @@ impl Checker<'_> {
     fn converted(&mut self, id: u64, name: &str, types: &[Type]) -> Type {
         for ty in types {
             if !every(ty, |ty| converts(ty, name)) {
-                self.report(id, format!("{name}() cannot convert {ty}"), "convert strings and numbers");
+                self.report(
+                    id,
+                    format!("{name}() cannot convert {ty}"),
+                    "convert strings and numbers",
+                );
             }
         }
         match name {
@@ -163,7 +172,11 @@ impl Checker<'_> {
     /// A function all of whose arguments are texts.
     fn on_texts(&mut self, id: u64, name: &str, types: &[Type], gives: Type) -> Type {
         if let Some(bad) = types.iter().find(|ty| !every(ty, is_text)) {
-            self.report(id, format!("'{name}' works on strings, not on {bad}"), "convert with string()");
+            self.report(
+                id,
+                format!("'{name}' works on strings, not on {bad}"),
+                "convert with string()",
+            );
         }
         gives
     }
@@ -187,7 +200,11 @@ impl Checker<'_> {
                 Type::List(items) => items.as_ref().clone(),
                 Type::Any => Type::Any,
                 _ => {
-                    self.report(id, format!("'{name}' works on lists, not on {list}"), "use it on a list");
+                    self.report(
+                        id,
+                        format!("'{name}' works on lists, not on {list}"),
+                        "use it on a list",
+                    );
                     return Type::Any;
                 }
             });
@@ -223,7 +240,11 @@ impl Checker<'_> {
         let items = self.solid_items(id, "flatten", list);
         let is_list = |ty: &Type| matches!(ty, Type::List(_));
         if !every(&items, is_list) {
-            self.report(id, format!("'flatten' works on lists of lists, not on {list}"), "leave it out");
+            self.report(
+                id,
+                format!("'flatten' works on lists of lists, not on {list}"),
+                "leave it out",
+            );
             return Type::Any;
         }
         let inner = items.alternatives().iter().map(|ty| match ty {

@@ -1,8 +1,9 @@
-//! The functions that expressions have besides those of CEL's standard library. The `cel` crate has some of them as
-//! extensions, but those fail on places past the end and their results have no bounds.
+//! The functions that expressions have besides those of CEL's standard library. The `cel` crate has
+//! some of them as extensions, but those fail on places past the end and their results have no
+//! bounds.
 //!
-//! The checker has seen the types of all arguments; what is said of wrong ones here is for values whose type nobody
-//! knows.
+//! The checker has seen the types of all arguments; what is said of wrong ones here is for values
+//! whose type nobody knows.
 
 mod json;
 mod list;
@@ -114,18 +115,19 @@ fn named(value: &dyn Val) -> &'static str {
 
 /// A text that a function is given.
 fn text_of<'a>(function: &str, value: &'a dyn Val) -> Result<&'a str, ExecutionError> {
-    let text =
-        value.downcast_ref::<CelString>().ok_or_else(|| wrong_kind(function, "strings", value))?.inner();
+    let text = value
+        .downcast_ref::<CelString>()
+        .ok_or_else(|| wrong_kind(function, "strings", value))?
+        .inner();
     meter::reads_text(text.len())?;
     Ok(text)
 }
 
 /// An integer that a function is given.
 fn int_of(function: &str, value: &dyn Val) -> Result<i64, ExecutionError> {
-    value
-        .downcast_ref::<CelInt>()
-        .map(|int| *int.inner())
-        .ok_or_else(|| failed(function, format!("{function}() takes integers, not {}", named(value))))
+    value.downcast_ref::<CelInt>().map(|int| *int.inner()).ok_or_else(|| {
+        failed(function, format!("{function}() takes integers, not {}", named(value)))
+    })
 }
 
 /// A list that a function is given.
@@ -133,7 +135,10 @@ fn items_of<'a, 'v>(
     function: &str,
     value: &'a (dyn Val + 'v),
 ) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
-    let items = value.downcast_ref::<CelList>().ok_or_else(|| wrong_kind(function, "lists", value))?.inner();
+    let items = value
+        .downcast_ref::<CelList>()
+        .ok_or_else(|| wrong_kind(function, "lists", value))?
+        .inner();
     meter::steps(items.len() + 1)?;
     Ok(items)
 }
@@ -158,7 +163,10 @@ fn bounded_text(function: &str, bytes: usize) -> Result<(), ExecutionError> {
 }
 
 /// A list that a function gives.
-fn given_list<'b, 'v>(function: &str, items: impl Iterator<Item = Box<dyn Val + 'v>>) -> Given<'b, 'v> {
+fn given_list<'b, 'v>(
+    function: &str,
+    items: impl Iterator<Item = Box<dyn Val + 'v>>,
+) -> Given<'b, 'v> {
     let items: Vec<Box<dyn Val + 'v>> = items.take(MOST_ITEMS + 1).collect();
     if items.len() > MOST_ITEMS {
         return Err(failed(function, format!("{function}() gives more than 1,000,000 items")));

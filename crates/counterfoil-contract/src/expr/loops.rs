@@ -1,4 +1,5 @@
-//! The checks on `all`, `exists`, `exists_one`, `map` and `filter`, which the parser expands to loops of known shapes.
+//! The checks on `all`, `exists`, `exists_one`, `map` and `filter`, which the parser expands to
+//! loops of known shapes.
 
 use super::assign::with_article;
 use super::check::{Checker, View, joined};
@@ -112,7 +113,11 @@ impl Checker<'_> {
                 View::of(Type::List(value.into()))
             }
             None => {
-                self.report(id, "this form has no meaning here".into(), "use all, exists, map or filter");
+                self.report(
+                    id,
+                    "this form has no meaning here".into(),
+                    "use all, exists, map or filter",
+                );
                 View::of(Type::Any)
             }
         }

@@ -1,5 +1,5 @@
-//! From the expression that was checked to the one that is evaluated: what the checker found out and `cel` cannot know,
-//! and the meters of its loops.
+//! From the expression that was checked to the one that is evaluated: what the checker found out
+//! and `cel` cannot know, and the meters of its loops.
 
 use super::library::{MEMBER, SUM_OF_NUMBERS};
 use super::loops::appended_mut;
@@ -45,7 +45,8 @@ impl Code {
     }
 }
 
-/// Lowers an expression in place; whether anything changed. As deep as the expression, which is bounded.
+/// Lowers an expression in place; whether anything changed. As deep as the expression, which is
+/// bounded.
 fn lower(expr: &mut IdedExpr, notes: &Notes) -> bool {
     let mut is_changed = false;
     match &mut expr.expr {

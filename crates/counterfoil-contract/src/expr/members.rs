@@ -1,4 +1,5 @@
-//! The checks on objects and their members: what is read of an object, and the objects that an expression builds.
+//! The checks on objects and their members: what is read of an object, and the objects that an
+//! expression builds.
 
 use super::assign::with_article;
 use super::check::{Checker, View, joined, narrowed};
@@ -6,7 +7,9 @@ use super::path::{Path, Step};
 use super::scope::{Fact, Facts, Scope};
 use super::types::Type;
 use crate::suggest::did_you_mean;
-use cel::common::ast::{CallExpr, EntryExpr, Expr as Ast, IdedExpr, LiteralValue, MapExpr, operators as op};
+use cel::common::ast::{
+    CallExpr, EntryExpr, Expr as Ast, IdedExpr, LiteralValue, MapExpr, operators as op,
+};
 
 /// What is done with a member of an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,7 +34,11 @@ impl Checker<'_> {
         for entry in &map.entries {
             let EntryExpr::MapEntry(member) = &entry.expr else { continue };
             if member.optional {
-                self.report(entry.id, "optional members have no meaning here".into(), "write them without ?");
+                self.report(
+                    entry.id,
+                    "optional members have no meaning here".into(),
+                    "write them without ?",
+                );
             }
             let ty = self.member_value(&member.value, scope);
             let Ast::Literal(LiteralValue::String(key)) = &member.key.expr else {
@@ -44,7 +51,11 @@ impl Checker<'_> {
             };
             let key = key.inner().to_owned();
             if fields.iter().any(|(known, _)| *known == key) {
-                self.report(member.key.id, format!("the key '{key}' stands twice"), "leave one out");
+                self.report(
+                    member.key.id,
+                    format!("the key '{key}' stands twice"),
+                    "leave one out",
+                );
                 continue;
             }
             fields.push((key, ty));
@@ -52,23 +63,26 @@ impl Checker<'_> {
         Type::object_of(fields)
     }
 
-    /// The value of a member of an object that is built. A field that may be missing is null there, which is absence
-    /// again where the object goes to a type whose field is optional.
+    /// The value of a member of an object that is built. A field that may be missing is null there,
+    /// which is absence again where the object goes to a type whose field is optional.
     fn member_value(&mut self, value: &IdedExpr, scope: &Scope) -> Type {
         let (target, name) = match &value.expr {
             Ast::Select(select) if !select.test => (select.operand.as_ref(), select.field.as_str()),
-            Ast::Call(CallExpr { func_name, args, .. }) if func_name == op::INDEX => match args.as_slice() {
-                [target, IdedExpr { expr: Ast::Literal(LiteralValue::String(key)), .. }] => {
-                    (target, key.inner())
+            Ast::Call(CallExpr { func_name, args, .. }) if func_name == op::INDEX => {
+                match args.as_slice() {
+                    [target, IdedExpr { expr: Ast::Literal(LiteralValue::String(key)), .. }] => {
+                        (target, key.inner())
+                    }
+                    _ => return self.expr(value, scope).ty,
                 }
-                _ => return self.expr(value, scope).ty,
-            },
+            }
             _ => return self.expr(value, scope).ty,
         };
         self.member(value.id, target, name, Access::ReadOrNull, scope).ty
     }
 
-    /// A member by its name: `object.name`, `object["name"]`, `has(object.name)`, `"name" in object`.
+    /// A member by its name: `object.name`, `object["name"]`, `has(object.name)`, `"name" in
+    /// object`.
     pub(super) fn member(
         &mut self,
         id: u64,
@@ -87,7 +101,9 @@ impl Checker<'_> {
             self.reads(path, scope);
         }
         match access {
-            Access::Read | Access::ReadOrNull => View::of(narrowed(&member.ty, path.as_ref(), scope)),
+            Access::Read | Access::ReadOrNull => {
+                View::of(narrowed(&member.ty, path.as_ref(), scope))
+            }
             Access::Test => View {
                 ty: Type::Bool,
                 if_true: path.map(|path| Facts::one(path, member.proves)).unwrap_or_default(),

@@ -1,5 +1,5 @@
-//! What one evaluation may cost. Loops stand inside of loops and `range` needs no data, so a short expression can ask
-//! for more than a machine has; it is told so instead.
+//! What one evaluation may cost. Loops stand inside of loops and `range` needs no data, so a short
+//! expression can ask for more than a machine has; it is told so instead.
 
 use super::library::arguments;
 use cel::ExecutionError;
@@ -7,7 +7,8 @@ use cel::common::types::{CelList, CelMap, CelString};
 use cel::common::value::{CowVal, Val};
 use std::cell::Cell;
 
-/// The most rounds of all loops, and what functions read: each item of a list and each 64 bytes of a text is one.
+/// The most rounds of all loops, and what functions read: each item of a list and each 64 bytes of
+/// a text is one.
 const MOST_STEPS: usize = 10_000_000;
 
 /// The most that all `map` loops collect, in bytes.
@@ -68,7 +69,8 @@ pub(super) fn over<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, 
 /// The function that stands around what something is looked for in.
 pub(super) const AMONG: &str = "@among";
 
-/// Counts the items of a list and hands it on; the keys of an object are found without looking at each.
+/// Counts the items of a list and hands it on; the keys of an object are found without looking at
+/// each.
 pub(super) fn among<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let [container] = arguments(args)?;
     steps(container.downcast_ref::<CelList>().map_or(0, |list| list.inner().len()) + 1)?;

@@ -1,5 +1,5 @@
-//! A syntax tree as text again, in one form however it was written: what a branch depends on is named and told apart
-//! by it.
+//! A syntax tree as text again, in one form however it was written: what a branch depends on is
+//! named and told apart by it.
 
 use super::loops::Loop;
 use super::path::{Path, quoted};
@@ -30,14 +30,20 @@ pub(super) fn render(expr: &IdedExpr) -> String {
     match &expr.expr {
         Ast::Ident(name) => name.clone(),
         Ast::Literal(literal) => render_literal(literal),
-        Ast::Select(select) if select.test => format!("has({}.{})", operand(&select.operand), select.field),
+        Ast::Select(select) if select.test => {
+            format!("has({}.{})", operand(&select.operand), select.field)
+        }
         Ast::Select(select) => format!("{}.{}", operand(&select.operand), select.field),
         Ast::Call(call) => render_call(call),
         Ast::List(list) => format!("[{}]", all(&list.elements)),
         Ast::Map(map) => {
             let entries = map.entries.iter().map(|entry| match &entry.expr {
-                EntryExpr::MapEntry(entry) => format!("{}: {}", render(&entry.key), render(&entry.value)),
-                EntryExpr::StructField(field) => format!("{}: {}", field.field, render(&field.value)),
+                EntryExpr::MapEntry(entry) => {
+                    format!("{}: {}", render(&entry.key), render(&entry.value))
+                }
+                EntryExpr::StructField(field) => {
+                    format!("{}: {}", field.field, render(&field.value))
+                }
             });
             format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
         }
@@ -70,9 +76,15 @@ fn render_call(call: &CallExpr) -> String {
     match (&call.target, infix, call.func_name.as_str(), call.args.as_slice()) {
         // What can be written as a function and as a method is written one way.
         (Some(target), _, "size", []) => format!("size({})", render(target)),
-        (None, _, "matches", [text, pattern]) => format!("{}.matches({})", operand(text), render(pattern)),
-        (Some(target), ..) => format!("{}.{}({})", operand(target), call.func_name, all(&call.args)),
-        (None, Some((_, sign)), _, [left, right]) => format!("{} {sign} {}", operand(left), operand(right)),
+        (None, _, "matches", [text, pattern]) => {
+            format!("{}.matches({})", operand(text), render(pattern))
+        }
+        (Some(target), ..) => {
+            format!("{}.{}({})", operand(target), call.func_name, all(&call.args))
+        }
+        (None, Some((_, sign)), _, [left, right]) => {
+            format!("{} {sign} {}", operand(left), operand(right))
+        }
         (None, _, op::LOGICAL_NOT, [inner]) => format!("!{}", operand(inner)),
         (None, _, op::NEGATE, [inner]) => format!("-{}", operand(inner)),
         (None, _, op::INDEX, [target, index]) => format!("{}[{}]", operand(target), render(index)),

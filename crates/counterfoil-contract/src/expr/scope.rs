@@ -1,4 +1,5 @@
-//! What an expression may use: variables with their types, and what is known of their values at that point.
+//! What an expression may use: variables with their types, and what is known of their values at
+//! that point.
 
 use super::path::Path;
 use super::types::Type;
@@ -11,7 +12,8 @@ pub struct Scope {
     pub(super) known: Facts,
     /// Variables that the expression itself introduces.
     pub(super) local: BTreeSet<String>,
-    /// Those among them that may hold objects which the expression builds: null is no absence in these.
+    /// Those among them that may hold objects which the expression builds: null is no absence in
+    /// these.
     pub(super) built: BTreeSet<String>,
 }
 

@@ -64,7 +64,8 @@ impl ObjectType {
         fields
     }
 
-    /// What is known of an object that has one of two forms: the fields of both, and what both require.
+    /// What is known of an object that has one of two forms: the fields of both, and what both
+    /// require.
     fn merged(&self, other: &Self) -> Self {
         if self == other {
             return self.clone();
@@ -99,8 +100,8 @@ impl Field {
 }
 
 impl Type {
-    /// The type that a schema describes. References are followed inside the schema; where it recurs, the type is
-    /// `Any`.
+    /// The type that a schema describes. References are followed inside the schema; where it
+    /// recurs, the type is `Any`.
     pub fn of_schema(schema: &Value) -> Self {
         Builder { root: schema, path: Vec::new() }.build(schema)
     }
@@ -118,8 +119,14 @@ impl Type {
     /// An object with these fields, all of them present.
     pub(super) fn object_of(fields: Vec<(String, Type)>) -> Self {
         let field = |(position, (name, ty)): (usize, (String, Type))| {
-            let field =
-                Field { ty, required: true, default: None, placeholder: None, description: None, position };
+            let field = Field {
+                ty,
+                required: true,
+                default: None,
+                placeholder: None,
+                description: None,
+                position,
+            };
             (name, field)
         };
         let fields = fields.into_iter().enumerate().map(field).collect();
@@ -137,7 +144,8 @@ impl Type {
     /// The type without null.
     #[must_use]
     pub fn non_null(&self) -> Self {
-        let rest: Vec<Type> = self.alternatives().iter().filter(|ty| **ty != Type::Null).cloned().collect();
+        let rest: Vec<Type> =
+            self.alternatives().iter().filter(|ty| **ty != Type::Null).cloned().collect();
         Self::union(rest)
     }
 
@@ -335,7 +343,8 @@ impl<'s> Builder<'s> {
             self.path.push("properties");
             let ty = self.build(schema);
             self.path.pop();
-            let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str).map(str::to_owned);
+            let text =
+                |keyword: &str| schema.get(keyword).and_then(Value::as_str).map(str::to_owned);
             object.fields.insert(
                 name.clone(),
                 Field {

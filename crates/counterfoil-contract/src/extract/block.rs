@@ -32,7 +32,12 @@ impl BlockScan {
 
     /// The first offset that must stay in the window.
     pub(crate) fn keep_from(&self) -> usize {
-        [self.open, self.open_anywhere].into_iter().flatten().min().unwrap_or(self.pos).min(self.pos)
+        [self.open, self.open_anywhere]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(self.pos)
+            .min(self.pos)
     }
 
     /// Where the content of an unfinished block begins.
@@ -48,7 +53,9 @@ impl BlockScan {
     /// Reads the complete lines of the window, and at `eof` the last one too.
     pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool) {
         loop {
-            let Some(rest) = bytes.get(self.pos - base..).filter(|rest| !rest.is_empty()) else { return };
+            let Some(rest) = bytes.get(self.pos - base..).filter(|rest| !rest.is_empty()) else {
+                return;
+            };
             let length = match memchr::memchr(b'\n', rest) {
                 Some(newline) => newline + 1,
                 None if eof => rest.len(),
@@ -142,7 +149,12 @@ pub(crate) fn lines(content: &str, offset: usize) -> impl Iterator<Item = Line<'
         let trimmed = value.trim_start();
         let value_at = at + text.len() - trimmed.len();
         let key_lead = key.len() - key.trim_start().len();
-        Some(Line::Entry { key: key.trim(), key_at: at + key_lead, value: trimmed.trim_end(), value_at })
+        Some(Line::Entry {
+            key: key.trim(),
+            key_at: at + key_lead,
+            value: trimmed.trim_end(),
+            value_at,
+        })
     })
 }
 
@@ -153,7 +165,10 @@ mod tests {
     fn blocks(text: &str) -> Vec<(&str, bool)> {
         let mut scan = BlockScan::new(0);
         scan.feed(text.as_bytes(), 0, true);
-        scan.take_blocks().into_iter().map(|block| (&text[block.start..block.end], block.own_lines)).collect()
+        scan.take_blocks()
+            .into_iter()
+            .map(|block| (&text[block.start..block.end], block.own_lines))
+            .collect()
     }
 
     #[test]
@@ -163,7 +178,10 @@ mod tests {
         assert_eq!(blocks("---END---\n---OUTPUT---\nx"), []);
         let nested = "---OUTPUT---\nold\n---OUTPUT---\nnew\n---END---\n---END---";
         assert!(blocks(nested).iter().all(|(content, _)| content.trim() == "new"));
-        assert_eq!(blocks("\u{1b}[32m---OUTPUT---\u{1b}[0m\r\na: 1\r\n---END---\r\n")[0], ("a: 1\r\n", true));
+        assert_eq!(
+            blocks("\u{1b}[32m---OUTPUT---\u{1b}[0m\r\na: 1\r\n---END---\r\n")[0],
+            ("a: 1\r\n", true)
+        );
     }
 
     #[test]

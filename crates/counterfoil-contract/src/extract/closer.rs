@@ -1,8 +1,9 @@
 //! Where a string ends when its quotes cannot be trusted.
 //!
-//! A quote closes a string if what follows it could follow a string there. That is decided from the bytes right
-//! behind the quote, with a bounded look-ahead, and never from where the string began; so the answer for one
-//! place serves every string that reaches it, and a text full of quotes is read once.
+//! A quote closes a string if what follows it could follow a string there. That is decided from the
+//! bytes right behind the quote, with a bounded look-ahead, and never from where the string began;
+//! so the answer for one place serves every string that reaches it, and a text full of quotes is
+//! read once.
 
 /// Look-ahead behind a quote.
 const LOOK_AHEAD: usize = 512;
@@ -43,15 +44,20 @@ impl Quote {
             b'\'' if rest.starts_with(b"'''") => Some((Self::TripleSingle, 3)),
             b'"' => Some((Self::Double, 1)),
             b'\'' => Some((Self::Single, 1)),
-            0xe2 if SMART_DOUBLE.iter().any(|quote| rest.starts_with(quote)) => Some((Self::SmartDouble, 3)),
-            0xe2 if SMART_SINGLE.iter().any(|quote| rest.starts_with(quote)) => Some((Self::SmartSingle, 3)),
+            0xe2 if SMART_DOUBLE.iter().any(|quote| rest.starts_with(quote)) => {
+                Some((Self::SmartDouble, 3))
+            }
+            0xe2 if SMART_SINGLE.iter().any(|quote| rest.starts_with(quote)) => {
+                Some((Self::SmartSingle, 3))
+            }
             _ => None,
         }
     }
 
     /// The length of a quote at the head of `rest` that might close a string opened by this one.
     pub(crate) fn closing(self, rest: &[u8]) -> Option<usize> {
-        let any = |quotes: &[&[u8]]| quotes.iter().any(|quote| rest.starts_with(quote)).then_some(3);
+        let any =
+            |quotes: &[&[u8]]| quotes.iter().any(|quote| rest.starts_with(quote)).then_some(3);
         match self {
             Self::Double => (rest.first() == Some(&b'"')).then_some(1),
             Self::Single => (rest.first() == Some(&b'\'')).then_some(1),
@@ -180,7 +186,9 @@ impl Window<'_> {
                 match (role, byte) {
                     (_, b'}' | b']' | b'/' | b'#') => Ok(true),
                     (Role::Member, _) => self.key_ahead(after),
-                    (Role::Item, b'"' | b'\'' | b'{' | b'[' | b'-' | b'0'..=b'9' | 0xe2) => Ok(true),
+                    (Role::Item, b'"' | b'\'' | b'{' | b'[' | b'-' | b'0'..=b'9' | 0xe2) => {
+                        Ok(true)
+                    }
                     (Role::Item, _) => self.literal_ahead(after),
                 }
             }
@@ -270,9 +278,9 @@ impl Window<'_> {
             return Err(More);
         }
         let rest = self.bytes.get(at..).unwrap_or(&[]);
-        Ok([b"true".as_slice(), b"false", b"null", b"True", b"False", b"None"]
-            .iter()
-            .any(|word| rest.starts_with(word) && rest.get(word.len()).is_none_or(|byte| !is_bare(*byte))))
+        Ok([b"true".as_slice(), b"false", b"null", b"True", b"False", b"None"].iter().any(|word| {
+            rest.starts_with(word) && rest.get(word.len()).is_none_or(|byte| !is_bare(*byte))
+        }))
     }
 }
 

@@ -1,6 +1,6 @@
-//! Fenced code blocks by `CommonMark`'s rules: backtick and tilde fences of any length from three, closed by one at
-//! least as long, indented up to three spaces, in list items and quotes. Inside a block labelled `markdown` the
-//! fences of an inner document count too. Resumable, line by line.
+//! Fenced code blocks by `CommonMark`'s rules: backtick and tilde fences of any length from three,
+//! closed by one at least as long, indented up to three spaces, in list items and quotes. Inside a
+//! block labelled `markdown` the fences of an inner document count too. Resumable, line by line.
 
 use super::fence_lines::fence_run;
 
@@ -151,8 +151,10 @@ impl FenceScan {
             return;
         }
         let info = strip_ansi_tail(info);
-        let word = info.split(|byte| matches!(byte, b' ' | b'\t' | b'{' | b',')).next().unwrap_or(&[]);
-        let is = |names: &[&str]| names.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes()));
+        let word =
+            info.split(|byte| matches!(byte, b' ' | b'\t' | b'{' | b',')).next().unwrap_or(&[]);
+        let is =
+            |names: &[&str]| names.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes()));
         let label = if word.is_empty() {
             Label::None
         } else if is(&["json", "jsonc"]) {
@@ -163,7 +165,14 @@ impl FenceScan {
             Label::Other
         };
         let content = self.pos + line.len();
-        self.open.push(Open { mark, run, indent: head.indent, quotes: head.quotes, label, content });
+        self.open.push(Open {
+            mark,
+            run,
+            indent: head.indent,
+            quotes: head.quotes,
+            label,
+            content,
+        });
     }
 
     fn emit(&mut self, open: Open, end: usize) {
@@ -232,7 +241,9 @@ fn head(line: &[u8], in_block: bool) -> Head {
                 Some(length) => at += length,
                 None => break,
             },
-            Some(b'-' | b'*' | b'+') if !in_block && matches!(line.get(at + 1), Some(b' ' | b'\t')) => {
+            Some(b'-' | b'*' | b'+')
+                if !in_block && matches!(line.get(at + 1), Some(b' ' | b'\t')) =>
+            {
                 head.marker.get_or_insert(column);
                 at += 1;
                 column += 1;
@@ -240,7 +251,8 @@ fn head(line: &[u8], in_block: bool) -> Head {
             Some(b'0'..=b'9') if !in_block => {
                 let digits = line[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
                 let close = matches!(line.get(at + digits), Some(b'.' | b')'));
-                if digits > 9 || !close || !matches!(line.get(at + digits + 1), Some(b' ' | b'\t')) {
+                if digits > 9 || !close || !matches!(line.get(at + digits + 1), Some(b' ' | b'\t'))
+                {
                     break;
                 }
                 head.marker.get_or_insert(column);
@@ -271,7 +283,10 @@ mod tests {
     fn blocks(text: &str) -> Vec<(&str, bool)> {
         let mut scan = FenceScan::new(0);
         scan.feed(text.as_bytes(), 0, true);
-        scan.take_blocks().into_iter().map(|block| (&text[block.start..block.end], block.tagged)).collect()
+        scan.take_blocks()
+            .into_iter()
+            .map(|block| (&text[block.start..block.end], block.tagged))
+            .collect()
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The fence lines of a text, found as its window grows: what a mended string needs to know to tell a fence
-//! that ends its block from one inside it.
+//! The fence lines of a text, found as its window grows: what a mended string needs to know to tell
+//! a fence that ends its block from one inside it.
 
 /// A line that starts with three or more backticks or tildes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +53,16 @@ impl FenceLines {
         }
     }
 
-    /// Where a string from `start` is cut by the end of the block it stands in, if it is: `end` is where it
-    /// would close, or `None` if it never does.
+    /// Where a string from `start` is cut by the end of the block it stands in, if it is: `end` is
+    /// where it would close, or `None` if it never does.
     pub(crate) fn cut(&self, start: usize, end: Option<usize>) -> Option<usize> {
         /// Fence lines looked at inside one string.
         const MOST: usize = 64;
         let from = self.lines.partition_point(|fence| fence.line <= start);
-        let mut inside =
-            self.lines[from..].iter().take(MOST).take_while(|fence| end.is_none_or(|end| fence.line < end));
+        let mut inside = self.lines[from..]
+            .iter()
+            .take(MOST)
+            .take_while(|fence| end.is_none_or(|end| fence.line < end));
         let mut open = 0_usize;
         while let Some(fence) = inside.next() {
             if !fence.bare {
@@ -68,7 +70,8 @@ impl FenceLines {
             } else if open > 0 {
                 open -= 1;
             } else {
-                // The end of our own block, unless the string goes on behind it and the fences inside pair up.
+                // The end of our own block, unless the string goes on behind it and the fences
+                // inside pair up.
                 match (inside.next(), end) {
                     (Some(next), Some(_)) if next.bare => {}
                     (None, Some(_)) if end.is_some() => return None,

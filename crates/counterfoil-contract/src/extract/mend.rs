@@ -1,8 +1,10 @@
-//! The mending scanner: reads what is nearly JSON and writes down, as edits, what it would take to make it JSON.
+//! The mending scanner: reads what is nearly JSON and writes down, as edits, what it would take to
+//! make it JSON.
 //!
-//! It never builds a value. The edits are applied to the text and the result is read by the strict parser, so a
-//! repair is exactly what the provenance says. It reads from an opening bracket with a stack and a bounded
-//! look-ahead; when it fails, everything open fails with it, as in the strict scanner.
+//! It never builds a value. The edits are applied to the text and the result is read by the strict
+//! parser, so a repair is exactly what the provenance says. It reads from an opening bracket with a
+//! stack and a bounded look-ahead; when it fails, everything open fails with it, as in the strict
+//! scanner.
 
 use super::closer::{Closers, More, Quote, Role, Window, is_bare};
 use super::fence_lines::{FenceLines, fence_run};
@@ -367,7 +369,8 @@ impl<'w> Mender<'w> {
         let from = at + length;
         let closer = self.closers.find(&self.window, from, role, quote)?;
         let base = self.window.base;
-        let cut = self.fences.cut(base + at, closer.map(|(at, _)| base + at)).map(|line| line - base);
+        let cut =
+            self.fences.cut(base + at, closer.map(|(at, _)| base + at)).map(|line| line - base);
         self.open_ended = false;
         self.last_string = Some(at);
         if let (Some((close, length)), None) = (closer, cut) {
@@ -387,7 +390,14 @@ impl<'w> Mender<'w> {
         while end > from && self.window.bytes[end - 1].is_ascii_whitespace() {
             end -= 1;
         }
-        self.scratch.texts.push(Text { start: at, end, open: from - at, close: 0, quote, cut: true });
+        self.scratch.texts.push(Text {
+            start: at,
+            end,
+            open: from - at,
+            close: 0,
+            quote,
+            cut: true,
+        });
         self.edit(RepairKind::TruncatedString, end, end, "\"");
         Ok(end)
     }
@@ -395,7 +405,8 @@ impl<'w> Mender<'w> {
     /// A number, a literal, or a word without quotes.
     fn word(&mut self, at: usize) -> Result<usize, Stop> {
         let mut end = at;
-        while self.window.get(end)?.is_some_and(|byte| is_bare(byte) || matches!(byte, b'.' | b'+')) {
+        while self.window.get(end)?.is_some_and(|byte| is_bare(byte) || matches!(byte, b'.' | b'+'))
+        {
             end += 1;
         }
         self.examined += (end - at) as u64;
@@ -421,8 +432,9 @@ impl<'w> Mender<'w> {
         let word = &self.window.bytes[at..end];
         let Some(first) = word.first() else { return Err(Stop::Fail(at)) };
         if first.is_ascii_digit() || matches!(first, b'-' | b'+' | b'.') {
-            let number =
-                std::str::from_utf8(word).ok().and_then(|text| text.parse::<serde_json::Number>().ok());
+            let number = std::str::from_utf8(word)
+                .ok()
+                .and_then(|text| text.parse::<serde_json::Number>().ok());
             return if number.is_some() { Ok(end) } else { Err(Stop::Fail(at)) };
         }
         let invented = [b"nan".as_slice(), b"inf", b"infinity", b"undefined"];
@@ -435,7 +447,9 @@ impl<'w> Mender<'w> {
         loop {
             match self.window.get(stop)? {
                 Some(b' ' | b'\t') => stop += 1,
-                Some(byte) if is_bare(byte) || matches!(byte, b'.' | b'/' | b'+' | b'!' | b'?') => stop += 1,
+                Some(byte) if is_bare(byte) || matches!(byte, b'.' | b'/' | b'+' | b'!' | b'?') => {
+                    stop += 1
+                }
                 Some(b',' | b'}' | b']' | b'\n' | b'\r') => break,
                 _ => return Err(Stop::Fail(end)),
             }
@@ -454,8 +468,8 @@ impl<'w> Mender<'w> {
         let end = self.last_end;
         let (object, empty) =
             self.scratch.stack.last().map_or((false, true), |frame| (frame.object, frame.empty));
-        // A number or word may have been cut short, a key has no value, an empty bracket held who knows what:
-        // none of that can be made up.
+        // A number or word may have been cut short, a key has no value, an empty bracket held who
+        // knows what: none of that can be made up.
         let lost = match state {
             State::Colon => true,
             State::Value => object || empty,
@@ -489,7 +503,9 @@ impl<'w> Mender<'w> {
                 b'/' => match self.window.get(at + 1)? {
                     Some(b'/') => at = self.line_comment(at)?,
                     Some(b'*') => {
-                        let Some(length) = memchr::memmem::find(&self.window.bytes[at + 2..], b"*/") else {
+                        let Some(length) =
+                            memchr::memmem::find(&self.window.bytes[at + 2..], b"*/")
+                        else {
                             return Err(if self.window.eof { Stop::Fail(at) } else { Stop::More });
                         };
                         let end = at + 2 + length + 2;
@@ -544,7 +560,8 @@ impl<'w> Mender<'w> {
 
     fn line_comment(&mut self, at: usize) -> Result<usize, Stop> {
         let rest = &self.window.bytes[at..];
-        let Some(length) = memchr::memchr(b'\n', rest).or(self.window.eof.then_some(rest.len())) else {
+        let Some(length) = memchr::memchr(b'\n', rest).or(self.window.eof.then_some(rest.len()))
+        else {
             return Err(Stop::More);
         };
         self.edit(RepairKind::Comment, at, at + length, "");

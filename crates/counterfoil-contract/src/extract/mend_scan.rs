@@ -1,6 +1,6 @@
-//! Drives the mending scanner over a text: from opening bracket to opening bracket, resumable as the window
-//! grows. Where it has to wait for more text it tries again only when the value could have doubled, so the
-//! work stays linear.
+//! Drives the mending scanner over a text: from opening bracket to opening bracket, resumable as
+//! the window grows. Where it has to wait for more text it tries again only when the value could
+//! have doubled, so the work stays linear.
 
 use super::closer::{Closers, Window};
 use super::fence_lines::FenceLines;
@@ -108,7 +108,10 @@ impl MendScan {
     fn opener(&mut self, window: Window<'_>, at: usize) -> bool {
         // Nothing that can be mended begins like this.
         let pair = (window.bytes[at - window.base], window.bytes.get(at + 1 - window.base));
-        if let (b'{', Some(b'{' | b'[' | b']' | b',' | b':' | b')' | b'(' | b';' | b'=' | b'%' | b'|')) = pair
+        if let (
+            b'{',
+            Some(b'{' | b'[' | b']' | b',' | b':' | b')' | b'(' | b';' | b'=' | b'%' | b'|'),
+        ) = pair
         {
             self.examined += 1;
             self.pos = at + 1;
@@ -218,10 +221,18 @@ mod tests {
             (r#"{'a': 'it\'s "x"'}"#, r#"{"a": "it's \"x\""}"#, &[K::SingleQuotes]),
             (r"{'a': 'it's fine'}", r#"{"a": "it's fine"}"#, &[K::SingleQuotes]),
             ("{a: 1, b-c: 2}", r#"{"a": 1, "b-c": 2}"#, &[K::BareKey]),
-            ("{\"a\": success, \"b\": all good}", r#"{"a": "success", "b": "all good"}"#, &[K::BareValue]),
+            (
+                "{\"a\": success, \"b\": all good}",
+                r#"{"a": "success", "b": "all good"}"#,
+                &[K::BareValue],
+            ),
             ("{\"a\": 1 // one\n}", "{\"a\": 1 \n}", &[K::Comment]),
             ("{/* x */\"a\": 1 # y\n}", "{\"a\": 1 \n}", &[K::Comment]),
-            (r#"{"a": True, "b": [None, False]}"#, r#"{"a": true, "b": [null, false]}"#, &[K::PythonLiteral]),
+            (
+                r#"{"a": True, "b": [None, False]}"#,
+                r#"{"a": true, "b": [null, false]}"#,
+                &[K::PythonLiteral],
+            ),
             ("{“a”: “b”}", r#"{"a": "b"}"#, &[K::SmartQuotes]),
             ("{\"a\": \"x\ny\"}", r#"{"a": "x\ny"}"#, &[K::RawNewline]),
             (

@@ -1,5 +1,5 @@
-//! What both JSON scanners do between values: skip prose to the next opening bracket, and notice where a
-//! thinking section begins and ends.
+//! What both JSON scanners do between values: skip prose to the next opening bracket, and notice
+//! where a thinking section begins and ends.
 
 use super::scan::Think;
 
@@ -108,7 +108,8 @@ fn tag_length(rest: &[u8], tags: &[&[u8]]) -> Option<usize> {
         .map(|tag| tag.len())
 }
 
-/// Whether a line at `at` closes a thinking section: used where a scanner reads lines inside a value.
+/// Whether a line at `at` closes a thinking section: used where a scanner reads lines inside a
+/// value.
 pub(crate) fn closes_thinking(rest: &[u8]) -> bool {
     tag_length(rest, &[b"</think>", b"</thinking>"]).is_some()
 }
@@ -127,7 +128,10 @@ fn begins_line(bytes: &[u8], base: usize, at: usize) -> bool {
 }
 
 fn ends_line(bytes: &[u8], at: usize) -> bool {
-    bytes[at..].iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r')).is_none_or(|byte| *byte == b'\n')
+    bytes[at..]
+        .iter()
+        .find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'))
+        .is_none_or(|byte| *byte == b'\n')
 }
 
 /// How many Markdown quote markers stand before an opening bracket on its line.

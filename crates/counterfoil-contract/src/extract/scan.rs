@@ -1,12 +1,14 @@
 //! The strict scanner: finds the extent of every JSON object and list in prose, in one linear pass.
 //!
-//! It parses from an opening bracket with a stack. When that fails at some byte, every bracket still open fails
-//! there too, so none of them is tried again; the values that closed before stay candidates. The scan goes on at
-//! the failing byte or, if the failure came in or right behind a string, just behind that string's opening quote:
-//! in prose, quotes pair up wrongly. A strict string ends at its line's end at the latest, and a quote that can
-//! begin a string is never behind a backslash, so a byte is read a bounded number of times.
+//! It parses from an opening bracket with a stack. When that fails at some byte, every bracket
+//! still open fails there too, so none of them is tried again; the values that closed before stay
+//! candidates. The scan goes on at the failing byte or, if the failure came in or right behind a
+//! string, just behind that string's opening quote: in prose, quotes pair up wrongly. A strict
+//! string ends at its line's end at the latest, and a quote that can begin a string is never behind
+//! a backslash, so a byte is read a bounded number of times.
 //!
-//! It is resumable: `feed` may be called with a longer (or moved) window, and goes on where it stood.
+//! It is resumable: `feed` may be called with a longer (or moved) window, and goes on where it
+//! stood.
 
 use super::prose::{self, Met};
 
@@ -22,7 +24,8 @@ pub(crate) struct Candidate {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Brackets match; `height` is its depth of nesting, `quoted` whether Markdown quote markers stand inside.
+    /// Brackets match; `height` is its depth of nesting, `quoted` whether Markdown quote markers
+    /// stand inside.
     Closed { height: usize, quoted: bool },
     /// It began like JSON and broke at this offset.
     Broken { at: usize },
@@ -132,9 +135,10 @@ impl StrictScan {
                 match prose::next(bytes, base, self.pos, self.thinking, eof) {
                     Met::Opener(at) => {
                         self.examined += (at + 1 - self.pos) as u64;
-                        // A brace before another bracket begins no object, and prose is full of them.
-                        let hopeless =
-                            bytes[at - base] == b'{' && matches!(bytes.get(at + 1 - base), Some(b'{' | b'['));
+                        // A brace before another bracket begins no object, and prose is full of
+                        // them.
+                        let hopeless = bytes[at - base] == b'{'
+                            && matches!(bytes.get(at + 1 - base), Some(b'{' | b'['));
                         if hopeless && self.meant != Some(at) {
                             self.pos = at + 1;
                             continue;
@@ -261,7 +265,8 @@ impl StrictScan {
     /// Reads on in a string; false if the window ended first.
     fn string(&mut self, bytes: &[u8], base: usize, start: usize, key: bool, eof: bool) -> bool {
         let from = self.pos - base;
-        let Some(found) = memchr::memchr3(b'"', b'\\', b'\n', bytes.get(from..).unwrap_or(&[])) else {
+        let Some(found) = memchr::memchr3(b'"', b'\\', b'\n', bytes.get(from..).unwrap_or(&[]))
+        else {
             self.examined += (bytes.len().max(from) - from) as u64;
             self.pos = self.pos.max(base + bytes.len());
             if eof {
@@ -290,9 +295,9 @@ impl StrictScan {
     /// Reads on in a number or literal; false if the window ended first.
     fn token(&mut self, bytes: &[u8], base: usize, start: usize, eof: bool) -> bool {
         let rest = &bytes[self.pos - base..];
-        let length = rest
-            .iter()
-            .position(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'E' | b'+' | b'-' | b'.'));
+        let length = rest.iter().position(
+            |byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'E' | b'+' | b'-' | b'.'),
+        );
         self.examined += length.unwrap_or(rest.len()) as u64;
         self.pos += length.unwrap_or(rest.len());
         if length.is_none() && !eof {
@@ -303,7 +308,9 @@ impl StrictScan {
             Some(b't') => token == b"true",
             Some(b'f') => token == b"false",
             Some(b'n') => token == b"null",
-            _ => token.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'e' | b'E' | b'+' | b'-' | b'.')),
+            _ => token
+                .iter()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'e' | b'E' | b'+' | b'-' | b'.')),
         };
         if good {
             self.state = State::After;
@@ -351,8 +358,9 @@ impl StrictScan {
     /// Everything open fails at `at`.
     fn fail(&mut self, at: usize) {
         let root = self.stack.first().copied();
-        let looks_real =
-            |root: &Frame| self.meant == Some(root.start) || self.stack.iter().any(|frame| frame.looks_real);
+        let looks_real = |root: &Frame| {
+            self.meant == Some(root.start) || self.stack.iter().any(|frame| frame.looks_real)
+        };
         if let Some(broken) = root.filter(looks_real) {
             self.events.push(Event::Candidate(Candidate {
                 start: broken.start,
@@ -361,7 +369,9 @@ impl StrictScan {
                 nested: false,
             }));
             self.events.extend(
-                self.pending.drain(..).map(|inner| Event::Candidate(Candidate { nested: true, ..inner })),
+                self.pending
+                    .drain(..)
+                    .map(|inner| Event::Candidate(Candidate { nested: true, ..inner })),
             );
         } else {
             self.events.extend(self.pending.drain(..).map(Event::Candidate));

@@ -101,7 +101,10 @@ impl Found {
                 let mut edits = read::quote_edits(source, self.start, self.end, *quotes);
                 if *quotes > 0 {
                     // The first line of the content has its marker too.
-                    edits.splice(0..0, read::quote_edits_of_line(source, self.start, self.end, *quotes));
+                    edits.splice(
+                        0..0,
+                        read::quote_edits_of_line(source, self.start, self.end, *quotes),
+                    );
                 }
                 edits.retain(|edit| edit.start >= start && edit.end <= end);
                 read::json(source, start, end, &edits, policy, detail)
@@ -123,7 +126,11 @@ impl Found {
         let text = source.slice(self.start, self.end);
         let lead = text.len() - text.trim_start().len();
         let tail = text.len() - text.trim_end().len();
-        if lead == text.len() { (self.start, self.start) } else { (self.start + lead, self.end - tail) }
+        if lead == text.len() {
+            (self.start, self.start)
+        } else {
+            (self.start + lead, self.end - tail)
+        }
     }
 
     /// Why it broke: what the strict parser says of the text up to there and a little further.
@@ -183,7 +190,8 @@ impl Tier {
         now.into_iter().chain(before).map(|(found, ..)| found.start).min().unwrap_or(usize::MAX)
     }
 
-    /// What was waiting is explained; also for how things stood before the thinking, if it was waiting then.
+    /// What was waiting is explained; also for how things stood before the thinking, if it was
+    /// waiting then.
     pub(crate) fn resolve(&mut self, picked: Picked) {
         if let Some(before) = &mut self.before
             && before.waiting.take_if(|(found, ..)| found.start == picked.found.start).is_some()

@@ -1,4 +1,5 @@
-//! Claims in words: for the agent whose result does not agree with what was observed, and for the reference page.
+//! Claims in words: for the agent whose result does not agree with what was observed, and for the
+//! reference page.
 
 use super::prompt::{asks_for, block_template};
 use crate::claim::{Claim, ClaimKind, ClaimMatch, ClaimPolicy, Figure};
@@ -19,7 +20,8 @@ const MOST_OUTPUTS: usize = 5;
 /// The end of a command's output, in bytes.
 const TAIL: usize = 2000;
 
-/// The prompt that shows an agent where its result does not agree with what was observed, and asks for a correct one.
+/// The prompt that shows an agent where its result does not agree with what was observed, and asks
+/// for a correct one.
 pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport]) -> String {
     if refuted.is_empty() {
         return "What you handed back agrees with what was observed; there is nothing to send again.\n"
@@ -74,7 +76,9 @@ fn tell(evidence: &Evidence, outputs: &mut usize, text: &mut String) {
 /// The end of an output, from the beginning of a line if there is one.
 fn end(output: &str) -> &str {
     let output = output.trim_end();
-    let Some(mut from) = output.len().checked_sub(TAIL).filter(|from| *from > 0) else { return output };
+    let Some(mut from) = output.len().checked_sub(TAIL).filter(|from| *from > 0) else {
+        return output;
+    };
     while !output.is_char_boundary(from) {
         from += 1;
     }
@@ -139,7 +143,10 @@ pub(super) fn in_words(claim: &Claim) -> String {
         },
         ClaimKind::Commit => match &claim.files {
             Some(files) => {
-                format!("the commit is there, with the files of `{}`", files.trim_start_matches('/'))
+                format!(
+                    "the commit is there, with the files of `{}`",
+                    files.trim_start_matches('/')
+                )
             }
             None => "the commit is there".to_owned(),
         },

@@ -37,7 +37,8 @@ pub fn page(contract: &Contract) -> String {
             (false, None) => "no".to_owned(),
             (false, Some(default)) => format!("no; default `{default}`"),
         };
-        let what = field.description.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+        let what =
+            field.description.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
         let _ = writeln!(
             text,
             "| `{name}` | {} | {required} | {what} |",
@@ -55,15 +56,24 @@ pub fn page(contract: &Contract) -> String {
     if !warnings.is_empty() {
         text.push_str("\nOnly warned of:\n\n");
         for rule in warnings {
-            let _ =
-                writeln!(text, "- {}", rule.message.as_deref().or(rule.check.as_deref()).unwrap_or(&rule.id));
+            let _ = writeln!(
+                text,
+                "- {}",
+                rule.message.as_deref().or(rule.check.as_deref()).unwrap_or(&rule.id)
+            );
         }
     }
     if !definition.claims.is_empty() {
-        text.push_str("\n## Claims\n\n| field | held against | when refuted | guards |\n|---|---|---|---|\n");
+        text.push_str(
+            "\n## Claims\n\n| field | held against | when refuted | guards |\n|---|---|---|---|\n",
+        );
         for (field, claim) in &definition.claims {
             let (words, follows) = (in_words(claim), follows(claim));
-            let _ = writeln!(text, "| `{field}` | {words} | {follows} | `claims.{}` |", Claim::name(field));
+            let _ = writeln!(
+                text,
+                "| `{field}` | {words} | {follows} | `claims.{}` |",
+                Claim::name(field)
+            );
         }
     }
     text.push_str("\n## Examples\n\n");
@@ -97,8 +107,11 @@ fn reading(contract: &Contract) -> String {
         Coerce::Fields(fields) => format!("{} are coerced", fields.join(", ")),
     });
     if !policy.salvage.is_empty() {
-        let lists: Vec<&str> =
-            policy.salvage.iter().map(|list| if list.is_empty() { "its fields" } else { list }).collect();
+        let lists: Vec<&str> = policy
+            .salvage
+            .iter()
+            .map(|list| if list.is_empty() { "its fields" } else { list })
+            .collect();
         parts.push(format!("salvages {}", lists.join(", ")));
     }
     if policy.closed {

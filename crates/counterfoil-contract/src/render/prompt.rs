@@ -102,7 +102,8 @@ pub fn asks_for(contract: &Contract) -> &'static str {
 pub(super) fn block_template(contract: &Contract) -> String {
     let mut text = String::from("---OUTPUT---\n");
     for (name, field) in ordered(contract) {
-        let shown = field.placeholder.clone().unwrap_or_else(|| format!("[{}]", short_type(&field.ty)));
+        let shown =
+            field.placeholder.clone().unwrap_or_else(|| format!("[{}]", short_type(&field.ty)));
         let _ = writeln!(text, "{name}: {shown}");
     }
     text.push_str("---END---\n");
@@ -128,9 +129,17 @@ pub(crate) fn short_type(ty: &Type) -> String {
 fn fields(object: &ObjectType, depth: usize, text: &mut String) {
     for (name, field) in object.in_order() {
         let need = if field.required { "" } else { ", optional" };
-        let what =
-            field.description.as_deref().map(|words| format!(": {}", one_line(words))).unwrap_or_default();
-        let _ = writeln!(text, "{}- `{name}` ({}{need}){what}", "  ".repeat(depth), short_type(&field.ty));
+        let what = field
+            .description
+            .as_deref()
+            .map(|words| format!(": {}", one_line(words)))
+            .unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{}- `{name}` ({}{need}){what}",
+            "  ".repeat(depth),
+            short_type(&field.ty)
+        );
         if depth < DEEPEST_SHOWN {
             let inner = field.ty.object().or_else(|| field.ty.items().and_then(Type::object));
             if let Some(inner) = inner {
@@ -166,7 +175,8 @@ fn block_value(value: &Value) -> String {
         Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
         Value::Array(items) => {
             let has_comma = items.iter().any(|item| {
-                item.as_str().is_some_and(|text| text.contains([',', '"', '[', ']']) || text.trim() != text)
+                item.as_str()
+                    .is_some_and(|text| text.contains([',', '"', '[', ']']) || text.trim() != text)
             });
             if has_comma {
                 return value.to_string();
@@ -181,10 +191,13 @@ fn block_value(value: &Value) -> String {
     }
 }
 
-/// The prompt that asks the same agent for just the result again: what was wrong, where, what to send.
+/// The prompt that asks the same agent for just the result again: what was wrong, where, what to
+/// send.
 pub fn repair(contract: &Contract, report: &Report) -> String {
     let mut text = match report.status {
-        Status::Accepted => return "The result was accepted; there is nothing to send again.\n".to_owned(),
+        Status::Accepted => {
+            return "The result was accepted; there is nothing to send again.\n".to_owned();
+        }
         Status::Absent => "Your answer held no result.\n".to_owned(),
         Status::Rejected => "Your result was not accepted:\n".to_owned(),
     };
@@ -192,10 +205,14 @@ pub fn repair(contract: &Contract, report: &Report) -> String {
         let _ = writeln!(text, "- {}", in_a_line(violation));
     }
     if report.violations.len() > MOST_NAMED {
-        let _ = writeln!(text, "- and {} more of the same kind", report.violations.len() - MOST_NAMED);
+        let _ =
+            writeln!(text, "- and {} more of the same kind", report.violations.len() - MOST_NAMED);
     }
-    let _ =
-        writeln!(text, "\nSend only the corrected result. Do not repeat the work.\n{}", asks_for(contract));
+    let _ = writeln!(
+        text,
+        "\nSend only the corrected result. Do not repeat the work.\n{}",
+        asks_for(contract)
+    );
     if contract.framing() == Framing::OutputBlock {
         let _ = write!(text, "\n{}", block_template(contract));
     } else if report.status == Status::Absent
@@ -206,8 +223,8 @@ pub fn repair(contract: &Contract, report: &Report) -> String {
     text
 }
 
-/// What an agent that handed in a result through a tool is told of it: everything that is wrong, with what was expected and
-/// what was received, and that it hands in the whole result again.
+/// What an agent that handed in a result through a tool is told of it: everything that is wrong,
+/// with what was expected and what was received, and that it hands in the whole result again.
 pub fn resubmit(report: &Report, tool: &str) -> String {
     let (count, contract) = (report.violations.len(), &report.contract);
     let mut text = match report.status {
@@ -215,8 +232,12 @@ pub fn resubmit(report: &Report, tool: &str) -> String {
             return format!("The result satisfies {contract}; there is nothing to correct.\n");
         }
         Status::Absent => format!("There is no result here. It is held to {contract}:\n"),
-        Status::Rejected if count == 1 => format!("The result was not accepted. It breaks {contract}:\n"),
-        Status::Rejected => format!("The result was not accepted. It breaks {contract} in {count} places:\n"),
+        Status::Rejected if count == 1 => {
+            format!("The result was not accepted. It breaks {contract}:\n")
+        }
+        Status::Rejected => {
+            format!("The result was not accepted. It breaks {contract} in {count} places:\n")
+        }
     };
     for violation in report.violations.iter().take(MOST_NAMED) {
         let _ = writeln!(text, "- {}", cut(&in_full(violation), LONGEST_LINE));
@@ -233,8 +254,11 @@ pub fn resubmit(report: &Report, tool: &str) -> String {
 
 /// A violation with its code and all it knows.
 fn in_full(violation: &Violation) -> String {
-    let mut line =
-        format!("{} {}", violation.code, in_a_line(&Violation { hint: String::new(), ..violation.clone() }));
+    let mut line = format!(
+        "{} {}",
+        violation.code,
+        in_a_line(&Violation { hint: String::new(), ..violation.clone() })
+    );
     if !violation.expected.is_empty() {
         let _ = write!(line, "; expected {}", one_line(&violation.expected));
     }
@@ -254,8 +278,8 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// The prompt that shows the same agent where what it claims does not agree with what was observed: claimed, observed, the
-/// evidence, and what to do about it.
+/// The prompt that shows the same agent where what it claims does not agree with what was observed:
+/// claimed, observed, the evidence, and what to do about it.
 pub fn claims(contract: &Contract, refuted: &[ClaimReport]) -> String {
     super::claims::repair(contract, refuted)
 }
@@ -267,6 +291,7 @@ fn in_a_line(violation: &Violation) -> String {
         (pointer, None) => format!("{pointer}: "),
         (pointer, Some(span)) => format!("{pointer} (line {}): ", span.line),
     };
-    let hint = if violation.hint.is_empty() { String::new() } else { format!("; {}", violation.hint) };
+    let hint =
+        if violation.hint.is_empty() { String::new() } else { format!("; {}", violation.hint) };
     format!("{place}{}{hint}", one_line(&violation.message))
 }

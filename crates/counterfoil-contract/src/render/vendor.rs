@@ -1,5 +1,6 @@
-//! A contract's schema in the dialects of the vendors' structured outputs, with a report of what each cannot express.
-//! Whatever is lost here is still checked: a vendor's output is always held to the contract itself.
+//! A contract's schema in the dialects of the vendors' structured outputs, with a report of what
+//! each cannot express. Whatever is lost here is still checked: a vendor's output is always held to
+//! the contract itself.
 
 mod raise;
 mod strict;
@@ -63,8 +64,9 @@ pub struct Lowered {
 }
 
 impl Lowered {
-    /// Whether the vendor takes it, and an agent that is held to it can still satisfy the contract: an object at the root,
-    /// without alternatives beside it, and nothing lost that must be said.
+    /// Whether the vendor takes it, and an agent that is held to it can still satisfy the contract:
+    /// an object at the root, without alternatives beside it, and nothing lost that must be
+    /// said.
     pub fn is_usable(&self) -> bool {
         let root = self.schema.as_object();
         !self.left_out
@@ -89,13 +91,15 @@ pub struct Loss {
 /// The schema of a contract for a target.
 pub fn schema(contract: &Contract, target: Target) -> Lowered {
     let root = contract.raw_schema();
-    let mut lowering = Lowering { target, root, losses: Vec::new(), path: Vec::new(), left_out: false };
+    let mut lowering =
+        Lowering { target, root, losses: Vec::new(), path: Vec::new(), left_out: false };
     if target == Target::Draft2020 {
         let schema = with_id(root, contract.reference());
         return Lowered { schema, losses: Vec::new(), left_out: false };
     }
     let mut schema = lowering.lower(root, "");
-    if let (Value::Object(map), Some(defs)) = (&mut schema, root.get("$defs").and_then(Value::as_object))
+    if let (Value::Object(map), Some(defs)) =
+        (&mut schema, root.get("$defs").and_then(Value::as_object))
         && target != Target::Gemini
     {
         let lowered: Map<String, Value> = defs
@@ -145,11 +149,13 @@ impl Lowering<'_> {
 
     /// What the dialect makes of a keyword.
     fn keeps(&self, keyword: &str) -> bool {
-        let shared = ["type", "enum", "description", "title", "properties", "required", "items", "anyOf"];
+        let shared =
+            ["type", "enum", "description", "title", "properties", "required", "items", "anyOf"];
         let more: &[&str] = match self.target {
             Target::Draft2020 => return true,
             Target::Claude => {
-                return !matches!(keyword, "$defs" | "$schema" | "$id") && !keyword.starts_with("x-");
+                return !matches!(keyword, "$defs" | "$schema" | "$id")
+                    && !keyword.starts_with("x-");
             }
             Target::Codex => &[
                 "$ref",
@@ -165,9 +171,15 @@ impl Lowering<'_> {
                 "maxItems",
                 "additionalProperties",
             ],
-            Target::Gemini => {
-                &["format", "minimum", "maximum", "minItems", "maxItems", "nullable", "propertyOrdering"]
-            }
+            Target::Gemini => &[
+                "format",
+                "minimum",
+                "maximum",
+                "minItems",
+                "maxItems",
+                "nullable",
+                "propertyOrdering",
+            ],
         };
         shared.contains(&keyword) || more.contains(&keyword)
     }
@@ -177,7 +189,11 @@ impl Lowering<'_> {
             if self.target != Target::Claude {
                 self.lose(at, "a schema that is only true or false cannot be expressed");
             }
-            return if self.target == Target::Claude { schema.clone() } else { json!({"type": "string"}) };
+            return if self.target == Target::Claude {
+                schema.clone()
+            } else {
+                json!({"type": "string"})
+            };
         };
         if self.target == Target::Gemini
             && let Some(Value::String(reference)) = map.get("$ref")
@@ -204,7 +220,10 @@ impl Lowering<'_> {
     fn keyword(&mut self, keyword: &str, value: &Value, at: &str, out: &mut Map<String, Value>) {
         let place = format!("{at}/{keyword}");
         match (keyword, value) {
-            ("$defs" | "$schema" | "$id" | "default" | "examples" | "deprecated" | "$comment", _) => {}
+            (
+                "$defs" | "$schema" | "$id" | "default" | "examples" | "deprecated" | "$comment",
+                _,
+            ) => {}
             (keyword, _) if keyword.starts_with("x-") => {}
             ("format" | "pattern", _) if self.target == Target::Codex => {
                 if let Some(value) = self.strict_keyword(keyword, value, &place) {
@@ -235,13 +254,16 @@ impl Lowering<'_> {
             ("properties", Value::Object(properties)) => {
                 let lowered: Map<String, Value> = properties
                     .iter()
-                    .map(|(name, schema)| (name.clone(), self.lower(schema, &format!("{place}/{name}"))))
+                    .map(|(name, schema)| {
+                        (name.clone(), self.lower(schema, &format!("{place}/{name}")))
+                    })
                     .collect();
                 out.insert(keyword.into(), Value::Object(lowered));
             }
-            ("items" | "additionalProperties" | "not" | "contains" | "propertyNames", Value::Object(_))
-                if self.keeps(keyword) =>
-            {
+            (
+                "items" | "additionalProperties" | "not" | "contains" | "propertyNames",
+                Value::Object(_),
+            ) if self.keeps(keyword) => {
                 let lowered = self.lower(value, &place);
                 out.insert(keyword.into(), lowered);
             }
@@ -262,15 +284,18 @@ impl Lowering<'_> {
 
     /// Gemini: references are written out.
     fn inline(&mut self, reference: &str, map: &Map<String, Value>, at: &str) -> Value {
-        let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)).cloned();
-        let Some(target) = target.filter(|_| !self.path.iter().any(|seen| seen == reference)) else {
+        let target =
+            reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)).cloned();
+        let Some(target) = target.filter(|_| !self.path.iter().any(|seen| seen == reference))
+        else {
             self.lose(at, "a recursive type cannot be expressed");
             return json!({"type": "object"});
         };
         self.path.push(reference.to_owned());
         let mut lowered = self.lower(&target, at);
         self.path.pop();
-        if let (Value::Object(lowered), Some(description)) = (&mut lowered, map.get("description")) {
+        if let (Value::Object(lowered), Some(description)) = (&mut lowered, map.get("description"))
+        {
             lowered.insert("description".into(), description.clone());
         }
         lowered
@@ -294,8 +319,11 @@ fn nullable(out: &mut Map<String, Value>) {
         };
     }
     if let Some(Value::Array(branches)) = out.get("anyOf").cloned() {
-        let rest: Vec<Value> =
-            branches.iter().filter(|branch| branch.get("type") != Some(&json!("null"))).cloned().collect();
+        let rest: Vec<Value> = branches
+            .iter()
+            .filter(|branch| branch.get("type") != Some(&json!("null")))
+            .cloned()
+            .collect();
         if rest.len() < branches.len() {
             out.insert("nullable".into(), json!(true));
             out.insert("anyOf".into(), Value::Array(rest.clone()));
@@ -307,8 +335,10 @@ fn nullable(out: &mut Map<String, Value>) {
             }
         }
     }
-    // A list of values is taken at its word, whatever the flag says, and it cannot hold null: that is an alternative to it.
-    if out.get("enum").and_then(Value::as_array).is_some_and(|values| values.contains(&Value::Null)) {
+    // A list of values is taken at its word, whatever the flag says, and it cannot hold null: that
+    // is an alternative to it.
+    if out.get("enum").and_then(Value::as_array).is_some_and(|values| values.contains(&Value::Null))
+    {
         let mut listed: Map<String, Value> =
             ["type", "enum"].iter().filter_map(|key| out.shift_remove_entry(*key)).collect();
         if let Some(Value::Array(values)) = listed.get_mut("enum") {
@@ -332,7 +362,8 @@ mod tests {
         let contract = Contract::from_schema(&schema, Framing::AnyJson, Policy::default()).unwrap();
         for target in Target::ALL {
             let lowered = super::schema(&contract, target).schema;
-            for (level, good) in [(json!("low"), true), (Value::Null, true), (json!("mid"), false)] {
+            for (level, good) in [(json!("low"), true), (Value::Null, true), (json!("mid"), false)]
+            {
                 assert_eq!(
                     jsonschema::is_valid(&lowered, &json!({"level": level})),
                     good,

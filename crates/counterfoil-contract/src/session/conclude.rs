@@ -61,7 +61,9 @@ impl Session<'_> {
     }
 
     fn pick(&mut self, tier: usize, source: &Source<'_>) -> Option<Picked> {
-        if self.eager && !(self.framing == Framing::FencedJson && matches!(tier, MENDED | UNTAGGED_MENDED)) {
+        if self.eager
+            && !(self.framing == Framing::FencedJson && matches!(tier, MENDED | UNTAGGED_MENDED))
+        {
             let best = self.tiers[tier].best.take()?;
             return self.stands_alone(&best.found).then_some(best);
         }
@@ -85,7 +87,8 @@ impl Session<'_> {
     /// Where nothing may stand around the result, whether that is so.
     fn stands_alone(&self, found: &Found) -> bool {
         self.framing != Framing::JsonOnly
-            || (self.first_ink.is_some_and(|ink| ink.offset == found.start) && found.end == self.last_ink + 1)
+            || (self.first_ink.is_some_and(|ink| ink.offset == found.start)
+                && found.end == self.last_ink + 1)
     }
 
     /// Gives blocks that must be mended their edits, and drops those that cannot be.
@@ -98,7 +101,12 @@ impl Session<'_> {
             let rest = if end < found.end { source.slice(end, found.end).trim() } else { "" };
             if rest.is_empty() && !edits.is_empty() {
                 let span = self.eager.then(|| source.span(found.start, end));
-                self.tiers[tier].candidates.push(Found { end, how: How::Mended(edits), span, ..found });
+                self.tiers[tier].candidates.push(Found {
+                    end,
+                    how: How::Mended(edits),
+                    span,
+                    ..found
+                });
             }
         }
     }
@@ -148,19 +156,28 @@ impl Session<'_> {
             return None;
         }
         let first = closed.first()?;
-        let several = closed.len() > 1 && first.start == first_ink.offset && last.end == self.last_ink + 1;
+        let several =
+            closed.len() > 1 && first.start == first_ink.offset && last.end == self.last_ink + 1;
         let before = first_ink.offset < last.start;
         let around = before && last.end < self.last_ink + 1;
         let span = if several {
             last.span.unwrap_or_else(|| source.span(last.start, last.end))
         } else if before {
-            Span { start: first_ink.offset, end: last.start, line: first_ink.line, column: first_ink.column }
+            Span {
+                start: first_ink.offset,
+                end: last.start,
+                line: first_ink.line,
+                column: first_ink.column,
+            }
         } else {
             let behind = last.behind.unwrap_or_else(|| source.span(last.end, last.end));
             Span { end: self.last_ink + 1, ..behind }
         };
         let (code, message) = if several {
-            (Code::SeveralResults, "several JSON values stand where one must stand alone".to_owned())
+            (
+                Code::SeveralResults,
+                "several JSON values stand where one must stand alone".to_owned(),
+            )
         } else {
             (
                 Code::TextAroundResult,
@@ -183,7 +200,8 @@ impl Session<'_> {
             violation.received = format!("{} values", closed.len());
             violation.hint = "send only one of them".into();
         } else {
-            violation.received = format!("{} bytes of other text", span.end.saturating_sub(span.start));
+            violation.received =
+                format!("{} bytes of other text", span.end.saturating_sub(span.start));
             violation.hint = "send only the JSON: no fence, no sentence before or after it".into();
         }
         let judgement = Judgement::unreadable(Stage::Extraction, vec![violation]);
@@ -197,7 +215,8 @@ impl Session<'_> {
         let mut best: Option<(u8, usize, usize, usize)> = None;
         for (tier, content) in self.tiers.iter().enumerate() {
             let from_window = !self.eager
-                || (self.framing == Framing::FencedJson && matches!(tier, MENDED | UNTAGGED_MENDED));
+                || (self.framing == Framing::FencedJson
+                    && matches!(tier, MENDED | UNTAGGED_MENDED));
             if !from_window {
                 if let Some(picked) = &content.explained {
                     let key = (picked.rank, picked.found.start, tier, picked.index);
@@ -234,8 +253,11 @@ impl Session<'_> {
             .rfind(|found| picked.judgement.is_accepted() && found.is_broken() && !found.nested)
             .map(|found| found.span.unwrap_or_else(|| source.span(found.start, found.end)));
         // The last others and the chosen one, placed in one pass.
-        let others =
-            lineup.iter().enumerate().filter(|(index, _)| Some(*index) != chosen).map(|(_, found)| *found);
+        let others = lineup
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| Some(*index) != chosen)
+            .map(|(_, found)| *found);
         let mut named: Vec<&Found> = others.rev().take(MOST_NAMED).collect();
         named.push(&picked.found);
         named.sort_by_key(|found| (found.start, found.end));
@@ -267,13 +289,17 @@ impl Session<'_> {
             (_, STRICT) => of(&[STRICT]),
             (framing, tier) => {
                 let mended = &self.tiers[tier].candidates;
-                // Mended values stand in order and apart; what one of them covers is no candidate of its own.
+                // Mended values stand in order and apart; what one of them covers is no candidate
+                // of its own.
                 let covered = |found: &Found| {
                     let next = mended.partition_point(|other| other.end < found.start);
                     mended.get(next).is_some_and(|other| other.start <= found.end)
                 };
-                let mut rest =
-                    of(if framing == Framing::FencedJson { &[STRICT, UNTAGGED] } else { &[STRICT] });
+                let mut rest = of(if framing == Framing::FencedJson {
+                    &[STRICT, UNTAGGED]
+                } else {
+                    &[STRICT]
+                });
                 rest.retain(|found| !covered(found));
                 rest.extend(mended);
                 rest

@@ -43,7 +43,8 @@ impl Session<'_> {
             violation.received = "nothing".into();
         } else if self.tiers.iter().any(|tier| tier.thoughts > 0) {
             violation.code = Code::OnlyThinking;
-            violation.message = "the only result stands in a thinking section, which is not an answer".into();
+            violation.message =
+                "the only result stands in a thinking section, which is not an answer".into();
             violation.hint = "repeat the result behind the thinking section".into();
         } else if let Some(span) = self.unclosed {
             violation.code = Code::BlockNotClosed;
@@ -63,9 +64,10 @@ impl Session<'_> {
             violation.received = "JSON outside any fence".into();
             violation.hint = "put the JSON between ```json and ```".into();
         }
-        let mut report = self
-            .contract
-            .report(Judgement::unreadable(Stage::Extraction, vec![violation]), self.contract.provenance());
+        let mut report = self.contract.report(
+            Judgement::unreadable(Stage::Extraction, vec![violation]),
+            self.contract.provenance(),
+        );
         report.status = status;
         report
     }
@@ -73,8 +75,10 @@ impl Session<'_> {
     pub(crate) fn too_large(&self, length: usize) -> Report {
         let mut violation = too_large(length, self.policy.max_bytes, "text");
         violation.span = Some(Span { start: 0, end: length, line: 1, column: 1 });
-        self.contract
-            .report(Judgement::unreadable(Stage::Extraction, vec![violation]), self.contract.provenance())
+        self.contract.report(
+            Judgement::unreadable(Stage::Extraction, vec![violation]),
+            self.contract.provenance(),
+        )
     }
 }
 
@@ -87,13 +91,17 @@ fn too_large(length: usize, most: usize, what: &str) -> Violation {
     violation
 }
 
-/// What is said of a value that was parsed elsewhere and is larger or deeper than the contract allows.
+/// What is said of a value that was parsed elsewhere and is larger or deeper than the contract
+/// allows.
 pub(crate) fn beyond(contract: &Contract, value: &Value) -> Option<Report> {
     let policy = contract.policy();
     let (violation, stage) = if deeper_than(value, policy.max_depth) {
         let most = policy.max_depth;
-        let mut violation =
-            bare_violation(Code::TooDeep, "", format!("the result is nested deeper than {most} levels"));
+        let mut violation = bare_violation(
+            Code::TooDeep,
+            "",
+            format!("the result is nested deeper than {most} levels"),
+        );
         violation.expected = format!("at most {most} levels");
         violation.received = "more".into();
         violation.hint = "flatten the result".into();
@@ -145,7 +153,8 @@ pub(crate) fn not_utf8(contract: &Contract, bytes: &[u8], valid: usize) -> Repor
     let text = std::str::from_utf8(&bytes[..valid]).unwrap_or_default();
     let source = Source::whole(text);
     let place = source.place(valid);
-    let mut violation: Violation = bare_violation(Code::NotUtf8, "", "the text is not UTF-8".into());
+    let mut violation: Violation =
+        bare_violation(Code::NotUtf8, "", "the text is not UTF-8".into());
     violation.span = Some(Span {
         start: valid,
         end: (valid + 1).min(bytes.len()),
@@ -153,9 +162,11 @@ pub(crate) fn not_utf8(contract: &Contract, bytes: &[u8], valid: usize) -> Repor
         column: place.column,
     });
     violation.expected = "UTF-8 text".into();
-    violation.received = format!("the byte 0x{:02x}", bytes.get(valid).copied().unwrap_or_default());
+    violation.received =
+        format!("the byte 0x{:02x}", bytes.get(valid).copied().unwrap_or_default());
     violation.hint = "have the agent write UTF-8".into();
-    contract.report(Judgement::unreadable(Stage::Extraction, vec![violation]), contract.provenance())
+    contract
+        .report(Judgement::unreadable(Stage::Extraction, vec![violation]), contract.provenance())
 }
 
 #[cfg(test)]
@@ -166,7 +177,8 @@ mod tests {
     #[test]
     fn a_value_from_elsewhere_is_held_to_the_limits_of_a_text() {
         let policy = Policy { max_bytes: 20, max_depth: 2, ..Policy::default() };
-        let contract = Contract::from_schema(&json!({"type": "object"}), Framing::AnyJson, policy).unwrap();
+        let contract =
+            Contract::from_schema(&json!({"type": "object"}), Framing::AnyJson, policy).unwrap();
         for (value, code) in [
             (json!({"a": "0123456789"}), None),
             (json!({"a": "012345678901234"}), Some("C0103")),

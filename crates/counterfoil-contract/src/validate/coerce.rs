@@ -1,5 +1,5 @@
-//! Changes of type that a contract asks for. Driven by the validator's own errors, so that a value which is right is
-//! never touched; each change is recorded, and nothing is rounded or dropped.
+//! Changes of type that a contract asks for. Driven by the validator's own errors, so that a value
+//! which is right is never touched; each change is recorded, and nothing is rounded or dropped.
 
 use super::leaf::{What, leaves};
 use super::rules::select;
@@ -13,7 +13,12 @@ use serde_json::{Number, Value};
 const ROUNDS: usize = 4;
 
 /// Coerces what the policy allows.
-pub(crate) fn coerce(contract: &Contract, policy: &Policy, value: &mut Value, record: &mut Vec<Coercion>) {
+pub(crate) fn coerce(
+    contract: &Contract,
+    policy: &Policy,
+    value: &mut Value,
+    record: &mut Vec<Coercion>,
+) {
     let block = contract.framing() == Framing::OutputBlock && !policy.strict;
     if policy.coerce == Coerce::None && !block {
         return;
@@ -45,7 +50,8 @@ pub(crate) fn coerce(contract: &Contract, policy: &Policy, value: &mut Value, re
 /// Gives fields that go by another name the one the contract knows, where that one is missing.
 pub(crate) fn rename(renames: &[Rename], value: &mut Value, record: &mut Vec<Coercion>) {
     for Rename { at, from, to } in renames {
-        let objects: Vec<String> = select(value, at).into_iter().map(|(pointer, _)| pointer).collect();
+        let objects: Vec<String> =
+            select(value, at).into_iter().map(|(pointer, _)| pointer).collect();
         for pointer in objects {
             if let Some(Value::Object(map)) = value.pointer(&pointer)
                 && map.contains_key(from)
@@ -58,21 +64,32 @@ pub(crate) fn rename(renames: &[Rename], value: &mut Value, record: &mut Vec<Coe
 }
 
 fn replace(target: &mut Value, pointer: &str, new: Value, record: &mut Vec<Coercion>) {
-    record.push(Coercion { pointer: pointer.to_owned(), from: target.to_string(), to: new.to_string() });
+    record.push(Coercion {
+        pointer: pointer.to_owned(),
+        from: target.to_string(),
+        to: new.to_string(),
+    });
     *target = new;
 }
 
 /// An object key that differs only in case.
 fn rename_key(root: &mut Value, pointer: &str, wanted: &str, record: &mut Vec<Coercion>) -> bool {
     let Some(Value::Object(map)) = root.pointer_mut(pointer) else { return false };
-    let mut same: Vec<String> = map.keys().filter(|key| key.eq_ignore_ascii_case(wanted)).cloned().collect();
+    let mut same: Vec<String> =
+        map.keys().filter(|key| key.eq_ignore_ascii_case(wanted)).cloned().collect();
     let (Some(key), true) = (same.pop(), same.is_empty()) else { return false };
     rename_exactly(root, pointer, &key, wanted, record);
     true
 }
 
 /// Renames a key, keeping its place among the others.
-fn rename_exactly(root: &mut Value, pointer: &str, from: &str, to: &str, record: &mut Vec<Coercion>) {
+fn rename_exactly(
+    root: &mut Value,
+    pointer: &str,
+    from: &str,
+    to: &str,
+    record: &mut Vec<Coercion>,
+) {
     let Some(Value::Object(map)) = root.pointer_mut(pointer) else { return };
     *map = std::mem::take(map)
         .into_iter()
@@ -124,7 +141,8 @@ fn retype(
     false
 }
 
-/// A number in a text, with its digits as they are; thousands separators in groups of three are left out.
+/// A number in a text, with its digits as they are; thousands separators in groups of three are
+/// left out.
 fn number(text: &str) -> Option<Number> {
     let text = text.trim();
     if let Ok(number) = text.parse::<Number>() {
@@ -147,8 +165,9 @@ fn number(text: &str) -> Option<Number> {
 fn recase(root: &mut Value, pointer: &str, allowed: &[Value], record: &mut Vec<Coercion>) -> bool {
     let Some(value) = root.pointer_mut(pointer) else { return false };
     let Some(text) = value.as_str() else { return false };
-    let mut same =
-        allowed.iter().filter(|value| value.as_str().is_some_and(|value| value.eq_ignore_ascii_case(text)));
+    let mut same = allowed
+        .iter()
+        .filter(|value| value.as_str().is_some_and(|value| value.eq_ignore_ascii_case(text)));
     let (Some(new), None) = (same.next().cloned(), same.next()) else { return false };
     replace(value, pointer, new, record);
     true

@@ -1,4 +1,5 @@
-//! Saying what is wrong: the message, what was expected and received, and a hint that can be acted on.
+//! Saying what is wrong: the message, what was expected and received, and a hint that can be acted
+//! on.
 
 use super::bare_violation;
 use super::leaf::{Leaf, What};
@@ -32,7 +33,9 @@ impl Located<'_, '_> {
 pub(crate) fn excerpt(value: &Value) -> String {
     const LONGEST: usize = 80;
     let text = match value {
-        Value::Array(items) if items.len() > 8 => return format!("a list of {} items", items.len()),
+        Value::Array(items) if items.len() > 8 => {
+            return format!("a list of {} items", items.len());
+        }
         Value::Object(members) if members.len() > 8 => {
             return format!("an object with {} fields", members.len());
         }
@@ -80,7 +83,12 @@ fn list(values: &[Value]) -> String {
 }
 
 /// A violation of the schema.
-pub(crate) fn describe(leaf: &Leaf, root: &Value, policy: &Policy, located: &Located<'_, '_>) -> Violation {
+pub(crate) fn describe(
+    leaf: &Leaf,
+    root: &Value,
+    policy: &Policy,
+    located: &Located<'_, '_>,
+) -> Violation {
     let at = root.pointer(&leaf.pointer).unwrap_or(&Value::Null);
     let name = field_name(&leaf.pointer);
     let mut violation = bare_violation(Code::Forbidden, &leaf.pointer, String::new());
@@ -92,12 +100,17 @@ pub(crate) fn describe(leaf: &Leaf, root: &Value, policy: &Policy, located: &Loc
             violation.pointer = format!("{}/{}", leaf.pointer, escape(property));
             violation.message = format!("the required field `{property}` is missing");
             violation.expected = format!("a field `{property}`");
-            let names: Vec<&str> =
-                at.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
+            let names: Vec<&str> = at
+                .as_object()
+                .map(|map| map.keys().map(String::as_str).collect())
+                .unwrap_or_default();
             violation.received = if names.is_empty() {
                 "an empty object".into()
             } else {
-                format!("an object with {}", names.iter().take(12).copied().collect::<Vec<_>>().join(", "))
+                format!(
+                    "an object with {}",
+                    names.iter().take(12).copied().collect::<Vec<_>>().join(", ")
+                )
             };
             violation.hint = match nearest(property, names.iter().copied()) {
                 Some(near) if near.eq_ignore_ascii_case(property) => {
@@ -128,7 +141,13 @@ pub(crate) fn describe(leaf: &Leaf, root: &Value, policy: &Policy, located: &Loc
                 .as_str()
                 .and_then(|text| nearest(text, values.iter().filter_map(Value::as_str)))
                 .map_or_else(
-                    || format!("use {}{}", if values.len() == 1 { "" } else { "one of " }, list(values)),
+                    || {
+                        format!(
+                            "use {}{}",
+                            if values.len() == 1 { "" } else { "one of " },
+                            list(values)
+                        )
+                    },
                     |near| format!("did you mean \"{near}\"?"),
                 );
         }
@@ -174,7 +193,8 @@ pub(crate) fn describe(leaf: &Leaf, root: &Value, policy: &Policy, located: &Loc
             violation.code = Code::NotRelativePath;
             violation.message = format!("{name} is not a path inside the repository");
             violation.expected = "a relative path without `..`".into();
-            violation.hint = "write the path relative to the repository's root, as in src/main.rs".into();
+            violation.hint =
+                "write the path relative to the repository's root, as in src/main.rs".into();
         }
         What::Format(format) => {
             violation.code = Code::WrongFormat;
@@ -214,7 +234,8 @@ pub(crate) fn article(noun: &str) -> String {
 fn type_hint(value: &Value, wanted: &str) -> String {
     match value {
         Value::String(text)
-            if wanted.contains("boolean") && matches!(text.to_lowercase().as_str(), "true" | "false") =>
+            if wanted.contains("boolean")
+                && matches!(text.to_lowercase().as_str(), "true" | "false") =>
         {
             format!("write {} without quotes", text.to_lowercase())
         }
@@ -226,7 +247,9 @@ fn type_hint(value: &Value, wanted: &str) -> String {
             }
         }
         _ if wanted == "list" => "put it in a list".into(),
-        Value::Null => format!("give {}, or leave the field out if it is optional", article(wanted)),
+        Value::Null => {
+            format!("give {}, or leave the field out if it is optional", article(wanted))
+        }
         _ => format!("give {}", article(wanted)),
     }
 }
@@ -248,7 +271,8 @@ fn is_alternatives(value: &Value, allowed: &[Value]) -> bool {
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     ['|', '/'].iter().any(|separator| {
         let parts: Vec<&str> = inner.split(*separator).map(str::trim).collect();
-        parts.len() > 1 && parts.iter().all(|part| allowed.iter().any(|value| value.as_str() == Some(part)))
+        parts.len() > 1
+            && parts.iter().all(|part| allowed.iter().any(|value| value.as_str() == Some(part)))
     })
 }
 
@@ -281,8 +305,9 @@ pub(crate) fn unknown_field(
     let (parent, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
     let name = &name.replace("~1", "/").replace("~0", "~");
     let known = root.at(parent.split('/').skip(1)).and_then(|ty| ty.object().cloned());
-    let near =
-        known.and_then(|object| nearest(name, object.fields.keys().map(String::as_str)).map(str::to_owned));
+    let near = known.and_then(|object| {
+        nearest(name, object.fields.keys().map(String::as_str)).map(str::to_owned)
+    });
     let mut violation = bare_violation(
         if closed { Code::UnknownField } else { Code::UnknownFieldNote },
         pointer,
@@ -295,12 +320,17 @@ pub(crate) fn unknown_field(
     violation.span = located.key(pointer);
     violation.expected = "a field of the contract".into();
     violation.received = format!("`{name}`");
-    violation.hint = near.map_or_else(|| format!("leave out `{name}`"), |near| format!("is `{near}` meant?"));
+    violation.hint =
+        near.map_or_else(|| format!("leave out `{name}`"), |near| format!("is `{near}` meant?"));
     violation
 }
 
 /// A required field that was given its default. An optional one needs no word.
-pub(crate) fn default_used(pointer: &str, root: &Type, located: &Located<'_, '_>) -> Option<Violation> {
+pub(crate) fn default_used(
+    pointer: &str,
+    root: &Type,
+    located: &Located<'_, '_>,
+) -> Option<Violation> {
     let (parent, name) = pointer.rsplit_once('/')?;
     let object = root.at(parent.split('/').skip(1)).and_then(|ty| ty.object().cloned())?;
     let field = object.fields.get(name).filter(|field| field.required)?;
@@ -318,7 +348,12 @@ pub(crate) fn default_used(pointer: &str, root: &Type, located: &Located<'_, '_>
 }
 
 /// A text that is not JSON.
-pub(crate) fn parse_violation(fault: &ParseFault, span: Span, near: &str, max_depth: usize) -> Violation {
+pub(crate) fn parse_violation(
+    fault: &ParseFault,
+    span: Span,
+    near: &str,
+    max_depth: usize,
+) -> Violation {
     let (code, message, expected, hint) = match &fault.fault {
         Fault::Syntax(what) => (
             Code::Syntax,

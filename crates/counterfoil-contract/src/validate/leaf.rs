@@ -1,5 +1,5 @@
-//! The errors of the JSON Schema validator, flattened to what is really wrong: of alternatives, the branch that was
-//! meant.
+//! The errors of the JSON Schema validator, flattened to what is really wrong: of alternatives, the
+//! branch that was meant.
 
 use crate::json::escape;
 use jsonschema::ValidationError;
@@ -59,23 +59,41 @@ fn flatten(error: &ValidationError<'_>, found: &mut Vec<Leaf>) {
     let pointer = error.instance_path().as_str().to_owned();
     let mut push = |what| found.push(Leaf { pointer: pointer.clone(), what });
     match error.kind() {
-        Kind::Required { property } => push(What::Missing(property.as_str().unwrap_or_default().to_owned())),
+        Kind::Required { property } => {
+            push(What::Missing(property.as_str().unwrap_or_default().to_owned()))
+        }
         Kind::Type { kind } => push(What::Type(type_names(kind))),
         Kind::Enum { options } => push(What::Enum(options.as_array().cloned().unwrap_or_default())),
-        Kind::Constant { expected_value } => push(What::Enum(vec![expected_value.as_ref().clone()])),
+        Kind::Constant { expected_value } => {
+            push(What::Enum(vec![expected_value.as_ref().clone()]))
+        }
         Kind::Minimum { limit } => push(What::Range(format!("at least {limit}"))),
         Kind::Maximum { limit } => push(What::Range(format!("at most {limit}"))),
         Kind::ExclusiveMinimum { limit } => push(What::Range(format!("more than {limit}"))),
         Kind::ExclusiveMaximum { limit } => push(What::Range(format!("less than {limit}"))),
-        Kind::MultipleOf { multiple_of } => push(What::Range(format!("a multiple of {multiple_of}"))),
-        Kind::MinLength { limit } => push(What::Length(format!("at least {}", counted(*limit, "character")))),
-        Kind::MaxLength { limit } => push(What::Length(format!("at most {}", counted(*limit, "character")))),
+        Kind::MultipleOf { multiple_of } => {
+            push(What::Range(format!("a multiple of {multiple_of}")))
+        }
+        Kind::MinLength { limit } => {
+            push(What::Length(format!("at least {}", counted(*limit, "character"))))
+        }
+        Kind::MaxLength { limit } => {
+            push(What::Length(format!("at most {}", counted(*limit, "character"))))
+        }
         Kind::Pattern { pattern } => push(What::Pattern(pattern.clone())),
-        Kind::MinItems { limit } => push(What::Size(format!("at least {}", counted(*limit, "item")))),
-        Kind::MaxItems { limit } => push(What::Size(format!("at most {}", counted(*limit, "item")))),
+        Kind::MinItems { limit } => {
+            push(What::Size(format!("at least {}", counted(*limit, "item"))))
+        }
+        Kind::MaxItems { limit } => {
+            push(What::Size(format!("at most {}", counted(*limit, "item"))))
+        }
         Kind::AdditionalItems { limit } => push(What::Size(format!("at most {limit} items"))),
-        Kind::MinProperties { limit } => push(What::Size(format!("at least {}", counted(*limit, "field")))),
-        Kind::MaxProperties { limit } => push(What::Size(format!("at most {}", counted(*limit, "field")))),
+        Kind::MinProperties { limit } => {
+            push(What::Size(format!("at least {}", counted(*limit, "field"))))
+        }
+        Kind::MaxProperties { limit } => {
+            push(What::Size(format!("at most {}", counted(*limit, "field"))))
+        }
         Kind::UniqueItems => push(What::NotUnique),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             for name in unexpected {
@@ -86,7 +104,9 @@ fn flatten(error: &ValidationError<'_>, found: &mut Vec<Leaf>) {
             }
         }
         Kind::Format { format } => push(What::Format(format.clone())),
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => branch(&pointer, context, found),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            branch(&pointer, context, found)
+        }
         Kind::OneOfMultipleValid { .. } => push(What::TwoAlternatives),
         Kind::PropertyNames { error } => flatten(error, found),
         other => push(What::Other(other.keyword().to_owned())),
@@ -104,8 +124,8 @@ fn type_names(kind: &TypeKind) -> Vec<String> {
     }
 }
 
-/// Picks the branch of an alternative that was meant: one whose type fits, with the fewest errors, and not one that
-/// says of a tag that it is another.
+/// Picks the branch of an alternative that was meant: one whose type fits, with the fewest errors,
+/// and not one that says of a tag that it is another.
 fn branch(pointer: &str, context: &[Vec<ValidationError<'static>>], found: &mut Vec<Leaf>) {
     let flat: Vec<Vec<Leaf>> = context
         .iter()
@@ -124,7 +144,9 @@ fn branch(pointer: &str, context: &[Vec<ValidationError<'static>>], found: &mut 
         let mut types: Vec<String> = Vec::new();
         for leaf in flat.iter().flatten().filter(|leaf| leaf.pointer == pointer) {
             if let What::Type(names) = &leaf.what {
-                types.extend(names.iter().filter(|name| !types.contains(name)).cloned().collect::<Vec<_>>());
+                types.extend(
+                    names.iter().filter(|name| !types.contains(name)).cloned().collect::<Vec<_>>(),
+                );
             }
         }
         found.push(Leaf { pointer: pointer.to_owned(), what: What::Type(types) });
@@ -134,7 +156,9 @@ fn branch(pointer: &str, context: &[Vec<ValidationError<'static>>], found: &mut 
     let literals: Option<Vec<Value>> = flat
         .iter()
         .map(|leaves| match leaves.as_slice() {
-            [Leaf { pointer: at, what: What::Enum(values) }] if at == pointer => Some(values.clone()),
+            [Leaf { pointer: at, what: What::Enum(values) }] if at == pointer => {
+                Some(values.clone())
+            }
             _ => None,
         })
         .collect::<Option<Vec<_>>>()
@@ -144,7 +168,10 @@ fn branch(pointer: &str, context: &[Vec<ValidationError<'static>>], found: &mut 
         return;
     }
     let tags = |leaves: &[Leaf]| {
-        leaves.iter().filter(|leaf| matches!(&leaf.what, What::Enum(values) if values.len() == 1)).count()
+        leaves
+            .iter()
+            .filter(|leaf| matches!(&leaf.what, What::Enum(values) if values.len() == 1))
+            .count()
     };
     let score = |leaves: &Vec<Leaf>| (tags(leaves), leaves.len());
     let plausible: Vec<&Vec<Leaf>> =

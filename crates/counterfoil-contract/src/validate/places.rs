@@ -37,7 +37,12 @@ impl<'t> Places<'t> {
 
     /// For a value whose extents are known.
     pub(crate) fn of_node(node: Node) -> Self {
-        Self { origin: Origin::Node, node: OnceCell::from(Some(node)), prefix: String::new(), opaque: false }
+        Self {
+            origin: Origin::Node,
+            node: OnceCell::from(Some(node)),
+            prefix: String::new(),
+            opaque: false,
+        }
     }
 
     /// From now on pointers begin at a member of the value.

@@ -1,4 +1,5 @@
-//! Rules: what a schema cannot say. Conditional requirements, contradictions between fields, ids that must differ.
+//! Rules: what a schema cannot say. Conditional requirements, contradictions between fields, ids
+//! that must differ.
 
 use super::bare_violation;
 use super::describe::{Located, excerpt, field_name};
@@ -18,7 +19,8 @@ pub(crate) struct CompiledRule {
     pub(crate) rule: Rule,
     pub(crate) when: Option<Expr>,
     pub(crate) check: Option<Expr>,
-    /// The fields that the expressions read, as pointers from the root or, for a rule on items, from the item.
+    /// The fields that the expressions read, as pointers from the root or, for a rule on items,
+    /// from the item.
     pub(crate) reads: Vec<String>,
     /// Whether they read the result as a whole.
     pub(crate) reads_whole: bool,
@@ -42,7 +44,8 @@ pub(crate) fn apply(
 ) -> ByRules {
     let mut by_rules = ByRules::default();
     let rules = contract.compiled_rules();
-    if rules.is_empty() || (!so_far.is_empty() && so_far.iter().any(|violation| violation.pointer.is_empty()))
+    if rules.is_empty()
+        || (!so_far.is_empty() && so_far.iter().any(|violation| violation.pointer.is_empty()))
     {
         return by_rules;
     }
@@ -85,9 +88,11 @@ pub(crate) fn select<'v>(root: &'v Value, pattern: &str) -> Vec<(String, &'v Val
             .into_iter()
             .flat_map(|(pointer, value)| -> Vec<(String, &Value)> {
                 match value {
-                    Value::Array(items) if token == "*" => {
-                        items.iter().enumerate().map(|(i, item)| (format!("{pointer}/{i}"), item)).collect()
-                    }
+                    Value::Array(items) if token == "*" => items
+                        .iter()
+                        .enumerate()
+                        .map(|(i, item)| (format!("{pointer}/{i}"), item))
+                        .collect(),
                     Value::Object(members) if token == "*" => members
                         .iter()
                         .map(|(key, item)| (format!("{pointer}/{}", escape(key)), item))
@@ -126,14 +131,21 @@ fn unique(
                     Code::DuplicateId,
                     &pointer,
                     rule.rule.message.clone().unwrap_or_else(|| {
-                        format!("{} stands twice: {} has it too", excerpt(value), field_name(first.get()))
+                        format!(
+                            "{} stands twice: {} has it too",
+                            excerpt(value),
+                            field_name(first.get())
+                        )
                     }),
                 );
                 violation.span = located.value(&pointer);
                 violation.expected = "ids that all differ".into();
                 violation.received = excerpt(value);
-                violation.hint =
-                    rule.rule.hint.clone().unwrap_or_else(|| "give each entry an id of its own".into());
+                violation.hint = rule
+                    .rule
+                    .hint
+                    .clone()
+                    .unwrap_or_else(|| "give each entry an id of its own".into());
                 push(rule, violation, by_rules);
             }
         }
@@ -184,7 +196,8 @@ fn one(
             violation.span = located.value(&pointer);
             violation.expected = format!("no `{field}`");
             violation.received = excerpt(value.get(field).unwrap_or(&Value::Null));
-            violation.hint = rule.rule.hint.clone().unwrap_or_else(|| format!("leave out `{field}`"));
+            violation.hint =
+                rule.rule.hint.clone().unwrap_or_else(|| format!("leave out `{field}`"));
             push(rule, violation, by_rules);
         }
     }
@@ -230,7 +243,10 @@ fn by_rules_required(
     let mut violation = bare_violation(
         Code::MissingWhen,
         &pointer,
-        rule.rule.message.clone().unwrap_or_else(|| format!("`{field}` is required{}", because(rule))),
+        rule.rule
+            .message
+            .clone()
+            .unwrap_or_else(|| format!("`{field}` is required{}", because(rule))),
     );
     violation.span = located.value(&pointer);
     violation.expected = format!("a field `{field}` that is not empty");
@@ -263,11 +279,14 @@ fn contradiction(
         .reads
         .iter()
         .filter_map(|read| {
-            value.pointer(read).map(|value| format!("{} = {}", read.trim_start_matches('/'), excerpt(value)))
+            value
+                .pointer(read)
+                .map(|value| format!("{} = {}", read.trim_start_matches('/'), excerpt(value)))
         })
         .collect();
     violation.received = seen.join(", ");
-    violation.hint = rule.rule.hint.clone().unwrap_or_else(|| "correct the field that is wrong".into());
+    violation.hint =
+        rule.rule.hint.clone().unwrap_or_else(|| "correct the field that is wrong".into());
     push(rule, violation, by_rules);
 }
 

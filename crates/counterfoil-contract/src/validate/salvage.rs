@@ -1,5 +1,5 @@
-//! What can be kept of a rejected result: the good items of the lists a contract names. Nothing is dropped silently:
-//! every item left out stands in the report with its reasons.
+//! What can be kept of a rejected result: the good items of the lists a contract names. Nothing is
+//! dropped silently: every item left out stands in the report with its reasons.
 
 use super::rules::select;
 use crate::json::escape;
@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, HashSet};
 
 /// The salvaged value and the items left out of it.
 ///
-/// Lists inside lists come first: what is wrong with an inner item costs that item, not the one around it.
+/// Lists inside lists come first: what is wrong with an inner item costs that item, not the one
+/// around it.
 pub(crate) fn salvage(
     value: &Value,
     violations: &[Violation],
@@ -25,7 +26,9 @@ pub(crate) fn salvage(
     for pattern in patterns {
         for (pointer, target) in select(value, pattern) {
             let items: Vec<String> = match target {
-                Value::Array(items) => (0..items.len()).map(|index| format!("{pointer}/{index}")).collect(),
+                Value::Array(items) => {
+                    (0..items.len()).map(|index| format!("{pointer}/{index}")).collect()
+                }
                 Value::Object(members) => {
                     members.keys().map(|key| format!("{pointer}/{}", escape(key))).collect()
                 }
@@ -36,9 +39,13 @@ pub(crate) fn salvage(
             let known: HashSet<&str> = items.iter().map(String::as_str).collect();
             open.retain(|violation| {
                 let depth = pointer.len() + 1;
-                let end =
-                    violation.pointer.get(depth..).map(|rest| depth + rest.find('/').unwrap_or(rest.len()));
-                let item = end.and_then(|end| violation.pointer.get(..end)).and_then(|item| known.get(item));
+                let end = violation
+                    .pointer
+                    .get(depth..)
+                    .map(|rest| depth + rest.find('/').unwrap_or(rest.len()));
+                let item = end
+                    .and_then(|end| violation.pointer.get(..end))
+                    .and_then(|item| known.get(item));
                 match item {
                     Some(item) => {
                         own.entry(item).or_default().push((*violation).clone());
@@ -48,8 +55,10 @@ pub(crate) fn salvage(
                 }
             });
             rejected.extend(
-                own.into_iter()
-                    .map(|(item, violations)| RejectedItem { pointer: item.to_owned(), violations }),
+                own.into_iter().map(|(item, violations)| RejectedItem {
+                    pointer: item.to_owned(),
+                    violations,
+                }),
             );
         }
     }
@@ -59,16 +68,24 @@ pub(crate) fn salvage(
 
 /// Pointers in the order of the value: numbers by size.
 fn order(pointer: &str) -> Vec<(usize, String)> {
-    pointer.split('/').skip(1).map(|token| (token.parse().unwrap_or(usize::MAX), token.to_owned())).collect()
+    pointer
+        .split('/')
+        .skip(1)
+        .map(|token| (token.parse().unwrap_or(usize::MAX), token.to_owned()))
+        .collect()
 }
 
-/// The value without the rejected items. Inner lists first, so that the places of what is around them stay.
+/// The value without the rejected items. Inner lists first, so that the places of what is around
+/// them stay.
 fn without(value: &Value, rejected: &[RejectedItem]) -> Value {
     let mut partial = value.clone();
     let mut by_list: BTreeMap<(std::cmp::Reverse<usize>, &str), HashSet<&str>> = BTreeMap::new();
     for item in rejected {
         if let Some((list, token)) = item.pointer.rsplit_once('/') {
-            by_list.entry((std::cmp::Reverse(list.matches('/').count()), list)).or_default().insert(token);
+            by_list
+                .entry((std::cmp::Reverse(list.matches('/').count()), list))
+                .or_default()
+                .insert(token);
         }
     }
     for ((_, list), gone) in by_list {
@@ -80,7 +97,9 @@ fn without(value: &Value, rejected: &[RejectedItem]) -> Value {
                     !gone.contains((index - 1).to_string().as_str())
                 });
             }
-            Some(Value::Object(members)) => members.retain(|key, _| !gone.contains(escape(key).as_str())),
+            Some(Value::Object(members)) => {
+                members.retain(|key, _| !gone.contains(escape(key).as_str()))
+            }
             _ => {}
         }
     }

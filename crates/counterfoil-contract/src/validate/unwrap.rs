@@ -27,7 +27,9 @@ pub(crate) fn unwrap(
                 .strings
                 .then(|| json::parse(text.trim(), policy.max_depth, false).ok())
                 .flatten();
-            let Some(inner) = inner.filter(|inner| !inner.value.is_string() || inner.value != *value) else {
+            let Some(inner) =
+                inner.filter(|inner| !inner.value.is_string() || inner.value != *value)
+            else {
                 break;
             };
             *value = inner.value;

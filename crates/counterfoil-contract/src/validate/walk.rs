@@ -1,4 +1,5 @@
-//! Walks a value along its type: defaults for what is missing, fields nobody knows, placeholders left in.
+//! Walks a value along its type: defaults for what is missing, fields nobody knows, placeholders
+//! left in.
 
 use crate::expr::{Field, Type};
 use crate::json::escape;
@@ -70,7 +71,8 @@ fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, filled: &mut Vec<String>)
             }
         }
         Value::Array(items) => {
-            let Some(item_type) = ty.items().filter(|ty| ty.object().is_some() || ty.items().is_some())
+            let Some(item_type) =
+                ty.items().filter(|ty| ty.object().is_some() || ty.items().is_some())
             else {
                 return;
             };
@@ -118,7 +120,10 @@ fn note(
                     Some(field) => note(member, &field.ty, Some(field), &path, placeholders, notes),
                     None => {
                         if object.is_some_and(|object| !object.open)
-                            && ty.alternatives().iter().all(|ty| !matches!(ty, Type::Map(_) | Type::Any))
+                            && ty
+                                .alternatives()
+                                .iter()
+                                .all(|ty| !matches!(ty, Type::Map(_) | Type::Any))
                         {
                             notes.unknown.push(path.pointer());
                         }

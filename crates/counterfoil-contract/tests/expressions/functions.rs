@@ -1,5 +1,5 @@
-//! The functions besides those of CEL's standard library: what they give, what type that is, what is said of wrong
-//! arguments, and what bounds them.
+//! The functions besides those of CEL's standard library: what they give, what type that is, what
+//! is said of wrong arguments, and what bounds them.
 
 use super::ty;
 use counterfoil_contract::{Expression, Scope, Type};
@@ -17,7 +17,11 @@ fn variables() -> Vec<(&'static str, Type, Value)> {
         ("none", json!(["string"]), json!([])),
         ("spots", json!(["string?"]), json!(["a", null])),
         ("counts", json!(["integer"]), json!([1, 2, 3])),
-        ("huge", json!(["integer"]), serde_json::from_str("[1, 123456789012345678901234567890]").unwrap()),
+        (
+            "huge",
+            json!(["integer"]),
+            serde_json::from_str("[1, 123456789012345678901234567890]").unwrap(),
+        ),
         ("amounts", json!(["number"]), json!([1, 2.5])),
         ("no_amounts", json!(["number"]), json!([])),
         ("mixed", json!([{"type": ["integer", "number"]}]), json!([1])),
@@ -36,7 +40,11 @@ fn variables() -> Vec<(&'static str, Type, Value)> {
             json!({"type": "object", "additionalProperties": {"type": "integer"}}),
             json!({"b": 1, "a": 2}),
         ),
-        ("free", json!("any"), json!([1, "1", 1.0, {"b": 1, "a": [null]}, {"a": [null], "b": 1.0}])),
+        (
+            "free",
+            json!("any"),
+            json!([1, "1", 1.0, {"b": 1, "a": [null]}, {"a": [null], "b": 1.0}]),
+        ),
         ("n", json!("integer"), json!(2)),
         ("minus", json!("integer"), json!(-5)),
         ("large", json!("integer"), json!(i64::MAX)),
@@ -52,7 +60,8 @@ fn scope() -> Scope {
 }
 
 fn compile(source: &str) -> Expression {
-    Expression::compile(source, &scope()).unwrap_or_else(|problems| panic!("{source}: {problems:#?}"))
+    Expression::compile(source, &scope())
+        .unwrap_or_else(|problems| panic!("{source}: {problems:#?}"))
 }
 
 fn evaluate(source: &str) -> Result<Value, String> {
@@ -126,10 +135,18 @@ fn functions_have_types_and_values() {
         ("range(3)", "list of integer", json!([0, 1, 2])),
         ("range(0)", "list of integer", json!([])),
         ("range(minus)", "list of integer", json!([])),
-        ("range(size(names)).map(i, string(i) + names[i])", "list of string", json!(["0b", "1a", "2b"])),
+        (
+            "range(size(names)).map(i, string(i) + names[i])",
+            "list of string",
+            json!(["0b", "1a", "2b"]),
+        ),
         ("size(range(10000))", "integer", json!(10_000)),
         ("json(findings[1])", "string", json!(r#"{"id":"f2","line":5,"tags":["x","y"]}"#)),
-        ("json({'b': [1, 2.5, true], 'a': note})", "string", json!(r#"{"a":null,"b":[1,2.5,true]}"#)),
+        (
+            "json({'b': [1, 2.5, true], 'a': note})",
+            "string",
+            json!(r#"{"a":null,"b":[1,2.5,true]}"#),
+        ),
         ("json('say \"ü\"\\n')", "string", json!(r#""say \"ü\"\n""#)),
         ("json(note)", "string", json!("null")),
         ("json(scores)", "string", json!(r#"{"a":2,"b":1}"#)),
@@ -178,11 +195,19 @@ fn wrong_uses_are_problems() {
             "'substring' works on strings, not on list of string",
             "convert with string()",
         ),
-        ("text.substring(1)", "'substring' is written another way", "write text.substring(from, to)"),
+        (
+            "text.substring(1)",
+            "'substring' is written another way",
+            "write text.substring(from, to)",
+        ),
         ("text.substring(1, x)", "'substring' takes integers, not a number", "convert with int()"),
         ("text.indexOf(1)", "'indexOf' works on strings, not on integer", "convert with string()"),
         ("n.trim()", "'trim' works on strings, not on integer", "convert with string()"),
-        ("names.lines()", "'lines' works on strings, not on list of string", "convert with string()"),
+        (
+            "names.lines()",
+            "'lines' works on strings, not on list of string",
+            "convert with string()",
+        ),
         ("note.trim()", "'note' may be null here", "guard it: note != null"),
         ("text.replace('a', note)", "'note' may be null here", "guard it: note != null"),
         ("text.join(',')", "'join' works on lists, not on string", "use it on a list"),
@@ -197,9 +222,17 @@ fn wrong_uses_are_problems() {
             "'join' works on every item, and items may be null here",
             "list.filter(x, x != null)",
         ),
-        ("names.flatten()", "'flatten' works on lists of lists, not on list of string", "leave it out"),
+        (
+            "names.flatten()",
+            "'flatten' works on lists of lists, not on list of string",
+            "leave it out",
+        ),
         ("text.flatten()", "'flatten' works on lists, not on string", "use it on a list"),
-        ("scores.distinct()", "'distinct' works on lists, not on object of integer", "use it on a list"),
+        (
+            "scores.distinct()",
+            "'distinct' works on lists, not on object of integer",
+            "use it on a list",
+        ),
         ("names.slice(0, '1')", "'slice' takes integers, not a string", "convert with int()"),
         ("text.slice(0, 1)", "'slice' works on lists, not on string", "use it on a list"),
         ("put(scores, 'a', 1)", "'put' is written another way", "write object.put(key, value)"),
@@ -219,7 +252,11 @@ fn wrong_uses_are_problems() {
         ("names.joins(',')", "unknown function 'joins'", "did you mean 'join'?"),
         // What stands inside of json is checked like everything else.
         ("json(nowhere)", "unknown variable 'nowhere'", "known: "),
-        ("json(findings[0].file)", "'findings[0].file' is optional and may be missing here", "guard it"),
+        (
+            "json(findings[0].file)",
+            "'findings[0].file' is optional and may be missing here",
+            "guard it",
+        ),
     ];
     for (source, message, hint) in cases {
         let problems = Expression::compile(source, &scope()).err().unwrap_or_default();
@@ -251,7 +288,10 @@ fn unknown_functions_name_all_that_there_are() {
         "json",
         "put",
     ] {
-        assert!(problems[0].hint.split([' ', ',']).any(|known| known == name), "{name}: {problems:#?}");
+        assert!(
+            problems[0].hint.split([' ', ',']).any(|known| known == name),
+            "{name}: {problems:#?}"
+        );
     }
 }
 
@@ -292,14 +332,22 @@ fn results_have_bounds() {
         ("(text + text).lines()", &long, "lines() gives more than 4 MB of text"),
         ("text.split('')", &long, "split() gives more than 1,000,000 items"),
         ("text.replace('a', '\\n').lines()", &long, "lines() gives more than 1,000,000 items"),
-        ("range(120).map(i, range(10000)).flatten()", &long, "flatten() gives more than 1,000,000 items"),
+        (
+            "range(120).map(i, range(10000)).flatten()",
+            &long,
+            "flatten() gives more than 1,000,000 items",
+        ),
         ("range(large)", &long, "range() gives at most 10,000 items, not 9223372036854775807"),
         ("[large, 1].sum()", &long, "a number is too large to calculate with"),
         ("huge.sum()", &long, "a number is too large to calculate with"),
         ("json(x / 0.0)", &long, "it gives inf, which JSON cannot write"),
     ];
     for (source, text, expected) in cases {
-        assert_eq!(evaluate_with(source, &[("text", text.clone())]), Err(expected.to_owned()), "{source}");
+        assert_eq!(
+            evaluate_with(source, &[("text", text.clone())]),
+            Err(expected.to_owned()),
+            "{source}"
+        );
     }
     // Up to the bounds they work.
     assert_eq!(evaluate_with("size(text.trim())", &[("text", long.clone())]), Ok(json!(3_000_000)));
@@ -316,13 +364,15 @@ fn searching_costs_no_more_than_reading() {
     assert_eq!(evaluate_with("size(text.replace(word, 'x'))", &given), Ok(json!(1_000_000)));
     assert_eq!(evaluate_with("size(text.split(word))", &given), Ok(json!(1)));
     let many: Vec<String> = (0..50_000).map(|at| format!("name {at}")).collect();
-    assert_eq!(evaluate_with("size(names.distinct())", &[("names", json!(many))]), Ok(json!(50_000)));
+    assert_eq!(
+        evaluate_with("size(names.distinct())", &[("names", json!(many))]),
+        Ok(json!(50_000))
+    );
 }
 
 #[test]
 fn loops_have_bounds() {
-    const STEPS: &str =
-        "it takes more than 10,000,000 steps: loop over less, or over fewer lists inside of each other";
+    const STEPS: &str = "it takes more than 10,000,000 steps: loop over less, or over fewer lists inside of each other";
     const KEPT: &str = "it collects more than 64 MB: collect less, or in fewer loops";
     let long = [("text", json!("a".repeat(3_000_000)))];
     let cases = [
@@ -349,7 +399,8 @@ fn loops_have_bounds() {
     }
 }
 
-/// What is evaluated is deeper than what is written: the deepest that compiles must not exhaust the stack.
+/// What is evaluated is deeper than what is written: the deepest that compiles must not exhaust the
+/// stack.
 #[test]
 fn the_deepest_loops_are_evaluated() {
     let loops: [(&str, &str, &str, &str); 3] = [
@@ -358,8 +409,10 @@ fn the_deepest_loops_are_evaluated() {
         ("[[1].map(x, {'a': ", "1", "}).distinct()].flatten()", "[{\"a\":[{"),
     ];
     for (before, inside, after, begins) in loops {
-        let nested = |depth: usize| format!("{}{inside}{}", before.repeat(depth), after.repeat(depth));
-        let compiled = |depth: &usize| Expression::compile(&nested(*depth), &Scope::default()).is_ok();
+        let nested =
+            |depth: usize| format!("{}{inside}{}", before.repeat(depth), after.repeat(depth));
+        let compiled =
+            |depth: &usize| Expression::compile(&nested(*depth), &Scope::default()).is_ok();
         let deepest = (1..200).rev().find(compiled).unwrap();
         assert!(deepest >= 10, "{before}: {deepest}");
         let value = compile(&nested(deepest)).evaluate(&[]).unwrap();

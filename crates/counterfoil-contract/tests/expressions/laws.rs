@@ -1,5 +1,5 @@
-//! Laws of expressions over random scopes and random values: what compiles has a value of its type unless the data
-//! forbids it, and what is said of branches is true of every value.
+//! Laws of expressions over random scopes and random values: what compiles has a value of its type
+//! unless the data forbids it, and what is said of branches is true of every value.
 
 use counterfoil_contract::{Expression, Scope, Type, assignable, branches};
 use proptest::prelude::*;
@@ -94,7 +94,11 @@ fn object(choices: &mut Choices, depth: usize) -> Shape {
             .map(|name| Member {
                 name,
                 shape: shape(choices, depth),
-                presence: *choices.pick(&[Presence::Required, Presence::Optional, Presence::Defaulted]),
+                presence: *choices.pick(&[
+                    Presence::Required,
+                    Presence::Optional,
+                    Presence::Defaulted,
+                ]),
             })
             .collect(),
     )
@@ -111,7 +115,9 @@ impl Shape {
             Shape::Mixed => json!({"type": ["integer", "string"]}),
             Shape::Nullable(inner) => json!({"anyOf": [inner.schema(), {"type": "null"}]}),
             Shape::List(items) => json!({"type": "array", "items": items.schema()}),
-            Shape::Map(values) => json!({"type": "object", "additionalProperties": values.schema()}),
+            Shape::Map(values) => {
+                json!({"type": "object", "additionalProperties": values.schema()})
+            }
             Shape::Object(members) => {
                 let mut properties = Map::new();
                 let mut required = Vec::new();
@@ -152,7 +158,9 @@ fn value(shape: &Shape, choices: &mut Choices) -> Value {
             8 => json!(i64::MAX),
             other => json!(i64::try_from(other).unwrap() - 2),
         },
-        Shape::Double => [json!(0), json!(1.5), json!(-2), json!(3.0), json!(1)][choices.below(5)].clone(),
+        Shape::Double => {
+            [json!(0), json!(1.5), json!(-2), json!(3.0), json!(1)][choices.below(5)].clone()
+        }
         Shape::Text => json!(choices.pick(&TEXTS)),
         Shape::Enum => json!(choices.pick(&LEVELS)),
         Shape::Mixed if choices.below(2) == 0 => json!(choices.below(4)),
@@ -196,9 +204,13 @@ fn is_of(value: &Value, ty: &Type) -> bool {
         (Type::Any, _) | (Type::Null, Value::Null) | (Type::Bool, Value::Bool(_)) => true,
         (Type::String(None), Value::String(_)) | (Type::Double, Value::Number(_)) => true,
         (Type::String(Some(values)), Value::String(text)) => values.contains(text),
-        (Type::Int, Value::Number(number)) => number.as_f64().is_some_and(|number| number.fract() == 0.0),
+        (Type::Int, Value::Number(number)) => {
+            number.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
         (Type::List(items), Value::Array(values)) => values.iter().all(|value| is_of(value, items)),
-        (Type::Map(values), Value::Object(members)) => members.values().all(|value| is_of(value, values)),
+        (Type::Map(values), Value::Object(members)) => {
+            members.values().all(|value| is_of(value, values))
+        }
         (Type::Object(object), Value::Object(members)) => {
             object.fields.iter().all(|(name, field)| match members.get(name) {
                 None => !field.required,
@@ -286,7 +298,9 @@ impl Writer<'_> {
             Want::Double => ["0.0", "1.5", "-2.0", "double('nan')"][self.choices.below(4)].into(),
             Want::Text => format!("'{}'", self.choices.pick(&["a", "low", "", "7", "high"])),
             Want::List => ["[]", "[1, 2]", "['low']", "[null, 'a']"][self.choices.below(4)].into(),
-            Want::Anything => ["null", "1", "'low'", "true", "{'a': 1}", "2.5"][self.choices.below(6)].into(),
+            Want::Anything => {
+                ["null", "1", "'low'", "true", "{'a': 1}", "2.5"][self.choices.below(6)].into()
+            }
         }
     }
 
@@ -322,7 +336,11 @@ impl Writer<'_> {
                 4 => format!("size({})", self.some(depth)),
                 5 => format!("int({})", self.some(depth)),
                 6 => format!("{}.sum()", self.write(Want::List, depth)),
-                7 => format!("{}.indexOf({})", self.write(Want::Text, depth), self.write(Want::Text, depth)),
+                7 => format!(
+                    "{}.indexOf({})",
+                    self.write(Want::Text, depth),
+                    self.write(Want::Text, depth)
+                ),
                 _ => format!("{}[{}]", self.write(Want::List, depth), self.write(Want::Int, depth)),
             },
             Want::Double => match self.choices.below(5) {
@@ -336,7 +354,11 @@ impl Writer<'_> {
                 0 | 1 => self.leaf(Want::Text),
                 2 => self.binary(Want::Text, &["+"], depth),
                 3 => format!("json({})", self.some(depth)),
-                4 => format!("{}.join({})", self.write(Want::List, depth), self.write(Want::Text, depth)),
+                4 => format!(
+                    "{}.join({})",
+                    self.write(Want::List, depth),
+                    self.write(Want::Text, depth)
+                ),
                 5 => {
                     let name = *self.choices.pick(&["trim", "lowerAscii", "upperAscii", "slug"]);
                     format!("{}.{name}()", self.write(Want::Text, depth))
@@ -366,7 +388,11 @@ impl Writer<'_> {
                     format!("{}.slice({from}, {to})", self.write(Want::List, depth))
                 }
                 7 => format!("range({})", self.write(Want::Int, depth)),
-                8 => format!("{}.split({})", self.write(Want::Text, depth), self.write(Want::Text, depth)),
+                8 => format!(
+                    "{}.split({})",
+                    self.write(Want::Text, depth),
+                    self.write(Want::Text, depth)
+                ),
                 9 => format!("{}.lines()", self.write(Want::Text, depth)),
                 _ => format!("[{}]", self.some(depth)),
             },
@@ -395,7 +421,11 @@ impl Writer<'_> {
             5 => format!("({} == {})", self.some(depth), self.some(depth)),
             6 => {
                 let method = *self.choices.pick(&["contains", "startsWith", "endsWith", "matches"]);
-                format!("{}.{method}({})", self.write(Want::Text, depth), self.write(Want::Text, depth))
+                format!(
+                    "{}.{method}({})",
+                    self.write(Want::Text, depth),
+                    self.write(Want::Text, depth)
+                )
             }
             7 => format!("({} in {})", self.some(depth), self.write(Want::List, depth)),
             8 => format!("('a' in {})", self.leaf(Want::Anything)),
@@ -405,7 +435,8 @@ impl Writer<'_> {
             }
             // A guard, and a use of what it guards.
             10..=12 => {
-                let place = self.place(|_| true).map_or_else(|| "true".to_owned(), |place| place.path);
+                let place =
+                    self.place(|_| true).map_or_else(|| "true".to_owned(), |place| place.path);
                 let guard = match self.choices.below(4) {
                     0 => format!("{place} != null"),
                     1 => format!("has({place})"),
@@ -423,7 +454,11 @@ impl Writer<'_> {
             }
             13 => {
                 let place = self.leaf(Want::Anything);
-                format!("({place} {} {})", self.choices.pick(&["==", "!="]), self.literal(Want::Anything))
+                format!(
+                    "({place} {} {})",
+                    self.choices.pick(&["==", "!="]),
+                    self.literal(Want::Anything)
+                )
             }
             14 => format!("has({})", self.leaf(Want::Anything)),
             _ => format!("({} {} null)", self.some(depth), self.choices.pick(&["==", "!="])),
@@ -431,7 +466,8 @@ impl Writer<'_> {
     }
 
     fn over_list(&mut self, name: &str, want: Want, depth: usize) -> String {
-        let place = self.place(|shape| matches!(shape, Shape::List(_) | Shape::Map(_) | Shape::Object(_)));
+        let place =
+            self.place(|shape| matches!(shape, Shape::List(_) | Shape::Map(_) | Shape::Object(_)));
         let built = Shape::Object(
             ["a", "b"]
                 .map(|name| Member {
@@ -478,7 +514,8 @@ fn world(choices: &mut Choices) -> World {
             (name, shape, ty)
         })
         .collect();
-    let scope = shapes.iter().fold(Scope::default(), |scope, (name, _, ty)| scope.with(name, ty.clone()));
+    let scope =
+        shapes.iter().fold(Scope::default(), |scope, (name, _, ty)| scope.with(name, ty.clone()));
     let mut found = Vec::new();
     for (name, shape, _) in &shapes {
         places(name, shape, 3, &mut found);
@@ -499,8 +536,9 @@ const FAULTS: [&str; 8] = [
 ];
 
 fn evaluate(expression: &Expression, world: &World, values: &[Value]) -> Result<Value, String> {
-    let is_read =
-        |name: &str| expression.reads().iter().any(|read| read.split(['.', '[']).next() == Some(name));
+    let is_read = |name: &str| {
+        expression.reads().iter().any(|read| read.split(['.', '[']).next() == Some(name))
+    };
     let given: Vec<(&str, &Value, &Type)> = world
         .shapes
         .iter()

@@ -1,13 +1,12 @@
-//! Objects that expressions build, and where they go: as variables, in lists, between the sides of a condition, with
-//! fields that may be missing.
+//! Objects that expressions build, and where they go: as variables, in lists, between the sides of
+//! a condition, with fields that may be missing.
 
 use super::ty;
 use counterfoil_contract::{Expression, Scope, Type, assignable};
 use serde_json::{Value, json};
 
 fn variables() -> Vec<(&'static str, Type, Value)> {
-    let finding =
-        json!({"id": "string", "line": "integer", "file?": "string", "tags": ["string"], "by": "string?"});
+    let finding = json!({"id": "string", "line": "integer", "file?": "string", "tags": ["string"], "by": "string?"});
     [
         (
             "findings",
@@ -21,7 +20,11 @@ fn variables() -> Vec<(&'static str, Type, Value)> {
         ("ids", json!(["string"]), json!(["f2", "f1"])),
         ("ok", json!("boolean"), json!(true)),
         ("name", json!("string"), json!("ada")),
-        ("scores", json!({"type": "object", "additionalProperties": {"type": "integer"}}), json!({"a": 1})),
+        (
+            "scores",
+            json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+            json!({"a": 1}),
+        ),
         ("free", json!("any"), json!({"a": 1})),
     ]
     .into_iter()
@@ -34,7 +37,8 @@ fn scope() -> Scope {
 }
 
 fn compile(source: &str) -> Expression {
-    Expression::compile(source, &scope()).unwrap_or_else(|problems| panic!("{source}: {problems:#?}"))
+    Expression::compile(source, &scope())
+        .unwrap_or_else(|problems| panic!("{source}: {problems:#?}"))
 }
 
 fn evaluate(source: &str) -> Value {
@@ -98,7 +102,11 @@ fn objects_fit_where_they_go() {
             json!([{"id": "f1", "file": "ann"}, {"id": "f2", "file": null}]),
         ),
         ("findings.map(f, {'id': f.id})", &noted, json!([{"id": "f1"}, {"id": "f2"}])),
-        ("[{'id': 'x'}, {'id': 'y', 'file': 'z'}]", &noted, json!([{"id": "x"}, {"id": "y", "file": "z"}])),
+        (
+            "[{'id': 'x'}, {'id': 'y', 'file': 'z'}]",
+            &noted,
+            json!([{"id": "x"}, {"id": "y", "file": "z"}]),
+        ),
         (
             "ok ? {'id': 'x', 'file': null} : {'id': 'y', 'file': name}",
             &json!({"id": "string", "file?": "string"}),
@@ -114,7 +122,11 @@ fn objects_fit_where_they_go() {
             &json!({"a?": "integer", "b?": "integer"}),
             json!({"a": 1, "b": null}),
         ),
-        ("{'a': free.a, 'b': free.b}", &json!({"a": "any", "b": "any"}), json!({"a": 1, "b": null})),
+        (
+            "{'a': free.a, 'b': free.b}",
+            &json!({"a": "any", "b": "any"}),
+            json!({"a": 1, "b": null}),
+        ),
     ];
     for (source, form, value) in cases {
         assert_eq!(assignable(compile(source).ty(), &ty(form)), Ok(()), "{source}");
@@ -148,11 +160,16 @@ fn what_does_not_fit_is_said() {
         ),
     ];
     for (source, form, expected) in cases {
-        assert_eq!(assignable(compile(source).ty(), &ty(&form)), Err(expected.to_owned()), "{source}");
+        assert_eq!(
+            assignable(compile(source).ty(), &ty(&form)),
+            Err(expected.to_owned()),
+            "{source}"
+        );
     }
 }
 
-/// Only the value of a member itself is null where it is missing: what calculates with it needs a guard.
+/// Only the value of a member itself is null where it is missing: what calculates with it needs a
+/// guard.
 #[test]
 fn a_missing_field_is_null_only_as_a_member() {
     let cases = [
@@ -190,13 +207,21 @@ fn loops_see_the_variables_of_loops_around_them() {
             "list of string",
             json!(["f1", "f2"]),
         ),
-        ("findings.all(f, ids.exists(i, i == f.id && f.tags.all(t, t != i)))", "boolean", json!(true)),
+        (
+            "findings.all(f, ids.exists(i, i == f.id && f.tags.all(t, t != i)))",
+            "boolean",
+            json!(true),
+        ),
         (
             "range(2).map(i, range(2).map(j, [i, j, i + j].sum()))",
             "list of list of integer",
             json!([[0, 2], [2, 4]]),
         ),
-        ("findings.map(f, f.tags.map(t, t + f.id).join(' '))", "list of string", json!(["xf1", "xf2 yf2"])),
+        (
+            "findings.map(f, f.tags.map(t, t + f.id).join(' '))",
+            "list of string",
+            json!(["xf1", "xf2 yf2"]),
+        ),
         (
             "findings.filter(f, has(f.file)).map(f, {'f': f.file}).filter(f, f.f != null).size()",
             "integer",

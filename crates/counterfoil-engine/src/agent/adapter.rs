@@ -1,4 +1,5 @@
-//! What is particular to one program that plays agents: how it is called, and what its events mean. No I/O.
+//! What is particular to one program that plays agents: how it is called, and what its events mean.
+//! No I/O.
 
 pub(crate) mod common;
 pub mod stand_in;
@@ -34,7 +35,8 @@ pub trait Adapter: Send + Sync {
         false
     }
 
-    /// The variables of ours that it may see beside those that every program may; `*` at the end stands for anything.
+    /// The variables of ours that it may see beside those that every program may; `*` at the end
+    /// stands for anything.
     fn variables(&self) -> &'static [&'static str];
 
     /// Variables that are set for it when it is only asked for its version.
@@ -51,12 +53,14 @@ pub trait Adapter: Send + Sync {
     /// How it is called for one prompt, which it gets on its standard input.
     fn call(&self, turn: &Turn<'_>) -> Call;
 
-    /// The prompt as it must be written so that the program takes it for a prompt: some see commands in it.
+    /// The prompt as it must be written so that the program takes it for a prompt: some see
+    /// commands in it.
     fn prompt<'p>(&self, prompt: &'p str) -> Cow<'p, str> {
         Cow::Borrowed(prompt)
     }
 
-    /// The folder in scratch that it is given for its own in the user's home, if it takes settings in no other way.
+    /// The folder in scratch that it is given for its own in the user's home, if it takes settings
+    /// in no other way.
     fn stand_in(&self, turn: &Turn<'_>) -> Option<StandIn> {
         let _ = turn;
         None
@@ -80,7 +84,8 @@ pub struct Turn<'t> {
     pub schema: Option<&'t Value>,
     /// The server that takes results, if it is attached.
     pub server: Option<&'t Server>,
-    /// A folder for files that it needs: private, outside of what agents change, empty before the first prompt, gone behind the last.
+    /// A folder for files that it needs: private, outside of what agents change, empty before the
+    /// first prompt, gone behind the last.
     pub scratch: &'t Path,
     /// Where it works.
     pub cwd: &'t Path,
@@ -126,7 +131,8 @@ pub struct Call {
     pub notes: Vec<String>,
 }
 
-/// Understands the events of one reply, one line after the other. What it does not know it passes over.
+/// Understands the events of one reply, one line after the other. What it does not know it passes
+/// over.
 pub trait Reader: Send {
     /// Takes a line, without its end; gives words for whoever watches.
     fn line(&mut self, line: &[u8]) -> Option<String>;
@@ -222,7 +228,8 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// What was used since it stood so: where a program counts over the whole conversation, the difference.
+    /// What was used since it stood so: where a program counts over the whole conversation, the
+    /// difference.
     pub fn since(&self, before: &Self) -> Usage {
         let tokens = |now: u64, before: u64| {
             // One that became less was begun anew.

@@ -22,8 +22,8 @@ const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
 /// The longest argument that Linux hands to a program, with the end of it.
 const LONGEST_ARGUMENT: usize = 128 << 10;
 
-/// What reads: a list of what is there, so that a tool of a later version is not there by default. Which commands of `Bash`
-/// read is decided by the permission mode.
+/// What reads: a list of what is there, so that a tool of a later version is not there by default.
+/// Which commands of `Bash` read is decided by the permission mode.
 const READING: &str = "Bash,Glob,Grep,Read,Task";
 
 /// What writes. It is not in the list of what reads, and a rule against it also binds subagents.
@@ -53,7 +53,10 @@ const QUIET: [(&str, &str); 5] = [
 /// Variables of a cloud that models are asked through, which are nobody's business otherwise.
 const CLOUDS: [(&str, &[&str]); 3] = [
     ("CLAUDE_CODE_USE_BEDROCK", &["AWS_*"]),
-    ("CLAUDE_CODE_USE_VERTEX", &["GOOGLE_*", "GCLOUD_*", "CLOUDSDK_*", "CLOUD_ML_REGION", "VERTEX_*"]),
+    (
+        "CLAUDE_CODE_USE_VERTEX",
+        &["GOOGLE_*", "GCLOUD_*", "CLOUDSDK_*", "CLOUD_ML_REGION", "VERTEX_*"],
+    ),
     ("CLAUDE_CODE_USE_FOUNDRY", &["AZURE_*"]),
 ];
 
@@ -78,8 +81,8 @@ impl Adapter for Claude {
         true
     }
 
-    /// Names, not `CLAUDE_CODE_*`: among those are ones that skip every permission, and ones that tie it to a session that
-    /// we may be running in.
+    /// Names, not `CLAUDE_CODE_*`: among those are ones that skip every permission, and ones that
+    /// tie it to a session that we may be running in.
     fn variables(&self) -> &'static [&'static str] {
         &[
             "ANTHROPIC_*",
@@ -126,7 +129,9 @@ impl Adapter for Claude {
 
     fn named_variables(&self, ours: &dyn Fn(&str) -> Option<OsString>) -> Vec<String> {
         let used = |switch: &str| {
-            ours(switch).is_some_and(|value| !["", "0", "false"].map(OsStr::new).contains(&value.as_os_str()))
+            ours(switch).is_some_and(|value| {
+                !["", "0", "false"].map(OsStr::new).contains(&value.as_os_str())
+            })
         };
         CLOUDS
             .iter()
@@ -160,7 +165,11 @@ impl Adapter for Claude {
 
     fn prompt<'p>(&self, prompt: &'p str) -> Cow<'p, str> {
         // What begins with a slash and a name that it knows is a command of its own.
-        if prompt.starts_with('/') { Cow::Owned(format!("\n{prompt}")) } else { Cow::Borrowed(prompt) }
+        if prompt.starts_with('/') {
+            Cow::Owned(format!("\n{prompt}"))
+        } else {
+            Cow::Borrowed(prompt)
+        }
     }
 
     fn reader(&self) -> Box<dyn Reader> {
@@ -168,13 +177,18 @@ impl Adapter for Claude {
     }
 }
 
-/// What it may do to the workspace. Nothing is ever asked: what is not allowed is denied, and it is told so.
+/// What it may do to the workspace. Nothing is ever asked: what is not allowed is denied, and it is
+/// told so.
 fn access(call: &mut Call, turn: &Turn<'_>) {
     match turn.access {
         Access::ReadOnly => {
-            say(call, ["--permission-mode", "dontAsk", "--tools", READING, "--disallowedTools", WRITING]);
-            // Settings in the repository may allow more and run hooks, and an agent before may have written them. Without
-            // them it does not read the project's CLAUDE.md, unless the folder is named as one more.
+            say(
+                call,
+                ["--permission-mode", "dontAsk", "--tools", READING, "--disallowedTools", WRITING],
+            );
+            // Settings in the repository may allow more and run hooks, and an agent before may have
+            // written them. Without them it does not read the project's CLAUDE.md,
+            // unless the folder is named as one more.
             say(call, ["--setting-sources", "user", "--add-dir"]);
             call.arguments.push(turn.cwd.into());
             set(call, &[("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD", "1")]);
@@ -185,7 +199,8 @@ fn access(call: &mut Call, turn: &Turn<'_>) {
     }
 }
 
-/// The server that takes results, and no other: what a run starts stands in its settings, not in the user's files.
+/// The server that takes results, and no other: what a run starts stands in its settings, not in
+/// the user's files.
 fn server(call: &mut Call, turn: &Turn<'_>) {
     say(call, ["--strict-mcp-config"]);
     let Some(server) = turn.server else { return };

@@ -1,5 +1,6 @@
-//! Programs with a stream of events of their own, as agents. What is particular to each is its [`Adapter`]'s; here is what all
-//! share: the environment, the process, the conversation, what was used, the server that takes results.
+//! Programs with a stream of events of their own, as agents. What is particular to each is its
+//! [`Adapter`]'s; here is what all share: the environment, the process, the conversation, what was
+//! used, the server that takes results.
 
 use super::adapter::{
     Adapter, Conversation, End, Failure, Heard, Meter, Reader, Server, Turn, Verdict, adapter,
@@ -22,9 +23,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long a program's first event may take if nothing else is said: some need seconds on a machine that is busy.
+/// How long a program's first event may take if nothing else is said: some need seconds on a
+/// machine that is busy.
 const STARTUP: Duration = Duration::from_mins(2);
-/// How long it may be silent if nothing else is said: a tool of its own, such as a test suite, may take that long.
+/// How long it may be silent if nothing else is said: a tool of its own, such as a test suite, may
+/// take that long.
 const IDLE: Duration = Duration::from_mins(15);
 /// The end of standard error that is kept.
 const ERRORS_KEPT: usize = 64 << 10;
@@ -161,7 +164,9 @@ impl CliSession {
         heard.odd.splice(0..0, notes);
         if lines.too_long > 0 {
             let (count, most) = (lines.too_long, super::lines::LONGEST >> 20);
-            heard.odd.push(format!("{count} lines of its output were longer than {most} MiB and not read"));
+            heard.odd.push(format!(
+                "{count} lines of its output were longer than {most} MiB and not read"
+            ));
         }
         // Where the program lets us choose the id, it is the one that we chose.
         self.conversation = heard.conversation.clone().or(self.conversation.take());
@@ -178,17 +183,26 @@ impl CliSession {
     }
 
     /// The process for a prompt, and what could not be done as it was asked for.
-    fn spawn(&self, prompt: &str, fresh: &str, left: Duration) -> Result<(Spawn, Vec<String>), String> {
+    fn spawn(
+        &self,
+        prompt: &str,
+        fresh: &str,
+        left: Duration,
+    ) -> Result<(Spawn, Vec<String>), String> {
         self.prepare()?;
         let CliAgent { adapter, installed, settings, equipment } = &self.player;
         // As the program will see them: what is set for it is over what it is handed on.
-        let ours =
-            |name: &str| settings.env.get(name).map(OsString::from).or_else(|| equipment.variable(name));
+        let ours = |name: &str| {
+            settings.env.get(name).map(OsString::from).or_else(|| equipment.variable(name))
+        };
         let turn = Turn {
             model: settings.model.as_deref(),
             flags: &settings.flags,
             access: settings.access.unwrap_or(self.task.access),
-            conversation: self.conversation.as_deref().map_or(Conversation::New(fresh), Conversation::On),
+            conversation: self
+                .conversation
+                .as_deref()
+                .map_or(Conversation::New(fresh), Conversation::On),
             schema: self.schema.as_ref(),
             server: self.server.as_ref(),
             scratch: &self.task.scratch,
@@ -200,7 +214,8 @@ impl CliSession {
             std::fs::write(path, bytes)
                 .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
-        let set = settings.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let set =
+            settings.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         call.variables.extend(set);
         // It stands in for the folder that any of these names.
         match adapter.stand_in(&turn).map(|stand_in| stand_in.make().map(|()| stand_in.variables)) {
@@ -211,7 +226,10 @@ impl CliSession {
             None => {}
         }
         let spawn = Spawn {
-            argv: [installed.program.clone().into_os_string()].into_iter().chain(call.arguments).collect(),
+            argv: [installed.program.clone().into_os_string()]
+                .into_iter()
+                .chain(call.arguments)
+                .collect(),
             cwd: self.task.cwd.clone(),
             environment: Environment::Only(equipment.seen_by(*adapter, settings)),
             extra: call.variables,
@@ -251,9 +269,15 @@ impl CliSession {
     }
 }
 
-/// The result by a program's own structured output, if it was given a schema. Where it comes as the text, the whole text is it.
-pub(crate) fn structured(contract: &Contract, adapter: &dyn Adapter, heard: &mut Heard) -> Option<Value> {
-    let in_text = || adapter.answers_in_text().then(|| serde_json::from_str(&heard.text).ok()).flatten();
+/// The result by a program's own structured output, if it was given a schema. Where it comes as the
+/// text, the whole text is it.
+pub(crate) fn structured(
+    contract: &Contract,
+    adapter: &dyn Adapter,
+    heard: &mut Heard,
+) -> Option<Value> {
+    let in_text =
+        || adapter.answers_in_text().then(|| serde_json::from_str(&heard.text).ok()).flatten();
     let value = heard.structured.take().or_else(in_text)?;
     Some(vendor::raise(contract, adapter.dialect(), value))
 }
@@ -267,7 +291,10 @@ impl Session for CliSession {
             let mut usage = self.spent(reply.heard.meter);
             let mut notes = Vec::new();
             if reply.refused && self.schema.take().is_some() {
-                notes.push(format!("the schema was refused, and it was asked without: {}", reply.reason()));
+                notes.push(format!(
+                    "the schema was refused, and it was asked without: {}",
+                    reply.reason()
+                ));
                 self.conversation = None;
                 let left = reach.total.saturating_sub(began.elapsed());
                 reply = self.once(&told, reach, left).await;
@@ -355,8 +382,8 @@ impl Reply {
     }
 }
 
-/// How a reply ended, from what the program says and from how it ended: never from one of them alone. One that we had to end
-/// behind its last event has no exit of its own.
+/// How a reply ended, from what the program says and from how it ended: never from one of them
+/// alone. One that we had to end behind its last event has no exit of its own.
 pub(crate) fn combined(name: &str, heard: &Heard, exit: Exit, ours: bool, errors: &[u8]) -> How {
     let ended = match exit {
         Exit::Code(code) => format!("exit code {code}"),
@@ -425,7 +452,13 @@ mod tests {
     use super::*;
 
     fn ended(verdict: Verdict, exit: i32, code: i32) -> How {
-        combined("acme", &Heard { verdict, exit, ..Heard::default() }, Exit::Code(code), false, b"why")
+        combined(
+            "acme",
+            &Heard { verdict, exit, ..Heard::default() },
+            Exit::Code(code),
+            false,
+            b"why",
+        )
     }
 
     #[test]

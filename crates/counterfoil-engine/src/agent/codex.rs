@@ -17,8 +17,9 @@ pub(crate) struct Codex;
 /// The oldest version that takes our calls, and the newest that they were tried with.
 const VERSIONS: (&str, &str) = ("0.144.0", "0.166.0");
 
-/// What is set beside sandbox and model: it asks nobody, looks for no update, reports nothing, and fetches no plugins, which
-/// takes seconds where there is no network. As settings rather than flags, since a version that does not know one goes on.
+/// What is set beside sandbox and model: it asks nobody, looks for no update, reports nothing, and
+/// fetches no plugins, which takes seconds where there is no network. As settings rather than
+/// flags, since a version that does not know one goes on.
 const SETTINGS: [&str; 4] = [
     r#"approval_policy="never""#,
     "check_for_update_on_startup=false",
@@ -51,7 +52,8 @@ impl Adapter for Codex {
         true
     }
 
-    /// By name: what one run of it sets for its tools, such as `CODEX_THREAD_ID`, is not for another.
+    /// By name: what one run of it sets for its tools, such as `CODEX_THREAD_ID`, is not for
+    /// another.
     fn variables(&self) -> &'static [&'static str] {
         &[
             "CODEX_HOME",
@@ -74,11 +76,13 @@ impl Adapter for Codex {
 
     fn call(&self, turn: &Turn<'_>) -> Call {
         let mut call = Call::default();
-        let mut add = |argument: &dyn AsRef<OsStr>| call.arguments.push(argument.as_ref().to_owned());
+        let mut add =
+            |argument: &dyn AsRef<OsStr>| call.arguments.push(argument.as_ref().to_owned());
         add(&"exec");
         add(&"--json");
         add(&"--skip-git-repo-check");
-        // Always said: without it, the user's own file decides, also for a conversation that began otherwise.
+        // Always said: without it, the user's own file decides, also for a conversation that began
+        // otherwise.
         add(&match turn.access {
             Access::ReadOnly => "--sandbox=read-only",
             Access::WorkspaceWrite => "--sandbox=workspace-write",
@@ -116,9 +120,10 @@ impl Adapter for Codex {
     }
 }
 
-/// The setting that attaches our server. It is merged with what the user's file says of a server by that name, so whatever could
-/// hide the tools is set as well. Nobody is there to approve a call of them. It is required, since only then Codex waits for it: a
-/// server that comes up behind the first request has no tools in it.
+/// The setting that attaches our server. It is merged with what the user's file says of a server by
+/// that name, so whatever could hide the tools is set as well. Nobody is there to approve a call of
+/// them. It is required, since only then Codex waits for it: a server that comes up behind the
+/// first request has no tools in it.
 fn attached(server: &Server) -> Option<String> {
     let (program, arguments) = server.command.split_first()?;
     let tools = Server::TOOLS.map(Value::from).to_vec();
@@ -141,8 +146,9 @@ mod tests {
 
     #[test]
     fn the_server_is_quoted_whatever_its_path_holds() {
-        let command =
-            ["/it's \"here\"/a b\\c\n", "mcp", "--session", "/é=}/s.json"].map(str::to_owned).to_vec();
+        let command = ["/it's \"here\"/a b\\c\n", "mcp", "--session", "/é=}/s.json"]
+            .map(str::to_owned)
+            .to_vec();
         let setting = attached(&Server { command: command.clone() }).unwrap();
         let read: Table = toml::from_str(&setting).unwrap();
         let server = &read["mcp_servers"]["counterfoil"];

@@ -1,4 +1,5 @@
-//! `command:` agents: any program that reads a prompt on its standard input and writes its answer to its standard output.
+//! `command:` agents: any program that reads a prompt on its standard input and writes its answer
+//! to its standard output.
 
 use super::ended::{self, tail};
 use super::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
@@ -100,12 +101,14 @@ fn how(cause: Cause, exit: Exit, clocks: Clocks, errors: &[u8]) -> How {
     let said = ended::said(errors, 400);
     match exit {
         Exit::Code(0) => How::Whole,
-        Exit::Code(code) => {
-            How::failed(AttemptOutcome::Agent, format!("the command ended with exit code {code}{said}"))
-        }
-        Exit::Signal(signal) => {
-            How::failed(AttemptOutcome::Agent, format!("the command was killed by signal {signal}{said}"))
-        }
+        Exit::Code(code) => How::failed(
+            AttemptOutcome::Agent,
+            format!("the command ended with exit code {code}{said}"),
+        ),
+        Exit::Signal(signal) => How::failed(
+            AttemptOutcome::Agent,
+            format!("the command was killed by signal {signal}{said}"),
+        ),
     }
 }
 

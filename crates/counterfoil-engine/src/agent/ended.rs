@@ -14,9 +14,10 @@ pub(super) fn by_us(who: &str, cause: Cause, clocks: Clocks) -> Option<How> {
             "{who} wrote nothing in the first {}; if it needs longer, raise `startup`",
             seconds(clocks.startup)
         )),
-        Cause::Idle => {
-            late(format!("{who} fell silent for {}; if it needs longer, raise `idle`", seconds(clocks.idle)))
-        }
+        Cause::Idle => late(format!(
+            "{who} fell silent for {}; if it needs longer, raise `idle`",
+            seconds(clocks.idle)
+        )),
         Cause::Total => late(format!(
             "{who} took too long, more than the {} it had; if it needs longer, raise `timeout`",
             seconds(clocks.total)

@@ -1,4 +1,5 @@
-//! What agents are equipped with: settings, our own program, and those of our variables that each may see.
+//! What agents are equipped with: settings, our own program, and those of our variables that each
+//! may see.
 
 use super::adapter::Adapter;
 use super::installed::{Installed, Trouble};
@@ -13,7 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Equipment {
     /// What the project says of its agents.
     pub agents: Agents,
-    /// Our own program, which serves the tool that takes results; without it, the tool is not attached.
+    /// Our own program, which serves the tool that takes results; without it, the tool is not
+    /// attached.
     pub counterfoil: Option<PathBuf>,
     /// Our variables. An agent sees those that it may.
     pub variables: BTreeMap<OsString, OsString>,
@@ -23,7 +25,8 @@ pub struct Equipment {
     looked: Arc<Mutex<BTreeMap<PathBuf, Result<Installed, Trouble>>>>,
 }
 
-/// The variables that every program may see: where things are, how to speak, and how to reach the network.
+/// The variables that every program may see: where things are, how to speak, and how to reach the
+/// network.
 const COMMON: [&str; 35] = [
     "PATH",
     "HOME",
@@ -97,7 +100,8 @@ impl Equipment {
     }
 }
 
-/// Whether a name fits one of the patterns; the last that fits decides, and `!` in front of it says no.
+/// Whether a name fits one of the patterns; the last that fits decides, and `!` in front of it says
+/// no.
 fn is_seen(name: &str, patterns: &[&str]) -> bool {
     let fits = |pattern: &str| match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
@@ -114,11 +118,19 @@ mod tests {
     #[test]
     fn the_last_pattern_that_fits_decides() {
         let patterns = ["ACME_*", "!ACME_SECRET*", "ACME_SECRET_NAME", "PATH"];
-        let seen: Vec<&str> =
-            ["ACME_", "ACME_KEY", "ACME_SECRET", "ACME_SECRET_NAME", "PATH", "PATHS", "path", "HOME"]
-                .into_iter()
-                .filter(|name| is_seen(name, &patterns))
-                .collect();
+        let seen: Vec<&str> = [
+            "ACME_",
+            "ACME_KEY",
+            "ACME_SECRET",
+            "ACME_SECRET_NAME",
+            "PATH",
+            "PATHS",
+            "path",
+            "HOME",
+        ]
+        .into_iter()
+        .filter(|name| is_seen(name, &patterns))
+        .collect();
         assert_eq!(seen, ["ACME_", "ACME_KEY", "ACME_SECRET_NAME", "PATH"]);
     }
 }

@@ -1,7 +1,8 @@
 //! Gemini CLI: `gemini -o stream-json`, with a policy and settings of ours for one run.
 //!
-//! It takes servers and settings only from the user's home, from the workspace, and from files that root owns. The first two are the
-//! user's, the third is no way for most people; so it gets a folder in scratch for its home, in which all but the settings are links.
+//! It takes servers and settings only from the user's home, from the workspace, and from files that
+//! root owns. The first two are the user's, the third is no way for most people; so it gets a
+//! folder in scratch for its home, in which all but the settings are links.
 
 mod events;
 mod failure;
@@ -18,13 +19,15 @@ use std::path::{Path, PathBuf};
 /// Gemini CLI.
 pub(crate) struct Gemini;
 
-/// Without a model it asks another one which to take, before each prompt. This name is that of the newest quick one that the account has.
+/// Without a model it asks another one which to take, before each prompt. This name is that of the
+/// newest quick one that the account has.
 const MODEL: &str = "flash";
 
 /// The variable that names the folder in which it looks for `.gemini`.
 const HOME: &str = "GEMINI_CLI_HOME";
 
-/// Without this it starts itself once more with more memory, as a child that outlives it, and takes twice as long.
+/// Without this it starts itself once more with more memory, as a child that outlives it, and takes
+/// twice as long.
 const NO_RELAUNCH: &str = "GEMINI_CLI_NO_RELAUNCH";
 
 /// Variables that are set for it.
@@ -97,7 +100,11 @@ impl Adapter for Gemini {
 
     fn prompt<'p>(&self, prompt: &'p str) -> Cow<'p, str> {
         // What begins with a slash is a command of its own.
-        if prompt.starts_with('/') { Cow::Owned(format!("\n{prompt}")) } else { Cow::Borrowed(prompt) }
+        if prompt.starts_with('/') {
+            Cow::Owned(format!("\n{prompt}"))
+        } else {
+            Cow::Borrowed(prompt)
+        }
     }
 
     fn stand_in(&self, turn: &Turn<'_>) -> Option<StandIn> {
@@ -150,17 +157,23 @@ fn as_flag(path: &Path) -> Option<&str> {
 const EDITS: [&str; 2] = ["write_file", "replace"];
 /// The tool that runs commands.
 const SHELL: &str = "run_shell_command";
-/// The tools that change the mode. Leaving the mode for plans without somebody to ask enters the one in which everything is allowed.
+/// The tools that change the mode. Leaving the mode for plans without somebody to ask enters the
+/// one in which everything is allowed.
 const MODES: [&str; 2] = ["enter_plan_mode", "exit_plan_mode"];
 
-/// Where hooks and servers stand that it runs when it starts again, as calls name it. An expression of two parts is refused as unsafe.
+/// Where hooks and servers stand that it runs when it starts again, as calls name it. An expression
+/// of two parts is refused as unsafe.
 const OWN: [&str; 2] = [r#""file_path":"\.gemini[/\\]"#, r#""file_path":"[^"]*[/\\]\.gemini[/\\]"#];
 
 /// What nothing else may allow: policies of the user and of the workspace are weaker than this one.
 fn rules(access: Access) -> String {
     let deny = |tools: &[&str], pattern: Option<&str>| {
-        let pattern = pattern.map(|pattern| format!("argsPattern = '{pattern}'\n")).unwrap_or_default();
-        format!("[[rule]]\ntoolName = {}\n{pattern}decision = \"deny\"\npriority = 999\n", json!(tools))
+        let pattern =
+            pattern.map(|pattern| format!("argsPattern = '{pattern}'\n")).unwrap_or_default();
+        format!(
+            "[[rule]]\ntoolName = {}\n{pattern}decision = \"deny\"\npriority = 999\n",
+            json!(tools)
+        )
     };
     match access {
         Access::ReadOnly => deny(&[&MODES[..], &EDITS, &[SHELL]].concat(), None),
@@ -182,7 +195,8 @@ fn edits(turn: &Turn<'_>) -> Vec<Edit> {
         Edit::Set(&["privacy", "usageStatisticsEnabled"], json!(false)),
         Edit::Set(&["telemetry", "enabled"], json!(false)),
         Edit::Set(&["ide", "enabled"], json!(false)),
-        // Every `@` in a prompt would become the first file whose name holds what stands behind it.
+        // Every `@` in a prompt would become the first file whose name holds what stands behind
+        // it.
         Edit::Set(&["context", "fileFiltering", "enableRecursiveFileSearch"], json!(false)),
     ];
     if !given(turn, &["--approval-mode", "--yolo", "-y"]) {
@@ -193,10 +207,13 @@ fn edits(turn: &Turn<'_>) -> Vec<Edit> {
         edits.push(Edit::Set(&["adminPolicyPaths"], json!([policy.to_string_lossy()])));
     }
     let elsewhere = ["GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"];
-    if set(turn, "GEMINI_API_KEY").is_some() && elsewhere.iter().all(|name| set(turn, name).is_none()) {
+    if set(turn, "GEMINI_API_KEY").is_some()
+        && elsewhere.iter().all(|name| set(turn, name).is_none())
+    {
         edits.push(Edit::Fill(&["security", "auth", "selectedType"], json!("gemini-api-key")));
     }
-    if let Some((program, arguments)) = turn.server.and_then(|server| server.command.split_first()) {
+    if let Some((program, arguments)) = turn.server.and_then(|server| server.command.split_first())
+    {
         let server = json!({"command": program, "args": arguments, "trust": true});
         edits.push(Edit::Set(&["mcpServers", Server::NAME], server));
         edits.push(Edit::Join(&["mcp", "allowed"], Server::NAME));

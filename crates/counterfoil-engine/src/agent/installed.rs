@@ -70,15 +70,21 @@ pub enum Trouble {
     },
 }
 
-/// How long a program may take to say its version: some need a second for it, and many times that on a machine that is busy.
+/// How long a program may take to say its version: some need a second for it, and many times that
+/// on a machine that is busy.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Looks whether a program can play agents.
-pub fn look(adapter: &dyn Adapter, settings: &Settings, equipment: &Equipment) -> Result<Installed, Trouble> {
+pub fn look(
+    adapter: &dyn Adapter,
+    settings: &Settings,
+    equipment: &Equipment,
+) -> Result<Installed, Trouble> {
     let program = find(adapter, settings, equipment)?;
     equipment.looked_at(program.clone(), || {
         let set = adapter.for_version().iter().map(|(name, value)| (name.into(), value.into()));
-        let variables: Vec<_> = equipment.seen_by(adapter, settings).into_iter().chain(set).collect();
+        let variables: Vec<_> =
+            equipment.seen_by(adapter, settings).into_iter().chain(set).collect();
         let said = version_of(&program, &variables)
             .map_err(|why| Trouble::Broken { program: program.clone(), why })?;
         let version = version_in(&said);
@@ -106,7 +112,11 @@ pub fn needed(
     }
 }
 
-fn find(adapter: &dyn Adapter, settings: &Settings, equipment: &Equipment) -> Result<PathBuf, Trouble> {
+fn find(
+    adapter: &dyn Adapter,
+    settings: &Settings,
+    equipment: &Equipment,
+) -> Result<PathBuf, Trouble> {
     let missing = |looked: String| Trouble::Missing {
         name: adapter.name().to_owned(),
         looked,
@@ -128,7 +138,8 @@ fn find(adapter: &dyn Adapter, settings: &Settings, equipment: &Equipment) -> Re
 }
 
 fn is_program(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    std::fs::metadata(path)
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// What a program says when it is asked for its version.
@@ -195,9 +206,15 @@ mod tests {
 
     #[test]
     fn a_version_is_found_in_what_programs_say() {
-        let found =
-            ["2.1.325 (Acme Code)", "acme-cli 0.166.0\n", "0.61.0", "v1.2.3-beta.1", "no version", "12"]
-                .map(|said| version_in(said).unwrap_or_default());
+        let found = [
+            "2.1.325 (Acme Code)",
+            "acme-cli 0.166.0\n",
+            "0.61.0",
+            "v1.2.3-beta.1",
+            "no version",
+            "12",
+        ]
+        .map(|said| version_in(said).unwrap_or_default());
         assert_eq!(found, ["2.1.325", "0.166.0", "0.61.0", "1.2.3-beta.1", "", ""]);
     }
 

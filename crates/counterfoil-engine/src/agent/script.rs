@@ -1,4 +1,5 @@
-//! `script:` agents: recorded replies, for demos, tests and replays. Offline, and it really writes the files.
+//! `script:` agents: recorded replies, for demos, tests and replays. Offline, and it really writes
+//! the files.
 
 use super::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
 use crate::process::{Clocks, Environment, Output, Spawn, Stop, Watch, supervise};
@@ -108,8 +109,8 @@ impl ScriptAgent {
         }
         let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
         let options = serde_saphyr::options! { with_snippet: false };
-        let script: Script =
-            serde_saphyr::from_str_with_options(&text, options).map_err(|error| wrong(error.to_string()))?;
+        let script: Script = serde_saphyr::from_str_with_options(&text, options)
+            .map_err(|error| wrong(error.to_string()))?;
         for (at, reply) in script.replies.iter().enumerate() {
             if reply.text.is_some() == reply.fail.is_some() {
                 return Err(wrong(format!(
@@ -128,7 +129,12 @@ impl ScriptAgent {
 
 impl Agent for ScriptAgent {
     fn open(&self, task: Task) -> Box<dyn Session> {
-        Box::new(ScriptSession { script: self.script.clone(), used: self.used.clone(), task, first: None })
+        Box::new(ScriptSession {
+            script: self.script.clone(),
+            used: self.used.clone(),
+            task,
+            first: None,
+        })
     }
 
     fn backs_off(&self) -> bool {
@@ -141,7 +147,8 @@ impl Agent for ScriptAgent {
         let state = asked.rsplit('/').next().unwrap_or(asked);
         let name = state.rsplit('.').next().unwrap_or(state);
         // Also by the state that runs the sub-workflow which asks.
-        let is_around = |given: &str| asked.strip_prefix(given).is_some_and(|rest| rest.starts_with('/'));
+        let is_around =
+            |given: &str| asked.strip_prefix(given).is_some_and(|rest| rest.starts_with('/'));
         let at = self.script.answers.iter().enumerate().position(|(at, given)| {
             let given = given.question.as_str();
             !used.answers.contains(&at)
@@ -191,7 +198,9 @@ impl Session for ScriptSession {
                     let (outcome, words) = match failure {
                         Failure::Transport => (AttemptOutcome::Transport, "the connection failed"),
                         Failure::Limit => (AttemptOutcome::Limit, "the limit is reached"),
-                        Failure::Permission => (AttemptOutcome::Permission, "permission was denied"),
+                        Failure::Permission => {
+                            (AttemptOutcome::Permission, "permission was denied")
+                        }
                         Failure::Timeout => (AttemptOutcome::Timeout, "it took too long"),
                         Failure::Agent => (AttemptOutcome::Agent, "the agent failed"),
                     };
@@ -201,7 +210,14 @@ impl Session for ScriptSession {
             if let Some(line) = text.lines().next() {
                 (reach.activity)(line);
             }
-            Answer { text: text.into_bytes(), usage, how, played, recorded: false, beside: Beside::default() }
+            Answer {
+                text: text.into_bytes(),
+                usage,
+                how,
+                played,
+                recorded: false,
+                beside: Beside::default(),
+            }
         })
     }
 }
@@ -244,8 +260,11 @@ impl ScriptSession {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let mine = |at: &usize| self.script.replies[*at].agent == self.task.agent;
         let asked = used.replies.iter().filter(|at| mine(at)).count() + 1;
-        let left = (0..self.script.replies.len()).filter(|at| mine(at) && !used.replies.contains(at)).count();
-        let why = if left == 0 { "" } else { ", and the `when` of those that are left fits no prompt" };
+        let left = (0..self.script.replies.len())
+            .filter(|at| mine(at) && !used.replies.contains(at))
+            .count();
+        let why =
+            if left == 0 { "" } else { ", and the `when` of those that are left fits no prompt" };
         format!("the script has run out: '{}' asked for reply number {asked}{why}", self.task.agent)
     }
 
@@ -254,7 +273,8 @@ impl ScriptSession {
         for (path, text) in &reply.writes {
             let path = inside(&self.task.cwd, path)?;
             let folder = path.parent().unwrap_or(&self.task.cwd);
-            let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
+            let written =
+                std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
             written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
         for path in &reply.deletes {
@@ -280,8 +300,13 @@ impl ScriptSession {
 /// A path of a script, inside the workspace.
 fn inside(cwd: &Path, path: &str) -> Result<std::path::PathBuf, String> {
     let relative = Path::new(path);
-    let plain = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    if plain { Ok(cwd.join(relative)) } else { Err(format!("'{path}' is not a path inside the workspace")) }
+    let plain =
+        relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if plain {
+        Ok(cwd.join(relative))
+    } else {
+        Err(format!("'{path}' is not a path inside the workspace"))
+    }
 }
 
 struct Deaf;

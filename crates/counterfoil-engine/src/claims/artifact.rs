@@ -1,4 +1,5 @@
-//! A file that a result hands over: it is there, it holds something, and it is what its contract says.
+//! A file that a result hands over: it is there, it holds something, and it is what its contract
+//! says.
 
 use super::World;
 use super::judged::Judged;
@@ -13,7 +14,12 @@ use counterfoil_contract::{Contract, Evidence, HeldClaim, Report, Verdict};
 use serde_json::Value;
 use std::path::Path;
 
-pub(super) fn hold(held: &HeldClaim, value: &Value, scene: &Scene, world: &mut World<'_>) -> Option<Judged> {
+pub(super) fn hold(
+    held: &HeldClaim,
+    value: &Value,
+    scene: &Scene,
+    world: &mut World<'_>,
+) -> Option<Judged> {
     let found = read::field(&held.field, value)?;
     let named = match read::files(&found) {
         Ok(named) if named.is_empty() => return None,
@@ -62,21 +68,31 @@ pub(super) fn hold(held: &HeldClaim, value: &Value, scene: &Scene, world: &mut W
         match state {
             Ok(state) => {
                 observed.push(format!("{name}: {state}"));
-                evidence.push(Evidence { sha256: hash, ..Evidence::new("file", format!("{name}: {state}")) });
+                evidence.push(Evidence {
+                    sha256: hash,
+                    ..Evidence::new("file", format!("{name}: {state}"))
+                });
             }
             Err(why) => {
                 observed.push(format!("{name} {why}"));
-                evidence.push(Evidence { sha256: hash, ..Evidence::new("file", format!("{name} {why}")) });
+                evidence.push(Evidence {
+                    sha256: hash,
+                    ..Evidence::new("file", format!("{name} {why}"))
+                });
                 wrong.push(format!("{name} {why}"));
             }
         }
-        evidence.extend(sighting.notes.iter().map(|note| Evidence::new("note", format!("{name} {note}"))));
+        evidence.extend(
+            sighting.notes.iter().map(|note| Evidence::new("note", format!("{name} {note}"))),
+        );
     }
     let verdict = if wrong.is_empty() { Verdict::Verified } else { Verdict::Refuted };
     let reason = match (wrong.as_slice(), texts.len()) {
         ([], _) => String::new(),
         ([one], 1) => one.clone(),
-        (many, total) => format!("{} of {} not as claimed: {}", many.len(), number(total, "file"), few(many)),
+        (many, total) => {
+            format!("{} of {} not as claimed: {}", many.len(), number(total, "file"), few(many))
+        }
     };
     evidence.truncate(shown::MOST);
     let mut judged = Judged::new(verdict, claimed, shown::list(observed)).because(reason);
@@ -121,7 +137,9 @@ fn first(report: &Report) -> String {
         0 | 1 => String::new(),
         many => format!(" (and {} more)", many - 1),
     };
-    let Some(violation) = report.violations.first() else { return "no result was found in it".to_owned() };
+    let Some(violation) = report.violations.first() else {
+        return "no result was found in it".to_owned();
+    };
     let place = match (violation.span, violation.pointer.as_str()) {
         (Some(span), _) => format!("line {}: ", span.line),
         (None, "") => String::new(),

@@ -55,8 +55,8 @@ pub(super) fn put(place: &Path, kept: &Kept) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let entry = Entry { version: VERSION, key: key.to_owned(), kept: kept.clone() };
     let half = folder.join(format!(".{}", uuid::Uuid::now_v7()));
-    let written =
-        std::fs::write(&half, serde_json::to_vec(&entry)?).and_then(|()| std::fs::rename(&half, place));
+    let written = std::fs::write(&half, serde_json::to_vec(&entry)?)
+        .and_then(|()| std::fs::rename(&half, place));
     if written.is_err() {
         let _ = std::fs::remove_file(&half);
     }

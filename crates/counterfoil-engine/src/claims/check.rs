@@ -1,10 +1,13 @@
-//! Runs a check in the workspace: a process tree of its own, no input, bounded time and output, nothing left behind.
+//! Runs a check in the workspace: a process tree of its own, no input, bounded time and output,
+//! nothing left behind.
 
 use super::cache::{self, Kept};
 use super::scene::Scene;
 use super::{Figures, World};
 use crate::config::{Check, Run};
-use crate::process::{Cause, Clocks, Environment, Exit, Output, Spawn, SpawnError, Watch, supervise};
+use crate::process::{
+    Cause, Clocks, Environment, Exit, Output, Spawn, SpawnError, Watch, supervise,
+};
 use crate::tree::Changes;
 use counterfoil_contract::Evidence;
 use std::ops::ControlFlow;
@@ -67,8 +70,10 @@ impl Outcome {
             }
             _ => String::new(),
         };
-        let figures =
-            self.figures.map(|figures| format!("; tests: {}", figures.in_words())).unwrap_or_default();
+        let figures = self
+            .figures
+            .map(|figures| format!("; tests: {}", figures.in_words()))
+            .unwrap_or_default();
         Evidence {
             exit_code: match self.how {
                 How::Exited(code) => Some(code),
@@ -80,8 +85,8 @@ impl Outcome {
     }
 }
 
-/// Runs a check, or finds what came of it when it was last run on this tree. Claims of one result that name the same check
-/// share one run of it, unless it changed the tree.
+/// Runs a check, or finds what came of it when it was last run on this tree. Claims of one result
+/// that name the same check share one run of it, unless it changed the tree.
 pub(super) async fn run(check: &Check, scene: &mut Scene, world: &mut World<'_>) -> Outcome {
     // An earlier check may have changed the tree: what is true now counts.
     let tree = world.observer.tree_id();
@@ -97,7 +102,12 @@ pub(super) async fn run(check: &Check, scene: &mut Scene, world: &mut World<'_>)
     outcome
 }
 
-async fn run_on(tree: Option<String>, check: &Check, scene: &Scene, world: &mut World<'_>) -> Outcome {
+async fn run_on(
+    tree: Option<String>,
+    check: &Check,
+    scene: &Scene,
+    world: &mut World<'_>,
+) -> Outcome {
     let line = check.run.to_string();
     let bare = |how: How| Outcome {
         line: line.clone(),
@@ -154,7 +164,9 @@ async fn run_on(tree: Option<String>, check: &Check, scene: &Scene, world: &mut 
             outcome.how = match (ended.cause, ended.exit) {
                 (Cause::Stopped, _) => How::Stopped,
                 (Cause::Startup | Cause::Idle | Cause::Total, _) => How::TimedOut(check.timeout),
-                (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Code(code)) => How::Exited(code),
+                (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Code(code)) => {
+                    How::Exited(code)
+                }
                 (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Signal(signal)) => {
                     How::Exited(128 + signal)
                 }
@@ -172,9 +184,12 @@ async fn run_on(tree: Option<String>, check: &Check, scene: &Scene, world: &mut 
     {
         outcome.how = How::Unrunnable(match hearing.last_line() {
             Some(last) => {
-                format!("a program is missing or cannot be executed ({last}); install it or put it on PATH")
+                format!(
+                    "a program is missing or cannot be executed ({last}); install it or put it on PATH"
+                )
             }
-            None => "a program is missing or cannot be executed; install it or put it on PATH".to_owned(),
+            None => "a program is missing or cannot be executed; install it or put it on PATH"
+                .to_owned(),
         });
     }
     outcome.figures = hearing.figures();
@@ -231,7 +246,11 @@ fn is_of_the_step(run: &Run, changes: Option<&Changes>, scene: &Scene) -> bool {
     changes.is_some_and(|changes| changes.files.contains_key(&path))
 }
 
-fn report_figures(report: &str, started: std::time::SystemTime, scene: &Scene) -> Result<Figures, String> {
+fn report_figures(
+    report: &str,
+    started: std::time::SystemTime,
+    scene: &Scene,
+) -> Result<Figures, String> {
     let super::path::Meant::Inside(path, _) = scene.frame.meant(report) else {
         return Err("it is outside of the workspace".to_owned());
     };
@@ -244,7 +263,11 @@ fn report_figures(report: &str, started: std::time::SystemTime, scene: &Scene) -
 }
 
 /// The files that a check changed; none if they are all noise.
-fn changed(before: Option<&Changes>, after: Option<&Changes>, scene: &Scene) -> Option<Vec<String>> {
+fn changed(
+    before: Option<&Changes>,
+    after: Option<&Changes>,
+    scene: &Scene,
+) -> Option<Vec<String>> {
     let (Some(before), Some(after)) = (before, after) else { return Some(Vec::new()) };
     let paths = before.files.keys().chain(after.files.keys());
     let mut differ: Vec<&PathBuf> =
@@ -281,7 +304,8 @@ impl Watch for Hearing {
     }
 }
 
-/// Adds to an end that is kept. It grows to twice its length before it is cut, so that each byte moves once.
+/// Adds to an end that is kept. It grows to twice its length before it is cut, so that each byte
+/// moves once.
 fn keep_end(end: &mut Vec<u8>, bytes: &[u8], most: usize) {
     let bytes = &bytes[bytes.len().saturating_sub(most)..];
     end.extend_from_slice(bytes);
@@ -311,7 +335,8 @@ impl Hearing {
 
     fn figures(&self) -> Option<Figures> {
         let end = |stream: &'_ Vec<u8>| stream.len().saturating_sub(HEARD);
-        let (stdout, stderr) = (&self.stdout[end(&self.stdout)..], &self.stderr[end(&self.stderr)..]);
+        let (stdout, stderr) =
+            (&self.stdout[end(&self.stdout)..], &self.stderr[end(&self.stderr)..]);
         Figures::of_output(stdout).or_else(|| Figures::of_output(stderr))
     }
 }

@@ -7,7 +7,9 @@ use super::scene::Scene;
 use super::shown::{self, few, number};
 use super::{Figures, World};
 use crate::config::{Check, Config};
-use counterfoil_contract::{Claim, Contract, Evidence, Expression, Figure, HeldClaim, Scope, Verdict};
+use counterfoil_contract::{
+    Claim, Contract, Evidence, Expression, Figure, HeldClaim, Scope, Verdict,
+};
 use serde_json::{Value, json};
 
 /// Commands of one field that are run; a result can hold any number.
@@ -24,7 +26,9 @@ pub(super) async fn hold(
     let claimed = match found.as_slice() {
         [] => return None,
         [one] => one.value.clone(),
-        many => Value::Array(many.iter().take(shown::MOST).map(|found| found.value.clone()).collect()),
+        many => {
+            Value::Array(many.iter().take(shown::MOST).map(|found| found.value.clone()).collect())
+        }
     };
     let says = match said(held, contract, value, &found) {
         Ok(Says::Nothing) => return None,
@@ -53,7 +57,8 @@ pub(super) fn find(claim: &Claim, config: &Config) -> Result<Check, String> {
                 .source
                 .as_ref()
                 .map_or_else(|| crate::config::FILE.into(), |path| path.to_string_lossy());
-            let near = counterfoil_contract::did_you_mean(name, config.checks.keys().map(String::as_str));
+            let near =
+                counterfoil_contract::did_you_mean(name, config.checks.keys().map(String::as_str));
             let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
             format!(
                 "there is no check '{name}'{near}; add it to {place}, as in\n[checks]\n{} = \"…\"",
@@ -65,7 +70,8 @@ pub(super) fn find(claim: &Claim, config: &Config) -> Result<Check, String> {
 }
 
 fn toml_key(name: &str) -> String {
-    let bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    let bare = !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     if bare { name.to_owned() } else { format!("{name:?}") }
 }
 
@@ -87,8 +93,8 @@ pub(super) fn said(
         None => Says::Nothing,
     };
     let Some(when) = &held.claim.when else { return Ok(plain) };
-    let expression =
-        Expression::compile(when, &Scope::of("result", contract.ty().clone())).map_err(|problems| {
+    let expression = Expression::compile(when, &Scope::of("result", contract.ty().clone()))
+        .map_err(|problems| {
             let first = problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
             format!("the claim's `when` does not hold together: {first}")
         })?;
@@ -123,10 +129,16 @@ fn judge(claimed: &Value, says: Says, figures: &Figures, outcome: &Outcome) -> J
             return judged(Verdict::Unverifiable, reason);
         }
         How::Unrunnable(why) => {
-            return judged(Verdict::Unverifiable, format!("`{}` could not be run: {why}", outcome.line));
+            return judged(
+                Verdict::Unverifiable,
+                format!("`{}` could not be run: {why}", outcome.line),
+            );
         }
         How::Stopped => {
-            return judged(Verdict::Unverifiable, format!("`{}` was stopped before it ended", outcome.line));
+            return judged(
+                Verdict::Unverifiable,
+                format!("`{}` was stopped before it ended", outcome.line),
+            );
         }
     };
     match (says, code) {
@@ -139,7 +151,8 @@ fn judge(claimed: &Value, says: Says, figures: &Figures, outcome: &Outcome) -> J
         }
         (Says::Fails, _) => {}
         (Says::Succeeds | Says::Nothing, code) => {
-            let reason = format!("claimed that it succeeds, and `{}` exited with {code}", outcome.line);
+            let reason =
+                format!("claimed that it succeeds, and `{}` exited with {code}", outcome.line);
             return judged(Verdict::Refuted, reason);
         }
     }
@@ -154,7 +167,8 @@ fn judge(claimed: &Value, says: Says, figures: &Figures, outcome: &Outcome) -> J
     }
     let mut judged = judged(Verdict::Verified, String::new());
     if *figures != Figures::default() && outcome.figures.is_none() {
-        judged = judged.with_notes(["the output has no figures to hold the counts against".to_owned()]);
+        judged =
+            judged.with_notes(["the output has no figures to hold the counts against".to_owned()]);
     }
     judged
 }
@@ -221,8 +235,12 @@ pub(super) async fn hold_each(
             HeldCommand::Line(line) => {
                 Came::Left(format!("cmd: {line}"), "more commands than are run".to_owned())
             }
-            HeldCommand::Manual(ask) => Came::Left(format!("manual: {ask}"), "asked of a person".to_owned()),
-            HeldCommand::Unknown(text) => Came::Left(text, "neither `cmd: …` nor `manual: …`".to_owned()),
+            HeldCommand::Manual(ask) => {
+                Came::Left(format!("manual: {ask}"), "asked of a person".to_owned())
+            }
+            HeldCommand::Unknown(text) => {
+                Came::Left(text, "neither `cmd: …` nor `manual: …`".to_owned())
+            }
         };
         each.push(came);
     }
@@ -242,7 +260,8 @@ fn judge_each(each: &[Came]) -> Judged {
         Came::Left(text, _) => text.clone(),
     }));
     let mut observed = Vec::new();
-    let (mut failed, mut stale, mut unknown, mut left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut failed, mut stale, mut unknown, mut left) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut evidence = Vec::new();
     let mut succeeded = 0;
     for came in each {
@@ -261,7 +280,9 @@ fn judge_each(each: &[Came]) -> Judged {
         });
         match judged.verdict {
             Verdict::Verified => succeeded += 1,
-            Verdict::Refuted => failed.push(format!("`{}` (exit code {})", outcome.line, code(outcome))),
+            Verdict::Refuted => {
+                failed.push(format!("`{}` (exit code {})", outcome.line, code(outcome)))
+            }
             Verdict::Stale => stale.push(judged.reason),
             Verdict::Unverifiable => unknown.push(judged.reason),
         }

@@ -1,4 +1,5 @@
-//! Commits that a result names: each is one, belongs to the work, and together they hold the files that they should.
+//! Commits that a result names: each is one, belongs to the work, and together they hold the files
+//! that they should.
 
 use super::World;
 use super::git::git;
@@ -38,18 +39,26 @@ pub(super) async fn hold(
     // Files are held against the commits that the same part of the result names.
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (tokens, name) in &named {
-        let pattern = held.claim.files.as_deref().map(|files| read::bound(files, tokens)).unwrap_or_default();
+        let pattern =
+            held.claim.files.as_deref().map(|files| read::bound(files, tokens)).unwrap_or_default();
         groups.entry(pattern).or_default().push(name.clone());
     }
     let names: Vec<String> = named.into_iter().map(|(_, name)| name).collect();
     let mut commits = match look(&names, scene, world).await {
         Ok(commits) => commits,
-        Err(why) => return Some(Judged::unverifiable(claimed, format!("git cannot be asked: {why}"))),
+        Err(why) => {
+            return Some(Judged::unverifiable(claimed, format!("git cannot be asked: {why}")));
+        }
     };
     let mut wanted = Vec::new();
     for (pattern, names) in groups.into_iter().filter(|(pattern, _)| !pattern.is_empty()) {
-        let Some(Ok(files)) = read::field(&pattern, value).map(|found| read::files(&found)) else { continue };
-        let paths = files.into_iter().flat_map(|file| std::iter::once(file.path).chain(file.from)).collect();
+        let Some(Ok(files)) = read::field(&pattern, value).map(|found| read::files(&found)) else {
+            continue;
+        };
+        let paths = files
+            .into_iter()
+            .flat_map(|file| std::iter::once(file.path).chain(file.from))
+            .collect();
         wanted.push((names, paths));
     }
     if !wanted.is_empty()
@@ -91,23 +100,27 @@ async fn look(names: &[String], scene: &Scene, world: &World<'_>) -> Result<Know
                 asked.push(name);
             }
         } else {
-            let why = format!("it is no commit's name: that has {SHORTEST} to 64 hexadecimal digits");
+            let why =
+                format!("it is no commit's name: that has {SHORTEST} to 64 hexadecimal digits");
             known.insert(name.clone(), Err(why));
         }
     }
     if asked.is_empty() {
         return Ok(known);
     }
-    let head = git(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"], Vec::new(), world).await?;
-    let is_repository =
-        head.ok() || git(&["rev-parse", "--git-dir"], Vec::new(), world).await.is_ok_and(|said| said.ok());
+    let head =
+        git(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"], Vec::new(), world).await?;
+    let is_repository = head.ok()
+        || git(&["rev-parse", "--git-dir"], Vec::new(), world).await.is_ok_and(|said| said.ok());
     if !is_repository {
         return Err(first_line(&head).unwrap_or_else(|| {
             format!("{} is in no repository that git can read", scene.frame.folder().display())
         }));
     }
-    let input = asked.iter().flat_map(|name| [*name, "^{commit}\n"]).collect::<String>().into_bytes();
-    let said = git(&["cat-file", "--batch-check=%(objectname) %(objecttype)"], input, world).await?;
+    let input =
+        asked.iter().flat_map(|name| [*name, "^{commit}\n"]).collect::<String>().into_bytes();
+    let said =
+        git(&["cat-file", "--batch-check=%(objectname) %(objecttype)"], input, world).await?;
     let text = String::from_utf8_lossy(&said.stdout);
     for (name, line) in asked.iter().zip(text.lines()) {
         let answer = match line.rsplit_once(' ') {
@@ -128,22 +141,26 @@ async fn date(known: &mut Known, has_head: bool, world: &World<'_>) -> Result<()
         return Ok(());
     }
     let input: String = ids.iter().flat_map(|id| [id.as_str(), "\n"]).collect();
-    let arguments = ["log", "--no-walk=unsorted", "--stdin", "--format=%H %ct", "--no-show-signature"];
+    let arguments =
+        ["log", "--no-walk=unsorted", "--stdin", "--format=%H %ct", "--no-show-signature"];
     let dated = git(&arguments, input.clone().into_bytes(), world).await?;
     let times: HashMap<String, SystemTime> = String::from_utf8_lossy(&dated.stdout)
         .lines()
         .filter_map(|line| {
             let (id, seconds) = line.split_once(' ')?;
-            let made =
-                SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds.trim().parse().ok()?))?;
+            let made = SystemTime::UNIX_EPOCH
+                .checked_add(Duration::from_secs(seconds.trim().parse().ok()?))?;
             Some((id.to_owned(), made))
         })
         .collect();
     // Those that HEAD does not reach.
     let apart: HashSet<String> = if has_head {
-        let said = git(&["rev-list", "--stdin"], format!("{input}^HEAD\n").into_bytes(), world).await?;
+        let said =
+            git(&["rev-list", "--stdin"], format!("{input}^HEAD\n").into_bytes(), world).await?;
         if !said.ok() {
-            return Err(first_line(&said).unwrap_or_else(|| "its history cannot be read".to_owned()));
+            return Err(
+                first_line(&said).unwrap_or_else(|| "its history cannot be read".to_owned())
+            );
         }
         String::from_utf8_lossy(&said.stdout).lines().map(str::to_owned).collect()
     } else {
@@ -180,12 +197,15 @@ async fn list_files(known: &mut Known, world: &World<'_>) -> Result<(), String> 
         let arguments: Vec<&str> = arguments.into_iter().chain([commit.id.as_str()]).collect();
         let said = git(&arguments, Vec::new(), world).await?;
         if !said.ok() {
-            return Err(
-                first_line(&said).unwrap_or_else(|| "the files of a commit cannot be listed".to_owned())
-            );
+            return Err(first_line(&said)
+                .unwrap_or_else(|| "the files of a commit cannot be listed".to_owned()));
         }
-        commit.files =
-            said.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path_of).collect();
+        commit.files = said
+            .stdout
+            .split(|byte| *byte == 0)
+            .filter(|name| !name.is_empty())
+            .map(path_of)
+            .collect();
         listed.insert(commit.id.clone(), commit.files.clone());
     }
     Ok(())
@@ -201,7 +221,12 @@ fn first_line(said: &Answer) -> Option<String> {
 }
 
 /// The judgement: each name, and the files that groups of them must hold.
-fn judge(names: &[String], known: &Known, wanted: &[(Vec<String>, Vec<String>)], scene: &Scene) -> Judged {
+fn judge(
+    names: &[String],
+    known: &Known,
+    wanted: &[(Vec<String>, Vec<String>)],
+    scene: &Scene,
+) -> Judged {
     let mut wrong = Vec::new();
     let mut observed = Vec::new();
     let mut notes = Vec::new();
@@ -224,7 +249,9 @@ fn judge(names: &[String], known: &Known, wanted: &[(Vec<String>, Vec<String>)],
             }
             Some(Ok(commit)) if during(commit) == Some(true) => {
                 observed.push(identity(&shown, commit));
-                notes.push(format!("{shown} was made during the step, and is not in the history of HEAD"));
+                notes.push(format!(
+                    "{shown} was made during the step, and is not in the history of HEAD"
+                ));
             }
             Some(Ok(_)) => {
                 wrong.push(format!(
@@ -237,10 +264,16 @@ fn judge(names: &[String], known: &Known, wanted: &[(Vec<String>, Vec<String>)],
     let mut reasons = Vec::new();
     if !wrong.is_empty() {
         let not = if wrong.len() == 1 { "was not found" } else { "were not found" };
-        reasons.push(format!("{} of {} {not}: {}", wrong.len(), number(total, "commit"), few(&wrong)));
+        reasons.push(format!(
+            "{} of {} {not}: {}",
+            wrong.len(),
+            number(total, "commit"),
+            few(&wrong)
+        ));
     }
     for (names, paths) in wanted {
-        let commits: Vec<&Commit> = names.iter().filter_map(|name| known.get(name)?.as_ref().ok()).collect();
+        let commits: Vec<&Commit> =
+            names.iter().filter_map(|name| known.get(name)?.as_ref().ok()).collect();
         if commits.is_empty() {
             continue;
         }
@@ -261,7 +294,8 @@ fn judge(names: &[String], known: &Known, wanted: &[(Vec<String>, Vec<String>)],
         }
     }
     let verdict = if reasons.is_empty() { Verdict::Verified } else { Verdict::Refuted };
-    let listed: HashSet<&PathBuf> = known.values().flatten().flat_map(|commit| &commit.files).collect();
+    let listed: HashSet<&PathBuf> =
+        known.values().flatten().flat_map(|commit| &commit.files).collect();
     let mut text = format!("{} found", number(observed.len(), "commit"));
     if !wanted.is_empty() {
         text.push_str(&format!(", with {} in all", number(listed.len(), "file")));
@@ -281,5 +315,8 @@ fn holds(text: &str, commits: &[&Commit], scene: &Scene) -> bool {
     let Meant::Inside(path, _) = scene.frame.meant(text) else { return false };
     let from_top = scene.frame.seen_from_top(&path);
     let also = scene.frame.meant_from_top(text).and_then(|path| scene.frame.seen_from_top(&path));
-    from_top.iter().chain(&also).any(|path| commits.iter().any(|commit| commit.files.contains(path)))
+    from_top
+        .iter()
+        .chain(&also)
+        .any(|path| commits.iter().any(|commit| commit.files.contains(path)))
 }

@@ -38,9 +38,10 @@ pub(super) async fn hold(
             Figure::TestsAdded | Figure::TestsRemoved => {
                 against_tests(claimed, figure, world.observer.tests())
             }
-            Figure::FilesAdded | Figure::FilesModified | Figure::FilesDeleted | Figure::FilesChanged => {
-                against_changes(claimed, figure, scene)
-            }
+            Figure::FilesAdded
+            | Figure::FilesModified
+            | Figure::FilesDeleted
+            | Figure::FilesChanged => against_changes(claimed, figure, scene),
         },
         (None, None) => Judged::unverifiable(
             json!(claimed),
@@ -95,9 +96,13 @@ fn figure_name(figure: Figure) -> &'static str {
 fn against_figures(claimed: u64, figure: Figure, figures: &Figures, whose: &str) -> Judged {
     let name = figure_name(figure);
     let Some(observed) = figures.get(figure) else {
-        return Judged::unverifiable(json!(claimed), format!("{whose} does not say how many {name}"));
+        return Judged::unverifiable(
+            json!(claimed),
+            format!("{whose} does not say how many {name}"),
+        );
     };
-    let also = if figure == Figure::Total { figures.ran().into_iter().collect() } else { Vec::new() };
+    let also =
+        if figure == Figure::Total { figures.ran().into_iter().collect() } else { Vec::new() };
     compare(claimed, observed, &also, &format!("{whose} says {name}:"))
 }
 
@@ -105,7 +110,8 @@ fn against_report(claimed: u64, figure: Figure, report: Option<&str>, scene: &Sc
     let unknown = |why: String| Judged::unverifiable(json!(claimed), why);
     let Some(report) = report else {
         return unknown(
-            "the claim names no report to read the figure from: add `report`, `check` or `run`".to_owned(),
+            "the claim names no report to read the figure from: add `report`, `check` or `run`"
+                .to_owned(),
         );
     };
     let name = shown::plain(report);
@@ -131,10 +137,15 @@ fn against_report(claimed: u64, figure: Figure, report: Option<&str>, scene: &Sc
     });
     match newer(&path, scene) {
         Some(newer) if judged.verdict != Verdict::Unverifiable => {
-            let difference =
-                if judged.reason.is_empty() { String::new() } else { format!("{}; ", judged.reason) };
+            let difference = if judged.reason.is_empty() {
+                String::new()
+            } else {
+                format!("{}; ", judged.reason)
+            };
             judged.verdict = Verdict::Stale;
-            judged.because(format!("{difference}the report {name} is older than the last change ({newer})"))
+            judged.because(format!(
+                "{difference}the report {name} is older than the last change ({newer})"
+            ))
         }
         _ => judged,
     }
@@ -147,7 +158,9 @@ fn newer(report: &Path, scene: &Scene) -> Option<String> {
     scene
         .claimable(changes)
         .filter(|(path, change)| *path != report && *change != Change::Deleted)
-        .find(|(path, _)| look::touched(&scene.frame, path).is_some_and(|touched| touched > written))
+        .find(|(path, _)| {
+            look::touched(&scene.frame, path).is_some_and(|touched| touched > written)
+        })
         .map(|(path, _)| shown::path(path))
 }
 
@@ -187,17 +200,27 @@ async fn against_check(
             }
         }
         (How::Exited(_), None) => {
-            let why = format!("`{}` prints no figures that can be read; let it write a report", outcome.line);
+            let why = format!(
+                "`{}` prints no figures that can be read; let it write a report",
+                outcome.line
+            );
             Judged::unverifiable(json!(claimed), why)
         }
-        (How::Unrunnable(why), _) => {
-            Judged::unverifiable(json!(claimed), format!("`{}` could not be run: {why}", outcome.line))
-        }
+        (How::Unrunnable(why), _) => Judged::unverifiable(
+            json!(claimed),
+            format!("`{}` could not be run: {why}", outcome.line),
+        ),
         (How::TimedOut(after), _) => {
-            let why = format!("`{}` took longer than {} and was ended", outcome.line, shown::seconds(*after));
+            let why = format!(
+                "`{}` took longer than {} and was ended",
+                outcome.line,
+                shown::seconds(*after)
+            );
             Judged::unverifiable(json!(claimed), why)
         }
-        (How::Stopped, _) => Judged::unverifiable(json!(claimed), format!("`{}` was stopped", outcome.line)),
+        (How::Stopped, _) => {
+            Judged::unverifiable(json!(claimed), format!("`{}` was stopped", outcome.line))
+        }
     };
     judged.with(outcome.evidence()).with_notes(outcome.notes)
 }
@@ -216,7 +239,10 @@ fn against_changes(claimed: u64, figure: Figure, scene: &Scene) -> Judged {
     let changes = match &scene.changes {
         Ok(changes) => changes,
         Err(why) => {
-            return Judged::unverifiable(json!(claimed), format!("what changed cannot be told: {why}"));
+            return Judged::unverifiable(
+                json!(claimed),
+                format!("what changed cannot be told: {why}"),
+            );
         }
     };
     let index = index(changes);

@@ -31,7 +31,8 @@ impl Figures {
         })
     }
 
-    /// The figures that a runner printed: cargo test (the binaries add up), nextest, pytest, jest, `go test -v`.
+    /// The figures that a runner printed: cargo test (the binaries add up), nextest, pytest, jest,
+    /// `go test -v`.
     pub fn of_output(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
         let mut summed = Sums::default();
@@ -41,7 +42,9 @@ impl Figures {
             let line = plain(line);
             if let Some(rest) = line.trim_start().strip_prefix("test result:") {
                 summed.add(&counts(rest));
-            } else if let Some(figures) = nextest(&line).or_else(|| jest(&line)).or_else(|| pytest(&line)) {
+            } else if let Some(figures) =
+                nextest(&line).or_else(|| jest(&line)).or_else(|| pytest(&line))
+            {
                 // The runner prints it once, at the end; whatever a test prints comes before.
                 last = Some(figures);
             } else if let Some(rest) = line.strip_prefix("--- ") {
@@ -80,8 +83,10 @@ impl Figures {
             (self.failed, "failed"),
             (self.skipped, "skipped"),
         ];
-        let parts: Vec<String> =
-            parts.into_iter().filter_map(|(count, what)| Some(format!("{} {what}", count?))).collect();
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter_map(|(count, what)| Some(format!("{} {what}", count?)))
+            .collect();
         parts.join(", ")
     }
 }
@@ -100,7 +105,9 @@ impl Sums {
             let sum = match what.as_str() {
                 "passed" | "xpassed" => &mut self.passed,
                 "failed" | "error" | "errors" | "timed" | "exec" => &mut self.failed,
-                "ignored" | "skipped" | "xfailed" | "todo" | "pending" | "disabled" => &mut self.skipped,
+                "ignored" | "skipped" | "xfailed" | "todo" | "pending" | "disabled" => {
+                    &mut self.skipped
+                }
                 _ => continue,
             };
             *sum = sum.saturating_add(*count);
@@ -119,7 +126,8 @@ impl Sums {
     }
 }
 
-/// `3 passed; 1 failed` or `3 passed, 1 failed` as pairs. What stands in brackets says more of what stands before.
+/// `3 passed; 1 failed` or `3 passed, 1 failed` as pairs. What stands in brackets says more of what
+/// stands before.
 fn counts(text: &str) -> Vec<(u64, String)> {
     let mut counts = Vec::new();
     let mut number = None;
@@ -251,7 +259,11 @@ mod tests {
                 "────────────\n     Summary [   0.053s] 10 tests run: 9 passed (1 slow, 2 flaky), 1 failed, 2 skipped\n",
                 figures(12, 9, 1, 2),
             ),
-            ("nextest, one", "     Summary [   0.053s] 1 test run: 1 passed, 0 skipped", figures(1, 1, 0, 0)),
+            (
+                "nextest, one",
+                "     Summary [   0.053s] 1 test run: 1 passed, 0 skipped",
+                figures(1, 1, 0, 0),
+            ),
             (
                 "nextest in colour",
                 "\u{1b}[32;1m     Summary\u{1b}[0m [   0.053s] \u{1b}[1m4\u{1b}[0m tests run: \u{1b}[1m4\u{1b}[0m \u{1b}[32;1mpassed\u{1b}[0m, \u{1b}[1m0\u{1b}[0m skipped",

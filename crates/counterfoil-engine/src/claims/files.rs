@@ -13,7 +13,12 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-pub(super) fn hold(held: &HeldClaim, value: &Value, scene: &Scene, world: &mut World<'_>) -> Option<Judged> {
+pub(super) fn hold(
+    held: &HeldClaim,
+    value: &Value,
+    scene: &Scene,
+    world: &mut World<'_>,
+) -> Option<Judged> {
     let found = read::field(&held.field, value)?;
     let named = match read::files(&found) {
         Ok(named) => named,
@@ -29,7 +34,10 @@ pub(super) fn hold(held: &HeldClaim, value: &Value, scene: &Scene, world: &mut W
         Ok(changes) => changes,
         Err(why) => {
             let shown = shown::list(claimed.iter().map(|file| in_words(file, told)));
-            return Some(Judged::unverifiable(shown, format!("what changed cannot be told: {why}")));
+            return Some(Judged::unverifiable(
+                shown,
+                format!("what changed cannot be told: {why}"),
+            ));
         }
     };
     let index = index(changes);
@@ -41,7 +49,11 @@ pub(super) fn hold(held: &HeldClaim, value: &Value, scene: &Scene, world: &mut W
         .into_iter()
         .zip(sightings)
         .map(|(file, sighting)| Item {
-            from: file.from.is_some().then(|| from_sightings.next().map(|from| from.path)).flatten(),
+            from: file
+                .from
+                .is_some()
+                .then(|| from_sightings.next().map(|from| from.path))
+                .flatten(),
             file,
             sighting,
         })
@@ -70,7 +82,9 @@ fn told(kind: ClaimKind) -> Told {
 fn unique(named: Vec<NamedFile>, told: Told) -> Vec<NamedFile> {
     let mut seen = HashSet::with_capacity(named.len());
     let mut named = named;
-    named.retain(|file| seen.insert((file.path.clone(), file.told.unwrap_or(told), file.from.clone())));
+    named.retain(|file| {
+        seen.insert((file.path.clone(), file.told.unwrap_or(told), file.from.clone()))
+    });
     named
 }
 
@@ -141,7 +155,9 @@ fn judge(
     let hidden = wrong.iter().filter(|(differs, _)| *differs == Differs::Hidden).count();
     let refuted = match matching {
         // What nobody claims may be the work of somebody else.
-        ClaimMatch::Exact if scene.company.is_none() => wrong.len() > hidden || !unclaimed.is_empty(),
+        ClaimMatch::Exact if scene.company.is_none() => {
+            wrong.len() > hidden || !unclaimed.is_empty()
+        }
         ClaimMatch::Exact | ClaimMatch::Subset => wrong.len() > hidden,
         ClaimMatch::BestEffort => agreeing == 0 && hidden == 0,
     };
@@ -164,7 +180,8 @@ fn judge(
         judged = judged.with_notes([difference]);
     }
     if let Some(company) = scene.company.as_ref().filter(|_| matching == ClaimMatch::Exact) {
-        judged = judged.with_notes([format!("what was not claimed is not held against it: {company}")]);
+        judged =
+            judged.with_notes([format!("what was not claimed is not held against it: {company}")]);
     }
     let left = notes.len().saturating_sub(shown::MOST);
     notes.truncate(shown::MOST);
@@ -172,13 +189,21 @@ fn judge(
     judged.with_notes(notes).with_notes(changes.notes.clone())
 }
 
-fn agrees(item: &Item, told: Told, index: &Index<'_>, notes: &mut Vec<String>) -> Result<(), Differs> {
+fn agrees(
+    item: &Item,
+    told: Told,
+    index: &Index<'_>,
+    notes: &mut Vec<String>,
+) -> Result<(), Differs> {
     let sighting = &item.sighting;
     let path = sighting.path.as_path();
     let Some(change) = sighting.change else {
-        // The old name of a file that was renamed stands among the changes, so this is one that nothing became of.
+        // The old name of a file that was renamed stands among the changes, so this is one that
+        // nothing became of.
         return Err(match &sighting.presence {
-            Presence::Absent if sighting.is_hidden && matches!(told, Told::Deleted | Told::Changed) => {
+            Presence::Absent
+                if sighting.is_hidden && matches!(told, Told::Deleted | Told::Changed) =>
+            {
                 Differs::Hidden
             }
             Presence::Absent => Differs::Missing,
@@ -193,7 +218,8 @@ fn agrees(item: &Item, told: Told, index: &Index<'_>, notes: &mut Vec<String>) -
         | (Told::Added, Change::Added)
         | (Told::Modified, Change::Modified)
         | (Told::Deleted, Change::Deleted) => Ok(()),
-        // The same bytes under a new name: whether that is a new file or an old one is a matter of words.
+        // The same bytes under a new name: whether that is a new file or an old one is a matter of
+        // words.
         (Told::Modified, Change::Added) if index.came_from(path).is_some() => Ok(()),
         (Told::Renamed, _) => {
             let (was, is) = match (index.came_from(path), index.went_to(path)) {
@@ -202,7 +228,9 @@ fn agrees(item: &Item, told: Told, index: &Index<'_>, notes: &mut Vec<String>) -
                 (None, None) => return renamed_and_edited(item, change, index, notes),
             };
             match item.from.as_deref() {
-                Some(from) if from != was && from != is => Err(Differs::FromElsewhere(shown::path(was))),
+                Some(from) if from != was && from != is => {
+                    Err(Differs::FromElsewhere(shown::path(was)))
+                }
                 _ => Ok(()),
             }
         }
@@ -244,9 +272,13 @@ fn unclaimed(
 ) -> Vec<String> {
     if told == Told::Renamed {
         let pairs = changes.renamed.iter().filter(|(from, to)| {
-            !covered.contains(from.as_path()) && !covered.contains(to.as_path()) && !scene.is_noise(to)
+            !covered.contains(from.as_path())
+                && !covered.contains(to.as_path())
+                && !scene.is_noise(to)
         });
-        return pairs.map(|(from, to)| format!("{} -> {}", shown::path(from), shown::path(to))).collect();
+        return pairs
+            .map(|(from, to)| format!("{} -> {}", shown::path(from), shown::path(to)))
+            .collect();
     }
     let wanted = |path: &Path, change: Change| match (told, change) {
         (Told::Modified, Change::Modified) => true,
@@ -269,7 +301,12 @@ fn unclaimed(
         .collect()
 }
 
-fn difference(total: usize, told: Told, mut wrong: Vec<(Differs, String)>, unclaimed: &[String]) -> String {
+fn difference(
+    total: usize,
+    told: Told,
+    mut wrong: Vec<(Differs, String)>,
+    unclaimed: &[String],
+) -> String {
     // In the order they are claimed.
     wrong.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut parts = Vec::new();
@@ -343,7 +380,9 @@ fn observed(told: Told, changes: &Changes, index: &Index<'_>, scene: &Scene) -> 
     };
     if told == Told::Renamed {
         let pairs = changes.renamed.iter().filter(|(_, to)| !scene.is_noise(to));
-        return shown::list(pairs.map(|(from, to)| format!("{} -> {}", shown::path(from), shown::path(to))));
+        return shown::list(
+            pairs.map(|(from, to)| format!("{} -> {}", shown::path(from), shown::path(to))),
+        );
     }
     let wanted = match told {
         Told::Added => Some(Change::Added),

@@ -10,7 +10,12 @@ use counterfoil_contract::{Evidence, HeldClaim, Verdict};
 use serde_json::Value;
 use std::collections::HashMap;
 
-pub(super) fn hold(held: &HeldClaim, value: &Value, scene: &Scene, world: &mut World<'_>) -> Option<Judged> {
+pub(super) fn hold(
+    held: &HeldClaim,
+    value: &Value,
+    scene: &Scene,
+    world: &mut World<'_>,
+) -> Option<Judged> {
     let found = read::field(&held.field, value)?;
     let fixes = read::fixes(&found);
     if fixes.is_empty() {
@@ -21,7 +26,10 @@ pub(super) fn hold(held: &HeldClaim, value: &Value, scene: &Scene, world: &mut W
     let changes = match &scene.changes {
         Ok(changes) => changes,
         Err(why) => {
-            return Some(Judged::unverifiable(claimed, format!("what changed cannot be told: {why}")));
+            return Some(Judged::unverifiable(
+                claimed,
+                format!("what changed cannot be told: {why}"),
+            ));
         }
     };
     let index = index(changes);
@@ -38,7 +46,11 @@ pub(super) fn hold(held: &HeldClaim, value: &Value, scene: &Scene, world: &mut W
         .collect();
     let mut judged = judge(&judged);
     judged.claimed = claimed;
-    Some(judged.with(Evidence::new("diff", scene.summary(changes))).with_notes(changes.notes.clone()))
+    Some(
+        judged
+            .with(Evidence::new("diff", scene.summary(changes)))
+            .with_notes(changes.notes.clone()),
+    )
 }
 
 /// A fix with the file it must have touched.
@@ -87,7 +99,11 @@ fn judge(fixes: &[(Traced, Option<bool>)]) -> Judged {
     let mut reasons = Vec::new();
     if !untouched.is_empty() {
         let their = if untouched.len() == 1 { "its file" } else { "their files" };
-        reasons.push(format!("for {} {their} did not change: {}", untouched.len(), few(&untouched)));
+        reasons.push(format!(
+            "for {} {their} did not change: {}",
+            untouched.len(),
+            few(&untouched)
+        ));
     }
     if !unknown.is_empty() {
         let were = if unknown.len() == 1 { "was" } else { "were" };
@@ -101,7 +117,11 @@ fn judge(fixes: &[(Traced, Option<bool>)]) -> Judged {
     if !untold.is_empty() {
         let reason = format!(
             "nothing says which file {} in; give the step's claim the findings it was asked to fix (`findings:`)",
-            if untold.len() == 1 { format!("{} is", untold[0]) } else { format!("{} are", few(&untold)) }
+            if untold.len() == 1 {
+                format!("{} is", untold[0])
+            } else {
+                format!("{} are", few(&untold))
+            }
         );
         return Judged::new(Verdict::Unverifiable, Value::Null, observed).because(reason);
     }

@@ -35,7 +35,10 @@ pub(super) fn hold(held: &HeldClaim, value: &Value, scene: &Scene) -> Option<Jud
                 .clone();
             // The text may be a name as a whole: a file may be called `notes:12`.
             let whole = (place.text != place.file && matches!(seen, Seen::Not(_))).then(|| {
-                files.entry(place.text.clone()).or_insert_with(|| look_at(&place.text, scene, &index)).clone()
+                files
+                    .entry(place.text.clone())
+                    .or_insert_with(|| look_at(&place.text, scene, &index))
+                    .clone()
             });
             match whole {
                 Some(whole @ Seen::Lines(..)) => (NamedPlace { lines: None, ..place }, whole),
@@ -105,8 +108,12 @@ fn judge(seen: &[(NamedPlace, Seen)]) -> Judged {
                 notes.push(format!("the lines of {name} were not counted: {why}"));
                 None
             }
-            (Seen::Lines(..), Some(Lines::Bad(text))) => Some(format!("{} is no line", shown::plain(text))),
-            (Seen::Lines(lines, _), Some(Lines::Range(first, last))) => outside(*first, *last, *lines),
+            (Seen::Lines(..), Some(Lines::Bad(text))) => {
+                Some(format!("{} is no line", shown::plain(text)))
+            }
+            (Seen::Lines(lines, _), Some(Lines::Range(first, last))) => {
+                outside(*first, *last, *lines)
+            }
             (Seen::Lines(..), None) => None,
         };
         wrong.extend(why.map(|why| format!("{name} ({why})")));
@@ -121,7 +128,9 @@ fn judge(seen: &[(NamedPlace, Seen)]) -> Judged {
     let are = if wrong.len() == 1 { "is" } else { "are" };
     let reason = match wrong.len() {
         0 => String::new(),
-        count => format!("{count} of {} {are} not there: {}", number(seen.len(), "place"), few(&wrong)),
+        count => {
+            format!("{count} of {} {are} not there: {}", number(seen.len(), "place"), few(&wrong))
+        }
     };
     notes.dedup();
     notes.truncate(shown::MOST);

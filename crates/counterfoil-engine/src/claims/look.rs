@@ -1,5 +1,5 @@
-//! Looks at what stands where a claim points. Follows no link out of the repository, opens nothing but plain files, and
-//! decides nothing.
+//! Looks at what stands where a claim points. Follows no link out of the repository, opens nothing
+//! but plain files, and decides nothing.
 
 use super::path::{Frame, Index, Meant};
 use super::{Observer, Since};
@@ -71,7 +71,8 @@ pub(super) fn sight(
     index: &Index<'_>,
     observer: &mut dyn Observer,
 ) -> Vec<Sighting> {
-    let mut sightings: Vec<Sighting> = texts.iter().map(|text| sight_one(text, frame, index)).collect();
+    let mut sightings: Vec<Sighting> =
+        texts.iter().map(|text| sight_one(text, frame, index)).collect();
     // Snapshots do not see what git ignores.
     let unseen: Vec<usize> = sightings
         .iter()
@@ -93,8 +94,7 @@ pub(super) fn sight(
         sighting.notes.push("is ignored by git, and judged by its times".to_owned());
     }
     if unseen.len() > MOST_ASKED {
-        let note =
-            "and those after it were not looked up among the files that git ignores: there are too many";
+        let note = "and those after it were not looked up among the files that git ignores: there are too many";
         sightings[unseen[MOST_ASKED]].notes.push(note.to_owned());
     }
     hide(&mut sightings, observer);
@@ -103,7 +103,8 @@ pub(super) fn sight(
 
 /// Says of what is not there whether it could have been seen before.
 fn hide(sightings: &mut [Sighting], observer: &mut dyn Observer) {
-    let is_gone = |sighting: &Sighting| sighting.change.is_none() && sighting.presence == Presence::Absent;
+    let is_gone =
+        |sighting: &Sighting| sighting.change.is_none() && sighting.presence == Presence::Absent;
     let gone = sightings.iter().filter(|sighting| is_gone(sighting)).take(MOST_ASKED);
     let paths: Vec<PathBuf> = gone.map(|sighting| sighting.path.clone()).collect();
     if paths.is_empty() {
@@ -147,14 +148,17 @@ fn sight_one(text: &str, frame: &Frame, index: &Index<'_>) -> Sighting {
         if let Some(real) = real.filter(|real| *real != path)
             && let Some((found, change)) = index.get(&real)
         {
-            sighting.notes.push(format!("is {} through a symbolic link", super::shown::path(found)));
+            sighting
+                .notes
+                .push(format!("is {} through a symbolic link", super::shown::path(found)));
             sighting.change = Some(change);
             sighting.path = real;
         }
         return sighting;
     }
     let mut others: Vec<(PathBuf, &str)> = Vec::new();
-    others.extend(frame.meant_from_top(text).map(|path| (path, "counts from the repository's top")));
+    others
+        .extend(frame.meant_from_top(text).map(|path| (path, "counts from the repository's top")));
     if text.contains('\\')
         && let Meant::Inside(path, _) = frame.meant(&text.replace('\\', "/"))
     {
@@ -171,9 +175,10 @@ fn sight_one(text: &str, frame: &Frame, index: &Index<'_>) -> Sighting {
     let written = std::iter::once(&path).chain(others.iter().map(|(path, _)| path));
     if let Some((found, change)) = written.into_iter().find_map(|path| index.like(path)) {
         let found = found.to_owned();
-        sighting
-            .notes
-            .push(format!("is {}: the case or the Unicode form differs", super::shown::path(&found)));
+        sighting.notes.push(format!(
+            "is {}: the case or the Unicode form differs",
+            super::shown::path(&found)
+        ));
         sighting.change = Some(change);
         sighting.path = found;
     }
@@ -243,11 +248,14 @@ pub(super) fn written(frame: &Frame, path: &Path) -> Option<SystemTime> {
     std::fs::symlink_metadata(frame.folder().join(path)).ok()?.modified().ok()
 }
 
-/// When a file was last changed, in its bytes or otherwise: a time of writing can be set back, this cannot.
+/// When a file was last changed, in its bytes or otherwise: a time of writing can be set back, this
+/// cannot.
 pub(super) fn touched(frame: &Frame, path: &Path) -> Option<SystemTime> {
     use std::os::unix::fs::MetadataExt;
     let meta = std::fs::symlink_metadata(frame.folder().join(path)).ok()?;
     let seconds = u64::try_from(meta.ctime()).ok()?;
     let nanos = u32::try_from(meta.ctime_nsec()).ok()?;
-    SystemTime::UNIX_EPOCH.checked_add(std::time::Duration::new(seconds, nanos)).max(meta.modified().ok())
+    SystemTime::UNIX_EPOCH
+        .checked_add(std::time::Duration::new(seconds, nanos))
+        .max(meta.modified().ok())
 }

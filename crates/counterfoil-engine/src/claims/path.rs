@@ -19,7 +19,8 @@ pub(super) struct Frame {
 /// A claimed path, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Meant {
-    /// A path of the workspace, relative to its folder, and how it was understood if that is worth saying.
+    /// A path of the workspace, relative to its folder, and how it was understood if that is worth
+    /// saying.
     Inside(PathBuf, Option<String>),
     /// It cannot be one of the workspace, and why.
     Outside(String),
@@ -65,8 +66,13 @@ impl Frame {
             let Some(path) = lexical(path) else {
                 return Meant::Outside("it is outside of the workspace".to_owned());
             };
-            if let Some(rest) = self.folders.iter().find_map(|folder| path.strip_prefix(folder).ok()) {
-                return Meant::Inside(rest.to_owned(), Some("is written as an absolute path".to_owned()));
+            if let Some(rest) =
+                self.folders.iter().find_map(|folder| path.strip_prefix(folder).ok())
+            {
+                return Meant::Inside(
+                    rest.to_owned(),
+                    Some("is written as an absolute path".to_owned()),
+                );
             }
             return match self.tops.iter().find_map(|top| path.strip_prefix(top).ok()) {
                 Some(rest) => Meant::Inside(
@@ -95,7 +101,8 @@ impl Frame {
         if let Ok(rest) = from_top.strip_prefix(&self.prefix) {
             return rest.to_owned();
         }
-        let shared = self.prefix.components().zip(from_top.components()).take_while(|(a, b)| a == b).count();
+        let shared =
+            self.prefix.components().zip(from_top.components()).take_while(|(a, b)| a == b).count();
         let up = self.prefix.components().count() - shared;
         let mut path: PathBuf = std::iter::repeat_n("..", up).collect();
         path.extend(from_top.components().skip(shared));
@@ -143,7 +150,8 @@ pub(super) struct Index<'a> {
 
 impl<'a> Index<'a> {
     pub(super) fn new(changes: &'a Changes) -> Self {
-        let mut folded: HashMap<String, Option<&Path>> = HashMap::with_capacity(changes.files.len());
+        let mut folded: HashMap<String, Option<&Path>> =
+            HashMap::with_capacity(changes.files.len());
         for path in changes.files.keys() {
             // Two that fold to the same cannot be told apart.
             folded.entry(fold(path)).and_modify(|seen| *seen = None).or_insert(Some(path));
@@ -182,7 +190,11 @@ impl<'a> Index<'a> {
     pub(super) fn below(&self, folder: &Path) -> usize {
         // Paths are in the order of their components, so what is below a folder stands together.
         let from = (std::ops::Bound::Included(folder), std::ops::Bound::Unbounded);
-        self.changes.files.range::<Path, _>(from).take_while(|(path, _)| path.starts_with(folder)).count()
+        self.changes
+            .files
+            .range::<Path, _>(from)
+            .take_while(|(path, _)| path.starts_with(folder))
+            .count()
     }
 }
 
@@ -205,7 +217,9 @@ mod tests {
 
     #[test]
     fn a_path_is_understood_as_it_is_meant() {
-        let note = |path: &str| Meant::Inside(path.into(), Some("is written as an absolute path".to_owned()));
+        let note = |path: &str| {
+            Meant::Inside(path.into(), Some("is written as an absolute path".to_owned()))
+        };
         let plain = |path: &str| Meant::Inside(path.into(), None);
         let outside = |why: &str| Meant::Outside(why.to_owned());
         let away = outside("it is outside of the workspace");
@@ -242,18 +256,23 @@ mod tests {
 
     #[test]
     fn what_differs_in_case_or_form_is_found_if_it_is_the_only_one() {
-        let files = ["src/Ärger.rs", "a.rs", "A.RS"].map(|path| (PathBuf::from(path), Change::Modified));
+        let files =
+            ["src/Ärger.rs", "a.rs", "A.RS"].map(|path| (PathBuf::from(path), Change::Modified));
         let changes = Changes { files: files.into(), ..Changes::default() };
         let index = Index::new(&changes);
         let nfd: String = "src/ärger.rs".nfd().collect();
-        assert_eq!(index.like(Path::new(&nfd)).map(|(path, _)| path), Some(Path::new("src/Ärger.rs")));
+        assert_eq!(
+            index.like(Path::new(&nfd)).map(|(path, _)| path),
+            Some(Path::new("src/Ärger.rs"))
+        );
         assert_eq!(index.like(Path::new("a.Rs")), None, "two are meant as well as one");
         assert_eq!(index.get(Path::new("A.RS")), Some((Path::new("A.RS"), Change::Modified)));
     }
 
     #[test]
     fn what_is_below_a_folder_is_counted() {
-        let files = ["src/a", "src/b/c", "src.rs", "srd"].map(|path| (PathBuf::from(path), Change::Added));
+        let files =
+            ["src/a", "src/b/c", "src.rs", "srd"].map(|path| (PathBuf::from(path), Change::Added));
         let changes = Changes { files: files.into(), ..Changes::default() };
         assert_eq!(Index::new(&changes).below(Path::new("src")), 2);
     }

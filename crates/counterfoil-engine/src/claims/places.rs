@@ -46,7 +46,9 @@ fn place_of(value: &Value, parent: Option<&Map<String, Value>>) -> Result<NamedP
             let (file, lines) = split_place(text);
             let lines = lines.or_else(|| lines_of(parent?));
             let text = match (&lines, file == *text) {
-                (Some(Lines::Range(first, last)), true) => format!("{text}:{}", range(*first, *last)),
+                (Some(Lines::Range(first, last)), true) => {
+                    format!("{text}:{}", range(*first, *last))
+                }
                 _ => text.clone(),
             };
             Ok(NamedPlace { text, file, lines })
@@ -99,7 +101,8 @@ fn parse_lines(text: &str) -> Option<Lines> {
     (rest.is_empty() || rest.starts_with(':')).then_some(Lines::Range(first, first))
 }
 
-/// `src/a.rs:31 - what is there` is a file, a line and words. Without a line, the file is all of the text.
+/// `src/a.rs:31 - what is there` is a file, a line and words. Without a line, the file is all of
+/// the text.
 fn split_place(text: &str) -> (String, Option<Lines>) {
     for (at, mark) in text.match_indices([':', '#']) {
         let rest = &text[at + mark.len()..];

@@ -14,8 +14,8 @@ pub(super) struct Found<'a> {
     pub(super) parent: Option<&'a Map<String, Value>>,
 }
 
-/// Follows a field such as `findings/*/file`. None if the result says nothing there; an empty list if it says that there
-/// is nothing.
+/// Follows a field such as `findings/*/file`. None if the result says nothing there; an empty list
+/// if it says that there is nothing.
 pub(super) fn field<'a>(path: &str, value: &'a Value) -> Option<Vec<Found<'a>>> {
     let mut found = vec![Found { tokens: Vec::new(), value, parent: None }];
     let mut said = true;
@@ -32,7 +32,9 @@ pub(super) fn field<'a>(path: &str, value: &'a Value) -> Option<Vec<Found<'a>>> 
             match place.value {
                 Value::Array(items) if token == "*" => {
                     said = true;
-                    next.extend(items.iter().enumerate().map(|(index, item)| step(index.to_string(), item)));
+                    next.extend(
+                        items.iter().enumerate().map(|(index, item)| step(index.to_string(), item)),
+                    );
                 }
                 Value::Object(members) if token == "*" && !members.contains_key("*") => {
                     said = true;
@@ -55,8 +57,8 @@ pub(super) fn field<'a>(path: &str, value: &'a Value) -> Option<Vec<Found<'a>>> 
     said.then_some(found)
 }
 
-/// A pattern with the `*` that it shares with a place filled in: `/tasks/*/files` for a commit at `/tasks/3/commit` is
-/// `/tasks/3/files`.
+/// A pattern with the `*` that it shares with a place filled in: `/tasks/*/files` for a commit at
+/// `/tasks/3/commit` is `/tasks/3/files`.
 pub(super) fn bound(pattern: &str, tokens: &[String]) -> String {
     let mut shared = true;
     let mut bound = String::new();
@@ -99,7 +101,9 @@ impl Told {
     fn of(word: &str) -> Option<Self> {
         Some(match word.to_ascii_lowercase().as_str() {
             "added" | "add" | "created" | "create" | "new" | "a" => Self::Added,
-            "modified" | "modify" | "edited" | "updated" | "update" | "changed" | "m" => Self::Modified,
+            "modified" | "modify" | "edited" | "updated" | "update" | "changed" | "m" => {
+                Self::Modified
+            }
             "deleted" | "delete" | "removed" | "remove" | "d" => Self::Deleted,
             "renamed" | "rename" | "moved" | "move" | "r" => Self::Renamed,
             _ => return None,
@@ -119,7 +123,8 @@ pub(super) struct NamedFile {
 }
 
 /// The keys under which an object names its file.
-const FILE_KEYS: [&str; 7] = ["file_path", "path", "file", "to", "new_path", "filename", "file_name"];
+const FILE_KEYS: [&str; 7] =
+    ["file_path", "path", "file", "to", "new_path", "filename", "file_name"];
 const FROM_KEYS: [&str; 4] = ["old_path", "from", "previous_path", "old_file_path"];
 const TOLD_KEYS: [&str; 5] = ["change_type", "change", "action", "status", "kind"];
 
@@ -152,12 +157,16 @@ fn named(value: &Value, parent: Option<&Map<String, Value>>) -> Result<NamedFile
     match value {
         Value::String(path) => {
             // A field such as `files_moved/*/to` stands beside where the file was.
-            let from = parent.and_then(|parent| text_at(parent, &FROM_KEYS)).filter(|from| from != path);
+            let from =
+                parent.and_then(|parent| text_at(parent, &FROM_KEYS)).filter(|from| from != path);
             Ok(NamedFile { path: path.clone(), told: None, from: from.map(str::to_owned) })
         }
         Value::Object(object) => {
             let path = file_of(object).ok_or_else(|| {
-                format!("an object of the list names no file; it would be under {}", FILE_KEYS.join(", "))
+                format!(
+                    "an object of the list names no file; it would be under {}",
+                    FILE_KEYS.join(", ")
+                )
             })?;
             let told = text_at(object, &TOLD_KEYS).and_then(Told::of);
             let from = text_at(object, &FROM_KEYS).map(str::to_owned);
@@ -215,12 +224,12 @@ fn word_says(word: &str) -> Says {
         .map(|c| if matches!(c, '_' | ' ') { '-' } else { c.to_ascii_lowercase() })
         .collect();
     match word.as_str() {
-        "pass" | "passed" | "passes" | "passing" | "all-pass" | "all-passed" | "all-passing" | "success"
-        | "succeeded" | "successful" | "ok" | "okay" | "green" | "good" | "clean" | "true" | "yes"
-        | "valid" => Says::Succeeds,
+        "pass" | "passed" | "passes" | "passing" | "all-pass" | "all-passed" | "all-passing"
+        | "success" | "succeeded" | "successful" | "ok" | "okay" | "green" | "good" | "clean"
+        | "true" | "yes" | "valid" => Says::Succeeds,
         "fail" | "failed" | "fails" | "failing" | "failure" | "some-fail" | "some-failed"
-        | "some-failing" | "all-fail" | "all-failed" | "error" | "errors" | "red" | "broken" | "false"
-        | "no" | "invalid" => Says::Fails,
+        | "some-failing" | "all-fail" | "all-failed" | "error" | "errors" | "red" | "broken"
+        | "false" | "no" | "invalid" => Says::Fails,
         _ => Says::Nothing,
     }
 }
@@ -286,7 +295,8 @@ pub(super) fn commands(found: &[Found<'_>]) -> Vec<HeldCommand> {
         if !seen.insert(text.clone()) {
             continue;
         }
-        let after = |prefix: &str| text.strip_prefix(prefix).map(str::trim).filter(|rest| !rest.is_empty());
+        let after =
+            |prefix: &str| text.strip_prefix(prefix).map(str::trim).filter(|rest| !rest.is_empty());
         commands.push(match (after("cmd:"), after("manual:")) {
             (Some(line), _) => HeldCommand::Line(line.to_owned()),
             (_, Some(ask)) => HeldCommand::Manual(ask.to_owned()),
@@ -308,7 +318,9 @@ pub(super) fn fixes(found: &[Found<'_>]) -> Vec<NamedFix> {
     let mut fixes = Vec::new();
     for place in found {
         match place.value {
-            Value::Array(items) => fixes.extend(items.iter().filter_map(Value::as_object).filter_map(fix_of)),
+            Value::Array(items) => {
+                fixes.extend(items.iter().filter_map(Value::as_object).filter_map(fix_of))
+            }
             Value::Object(object) => fixes.extend(fix_of(object)),
             // The field is the outcome's word itself, and its id stands beside it.
             word if is_fixed(word) => fixes.extend(place.parent.map(identified)),
@@ -319,8 +331,9 @@ pub(super) fn fixes(found: &[Found<'_>]) -> Vec<NamedFix> {
 }
 
 fn fix_of(object: &Map<String, Value>) -> Option<NamedFix> {
-    let word =
-        ["outcome", "status", "result", "resolution", "fixed"].iter().find_map(|key| object.get(*key))?;
+    let word = ["outcome", "status", "result", "resolution", "fixed"]
+        .iter()
+        .find_map(|key| object.get(*key))?;
     is_fixed(word).then(|| identified(object))
 }
 
@@ -332,7 +345,8 @@ fn is_fixed(word: &Value) -> bool {
 }
 
 fn identified(object: &Map<String, Value>) -> NamedFix {
-    let id = ["id", "finding_id", "finding"].iter().find_map(|key| object.get(*key)).and_then(id_text);
+    let id =
+        ["id", "finding_id", "finding"].iter().find_map(|key| object.get(*key)).and_then(id_text);
     NamedFix { id, file: file_of(object).map(str::to_owned) }
 }
 
@@ -361,8 +375,9 @@ pub(super) fn strings(found: &[Found<'_>]) -> Result<Vec<(Vec<String>, String)>,
     Ok(strings)
 }
 
-/// Whether what a result says in the field of a claim can be read: `Ok(true)` if it makes the claim, `Ok(false)` if it
-/// leaves it out, and else what about it cannot be understood. Nothing is held against anything.
+/// Whether what a result says in the field of a claim can be read: `Ok(true)` if it makes the
+/// claim, `Ok(false)` if it leaves it out, and else what about it cannot be understood. Nothing is
+/// held against anything.
 pub fn understands(held: &HeldClaim, contract: &Contract, value: &Value) -> Result<bool, String> {
     let Some(found) = field(&held.field, value) else { return Ok(false) };
     match held.claim.kind {
@@ -375,13 +390,15 @@ pub fn understands(held: &HeldClaim, contract: &Contract, value: &Value) -> Resu
         ClaimKind::Location => super::places::places(&found).map(|places| !places.is_empty()),
         ClaimKind::Commit => strings(&found).map(|commits| !commits.is_empty()),
         ClaimKind::Fixed => Ok(!fixes(&found).is_empty()),
-        ClaimKind::Commands => match commands(&found).into_iter().find_map(|command| match command {
-            HeldCommand::Unknown(text) => Some(text),
-            _ => None,
-        }) {
-            Some(text) => Err(format!("{text:?} is neither `cmd: …` nor `manual: …`")),
-            None => Ok(true),
-        },
+        ClaimKind::Commands => {
+            match commands(&found).into_iter().find_map(|command| match command {
+                HeldCommand::Unknown(text) => Some(text),
+                _ => None,
+            }) {
+                Some(text) => Err(format!("{text:?} is neither `cmd: …` nor `manual: …`")),
+                None => Ok(true),
+            }
+        }
         ClaimKind::Command => {
             super::command::said(held, contract, value, &found).map(|says| says != Says::Nothing)
         }
@@ -396,6 +413,8 @@ pub fn understands(held: &HeldClaim, contract: &Contract, value: &Value) -> Resu
                 }
             }
         }
-        ClaimKind::Protected | ClaimKind::TestsKept => Err("only the engine makes this claim".to_owned()),
+        ClaimKind::Protected | ClaimKind::TestsKept => {
+            Err("only the engine makes this claim".to_owned())
+        }
     }
 }

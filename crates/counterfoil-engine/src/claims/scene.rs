@@ -1,4 +1,5 @@
-//! What all claims of a result are held against: what changed, where paths count from, what nobody claims.
+//! What all claims of a result are held against: what changed, where paths count from, what nobody
+//! claims.
 
 use super::World;
 use super::check::Outcome;
@@ -59,7 +60,10 @@ impl Scene {
     }
 
     /// The changes that somebody is expected to claim.
-    pub(super) fn claimable<'a>(&'a self, changes: &'a Changes) -> impl Iterator<Item = (&'a Path, Change)> {
+    pub(super) fn claimable<'a>(
+        &'a self,
+        changes: &'a Changes,
+    ) -> impl Iterator<Item = (&'a Path, Change)> {
         changes
             .files
             .iter()
@@ -69,7 +73,9 @@ impl Scene {
 
     /// The changes in a line, with what could not be seen.
     pub(super) fn summary(&self, changes: &Changes) -> String {
-        let of = |wanted: Change| self.claimable(changes).filter(|(_, change)| *change == wanted).count();
+        let of = |wanted: Change| {
+            self.claimable(changes).filter(|(_, change)| *change == wanted).count()
+        };
         let total = self.claimable(changes).count();
         let parts: Vec<String> = [
             (of(Change::Modified), "modified"),

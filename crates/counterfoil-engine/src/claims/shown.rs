@@ -1,4 +1,5 @@
-//! How paths and lists are shown: long ones cut, with what was left out counted; nothing that a terminal would obey.
+//! How paths and lists are shown: long ones cut, with what was left out counted; nothing that a
+//! terminal would obey.
 
 use serde_json::Value;
 use std::path::Path;
@@ -23,7 +24,8 @@ pub(super) fn list(items: impl IntoIterator<Item = String>) -> Value {
 
 /// A list in a sentence, cut.
 pub(super) fn few<S: AsRef<str>>(items: &[S]) -> String {
-    let mut text = items.iter().take(FEW).map(|item| plain(item.as_ref())).collect::<Vec<_>>().join(", ");
+    let mut text =
+        items.iter().take(FEW).map(|item| plain(item.as_ref())).collect::<Vec<_>>().join(", ");
     if items.len() > FEW {
         text.push_str(&format!(" and {} more", items.len() - FEW));
     }
@@ -35,17 +37,25 @@ pub(super) fn path(path: &Path) -> String {
     if path.as_os_str().is_empty() { ".".to_owned() } else { plain(&path.to_string_lossy()) }
 }
 
-/// A text without what a terminal or a table would trip over: control characters are escaped, and a blank at either end is
-/// made visible by quotes.
+/// A text without what a terminal or a table would trip over: control characters are escaped, and a
+/// blank at either end is made visible by quotes.
 pub(super) fn plain(text: &str) -> String {
-    let odd = text.is_empty() || text.trim() != text || text.chars().any(|c| c.is_control() || is_bidi(c));
+    let odd = text.is_empty()
+        || text.trim() != text
+        || text.chars().any(|c| c.is_control() || is_bidi(c));
     let cut = cut(text, LONGEST);
     if !odd {
         return cut;
     }
     let escaped: String = cut
         .chars()
-        .map(|c| if c.is_control() || is_bidi(c) { c.escape_default().to_string() } else { c.to_string() })
+        .map(|c| {
+            if c.is_control() || is_bidi(c) {
+                c.escape_default().to_string()
+            } else {
+                c.to_string()
+            }
+        })
         .collect();
     format!("\"{escaped}\"")
 }

@@ -1,4 +1,5 @@
-//! `JUnit` XML: every test case counts once, wherever in nested suites it stands. Nothing it refers to is fetched or expanded.
+//! `JUnit` XML: every test case counts once, wherever in nested suites it stands. Nothing it refers
+//! to is fetched or expanded.
 
 use super::Figures;
 use quick_xml::Reader;
@@ -28,7 +29,8 @@ pub(super) fn junit(bytes: &[u8]) -> Result<Figures, String> {
     let mut root = false;
     loop {
         let broken = |reader: &Reader<&[u8]>, why: String| {
-            let at = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX).min(text.len());
+            let at =
+                usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX).min(text.len());
             let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1;
             format!("it is no well-formed XML: line {line}: {why}")
         };
@@ -80,7 +82,9 @@ pub(super) fn junit(bytes: &[u8]) -> Result<Figures, String> {
                 }
             }
             Event::Eof if !root => return Err("it is empty".to_owned()),
-            Event::Eof if depth > 0 => return Err(broken(&reader, "it ends in the middle".to_owned())),
+            Event::Eof if depth > 0 => {
+                return Err(broken(&reader, "it ends in the middle".to_owned()));
+            }
             Event::Eof => break,
             _ => {}
         }
@@ -109,14 +113,18 @@ fn attributes(tag: &BytesStart<'_>) -> Option<Figures> {
     let failed = number("failures").unwrap_or(0).saturating_add(number("errors").unwrap_or(0));
     let skipped = number("skipped").or_else(|| number("disabled")).unwrap_or(0);
     let passed = total.saturating_sub(failed).saturating_sub(skipped);
-    Some(Figures { total: Some(total), passed: Some(passed), failed: Some(failed), skipped: Some(skipped) })
+    Some(Figures {
+        total: Some(total),
+        passed: Some(passed),
+        failed: Some(failed),
+        skipped: Some(skipped),
+    })
 }
 
 fn is_not_run(tag: &BytesStart<'_>) -> bool {
-    tag.try_get_attribute("status")
-        .ok()
-        .flatten()
-        .is_some_and(|status| matches!(status.value.as_ref(), "notrun" | "skipped" | "disabled" | "ignored"))
+    tag.try_get_attribute("status").ok().flatten().is_some_and(|status| {
+        matches!(status.value.as_ref(), "notrun" | "skipped" | "disabled" | "ignored")
+    })
 }
 
 #[cfg(test)]
@@ -125,7 +133,12 @@ mod tests {
 
     #[allow(clippy::unnecessary_wraps)] // It stands beside what is refused.
     fn figures(total: u64, passed: u64, failed: u64, skipped: u64) -> Result<Figures, String> {
-        Ok(Figures { total: Some(total), passed: Some(passed), failed: Some(failed), skipped: Some(skipped) })
+        Ok(Figures {
+            total: Some(total),
+            passed: Some(passed),
+            failed: Some(failed),
+            skipped: Some(skipped),
+        })
     }
 
     #[test]
@@ -159,7 +172,11 @@ mod tests {
                 figures(4, 3, 1, 0),
             ),
             ("none", "<testsuites></testsuites>", figures(0, 0, 0, 0)),
-            ("not run", r#"<testsuite><testcase status="notrun"/></testsuite>"#, figures(1, 0, 0, 1)),
+            (
+                "not run",
+                r#"<testsuite><testcase status="notrun"/></testsuite>"#,
+                figures(1, 0, 0, 1),
+            ),
         ] {
             assert_eq!(Figures::of_report(text.as_bytes()), expected, "{name}");
         }
@@ -170,7 +187,10 @@ mod tests {
         for (text, expected) in [
             ("<html></html>", "it is XML but no JUnit report: its root is `html`"),
             ("<testsuites>\n<testcase>\n</testsuites>", "it is no well-formed XML: line 3"),
-            ("<testsuites>\n<testsuite>", "it is no well-formed XML: line 2: it ends in the middle"),
+            (
+                "<testsuites>\n<testsuite>",
+                "it is no well-formed XML: line 2: it ends in the middle",
+            ),
             ("<?xml version='1.0'?>", "it is empty"),
         ] {
             let why = Figures::of_report(text.as_bytes()).unwrap_err();

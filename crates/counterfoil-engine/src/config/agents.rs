@@ -1,4 +1,5 @@
-//! Agents in `counterfoil.toml`: who plays them, with which program, model and flags, and what they must hand back.
+//! Agents in `counterfoil.toml`: who plays them, with which program, model and flags, and what they
+//! must hand back.
 
 use counterfoil_flow::Access;
 use serde::Deserialize;
@@ -80,7 +81,8 @@ impl Agents {
 }
 
 impl Settings {
-    /// These settings, and others where they say nothing. Flags and variables to hand on are those of both.
+    /// These settings, and others where they say nothing. Flags and variables to hand on are those
+    /// of both.
     #[must_use]
     pub fn over(self, base: Self) -> Self {
         let both = |mut first: Vec<String>, then: Vec<String>| {

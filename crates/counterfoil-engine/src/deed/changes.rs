@@ -1,5 +1,6 @@
-//! Looks at what changed since a revision: the working tree as it stands, with the files that git does not know yet. Nothing of
-//! the user's is touched: what git has to write down for it is written into an index of ours, outside of the repository.
+//! Looks at what changed since a revision: the working tree as it stands, with the files that git
+//! does not know yet. Nothing of the user's is touched: what git has to write down for it is
+//! written into an index of ours, outside of the repository.
 
 use super::{Done, is_in, listed, literally, names, own_folders, patch};
 use crate::git::{Answer, Call, Failure};
@@ -14,7 +15,8 @@ use std::path::{Path, PathBuf};
 const LARGEST: u64 = 8 << 20;
 /// How often files that change while they are looked at are looked at again.
 const LOOKS: usize = 3;
-/// What git is told for every look, over what the user told it: the patch is for programs and agents.
+/// What git is told for every look, over what the user told it: the patch is for programs and
+/// agents.
 const SETTINGS: [&str; 4] = [
     "core.quotePath=false",
     "core.splitIndex=false",
@@ -129,7 +131,8 @@ pub(super) fn is_unborn(folder: &Path) -> Result<bool, Failure> {
 
 /// The name of the tree without files.
 pub(super) fn nothing(folder: &Path) -> Result<String, Failure> {
-    let answer = Call::new(folder, ["hash-object", "-t", "tree", "--stdin"]).stdin(Vec::new()).run()?;
+    let answer =
+        Call::new(folder, ["hash-object", "-t", "tree", "--stdin"]).stdin(Vec::new()).run()?;
     Ok(answer.line().to_string_lossy().into_owned())
 }
 
@@ -159,7 +162,8 @@ impl Index {
     }
 }
 
-/// Copies an index with its time: git tells by it which files may have changed since without looking so.
+/// Copies an index with its time: git tells by it which files may have changed since without
+/// looking so.
 fn copied(from: &Path, to: &Path) -> std::io::Result<()> {
     let (mut theirs, mut ours) = (File::open(from)?, File::create(to)?);
     let written = theirs.metadata()?.modified()?;
@@ -191,18 +195,24 @@ impl Look<'_> {
         Ok(patch::pair(records, &text.stdout))
     }
 
-    /// Files in the middle of a merge are looked at as they stand: git is made to forget their sides. Their names.
+    /// Files in the middle of a merge are looked at as they stand: git is made to forget their
+    /// sides. Their names.
     fn settle(&self) -> Result<BTreeSet<Vec<u8>>, Failure> {
         let unmerged = self.call(["ls-files", "--unmerged", "-z"]).run()?;
-        let name = |entry: &[u8]| Some(entry[entry.iter().position(|byte| *byte == b'\t')? + 1..].to_vec());
+        let name = |entry: &[u8]| {
+            Some(entry[entry.iter().position(|byte| *byte == b'\t')? + 1..].to_vec())
+        };
         let settled: BTreeSet<Vec<u8>> = names(&unmerged.stdout).filter_map(name).collect();
         if !settled.is_empty() {
-            self.call(["update-index", "--force-remove", "-z", "--stdin"]).stdin(listed(&settled)).run()?;
+            self.call(["update-index", "--force-remove", "-z", "--stdin"])
+                .stdin(listed(&settled))
+                .run()?;
         }
         Ok(settled)
     }
 
-    /// Files that git does not know are told to it by their names; what is in them is not written anywhere.
+    /// Files that git does not know are told to it by their names; what is in them is not written
+    /// anywhere.
     fn make_known(&self, mut new: BTreeSet<Vec<u8>>) -> Result<(), Failure> {
         let is_there = |name: &Vec<u8>| {
             let meta = self.folder.join(OsStr::from_bytes(name)).symlink_metadata();
@@ -216,7 +226,8 @@ impl Look<'_> {
         if new.is_empty() {
             return Ok(());
         }
-        let add = ["add", "--force", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        let add =
+            ["add", "--force", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"];
         self.call(add).stdin(literally(&new)).run()?;
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! Commits some paths as they stand, through `git commit` with the user's hooks and identity, and nothing else of what is
-//! staged or changed. Never pushes.
+//! Commits some paths as they stand, through `git commit` with the user's hooks and identity, and
+//! nothing else of what is staged or changed. Never pushes.
 //!
-//! A commit is made once: a trailer names the visit of the state it was made for, and who is started again because a process
-//! died finds it by that.
+//! A commit is made once: a trailer names the visit of the state it was made for, and who is
+//! started again because a process died finds it by that.
 
 use super::changes::{is_unborn, nothing};
 use super::paths::{Known, Selected, select};
@@ -35,7 +35,8 @@ const LOCKED_WAIT: Duration = Duration::from_millis(100);
 /// More notes are only counted.
 const MOST_NOTES: usize = 20;
 /// Who commits if git knows nobody.
-const NOBODY: [(&str, &str); 2] = [("user.name", "counterfoil"), ("user.email", "counterfoil@localhost")];
+const NOBODY: [(&str, &str); 2] =
+    [("user.name", "counterfoil"), ("user.email", "counterfoil@localhost")];
 /// What goes before a list of pathspecs.
 const BY_LIST: [&str; 2] = ["--pathspec-from-file=-", "--pathspec-file-nul"];
 
@@ -77,7 +78,8 @@ pub(crate) async fn commit(
 ) -> Completed {
     let since = Instant::now();
     let mut stop = handle.stop();
-    let completed = |done: Done| Completed { ended: done.of(&attempt, since), used_up: None, unkept: None };
+    let completed =
+        |done: Done| Completed { ended: done.of(&attempt, since), used_up: None, unkept: None };
     let turn = tokio::select! {
         turn = place.turn.lock() => turn,
         () = super::stopped(&mut stop) => return completed(Done::Stopped),
@@ -96,12 +98,13 @@ pub(crate) async fn commit(
         let _ = blocking(move || forget(&place.folder, &ready.new)).await;
         return completed(Done::Blocked("there is no room for the list of files".to_owned()));
     };
-    let mut call = Call::new(&place.folder, ["commit", "--cleanup=whitespace", "-F", "-", "--trailer"])
-        .arg(trailer(&work.step))
-        .arg("--only")
-        .arg(in_file(home.path()))
-        .arg(BY_LIST[1])
-        .stdin(work.message.clone().into_bytes());
+    let mut call =
+        Call::new(&place.folder, ["commit", "--cleanup=whitespace", "-F", "-", "--trailer"])
+            .arg(trailer(&work.step))
+            .arg("--only")
+            .arg(in_file(home.path()))
+            .arg(BY_LIST[1])
+            .stdin(work.message.clone().into_bytes());
     for setting in &ready.settings {
         call = call.set(setting.clone());
     }
@@ -126,7 +129,9 @@ pub(crate) async fn commit(
     }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, String> {
     tokio::task::spawn_blocking(work).await.map_err(|error| format!("it broke off: {error}"))
 }
 
@@ -177,7 +182,9 @@ impl Told<'_> {
                 return Ended { reason, reply, ..ended(AttemptOutcome::Timeout) };
             }
             (Ok(Cause::Startup | Cause::Idle | Cause::Total), Some(_)) => {
-                self.notes.push(format!("the commit is made; what ran behind it took {limit} and was ended"));
+                self.notes.push(format!(
+                    "the commit is made; what ran behind it took {limit} and was ended"
+                ));
             }
             (Ok(Cause::Finished | Cause::Finishing | Cause::Watcher) | Err(_), _) => {}
         }
@@ -228,7 +235,8 @@ fn prepare(place: &Place, work: &CommitWork) -> Prepared {
         Prepared::Done(Done::Given(result(false, None, &why.to_string(), notes)))
     };
     // On the first try there is none, whatever a message says.
-    let before = if work.repeated { made_before(folder, &work.step, LOOKED_BACK) } else { Ok(None) };
+    let before =
+        if work.repeated { made_before(folder, &work.step, LOOKED_BACK) } else { Ok(None) };
     match before {
         Ok(None) => {}
         Ok(Some(made)) => {
@@ -280,14 +288,16 @@ fn made_before(folder: &Path, step: &str, back: &str) -> Result<Option<Made>, Fa
     if is_unborn(folder)? {
         return Ok(None);
     }
-    let log = ["log", "-z", back, "--no-show-signature", "--no-color", "--format=%H%x0a%B", "HEAD", "--"];
+    let log =
+        ["log", "-z", back, "--no-show-signature", "--no-color", "--format=%H%x0a%B", "HEAD", "--"];
     let answer = Call::new(folder, log).run()?;
     let trailer = trailer(step);
     for entry in names(&answer.stdout) {
         let entry = String::from_utf8_lossy(entry);
         let mut lines = entry.lines();
         let Some(commit) = lines.next() else { continue };
-        // A hook may have put something behind it, so that git would not take it for a trailer any more.
+        // A hook may have put something behind it, so that git would not take it for a trailer any
+        // more.
         if lines.any(|line| line.trim_end() == trailer.trim_end()) {
             let files = files_of(folder, commit)?;
             return Ok(Some(Made { commit: commit.to_owned(), files }));
@@ -303,8 +313,16 @@ fn trailer(step: &str) -> String {
 
 /// The files that a commit changed.
 fn files_of(folder: &Path, commit: &str) -> Result<Vec<String>, Failure> {
-    let listed =
-        ["diff-tree", "-r", "-z", "--root", "--no-commit-id", "--name-only", "--no-renames", "--relative"];
+    let listed = [
+        "diff-tree",
+        "-r",
+        "-z",
+        "--root",
+        "--no-commit-id",
+        "--name-only",
+        "--no-renames",
+        "--relative",
+    ];
     let answer = Call::new(folder, listed).arg(commit).run()?;
     Ok(names(&answer.stdout).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
@@ -313,10 +331,21 @@ fn files_of(folder: &Path, commit: &str) -> Result<Vec<String>, Failure> {
 fn selected(place: &Place, paths: &[String]) -> Result<Selected, Failure> {
     let folder = &place.folder;
     let against = if is_unborn(folder)? { nothing(folder)? } else { "HEAD".to_owned() };
-    let listed =
-        ["diff", "--name-only", "-z", "--no-renames", "--relative", "--no-ext-diff", "--no-textconv"];
-    let changed =
-        Call::new(folder, listed).arg("--ignore-submodules=dirty").arg(against).arg("--").arg(".").run()?;
+    let listed = [
+        "diff",
+        "--name-only",
+        "-z",
+        "--no-renames",
+        "--relative",
+        "--no-ext-diff",
+        "--no-textconv",
+    ];
+    let changed = Call::new(folder, listed)
+        .arg("--ignore-submodules=dirty")
+        .arg(against)
+        .arg("--")
+        .arg(".")
+        .run()?;
     let others = Call::new(folder, ["ls-files", "--others", "--exclude-standard", "-z"]).run()?;
     let own = own_folders(folder, &place.state);
     let known = Known { changed: &changed.stdout, others: &others.stdout, own: &own };
@@ -371,7 +400,8 @@ fn in_the_way(folder: &Path, name: &Path) -> Option<&'static str> {
 
 /// Somebody who only looks at a repository may hold its index for a moment.
 fn wait_for_the_index(folder: &Path) -> Result<(), Failure> {
-    let index = folder.join(Call::new(folder, ["rev-parse", "--git-path", "index.lock"]).run()?.line());
+    let index =
+        folder.join(Call::new(folder, ["rev-parse", "--git-path", "index.lock"]).run()?.line());
     for _ in 0..LOCKED_LOOKS {
         if !index.exists() {
             break;
@@ -397,8 +427,15 @@ fn forget(folder: &Path, new: &[Vec<u8>]) -> Option<String> {
         return None;
     }
     // What was told of it is an entry without content; one that has some is somebody's.
-    let told =
-        ["diff", "--name-only", "-z", "--no-renames", "--relative", "--no-ext-diff", "--diff-filter=A"];
+    let told = [
+        "diff",
+        "--name-only",
+        "-z",
+        "--no-renames",
+        "--relative",
+        "--no-ext-diff",
+        "--diff-filter=A",
+    ];
     let told = Call::new(folder, told).arg("--").arg(".").run();
     let told = told.map(|told| names(&told.stdout).map(<[u8]>::to_vec).collect::<BTreeSet<_>>());
     let forgotten = told.and_then(|told| {

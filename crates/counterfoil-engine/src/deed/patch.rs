@@ -1,5 +1,5 @@
-//! What a patch of git's says: which files changed and how, which lines of them are new, and the patch itself in chunks of
-//! whole files. Pure: what git said is given.
+//! What a patch of git's says: which files changed and how, which lines of them are new, and the
+//! patch itself in chunks of whole files. Pure: what git said is given.
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -83,7 +83,8 @@ pub(super) fn records(raw: &[u8]) -> Option<Vec<Record>> {
     Some(records)
 }
 
-/// Each file with its part of the patch; none if they do not belong together, because files changed in between.
+/// Each file with its part of the patch; none if they do not belong together, because files changed
+/// in between.
 pub(super) fn pair(records: Vec<Record>, patch: &[u8]) -> Option<Vec<File>> {
     let mut parts: HashMap<&[u8], Vec<&[u8]>> = HashMap::new();
     for part in split(patch)? {
@@ -102,7 +103,8 @@ pub(super) fn pair(records: Vec<Record>, patch: &[u8]) -> Option<Vec<File>> {
     parts.is_empty().then_some(files)
 }
 
-/// The parts of a patch, one for each file. Lines of a file never begin as the first line of a part does.
+/// The parts of a patch, one for each file. Lines of a file never begin as the first line of a part
+/// does.
 fn split(patch: &[u8]) -> Option<Vec<&[u8]>> {
     const HEAD: &[u8] = b"diff --git ";
     let mut starts: Vec<usize> = Vec::new();
@@ -123,7 +125,8 @@ fn split(patch: &[u8]) -> Option<Vec<&[u8]>> {
 /// The first line of a file's part of the patch.
 fn head(record: &Record) -> Vec<u8> {
     let old = record.old.as_ref().unwrap_or(&record.path);
-    [b"diff --git ", quoted(b"a/", old).as_slice(), b" ", quoted(b"b/", &record.path).as_slice()].concat()
+    [b"diff --git ", quoted(b"a/", old).as_slice(), b" ", quoted(b"b/", &record.path).as_slice()]
+        .concat()
 }
 
 /// A name as git writes it into a patch, if it is not told to quote what is not ASCII.
@@ -179,8 +182,13 @@ fn file(record: Record, parts: &[&[u8]]) -> Option<File> {
     Some(file)
 }
 
-/// Counts the lines of a hunk. Its head says how many there are, so that nothing in them is taken for something else.
-fn count<'p>(hunk: &[u8], lines: &mut impl Iterator<Item = &'p [u8]>, file: &mut File) -> Option<()> {
+/// Counts the lines of a hunk. Its head says how many there are, so that nothing in them is taken
+/// for something else.
+fn count<'p>(
+    hunk: &[u8],
+    lines: &mut impl Iterator<Item = &'p [u8]>,
+    file: &mut File,
+) -> Option<()> {
     let hunk = std::str::from_utf8(hunk.split(|byte| *byte == b'@').next()?).ok()?;
     let (old, new) = hunk.trim_end().split_once(" +")?;
     let range = |text: &str| -> Option<(u64, u64)> {
@@ -259,7 +267,8 @@ pub(super) fn result(base: &str, files: &[File], most: Option<usize>) -> Value {
 
 impl File {
     fn shown(&self) -> Value {
-        let lines: Vec<Value> = self.lines.iter().map(|(from, to)| json!({"from": from, "to": to})).collect();
+        let lines: Vec<Value> =
+            self.lines.iter().map(|(from, to)| json!({"from": from, "to": to})).collect();
         let mut shown = json!({
             "path": shown(&self.record.path),
             "change": self.record.change.name(),
@@ -286,8 +295,9 @@ mod tests {
     const ZERO: &str = "0000000";
 
     fn raw(entries: &[(&str, &str)]) -> Vec<u8> {
-        let entry =
-            |(status, names): &(&str, &str)| format!(":100644 100644 {ZERO} {ZERO} {status}\0{names}\0");
+        let entry = |(status, names): &(&str, &str)| {
+            format!(":100644 100644 {ZERO} {ZERO} {status}\0{names}\0")
+        };
         entries.iter().map(entry).collect::<String>().into_bytes()
     }
 
@@ -296,7 +306,9 @@ mod tests {
     }
 
     fn part(name: &str, body: &str) -> String {
-        format!("diff --git a/{name} b/{name}\nindex 1..2 100644\n--- a/{name}\n+++ b/{name}\n{body}")
+        format!(
+            "diff --git a/{name} b/{name}\nindex 1..2 100644\n--- a/{name}\n+++ b/{name}\n{body}"
+        )
     }
 
     #[test]
@@ -311,18 +323,30 @@ mod tests {
     fn what_stands_in_a_file_is_not_taken_for_the_patch() {
         let body = "@@ -1,2 +1,3 @@\n-diff --git a/x b/x\n+@@ -1 +1 @@\n+Binary files a and b differ\n \\ no\n\\ No newline at end of file\n";
         let files = files(&[("M", "a")], &part("a", body)).unwrap();
-        assert_eq!((files.len(), files[0].binary, files[0].added, files[0].removed), (1, false, 2, 1));
+        assert_eq!(
+            (files.len(), files[0].binary, files[0].added, files[0].removed),
+            (1, false, 2, 1)
+        );
         assert_eq!(files[0].lines, [(1, 2)]);
     }
 
     #[test]
     fn a_list_and_a_patch_of_different_moments_do_not_go_together() {
         let body = "@@ -1 +1 @@\n-a\n+b\n";
-        assert!(files(&[("M", "a"), ("M", "b")], &part("a", body)).is_none(), "a file without its part");
-        assert!(files(&[("M", "a")], &(part("a", body) + &part("b", body))).is_none(), "a part too many");
+        assert!(
+            files(&[("M", "a"), ("M", "b")], &part("a", body)).is_none(),
+            "a file without its part"
+        );
+        assert!(
+            files(&[("M", "a")], &(part("a", body) + &part("b", body))).is_none(),
+            "a part too many"
+        );
         assert!(files(&[("M", "b")], &part("a", body)).is_none(), "the part of another");
         assert!(files(&[("T", "a")], &part("a", body)).is_none(), "one of two parts");
-        assert!(files(&[("M", "a")], &part("a", "@@ -1 +1,2 @@\n-a\n+b\n")).is_none(), "it breaks off");
+        assert!(
+            files(&[("M", "a")], &part("a", "@@ -1 +1,2 @@\n-a\n+b\n")).is_none(),
+            "it breaks off"
+        );
         assert!(records(b"nonsense\0").is_none());
         assert!(files(&[("M", "a")], "nonsense\n").is_none());
     }
@@ -335,8 +359,16 @@ mod tests {
     }
 
     fn sized(name: &str, bytes: usize) -> File {
-        let record = Record { change: Change::Added, path: name.into(), old: None, is_submodule: false };
-        File { record, text: "x".repeat(bytes), binary: false, added: 0, removed: 0, lines: Vec::new() }
+        let record =
+            Record { change: Change::Added, path: name.into(), old: None, is_submodule: false };
+        File {
+            record,
+            text: "x".repeat(bytes),
+            binary: false,
+            added: 0,
+            removed: 0,
+            lines: Vec::new(),
+        }
     }
 
     fn split_into(sizes: &[usize], most: Option<usize>) -> Vec<Vec<usize>> {

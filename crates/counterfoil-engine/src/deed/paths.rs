@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Known<'g> {
     /// Files that git tracks, or tracked, and that differ: names parted by NUL.
     pub(super) changed: &'g [u8],
-    /// Files that git does not know and does not ignore; the name of a repository of its own ends with `/`.
+    /// Files that git does not know and does not ignore; the name of a repository of its own ends
+    /// with `/`.
     pub(super) others: &'g [u8],
     /// What is no part of the work.
     pub(super) own: &'g [Vec<u8>],
@@ -26,7 +27,8 @@ pub(super) struct Selected {
     pub(super) notes: Vec<String>,
 }
 
-/// Selects what was named: files, and folders with all that is in them. A name that is no text is meant by what can be shown of it.
+/// Selects what was named: files, and folders with all that is in them. A name that is no text is
+/// meant by what can be shown of it.
 pub(super) fn select(named: &[String], known: &Known<'_>) -> Selected {
     let mut selected = Selected::default();
     let mut wanted: BTreeMap<String, bool> = BTreeMap::new();
@@ -38,7 +40,9 @@ pub(super) fn select(named: &[String], known: &Known<'_>) -> Selected {
             Some(plain) => {
                 wanted.insert(plain, false);
             }
-            None => selected.notes.push(format!("'{name}' is left out: it is not a path in the repository")),
+            None => selected
+                .notes
+                .push(format!("'{name}' is left out: it is not a path in the repository")),
         }
     }
     let mut is_wanted = |name: &[u8]| {
@@ -64,8 +68,11 @@ pub(super) fn select(named: &[String], known: &Known<'_>) -> Selected {
             selected.new.push(name.to_vec());
         }
     }
-    selected.rest =
-        wanted.into_iter().filter(|(name, used)| !used && !name.is_empty()).map(|(name, _)| name).collect();
+    selected.rest = wanted
+        .into_iter()
+        .filter(|(name, used)| !used && !name.is_empty())
+        .map(|(name, _)| name)
+        .collect();
     selected
 }
 
@@ -102,18 +109,29 @@ mod tests {
 
     #[test]
     fn files_and_folders_are_meant_by_their_names() {
-        let one =
-            selected(&["a.rs", "./src/", "docs/gone.md"], "a.rs b.rs src/x docs/gone.md", "src/new srcs/y");
+        let one = selected(
+            &["a.rs", "./src/", "docs/gone.md"],
+            "a.rs b.rs src/x docs/gone.md",
+            "src/new srcs/y",
+        );
         assert_eq!(texts(&one.files), ["a.rs", "docs/gone.md", "src/new", "src/x"]);
         assert_eq!(texts(&one.new), ["src/new"]);
         assert_eq!((one.rest.len(), one.notes.len()), (0, 0));
         assert_eq!(texts(&selected(&["."], "a b", "c .counterfoil/x").files), ["a", "b", "c"]);
-        assert_eq!(texts(&selected(&["*"], "a", "b").files), Vec::<String>::new(), "a name is no pattern");
+        assert_eq!(
+            texts(&selected(&["*"], "a", "b").files),
+            Vec::<String>::new(),
+            "a name is no pattern"
+        );
     }
 
     #[test]
     fn what_leads_elsewhere_is_left_out_with_a_note() {
-        let out = selected(&["../a", "/etc/passwd", "", ".git/config", ".counterfoil/journal.db"], "a", "b");
+        let out = selected(
+            &["../a", "/etc/passwd", "", ".git/config", ".counterfoil/journal.db"],
+            "a",
+            "b",
+        );
         assert!(out.files.is_empty() && out.rest.is_empty());
         assert_eq!(out.notes.len(), 5, "{:?}", out.notes);
         let nested = selected(&["vendor"], "", "vendor/lib/ vendor/a");

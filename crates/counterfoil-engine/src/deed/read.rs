@@ -23,7 +23,9 @@ pub(crate) fn read(folder: &Path, work: &ReadWork) -> Done {
     let Some(contract) = &work.contract else {
         return match String::from_utf8(bytes) {
             Ok(text) => Done::Given(json!({ "text": text })),
-            Err(error) => Done::Blocked(format!("'{name}' cannot be read as text: {}", error.utf8_error())),
+            Err(error) => {
+                Done::Blocked(format!("'{name}' cannot be read as text: {}", error.utf8_error()))
+            }
         };
     };
     if !yaml::is_yaml(Path::new(name)) {
@@ -43,7 +45,11 @@ pub(crate) fn read(folder: &Path, work: &ReadWork) -> Done {
                 rule: None,
             };
             Done::Rejected {
-                reason: format!("'{name}' does not satisfy {}: {}", contract.reference(), violation.message),
+                reason: format!(
+                    "'{name}' does not satisfy {}: {}",
+                    contract.reference(),
+                    violation.message
+                ),
                 violations: serde_json::to_value(violation).into_iter().collect(),
                 partial: None,
             }
@@ -54,7 +60,8 @@ pub(crate) fn read(folder: &Path, work: &ReadWork) -> Done {
 /// The bytes of a file that stands in the folder, whatever links lead to it.
 fn content(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
     let path = Path::new(name);
-    let is_inside = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let is_inside =
+        path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if !is_inside || name.trim().is_empty() {
         return Err("it is not a path inside of the repository".to_owned());
     }
@@ -70,7 +77,8 @@ fn content(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
     }
     // A pipe would be waited for, and what became a link since is not followed.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(&file, flags, Mode::empty()).map_err(|error| error.to_string())?;
+    let opened =
+        rustix::fs::open(&file, flags, Mode::empty()).map_err(|error| error.to_string())?;
     let opened = File::from(opened);
     let meta = opened.metadata().map_err(|error| error.to_string())?;
     if meta.is_dir() {
@@ -108,7 +116,10 @@ fn held(name: &str, contract: &Contract, report: Report) -> Done {
         contract.reference(),
         first.unwrap_or_else(|| ": no result was found in it".to_owned())
     );
-    let violations: Vec<Value> =
-        report.violations.iter().filter_map(|violation| serde_json::to_value(violation).ok()).collect();
+    let violations: Vec<Value> = report
+        .violations
+        .iter()
+        .filter_map(|violation| serde_json::to_value(violation).ok())
+        .collect();
     Done::Rejected { reason, violations, partial: report.partial }
 }

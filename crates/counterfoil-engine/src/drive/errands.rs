@@ -6,26 +6,30 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Carries out an errand; it may be one that was carried out before.
-pub(crate) fn run(workspaces: &Workspaces, run: &str, errand: &Errand, ours: &BTreeSet<PathBuf>) -> Event {
+pub(crate) fn run(
+    workspaces: &Workspaces,
+    run: &str,
+    errand: &Errand,
+    ours: &BTreeSet<PathBuf>,
+) -> Event {
     let (frame, workspace) = (errand.frame.clone(), errand.workspace.clone());
-    let done = match errand.what {
-        Chore::Open => workspaces.open(run, &workspace, ours).map(|opened| Event::WorkspaceOpened {
-            frame,
-            workspace,
-            notes: opened.notes,
-        }),
-        Chore::Fold => workspaces.fold(run, &workspace).map(|folded| Event::WorkspaceFolded {
-            frame,
-            workspace,
-            changed: folded.changed,
-            conflicts: folded.conflicts,
-            kept: folded.kept,
-            notes: folded.notes,
-        }),
-        Chore::Drop => {
-            workspaces.discard(run, &workspace).map(|kept| Event::WorkspaceDropped { frame, workspace, kept })
-        }
-    };
+    let done =
+        match errand.what {
+            Chore::Open => workspaces
+                .open(run, &workspace, ours)
+                .map(|opened| Event::WorkspaceOpened { frame, workspace, notes: opened.notes }),
+            Chore::Fold => workspaces.fold(run, &workspace).map(|folded| Event::WorkspaceFolded {
+                frame,
+                workspace,
+                changed: folded.changed,
+                conflicts: folded.conflicts,
+                kept: folded.kept,
+                notes: folded.notes,
+            }),
+            Chore::Drop => workspaces
+                .discard(run, &workspace)
+                .map(|kept| Event::WorkspaceDropped { frame, workspace, kept }),
+        };
     done.unwrap_or_else(|error| failed(errand, &error.to_string()))
 }
 

@@ -1,4 +1,5 @@
-//! Starting work: attempts with their witness, commands, what the engine does itself, and errands to workspaces.
+//! Starting work: attempts with their witness, commands, what the engine does itself, and errands
+//! to workspaces.
 
 use super::errands;
 use super::{Drive, SCRATCH, TRANSCRIPT_CAP, Watcher};
@@ -33,8 +34,8 @@ pub(super) struct Running {
     pub(super) stops: BTreeMap<String, watch::Sender<Stop>>,
     pub(super) tasks: JoinSet<()>,
     pub(super) sender: mpsc::UnboundedSender<News>,
-    /// Errands that nobody came back from yet, the first of them on its way: one after the other, so that attempts start in
-    /// the order in which they were decided.
+    /// Errands that nobody came back from yet, the first of them on its way: one after the other,
+    /// so that attempts start in the order in which they were decided.
     pub(super) errands: VecDeque<Errand>,
     /// The files we write ourselves: they do not count as changes of the work tree.
     pub(super) published: Arc<Mutex<BTreeSet<PathBuf>>>,
@@ -87,7 +88,8 @@ impl Drive {
 
     /// Somebody may have come back from an errand; then the next sets out.
     pub(super) fn came_back(&self, facts: &[Event], running: &mut Running) {
-        let is_back = |errand: &Errand| facts.iter().any(|fact| errands::of(fact) == Some(&errand.workspace));
+        let is_back =
+            |errand: &Errand| facts.iter().any(|fact| errands::of(fact) == Some(&errand.workspace));
         if running.errands.front().is_some_and(is_back) {
             running.errands.pop_front();
             self.set_out(running);
@@ -132,7 +134,8 @@ impl Drive {
                 let folder = self.folder(work.workspace.as_deref());
                 running.tasks.spawn(async move {
                     word.give(
-                        deed::look(start.attempt, handle, move || deed::read::read(&folder, &work)).await,
+                        deed::look(start.attempt, handle, move || deed::read::read(&folder, &work))
+                            .await,
                     );
                 });
             }
@@ -151,11 +154,14 @@ impl Drive {
                     turn: running.committing.clone(),
                 };
                 running.tasks.spawn(async move {
-                    word.give(deed::commit::commit(start.attempt, marker, *work, place, handle).await);
+                    word.give(
+                        deed::commit::commit(start.attempt, marker, *work, place, handle).await,
+                    );
                 });
             }
             Work::Agent(work) => {
-                // Without its word the attempt counts as failed, so an agent that nobody plays does not hang the run.
+                // Without its word the attempt counts as failed, so an agent that nobody plays does
+                // not hang the run.
                 let Some(agent) = self.cast.get(&work.agent) else { return };
                 let cwd = self.folder(work.workspace.as_deref());
                 let presence = running.beside.join(&start.attempt, &cwd);
@@ -170,7 +176,8 @@ impl Drive {
                 let left = self.budget_left();
                 let scratch = self.scratch(&start.attempt);
                 running.tasks.spawn(async move {
-                    let request = Request { attempt: start.attempt, marker, work: *work, cwd, scratch, left };
+                    let request =
+                        Request { attempt: start.attempt, marker, work: *work, cwd, scratch, left };
                     let done = attempt(request, agent, handle, witness).await;
                     drop(presence);
                     word.give(done);
@@ -195,11 +202,14 @@ impl Drive {
             let named = |name: &&String| {
                 name.as_str() == id || name.rsplit_once('@').is_some_and(|(name, _)| name == id)
             };
-            // The newest is the one with the highest number, which is not the last in the order of names.
-            let version =
-                |name: &str| name.rsplit_once('@').and_then(|(_, number)| number.parse::<u64>().ok());
-            let (_, definition) =
-                definitions.filter(|(name, _)| named(name)).max_by_key(|(name, _)| version(name))?;
+            // The newest is the one with the highest number, which is not the last in the order of
+            // names.
+            let version = |name: &str| {
+                name.rsplit_once('@').and_then(|(_, number)| number.parse::<u64>().ok())
+            };
+            let (_, definition) = definitions
+                .filter(|(name, _)| named(name))
+                .max_by_key(|(name, _)| version(name))?;
             Contract::compile(definition.clone()).ok().map(Arc::new)
         };
         let scene = Scene {
@@ -225,7 +235,8 @@ impl Drive {
         own: bool,
         presence: &Presence,
     ) -> Box<dyn Fn(SystemTime) -> Option<String> + Send + Sync> {
-        let (journal, run, repo) = (self.journal.clone(), self.fold.run.clone(), self.fold.repo.clone());
+        let (journal, run, repo) =
+            (self.journal.clone(), self.fold.run.clone(), self.fold.repo.clone());
         let (beside, attempt) = (presence.beside.clone(), presence.attempt.clone());
         Box::new(move |since| {
             if own {
@@ -309,8 +320,8 @@ impl Drop for Presence {
     }
 }
 
-/// The word that an attempt owes its driver: one that ends without it, by a panic, has failed, and the run does not wait for
-/// it forever.
+/// The word that an attempt owes its driver: one that ends without it, by a panic, has failed, and
+/// the run does not wait for it forever.
 struct Word {
     attempt: String,
     sender: Option<mpsc::UnboundedSender<News>>,

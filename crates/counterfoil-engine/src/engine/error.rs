@@ -41,7 +41,9 @@ pub enum Error {
         repo: PathBuf,
     },
     /// An event that this version cannot read.
-    #[error("event {seq} of run {run} cannot be read: {why}; use the version that wrote it, or a newer one")]
+    #[error(
+        "event {seq} of run {run} cannot be read: {why}; use the version that wrote it, or a newer one"
+    )]
     Unreadable {
         /// Which run.
         run: String,

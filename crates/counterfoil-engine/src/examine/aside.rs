@@ -7,12 +7,17 @@ use std::path::{Component, Path, PathBuf};
 /// An attempt is looked at this often at most.
 const MOST_LOOKS: u32 = 10_000;
 
-/// Copies what stands at these paths into a new folder, and says of each whether anything did. What was set aside before is never
-/// written over, and no link that somebody put there is followed.
-pub(super) fn set_aside(tree: &Tree, aside: &Path, paths: Vec<PathBuf>) -> Vec<(PathBuf, io::Result<bool>)> {
+/// Copies what stands at these paths into a new folder, and says of each whether anything did. What
+/// was set aside before is never written over, and no link that somebody put there is followed.
+pub(super) fn set_aside(
+    tree: &Tree,
+    aside: &Path,
+    paths: Vec<PathBuf>,
+) -> Vec<(PathBuf, io::Result<bool>)> {
     let mut folder = None;
     // Links last: no folder is ever made through one of them.
-    let (links, files): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|path| tree.is_link(path));
+    let (links, files): (Vec<PathBuf>, Vec<PathBuf>) =
+        paths.into_iter().partition(|path| tree.is_link(path));
     let copied = files.into_iter().chain(links).map(|path| {
         let copied = copy(tree, aside, &mut folder, &path);
         (path, copied)
@@ -27,7 +32,8 @@ fn copy(tree: &Tree, aside: &Path, folder: &mut Option<PathBuf>, path: &Path) ->
             None => folder.insert(fresh(aside)?),
         };
         // What stands above the workspace's folder is kept among the rest.
-        let inside: PathBuf = path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
+        let inside: PathBuf =
+            path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
         let to = folder.join(inside);
         if let Some(parent) = to.parent() {
             std::fs::create_dir_all(parent)?;

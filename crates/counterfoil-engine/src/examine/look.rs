@@ -1,5 +1,5 @@
-//! Looking at a workspace: what changed since the attempt began, what may not have, which tests are gone. All of it blocks, so
-//! it runs on a thread for that.
+//! Looking at a workspace: what changed since the attempt began, what may not have, which tests are
+//! gone. All of it blocks, so it runs on a thread for that.
 
 use super::{Scene, aside};
 use crate::claims::Config;
@@ -36,7 +36,8 @@ impl Trees {
                 Tree::open(&scene.folder, settings)
             };
             let tree = open(&[]);
-            // Where git does not say what is a product of the work and what is the work, habit does.
+            // Where git does not say what is a product of the work and what is the work, habit
+            // does.
             if tree.is_git() { tree } else { open(&NOISE) }
         });
         for ours in scene.published.lock().unwrap_or_else(PoisonError::into_inner).iter() {
@@ -57,7 +58,8 @@ pub(super) struct Look {
     pub(super) delta: Delta,
     /// What was written that may not be, since the attempt began.
     pub(super) breaches: Vec<Breach>,
-    /// Of those, the ones that the last look found: new ones, and what could not be put back before.
+    /// Of those, the ones that the last look found: new ones, and what could not be put back
+    /// before.
     pub(super) fresh: Vec<Breach>,
     pub(super) restored: Vec<PathBuf>,
     pub(super) unrestored: Vec<(PathBuf, String)>,
@@ -96,8 +98,11 @@ impl Look {
         self.fresh = scene.rules.violations(self.observed.seen());
         if self.company.is_some() {
             // It may be the other's work: that is said once.
-            let known: HashSet<&PathBuf> = self.breaches.iter().map(|breach| &breach.path).collect();
-            self.fresh.retain(|breach| !known.contains(&breach.path) || self.restored.contains(&breach.path));
+            let known: HashSet<&PathBuf> =
+                self.breaches.iter().map(|breach| &breach.path).collect();
+            self.fresh.retain(|breach| {
+                !known.contains(&breach.path) || self.restored.contains(&breach.path)
+            });
         }
         if !self.fresh.is_empty() {
             self.put_back(scene);
@@ -106,11 +111,13 @@ impl Look {
         self.delta = self.observed.delta();
     }
 
-    /// Puts back what may not be changed. What stood there is set aside first: it may be somebody's work.
+    /// Puts back what may not be changed. What stood there is set aside first: it may be somebody's
+    /// work.
     fn put_back(&mut self, scene: &Scene) {
         let paths: Vec<PathBuf> = self.fresh.iter().map(|breach| breach.path.clone()).collect();
         let again: HashSet<&PathBuf> = paths.iter().collect();
-        // What could not be put back before is tried again, and what was put back was written again.
+        // What could not be put back before is tried again, and what was put back was written
+        // again.
         self.breaches.retain(|breach| !again.contains(&breach.path));
         self.restored.retain(|path| !again.contains(path));
         self.unrestored.retain(|(path, _)| !again.contains(path));
@@ -143,10 +150,13 @@ impl Look {
     /// What changed, as it stands in the journal.
     pub(super) fn changed(&self) -> Changed {
         let changes = self.observed.seen();
-        let moved: HashSet<&PathBuf> = changes.renamed.iter().flat_map(|(from, to)| [from, to]).collect();
+        let moved: HashSet<&PathBuf> =
+            changes.renamed.iter().flat_map(|(from, to)| [from, to]).collect();
         let of = |wanted: Change| -> Vec<String> {
-            let these =
-                changes.files.iter().filter(|(path, change)| **change == wanted && !moved.contains(path));
+            let these = changes
+                .files
+                .iter()
+                .filter(|(path, change)| **change == wanted && !moved.contains(path));
             these.map(|(path, _)| shown(path)).take(MOST_LISTED).collect()
         };
         let renamed = changes.renamed.iter().map(|(from, to)| (shown(from), shown(to)));

@@ -1,5 +1,5 @@
-//! What stands in a test, as far as it can be compared: its words without comments and layout, how many assertions there are, and
-//! whether it would do anything.
+//! What stands in a test, as far as it can be compared: its words without comments and layout, how
+//! many assertions there are, and whether it would do anything.
 
 use super::parse::{bytes, is_comment, walk, word};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -43,8 +43,9 @@ impl Body {
                     body.words.push(one.finish() as u32);
                 }
                 let name = is_name(node) || node.kind() == "assert";
-                body.assertions =
-                    body.assertions.saturating_add(u32::from(name && is_assertion(word(node, text))));
+                body.assertions = body
+                    .assertions
+                    .saturating_add(u32::from(name && is_assertion(word(node, text))));
             }
             true
         });
@@ -59,7 +60,8 @@ impl Body {
         self
     }
 
-    /// Whether two bodies share most of their words. Costs as much as the longer one has words, which is bounded.
+    /// Whether two bodies share most of their words. Costs as much as the longer one has words,
+    /// which is bounded.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let (short, long) =
             (self.words.len().min(other.words.len()), self.words.len().max(other.words.len()));
@@ -91,11 +93,17 @@ impl Body {
 /// Whether a node without children is a name.
 fn is_name(node: Node<'_>) -> bool {
     node.is_named()
-        && (node.kind().ends_with("identifier") || matches!(node.kind(), "this" | "self" | "crate" | "super"))
+        && (node.kind().ends_with("identifier")
+            || matches!(node.kind(), "this" | "self" | "crate" | "super"))
 }
 
-/// Whether a piece of code can do nothing that a test would notice: every name in it is one that `is_idle` lets through.
-pub(super) fn is_idle(node: Node<'_>, text: &[u8], is_idle: impl Fn(Node<'_>, &str) -> bool) -> bool {
+/// Whether a piece of code can do nothing that a test would notice: every name in it is one that
+/// `is_idle` lets through.
+pub(super) fn is_idle(
+    node: Node<'_>,
+    text: &[u8],
+    is_idle: impl Fn(Node<'_>, &str) -> bool,
+) -> bool {
     let mut idle = true;
     walk(node, |node| {
         if is_comment(node) {

@@ -1,4 +1,5 @@
-//! What became of the tests of a step: which are new, gone, skipped, empty, elsewhere or under another name.
+//! What became of the tests of a step: which are new, gone, skipped, empty, elsewhere or under
+//! another name.
 
 use super::body::Body;
 use super::parse::{Language, Patience, Unread};
@@ -58,7 +59,8 @@ pub struct Weakened {
     pub after: u32,
 }
 
-/// What became of the tests of the files that a step changed. A name that stands more than once counts as often.
+/// What became of the tests of the files that a step changed. A name that stands more than once
+/// counts as often.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
     /// There now and not before.
@@ -77,12 +79,15 @@ pub struct Delta {
     pub renamed: Vec<Pair>,
     /// What could not be read, and what else a reader should know.
     pub notes: Vec<String>,
-    /// Whether a file that held tests cannot be read any more, so that nothing can be said about them.
+    /// Whether a file that held tests cannot be read any more, so that nothing can be said about
+    /// them.
     pub unread: bool,
 }
 
 /// Holds the tests of files before a step against those after it. A file that is missing has none.
-pub fn delta<'a>(files: impl Iterator<Item = (&'a Path, Option<&'a [u8]>, Option<&'a [u8]>)>) -> Delta {
+pub fn delta<'a>(
+    files: impl Iterator<Item = (&'a Path, Option<&'a [u8]>, Option<&'a [u8]>)>,
+) -> Delta {
     let mut comparison = Comparison::default();
     let patience = Patience::of(Patience::ALL);
     for (path, before, after) in files {
@@ -123,7 +128,9 @@ impl Comparison {
         {
             let left = new.tests.iter().filter(|test| test.state == State::Skipped).count();
             let left = counted(left, "test");
-            self.delta.notes.push(format!("{}:{line}: `only` leaves out {left} of the file", shown(path)));
+            self.delta
+                .notes
+                .push(format!("{}:{line}: `only` leaves out {left} of the file", shown(path)));
         }
         let Inventory { tests, broken, comments, .. } = new;
         let placed = |test: Test| Placed { file: path.to_owned(), test };
@@ -135,7 +142,8 @@ impl Comparison {
                 }
                 (Some(before), None) if broken.is_some() => {
                     looked += 1;
-                    if looked > LOOKED_FOR || stands(own_name(path, &before.name), after, &comments) {
+                    if looked > LOOKED_FOR || stands(own_name(path, &before.name), after, &comments)
+                    {
                         unclear.push(before.name);
                     } else {
                         self.lost.push(placed(before));
@@ -152,17 +160,26 @@ impl Comparison {
             self.delta.unread = true;
             let names = listed(&unclear, LISTED, |name| plain(name));
             let file = shown(path);
-            self.delta
-                .notes
-                .push(format!("{file}:{line}: does not parse from here; nothing can be said about {names}"));
+            self.delta.notes.push(format!(
+                "{file}:{line}: does not parse from here; nothing can be said about {names}"
+            ));
         }
     }
 
-    fn unread(&mut self, path: &Path, old: Result<Inventory, Unread>, new: Result<Inventory, Unread>) {
+    fn unread(
+        &mut self,
+        path: &Path,
+        old: Result<Inventory, Unread>,
+        new: Result<Inventory, Unread>,
+    ) {
         let had = old.as_ref().is_ok_and(|old| !old.tests.is_empty());
         self.delta.unread |= had;
         if let Some(why) = new.err().or(old.err()) {
-            self.delta.notes.push(format!("{}: its tests were not read: {}", shown(path), why.words()));
+            self.delta.notes.push(format!(
+                "{}: its tests were not read: {}",
+                shown(path),
+                why.words()
+            ));
         }
     }
 
@@ -225,8 +242,11 @@ impl Comparison {
     fn take_up_alike(&mut self) {
         let (mut left, mut tired) = (COMPARED, false);
         let mut taken = vec![false; self.gained.len()];
-        let gained: Vec<(PathBuf, Body)> =
-            self.gained.iter().map(|gained| (gained.file.clone(), gained.test.body.clone())).collect();
+        let gained: Vec<(PathBuf, Body)> = self
+            .gained
+            .iter()
+            .map(|gained| (gained.file.clone(), gained.test.body.clone()))
+            .collect();
         let mut of_file: HashMap<&Path, Vec<usize>> = HashMap::new();
         for (index, (file, _)) in gained.iter().enumerate() {
             of_file.entry(file).or_default().push(index);
@@ -236,7 +256,8 @@ impl Comparison {
             let everywhere = near.iter().copied().chain(0..gained.len());
             for index in everywhere {
                 let (_, body) = &gained[index];
-                let Some(rest) = left.checked_sub(1 + lost.test.body.weight().max(body.weight())) else {
+                let Some(rest) = left.checked_sub(1 + lost.test.body.weight().max(body.weight()))
+                else {
                     tired = true;
                     return None;
                 };
@@ -279,11 +300,13 @@ impl Comparison {
 
     /// A test can stand in a file that no runner looks into.
     fn note_uncollected(&mut self, from: &Placed, to: &Placed) {
-        let collected = |file: &Path| Language::of(file).is_some_and(|language| language.is_collected(file));
+        let collected =
+            |file: &Path| Language::of(file).is_some_and(|language| language.is_collected(file));
         if from.file != to.file && collected(&from.file) && !collected(&to.file) {
             let (from, to) = (shown(&from.file), shown(&to.file));
-            let note =
-                format!("{to}: holds tests from {from}, but its name is not one that runners look for");
+            let note = format!(
+                "{to}: holds tests from {from}, but its name is not one that runners look for"
+            );
             if self.delta.notes.last() != Some(&note) {
                 self.delta.notes.push(note);
             }
@@ -291,19 +314,23 @@ impl Comparison {
     }
 }
 
-/// The tests of a file before and after, together by name: first those with the same words, then in their order.
+/// The tests of a file before and after, together by name: first those with the same words, then in
+/// their order.
 fn pair(before: Vec<Test>, after: Vec<Test>) -> Vec<(Option<Test>, Option<Test>)> {
     let mut after: Vec<Option<Test>> = after.into_iter().map(Some).collect();
     let mut same: HashMap<(String, u64), VecDeque<usize>> = HashMap::new();
     let mut named: HashMap<String, VecDeque<usize>> = HashMap::new();
-    for (index, test) in after.iter().enumerate().filter_map(|(index, test)| Some((index, test.as_ref()?))) {
+    for (index, test) in
+        after.iter().enumerate().filter_map(|(index, test)| Some((index, test.as_ref()?)))
+    {
         same.entry((test.name.clone(), test.body.digest)).or_default().push_back(index);
         named.entry(test.name.clone()).or_default().push_back(index);
     }
     let mut pairs: Vec<(Option<Test>, Option<Test>)> = Vec::new();
     let mut rest = Vec::new();
     for test in before {
-        let index = same.get_mut(&(test.name.clone(), test.body.digest)).and_then(VecDeque::pop_front);
+        let index =
+            same.get_mut(&(test.name.clone(), test.body.digest)).and_then(VecDeque::pop_front);
         match index.and_then(|index| after.get_mut(index)?.take()) {
             Some(now) => pairs.push((Some(test), Some(now))),
             None => rest.push(test),
@@ -338,7 +365,8 @@ fn stands(name: &str, text: &[u8], comments: &[Range<usize>]) -> bool {
         let next = comments.partition_point(|range| range.end <= at);
         comments.get(next).is_some_and(|range| range.contains(&at))
     };
-    let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let is_word =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     !name.is_empty()
         && memmem::find_iter(text, name.as_bytes()).any(|at| {
             let before = at.checked_sub(1).and_then(|at| text.get(at));

@@ -22,7 +22,8 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
 
 fn declaration(node: Node<'_>, text: &[u8], found: &mut Findings) {
     let Some(name) = node.child_by_field_name("name").map(|name| word(name, text)) else { return };
-    let parameters = node.child_by_field_name("parameters").map(|list| bytes(list, text)).unwrap_or_default();
+    let parameters =
+        node.child_by_field_name("parameters").map(|list| bytes(list, text)).unwrap_or_default();
     let receiver = node.child_by_field_name("receiver").map(|list| word(list, text));
     let Some(kind) = kind(name, parameters, receiver.is_some()) else { return };
     let name = match receiver.and_then(receiver_type) {
@@ -61,7 +62,8 @@ fn kind(name: &str, parameters: &[u8], method: bool) -> Option<Kind> {
     let takes = |what: &[u8]| memchr::memmem::find(parameters, what).is_some();
     if method {
         // Suites take nothing, or the checker of an older library.
-        return (is("Test").is_some() && memchr::memchr(b',', parameters).is_none()).then_some(Kind::Test);
+        return (is("Test").is_some() && memchr::memchr(b',', parameters).is_none())
+            .then_some(Kind::Test);
     }
     if is("Example").is_some() && none {
         return Some(Kind::Example);
@@ -95,7 +97,11 @@ fn statements(block: Node<'_>) -> Vec<Node<'_>> {
 fn has_output(block: Node<'_>, text: &[u8]) -> bool {
     let says = |comment: Node<'_>| {
         let said = bytes(comment, text).to_ascii_lowercase();
-        let said = said.strip_prefix(b"//").or(said.strip_prefix(b"/*")).unwrap_or(&said).trim_ascii_start();
+        let said = said
+            .strip_prefix(b"//")
+            .or(said.strip_prefix(b"/*"))
+            .unwrap_or(&said)
+            .trim_ascii_start();
         said.starts_with(b"output:") || said.starts_with(b"unordered output:")
     };
     let mut found = false;
@@ -114,16 +120,23 @@ fn is_never_built(comment: &[u8]) -> bool {
 
 /// `t.Skip(…)` and its kin.
 fn is_skip(statement: Node<'_>, text: &[u8]) -> bool {
-    let call =
-        if statement.kind() == "expression_statement" { statement.named_child(0) } else { Some(statement) };
+    let call = if statement.kind() == "expression_statement" {
+        statement.named_child(0)
+    } else {
+        Some(statement)
+    };
     let Some(call) = call.filter(|call| call.kind() == "call_expression") else { return false };
-    let field = call.child_by_field_name("function").and_then(|callee| callee.child_by_field_name("field"));
+    let field =
+        call.child_by_field_name("function").and_then(|callee| callee.child_by_field_name("field"));
     field.is_some_and(|field| matches!(word(field, text), "Skip" | "Skipf" | "SkipNow"))
 }
 
 fn is_idle_name(node: Node<'_>, name: &str) -> bool {
     if node.kind() == "field_identifier" {
-        return matches!(name, "Log" | "Logf" | "Parallel" | "Helper" | "ReportAllocs" | "ResetTimer");
+        return matches!(
+            name,
+            "Log" | "Logf" | "Parallel" | "Helper" | "ReportAllocs" | "ResetTimer"
+        );
     }
     matches!(name, "t" | "b" | "f" | "s" | "c" | "tb" | "_" | "true" | "false" | "nil")
 }

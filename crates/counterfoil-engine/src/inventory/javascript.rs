@@ -1,4 +1,5 @@
-//! Tests in JavaScript and what is written like it: calls of `it`, `test` and `describe` in the manners of the known runners.
+//! Tests in JavaScript and what is written like it: calls of `it`, `test` and `describe` in the
+//! manners of the known runners.
 
 use super::body::{Body, first_doing, is_idle};
 use super::parse::{bytes, children, line_of, word};
@@ -33,7 +34,9 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
             }
         }
         // The first is taken first.
-        open.extend(children(node).into_iter().rev().filter(Node::is_named).map(|child| (child, inner)));
+        open.extend(
+            children(node).into_iter().rev().filter(Node::is_named).map(|child| (child, inner)),
+        );
     }
 }
 
@@ -66,7 +69,9 @@ impl<'t> Call<'t> {
             "fit" => (Kind::Test, false, true),
             "fdescribe" => (Kind::Suite, false, true),
             // `Deno.test`, `QUnit.test`, `QUnit.module`.
-            "Deno" | "QUnit" if matches!(chain.first(), Some(&"test" | &"skip" | &"todo" | &"only")) => {
+            "Deno" | "QUnit"
+                if matches!(chain.first(), Some(&"test" | &"skip" | &"todo" | &"only")) =>
+            {
                 (Kind::Test, false, false)
             }
             "QUnit" if chain.first() == Some(&"module") => (Kind::Suite, false, false),
@@ -75,20 +80,25 @@ impl<'t> Call<'t> {
         let mut unfinished = false;
         for name in chain {
             match name {
-                "skip" | "skipIf" | "runIf" | "fixme" | "failing" | "fails" | "fail" | "ignore" | "if" => {
+                "skip" | "skipIf" | "runIf" | "fixme" | "failing" | "fails" | "fail" | "ignore"
+                | "if" => {
                     skipped = true;
                 }
                 "todo" => (skipped, unfinished) = (true, true),
                 "only" => only = true,
                 "describe" | "module" => kind = Kind::Suite,
-                "each" | "for" | "concurrent" | "sequential" | "serial" | "parallel" | "shuffle" | "test" => {
-                }
+                "each" | "for" | "concurrent" | "sequential" | "serial" | "parallel"
+                | "shuffle" | "test" => {}
                 _ => return None,
             }
         }
         let arguments: Vec<Node<'t>> = {
-            let list = node.child_by_field_name("arguments").filter(|list| list.kind() == "arguments")?;
-            children(list).into_iter().filter(|child| child.is_named() && child.kind() != "comment").collect()
+            let list =
+                node.child_by_field_name("arguments").filter(|list| list.kind() == "arguments")?;
+            children(list)
+                .into_iter()
+                .filter(|child| child.is_named() && child.kind() != "comment")
+                .collect()
         };
         let first = *arguments.first()?;
         let mut callback = arguments.iter().copied().rev().find(|node| is_function(*node));
@@ -96,18 +106,22 @@ impl<'t> Call<'t> {
         let mut title = title(first, text);
         if first.kind() == "object" {
             // `Deno.test({ name: …, fn() {} })`.
-            title = property(first, "name", text).map(|name| self::title(name, text)).unwrap_or_default();
+            title = property(first, "name", text)
+                .map(|name| self::title(name, text))
+                .unwrap_or_default();
             callback = property(first, "fn", text).filter(|node| is_function(*node));
         }
         for options in arguments.iter().filter(|node| node.kind() == "object") {
-            let set =
-                |name| property(*options, name, text).is_some_and(|value| bytes(value, text) != b"false");
+            let set = |name| {
+                property(*options, name, text).is_some_and(|value| bytes(value, text) != b"false")
+            };
             skipped |= set("skip") || set("ignore") || set("todo");
             only |= set("only");
         }
         let real = match kind {
             Kind::Suite => callback.is_some(),
-            // A function by its name, or one that a helper makes; a title alone is a test that is to be written.
+            // A function by its name, or one that a helper makes; a title alone is a test that is
+            // to be written.
             Kind::Test if titled => {
                 arguments.len() > 1 || unfinished || matches!(base, "it" | "xit" | "specify")
             }
@@ -130,7 +144,8 @@ impl<'t> Call<'t> {
             None => Vec::new(),
         };
         let first = first_doing(statements, |statement| is_idle(statement, text, is_idle_name));
-        let body = block.or_else(|| self.node.child_by_field_name("arguments")).unwrap_or(self.node);
+        let body =
+            block.or_else(|| self.node.child_by_field_name("arguments")).unwrap_or(self.node);
         Found {
             line: line_of(self.node),
             skipped: self.skipped || first.is_some_and(|first| is_skip(first, text)),
@@ -145,7 +160,8 @@ impl<'t> Call<'t> {
 /// A chain of names: its base, the names behind it, and the table that `each` was given.
 type Chain<'t, 's> = (&'s str, Vec<&'s str>, Option<Node<'t>>);
 
-/// What is called: `it.skip` is `it` with `skip`, `it.each(table)` is `it` with `each` and the table.
+/// What is called: `it.skip` is `it` with `skip`, `it.each(table)` is `it` with `each` and the
+/// table.
 fn chain<'t, 's>(mut node: Node<'t>, text: &'s [u8]) -> Option<Chain<'t, 's>> {
     let (mut names, mut table) = (Vec::new(), None);
     for _ in 0..MAX_CHAIN {
@@ -176,7 +192,11 @@ fn chain<'t, 's>(mut node: Node<'t>, text: &'s [u8]) -> Option<Chain<'t, 's>> {
 fn is_function(node: Node<'_>) -> bool {
     matches!(
         node.kind(),
-        "arrow_function" | "function_expression" | "generator_function" | "function" | "method_definition"
+        "arrow_function"
+            | "function_expression"
+            | "generator_function"
+            | "function"
+            | "method_definition"
     )
 }
 
@@ -211,15 +231,20 @@ fn title(node: Node<'_>, text: &[u8]) -> String {
 /// How many rows a table has, where they stand in a list.
 fn rows(arguments: Node<'_>) -> Option<usize> {
     let list = arguments.named_child(0).filter(|list| list.kind() == "array")?;
-    let rows: Vec<_> =
-        children(list).into_iter().filter(|node| node.is_named() && node.kind() != "comment").collect();
+    let rows: Vec<_> = children(list)
+        .into_iter()
+        .filter(|node| node.is_named() && node.kind() != "comment")
+        .collect();
     (!rows.iter().any(|row| row.kind() == "spread_element")).then_some(rows.len())
 }
 
-/// `this.skip()`, `t.skip()`, `test.skip()`, `pending()`: with a condition it says when, so it is none.
+/// `this.skip()`, `t.skip()`, `test.skip()`, `pending()`: with a condition it says when, so it is
+/// none.
 fn is_skip(statement: Node<'_>, text: &[u8]) -> bool {
-    let call =
-        statement.named_child(0).filter(|_| statement.kind() == "expression_statement").unwrap_or(statement);
+    let call = statement
+        .named_child(0)
+        .filter(|_| statement.kind() == "expression_statement")
+        .unwrap_or(statement);
     if call.kind() != "call_expression" {
         return false;
     }
@@ -229,7 +254,8 @@ fn is_skip(statement: Node<'_>, text: &[u8]) -> bool {
         return word(name, text) == "pending";
     }
     let condition = call.child_by_field_name("arguments").and_then(|list| list.named_child(0));
-    let always = condition.is_none_or(|first| matches!(first.kind(), "string" | "template_string" | "true"));
+    let always =
+        condition.is_none_or(|first| matches!(first.kind(), "string" | "template_string" | "true"));
     matches!(word(name, text), "skip" | "fixme") && always
 }
 

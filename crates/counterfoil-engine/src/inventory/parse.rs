@@ -64,14 +64,20 @@ impl Language {
 
     /// Whether a runner would look for tests in a file of this name.
     pub(super) fn is_collected(self, path: &Path) -> bool {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = name.split('.').next().unwrap_or_default();
         match self {
             Self::Rust | Self::Go => true,
-            Self::Python => stem.starts_with("test") || stem.ends_with("_test") || stem.ends_with("_tests"),
+            Self::Python => {
+                stem.starts_with("test") || stem.ends_with("_test") || stem.ends_with("_tests")
+            }
             Self::JavaScript | Self::TypeScript | Self::Tsx => {
                 let folder = |part| {
-                    matches!(part, "__tests__" | "test" | "tests" | "spec" | "specs" | "e2e" | "cypress")
+                    matches!(
+                        part,
+                        "__tests__" | "test" | "tests" | "spec" | "specs" | "e2e" | "cypress"
+                    )
                 };
                 let marked = |part| matches!(part, "test" | "tests" | "spec" | "cy" | "e2e");
                 name.split(['.', '-', '_']).any(marked)
@@ -97,8 +103,9 @@ pub(super) fn is_binary(text: &[u8]) -> bool {
     memchr::memchr(0, &text[..text.len().min(8_000)]).is_some()
 }
 
-/// How long texts may take. Recovering from errors costs a parser up to twenty times what reading does, and no count of its steps
-/// tells the one from the other: what is in the wrong language, or in none, would take a minute. Only a clock bounds that.
+/// How long texts may take. Recovering from errors costs a parser up to twenty times what reading
+/// does, and no count of its steps tells the one from the other: what is in the wrong language, or
+/// in none, would take a minute. Only a clock bounds that.
 #[derive(Clone, Copy)]
 pub(super) struct Patience(Option<Instant>);
 
@@ -130,7 +137,11 @@ pub(super) fn parse(language: Language, text: &[u8], all: Patience) -> Result<Tr
     }
     let one = Patience::of(Patience::ONE);
     let mut go_on = |_: &ParseState| {
-        if one.is_over() || all.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if one.is_over() || all.is_over() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     let options = ParseOptions::new().progress_callback(&mut go_on);
     let mut rest = |at: usize, _| text.get(at..).unwrap_or_default();
@@ -148,7 +159,8 @@ pub(super) fn is_comment(node: Node<'_>) -> bool {
     node.is_extra() && node.kind().ends_with("comment")
 }
 
-/// Visits what stands in a node, from the top down and in order. What `enter` says no to is not gone into.
+/// Visits what stands in a node, from the top down and in order. What `enter` says no to is not
+/// gone into.
 pub(super) fn walk<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
     let mut cursor = node.walk();
     loop {

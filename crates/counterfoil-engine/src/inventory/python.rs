@@ -14,7 +14,8 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
             let place = Place { node: child, ..place };
             match child.kind() {
                 "decorated_definition" => {
-                    let marks = children(child).into_iter().filter(|child| child.kind() == "decorator");
+                    let marks =
+                        children(child).into_iter().filter(|child| child.kind() == "decorator");
                     let marks = Marks::read(marks, text);
                     if let Some(node) = child.child_by_field_name("definition") {
                         definition(Place { node, ..place }, text, &marks, found, &mut open);
@@ -26,7 +27,9 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
                 "expression_statement" if leaves_out(child, text) => found.skip(place.scope),
                 "expression_statement" => {}
                 // A definition may stand under a condition.
-                kind if kind.ends_with("_statement") || kind.ends_with("_clause") => open.push(place),
+                kind if kind.ends_with("_statement") || kind.ends_with("_clause") => {
+                    open.push(place)
+                }
                 "block" | "ERROR" => open.push(place),
                 _ => {}
             }
@@ -58,8 +61,10 @@ fn definition<'t>(
         if marks.skipped {
             found.skip(scope);
         }
-        let bases =
-            node.child_by_field_name("superclasses").map(|list| bytes(list, text)).unwrap_or_default();
+        let bases = node
+            .child_by_field_name("superclasses")
+            .map(|list| bytes(list, text))
+            .unwrap_or_default();
         let collects = name.starts_with("Test")
             || ["Test", "Tests", "TestCase"].iter().any(|ending| name.ends_with(ending))
             || memmem::find(bases, b"Test").is_some();
@@ -120,21 +125,26 @@ fn rows(call: Node<'_>) -> Option<usize> {
         return None;
     }
     let spread = |node: &Node<'_>| node.kind() == "list_splat";
-    let rows: Vec<_> =
-        children(list).into_iter().filter(|node| node.is_named() && node.kind() != "comment").collect();
+    let rows: Vec<_> = children(list)
+        .into_iter()
+        .filter(|node| node.is_named() && node.kind() != "comment")
+        .collect();
     (!rows.iter().any(spread)).then_some(rows.len())
 }
 
 fn is_skip_mark(name: &str) -> bool {
-    matches!(name, "xfail" | "expectedFailure" | "SkipTest") || name.to_ascii_lowercase().starts_with("skip")
+    matches!(name, "xfail" | "expectedFailure" | "SkipTest")
+        || name.to_ascii_lowercase().starts_with("skip")
 }
 
 /// A line of a module or a class that leaves out everything in it.
 fn leaves_out(statement: Node<'_>, text: &[u8]) -> bool {
     let Some(inner) = statement.named_child(0) else { return false };
     if inner.kind() == "call" {
-        let callee =
-            inner.child_by_field_name("function").map(|callee| bytes(callee, text)).unwrap_or_default();
+        let callee = inner
+            .child_by_field_name("function")
+            .map(|callee| bytes(callee, text))
+            .unwrap_or_default();
         return callee == b"pytest.skip" || callee == b"pytest.xfail";
     }
     if inner.kind() != "assignment" {
@@ -165,13 +175,17 @@ fn is_skip(statement: Node<'_>, text: &[u8]) -> bool {
     let name = word(callee, text).rsplit('.').next().unwrap_or_default();
     match statement.kind() {
         "raise_statement" => name == "SkipTest",
-        "expression_statement" => inner.kind() == "call" && matches!(name, "skip" | "skipTest" | "xfail"),
+        "expression_statement" => {
+            inner.kind() == "call" && matches!(name, "skip" | "skipTest" | "xfail")
+        }
         _ => false,
     }
 }
 
 fn is_idle_statement(statement: Node<'_>, text: &[u8]) -> bool {
-    let idle = |_: Node<'_>, name: &str| name.starts_with("assert") || matches!(name, "self" | "print" | "_");
+    let idle = |_: Node<'_>, name: &str| {
+        name.starts_with("assert") || matches!(name, "self" | "print" | "_")
+    };
     is_idle(statement, text, idle)
 }
 

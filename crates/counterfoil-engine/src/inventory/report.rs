@@ -72,7 +72,8 @@ fn observed(delta: &Delta) -> Value {
 }
 
 fn names(tests: &[TestName]) -> Value {
-    let mut list: Vec<Value> = tests.iter().take(SHOWN).map(|test| test.to_string().into()).collect();
+    let mut list: Vec<Value> =
+        tests.iter().take(SHOWN).map(|test| test.to_string().into()).collect();
     if tests.len() > SHOWN {
         list.push(format!("and {} more", tests.len() - SHOWN).into());
     }
@@ -82,11 +83,13 @@ fn names(tests: &[TestName]) -> Value {
 fn evidence(delta: &Delta) -> Vec<Evidence> {
     let mut evidence = vec![Evidence::new("diff", summary(delta))];
     for (what, pairs) in [("moved", &delta.moved), ("renamed", &delta.renamed)] {
-        let lines = pairs.iter().take(SHOWN).map(|pair| format!("{what}: {} to {}", pair.from, pair.to));
+        let lines =
+            pairs.iter().take(SHOWN).map(|pair| format!("{what}: {} to {}", pair.from, pair.to));
         evidence.extend(lines.map(|line| Evidence::new("diff", line)));
     }
     for weak in delta.weakened.iter().take(SHOWN) {
-        let was = format!("{} before, {} now", counted(weak.before as usize, weak.what), weak.after);
+        let was =
+            format!("{} before, {} now", counted(weak.before as usize, weak.what), weak.after);
         evidence.push(Evidence::new("diff", format!("{}: {was}", weak.test)));
     }
     evidence.extend(delta.notes.iter().take(NOTES).map(|note| Evidence::new("note", plain(note))));
@@ -106,7 +109,9 @@ fn summary(delta: &Delta) -> String {
         ("renamed", delta.renamed.len()),
     ];
     let mut line = match delta.added.len() {
-        0 if counts.iter().all(|(_, count)| *count == 0) => return "no test added, none removed".to_owned(),
+        0 if counts.iter().all(|(_, count)| *count == 0) => {
+            return "no test added, none removed".to_owned();
+        }
         0 => "no test added".to_owned(),
         added => format!("{} added", counted(added, "test")),
     };

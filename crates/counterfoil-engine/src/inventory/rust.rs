@@ -25,8 +25,10 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
                 }
                 "function_item" if marks.test => function(child, text, &marks, scope, found),
                 "mod_item" => {
-                    let name =
-                        child.child_by_field_name("name").map(|name| word(name, text)).unwrap_or_default();
+                    let name = child
+                        .child_by_field_name("name")
+                        .map(|name| word(name, text))
+                        .unwrap_or_default();
                     if let Some(body) = child.child_by_field_name("body") {
                         open.push((body, module(found, scope, name, &marks)));
                     }
@@ -82,7 +84,9 @@ fn function(node: Node<'_>, text: &[u8], marks: &Marks, scope: ScopeId, found: &
 fn invocation(node: Node<'_>, text: &[u8], scope: ScopeId, found: &mut Findings) {
     let path = node.child_by_field_name("macro").map(|path| word(path, text)).unwrap_or_default();
     let name = path.rsplit("::").next().unwrap_or(path).trim();
-    let Some(tokens) = children(node).into_iter().find(|child| child.kind() == "token_tree") else { return };
+    let Some(tokens) = children(node).into_iter().find(|child| child.kind() == "token_tree") else {
+        return;
+    };
     let before = found.count();
     scan(tokens, text, name == "quickcheck", scope, found);
     if found.count() == before && is_test_word(name) {
@@ -133,7 +137,8 @@ fn scan(tokens: Node<'_>, text: &[u8], every: bool, scope: ScopeId, found: &mut 
                                 skipped: marks.skipped,
                                 empty: is_idle(token, text, is_idle_name),
                                 only: false,
-                                body: Body::of(token, text, is_assertion).with_cases(marks.listed()),
+                                body: Body::of(token, text, is_assertion)
+                                    .with_cases(marks.listed()),
                             };
                             found.add(scope, test);
                         }
@@ -215,7 +220,8 @@ fn split(attribute: &str) -> (&str, &str) {
     let end = attribute.find(['(', '[', '{', '=']).unwrap_or(attribute.len());
     let (path, rest) = attribute.split_at(end);
     let name = path.rsplit("::").next().unwrap_or(path).trim();
-    let rest = rest.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or_default();
+    let rest =
+        rest.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or_default();
     (name, rest)
 }
 
@@ -237,7 +243,8 @@ fn parts(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether a condition cannot hold: `any()`, `false`, `not(all())`, or one of these among others that must all hold.
+/// Whether a condition cannot hold: `any()`, `false`, `not(all())`, or one of these among others
+/// that must all hold.
 fn is_never(condition: &str) -> bool {
     let plain: String = condition.chars().filter(|c| !c.is_whitespace()).collect();
     let never = |part: &str| matches!(part, "any()" | "false" | "not(all())" | "not(true)");
@@ -245,7 +252,8 @@ fn is_never(condition: &str) -> bool {
     never(&plain) || all.is_some_and(|list| parts(list).into_iter().any(never))
 }
 
-/// Whether an attribute or a macro of this name makes tests: `test`, `test_case`, `wasm_bindgen_test`, `rstest`.
+/// Whether an attribute or a macro of this name makes tests: `test`, `test_case`,
+/// `wasm_bindgen_test`, `rstest`.
 fn is_test_word(name: &str) -> bool {
     matches!(name, "rstest" | "proptest" | "gtest" | "googletest" | "quickcheck")
         || name.split('_').any(|part| matches!(part, "test" | "tests"))
@@ -253,7 +261,8 @@ fn is_test_word(name: &str) -> bool {
 
 fn is_idle_name(_: Node<'_>, name: &str) -> bool {
     let name = name.trim_start_matches("debug_").trim_start_matches("prop_");
-    name.starts_with("assert") || matches!(name, "Ok" | "println" | "eprintln" | "print" | "eprint" | "_")
+    name.starts_with("assert")
+        || matches!(name, "Ok" | "println" | "eprintln" | "print" | "eprint" | "_")
 }
 
 fn is_assertion(name: &str) -> bool {

@@ -1,4 +1,5 @@
-//! What tests stand in: modules, classes, suites. A skip of one is a skip of everything in it, also if it is said behind it.
+//! What tests stand in: modules, classes, suites. A skip of one is a skip of everything in it, also
+//! if it is said behind it.
 
 use super::body::Body;
 use super::{State, Test};
@@ -55,7 +56,8 @@ impl Default for Findings {
 impl Findings {
     /// A scope inside another.
     pub(super) fn enter(&mut self, outer: ScopeId, name: &str, separator: &str) -> ScopeId {
-        let around = self.scopes.get(outer.0).map(|scope| scope.prefix.as_str()).unwrap_or_default();
+        let around =
+            self.scopes.get(outer.0).map(|scope| scope.prefix.as_str()).unwrap_or_default();
         let mut prefix = around.to_owned();
         if prefix.len() < MAX_PREFIX {
             prefix.push_str(cut(name, MAX_NAME));
@@ -93,13 +95,18 @@ impl Findings {
     pub(super) fn settle(mut self) -> (Vec<Test>, Option<u32>) {
         // Whoever is around comes before, so one pass hands everything down.
         for index in 1..self.scopes.len() {
-            let outer = self.scopes.get(self.scopes[index].parent).map(|scope| (scope.skipped, scope.only));
+            let outer =
+                self.scopes.get(self.scopes[index].parent).map(|scope| (scope.skipped, scope.only));
             let (skipped, only) = outer.unwrap_or_default();
             self.scopes[index].skipped |= skipped;
             self.scopes[index].only |= only;
         }
         let chosen = |scope: ScopeId, test: &Found| test.only || self.scopes[scope.0].only;
-        let lines = self.tests.iter().filter(|(scope, test)| chosen(*scope, test)).map(|(_, test)| test.line);
+        let lines = self
+            .tests
+            .iter()
+            .filter(|(scope, test)| chosen(*scope, test))
+            .map(|(_, test)| test.line);
         let only = lines.min();
         let mut tests: Vec<Test> = self
             .tests

@@ -1,12 +1,13 @@
-//! The chain of digests: each event's digest covers the one before it, so no event can be changed, left out or slipped
-//! in without the chain breaking at that place.
+//! The chain of digests: each event's digest covers the one before it, so no event can be changed,
+//! left out or slipped in without the chain breaking at that place.
 
 use sha2::{Digest as _, Sha256};
 
 /// The first half of a SHA-256.
 pub(super) type Digest = [u8; 16];
 
-/// What the first event's digest builds on: the run and its bundle, so that events do not fit another run.
+/// What the first event's digest builds on: the run and its bundle, so that events do not fit
+/// another run.
 pub(super) fn origin(run: &str, bundle: &str) -> Digest {
     let mut hash = Sha256::new();
     hash.update(b"counterfoil journal 1");

@@ -94,7 +94,9 @@ pub enum Error {
         path: PathBuf,
     },
     /// A run's chain of events is broken.
-    #[error("event {seq} of run {run} {why}; every event before it is intact and can be read with a visit")]
+    #[error(
+        "event {seq} of run {run} {why}; every event before it is intact and can be read with a visit"
+    )]
     Broken {
         /// The run.
         run: String,
@@ -174,7 +176,10 @@ pub enum Error {
 impl Error {
     /// Whether the write failed as such, so that the transaction around it must not be committed.
     pub(super) fn spoils_group(&self) -> bool {
-        !matches!(self, Self::Held { .. } | Self::Fenced { .. } | Self::NoRun { .. } | Self::Exists { .. })
+        !matches!(
+            self,
+            Self::Held { .. } | Self::Fenced { .. } | Self::NoRun { .. } | Self::Exists { .. }
+        )
     }
 
     /// What `SQLite` said, in the journal's words.
@@ -219,7 +224,8 @@ fn no_room(path: &Path) -> bool {
 
 /// Whether the folder around a file allows writing.
 fn writable(path: &Path) -> bool {
-    path.parent().is_none_or(|folder| rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok())
+    path.parent()
+        .is_none_or(|folder| rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
 /// Unix milliseconds as people read them.

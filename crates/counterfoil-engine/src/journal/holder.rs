@@ -1,8 +1,9 @@
 //! Who holds a lease, and whether that process still lives.
 //!
-//! A process is known by its id and its start time, within one boot of the machine and one process namespace. Where that
-//! is not enough to tell (another namespace, no `/proc`), the age of the heartbeat decides. A journal is never shared by
-//! machines: `SQLite`'s log needs shared memory, so another boot id means that this machine has been restarted.
+//! A process is known by its id and its start time, within one boot of the machine and one process
+//! namespace. Where that is not enough to tell (another namespace, no `/proc`), the age of the
+//! heartbeat decides. A journal is never shared by machines: `SQLite`'s log needs shared memory, so
+//! another boot id means that this machine has been restarted.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -61,7 +62,8 @@ impl Process {
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
             return Life::Dead;
         };
-        // Asked first, because a `/proc` that hides the processes of others looks as if they did not exist.
+        // Asked first, because a `/proc` that hides the processes of others looks as if they did
+        // not exist.
         if test_kill_process(pid) == Err(Errno::SRCH) {
             return Life::Dead;
         }
@@ -77,8 +79,9 @@ impl Process {
 impl Claim {
     /// Whether the lease is still to be respected.
     ///
-    /// A heartbeat from the future (the clock was set back) counts if its process is seen to be alive. If that cannot be
-    /// told, it counts as long as it is no further ahead than `stale_after`: beyond that the lease could stay for ever.
+    /// A heartbeat from the future (the clock was set back) counts if its process is seen to be
+    /// alive. If that cannot be told, it counts as long as it is no further ahead than
+    /// `stale_after`: beyond that the lease could stay for ever.
     pub(super) fn stands(&self, here: &Process, now: i64, stale_after: i64) -> bool {
         let age = now.saturating_sub(self.heartbeat);
         match self.process.life(here) {
@@ -89,8 +92,8 @@ impl Claim {
     }
 }
 
-/// The state and the start time of a process. The name, in parentheses, may hold anything: the fields begin behind the
-/// last one.
+/// The state and the start time of a process. The name, in parentheses, may hold anything: the
+/// fields begin behind the last one.
 fn stat(pid: u32) -> Option<(u8, i64)> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let text = String::from_utf8_lossy(&text);
@@ -126,7 +129,10 @@ mod tests {
 
     #[test]
     fn a_process_that_is_gone_or_another_holds_nothing() {
-        assert!(!stands(&claim(|process| process.started += 1, 0), 0), "the id was given to another process");
+        assert!(
+            !stands(&claim(|process| process.started += 1, 0), 0),
+            "the id was given to another process"
+        );
         assert!(
             !stands(&claim(|process| process.boot = "another".to_owned(), 0), 0),
             "the machine was restarted"

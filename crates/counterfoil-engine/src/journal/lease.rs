@@ -7,8 +7,8 @@ use super::record::{Batch, Posted};
 use super::work::{Append, Granted, Release};
 use std::sync::{Mutex, PoisonError};
 
-/// The right to append to a run, for one holder at a time. It is kept fresh while it exists and given back when it is
-/// dropped; a process that dies holding it loses it.
+/// The right to append to a run, for one holder at a time. It is kept fresh while it exists and
+/// given back when it is dropped; a process that dies holding it loses it.
 #[derive(Debug)]
 pub struct Lease {
     journal: Journal,
@@ -24,8 +24,8 @@ impl Lease {
         Self { journal, run, granted, quiet: Mutex::new(None), released: false }
     }
 
-    /// Appends a batch and returns the place of the run's last event, once all of it is on the disk. Dropping the future
-    /// does not take the batch back.
+    /// Appends a batch and returns the place of the run's last event, once all of it is on the
+    /// disk. Dropping the future does not take the batch back.
     pub async fn append(&self, batch: Batch) -> Result<u64> {
         self.journal.writer()?.ask(self.work(batch)).await
     }
@@ -35,15 +35,15 @@ impl Lease {
         self.journal.writer()?.ask_blocking(self.work(batch))
     }
 
-    /// The messages that wait for this run, the oldest first. They stay until a batch consumes them. Quick where nobody
-    /// has written since the last look.
+    /// The messages that wait for this run, the oldest first. They stay until a batch consumes
+    /// them. Quick where nobody has written since the last look.
     pub fn posted(&self) -> Result<Vec<Posted>> {
         let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
         self.journal.read(|connection| posted(connection, self.granted.number, &mut quiet))
     }
 
-    /// Gives the run back, so that anybody may take it. Where that cannot be written now, it is tried again with every
-    /// heartbeat until the journal is closed.
+    /// Gives the run back, so that anybody may take it. Where that cannot be written now, it is
+    /// tried again with every heartbeat until the journal is closed.
     pub fn release(mut self) -> Result<()> {
         self.released = true;
         self.journal.writer()?.ask_blocking(self.giving_back())

@@ -21,8 +21,8 @@ const INFO: &str = "SELECT id, workflow, version, bundle, created_at, updated_at
                     holder, pid, started, boot, namespace, since, heartbeat FROM runs";
 
 impl Journal {
-    /// The events of a run from a place on. Should one not be as it was written, there is only the error: a visit gets
-    /// the events before it.
+    /// The events of a run from a place on. Should one not be as it was written, there is only the
+    /// error: a visit gets the events before it.
     pub fn events(&self, run: &str, from_seq: u64) -> Result<Vec<Event>> {
         let mut events = Vec::new();
         self.visit(run, from_seq, |event| {
@@ -32,8 +32,8 @@ impl Journal {
         Ok(events)
     }
 
-    /// Shows the events of a run from a place on, one after the other, and returns how many were shown. Events appended
-    /// meanwhile are not among them.
+    /// Shows the events of a run from a place on, one after the other, and returns how many were
+    /// shown. Events appended meanwhile are not among them.
     pub fn visit(
         &self,
         run: &str,
@@ -41,7 +41,8 @@ impl Journal {
         mut look: impl FnMut(Event) -> ControlFlow<()>,
     ) -> Result<u64> {
         let from = from_seq.max(1);
-        let mut walk = self.read(|connection| Ok(Walk::start(connection, &self.inner.path, run, from)))??;
+        let mut walk =
+            self.read(|connection| Ok(Walk::start(connection, &self.inner.path, run, from)))??;
         let mut shown = 0;
         while walk.next < walk.end {
             let page = self.read(|connection| walk.page(connection))?;
@@ -56,7 +57,8 @@ impl Journal {
             }
         }
         if walk.digest != walk.last {
-            // Each link fits the one before, so what does not fit is the end that the run's row knows.
+            // Each link fits the one before, so what does not fit is the end that the run's row
+            // knows.
             let seq = walk.end.saturating_sub(1).max(1);
             return Err(Error::Broken {
                 run: run.to_owned(),
@@ -98,10 +100,14 @@ impl Journal {
     pub fn beside(&self, run: &str, since: i64) -> Result<Vec<RunInfo>> {
         let query = format!("{INFO} WHERE id <> ?1 AND (holder IS NOT NULL OR updated_at >= ?2)");
         let found: Vec<RunInfo> = self.read(|connection| {
-            connection.prepare_cached(&query)?.query_map((run, since), |row| self.info(row))?.collect()
+            connection
+                .prepare_cached(&query)?
+                .query_map((run, since), |row| self.info(row))?
+                .collect()
         })?;
-        let at_work =
-            |run: &RunInfo| run.updated_at >= since || run.driver.as_ref().is_some_and(|driver| driver.live);
+        let at_work = |run: &RunInfo| {
+            run.updated_at >= since || run.driver.as_ref().is_some_and(|driver| driver.live)
+        };
         Ok(found.into_iter().filter(at_work).collect())
     }
 
@@ -109,11 +115,16 @@ impl Journal {
     pub fn bundle(&self, hash: &str) -> Result<Vec<u8>> {
         let wrong = |why: &str| Error::Bundle { hash: hash.to_owned(), why: why.to_owned() };
         let found: Option<Vec<u8>> = self.read(|connection| {
-            let mut select = connection.prepare_cached("SELECT body FROM bundles WHERE hash = ?1")?;
+            let mut select =
+                connection.prepare_cached("SELECT body FROM bundles WHERE hash = ?1")?;
             select.query_row([hash], |row| row.get(0)).optional()
         })?;
         let body = found.ok_or_else(|| wrong("is not in the journal"))?;
-        if chain::sha256_hex(&body) == hash { Ok(body) } else { Err(wrong("is not what was stored")) }
+        if chain::sha256_hex(&body) == hash {
+            Ok(body)
+        } else {
+            Err(wrong("is not what was stored"))
+        }
     }
 
     /// The id that is meant by an id, the beginning of one, or `last` for the newest run.
@@ -145,11 +156,12 @@ impl Journal {
         }
     }
 
-    /// The newest snapshot. One that is not as it was written is as good as none: the events tell the same.
+    /// The newest snapshot. One that is not as it was written is as good as none: the events tell
+    /// the same.
     pub(super) fn snapshot(&self, run: &str, number: i64) -> Result<Option<Snapshot>> {
         let found: Option<(i64, Vec<u8>, Vec<u8>)> = self.read(|connection| {
-            let mut select =
-                connection.prepare_cached("SELECT seq, body, digest FROM snapshots WHERE run = ?1")?;
+            let mut select = connection
+                .prepare_cached("SELECT seq, body, digest FROM snapshots WHERE run = ?1")?;
             select.query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()
         })?;
         Ok(found.and_then(|(seq, body, digest)| {
@@ -157,7 +169,11 @@ impl Journal {
             if chain::of_snapshot(run, seq, &body).as_slice() == digest {
                 return Some(Snapshot { seq, body });
             }
-            tracing::warn!(run, seq, "the snapshot is not what was stored; all events are read instead");
+            tracing::warn!(
+                run,
+                seq,
+                "the snapshot is not what was stored; all events are read instead"
+            );
             None
         }))
     }
@@ -213,14 +229,15 @@ pub(super) fn claim(row: &Row<'_>, from: usize) -> rusqlite::Result<Option<Claim
     }))
 }
 
-/// The messages that wait for a run. `quiet` is the version of the data at which there were none: as long as nobody has
-/// written since, there are none.
+/// The messages that wait for a run. `quiet` is the version of the data at which there were none:
+/// as long as nobody has written since, there are none.
 pub(super) fn posted(
     connection: &Connection,
     number: i64,
     quiet: &mut Option<i64>,
 ) -> rusqlite::Result<Vec<Posted>> {
-    let version = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+    let version =
+        connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
     if *quiet == Some(version) {
         return Ok(Vec::new());
     }
@@ -277,9 +294,12 @@ impl Walk {
                 return Ok(None);
             };
             let query = "SELECT 1 FROM events WHERE run = ?1 AND seq >= ?2";
-            // Where this hits upon damage, the way ends there: what comes before can still be shown.
-            walk.beyond =
-                connection.prepare_cached(query)?.exists((walk.number, signed(walk.end))).unwrap_or(false);
+            // Where this hits upon damage, the way ends there: what comes before can still be
+            // shown.
+            walk.beyond = connection
+                .prepare_cached(query)?
+                .exists((walk.number, signed(walk.end)))
+                .unwrap_or(false);
             Ok(Some((walk, bundle)))
         };
         let Some((mut walk, bundle)) = begin().map_err(|error| unread(1, &error))? else {

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 /// Marks the file as a journal: `CsJn`.
 pub(super) const APPLICATION_ID: i64 = 0x4373_4a6e;
 
-/// The steps that lead from an empty file to the present form. A step that was released is never changed: the file's
-/// version is the number of steps it has been through.
+/// The steps that lead from an empty file to the present form. A step that was released is never
+/// changed: the file's version is the number of steps it has been through.
 const STEPS: &[&str] = &["
 CREATE TABLE bundles (
     hash TEXT PRIMARY KEY,
@@ -85,9 +85,11 @@ pub(super) fn open_to_write(path: &Path, settings: &Settings) -> Result<Connecti
     let steps = STEPS;
     inspect(path, steps.len())?;
     let store = |error: rusqlite::Error| Error::store(path, &error);
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(|error| unopened(path, &error))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection =
+        Connection::open_with_flags(path, flags).map_err(|error| unopened(path, &error))?;
     connection.busy_timeout(settings.busy_timeout).map_err(store)?;
     connection.set_prepared_statement_cache_capacity(32);
     if connection.is_readonly("main").map_err(store)? {
@@ -104,8 +106,8 @@ pub(super) fn open_to_write(path: &Path, settings: &Settings) -> Result<Connecti
     Ok(connection)
 }
 
-/// Opens the journal to read. Where the folder cannot be written and the log is empty, the file is read as one that
-/// nobody changes, which is then true.
+/// Opens the journal to read. Where the folder cannot be written and the log is empty, the file is
+/// read as one that nobody changes, which is then true.
 pub(super) fn open_to_read(path: &Path, settings: &Settings) -> Result<Connection> {
     let known = STEPS.len();
     inspect(path, known)?;
@@ -160,7 +162,8 @@ fn inspect(path: &Path, known: usize) -> Result<()> {
     if !header.starts_with(b"SQLite format 3\0") {
         return refuse("it does not begin like a SQLite file");
     }
-    let (Some(version), Some(application)) = (number_at(&header, 60), number_at(&header, 68)) else {
+    let (Some(version), Some(application)) = (number_at(&header, 60), number_at(&header, 68))
+    else {
         return Err(Error::Damaged {
             path: path.to_owned(),
             why: format!("only {} bytes of it are left", header.len()),
@@ -172,8 +175,8 @@ fn inspect(path: &Path, known: usize) -> Result<()> {
     if application != 0 {
         return refuse("it is a SQLite file of another program");
     }
-    // Nothing in the header: an empty database, one of somebody who does not mark them, or ours with all of it in the
-    // log still.
+    // Nothing in the header: an empty database, one of somebody who does not mark them, or ours
+    // with all of it in the log still.
     let store = |error: rusqlite::Error| unopened(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = if log_is_empty(path) {
@@ -190,9 +193,14 @@ fn inspect(path: &Path, known: usize) -> Result<()> {
     if application == APPLICATION_ID {
         return refuse_newer(path, version_of(&connection, path)?, known);
     }
-    let tables: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(store)?;
-    if application != 0 || tables != 0 { refuse("it is a SQLite file of another program") } else { Ok(()) }
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(store)?;
+    if application != 0 || tables != 0 {
+        refuse("it is a SQLite file of another program")
+    } else {
+        Ok(())
+    }
 }
 
 /// Runs the steps that the file has not been through, all of them or none.
@@ -204,7 +212,8 @@ fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(
         return Ok(());
     }
     refuse_newer(path, found, steps.len())?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store)?;
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store)?;
     // Somebody else may have done it between the look and the lock.
     let found = version_of(&transaction, path)?;
     refuse_newer(path, found, steps.len())?;
@@ -220,14 +229,17 @@ fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(
 fn use_log(connection: &Connection, path: &Path, wait: Duration) -> Result<()> {
     let until = Instant::now() + wait;
     loop {
-        let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+        let mode =
+            connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
         match mode.map_err(|error| Error::store(path, &error)) {
             Ok(mode) if mode == "wal" => return Ok(()),
             Ok(mode) => {
                 let why = format!("a write-ahead log cannot be kept there (it keeps to '{mode}')");
                 return Err(Error::Store { path: path.to_owned(), why });
             }
-            Err(Error::Busy { .. }) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+            Err(Error::Busy { .. }) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(2))
+            }
             Err(error) => return Err(error),
         }
     }
@@ -285,7 +297,8 @@ fn log_is_empty(path: &Path) -> bool {
     }
 }
 
-/// The file's name as `SQLite` takes it with options: every byte that could mean something else is escaped.
+/// The file's name as `SQLite` takes it with options: every byte that could mean something else is
+/// escaped.
 fn immutable_name(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut name = String::from("file://");
@@ -318,8 +331,8 @@ mod tests {
         assert_eq!(version(&connection).unwrap(), 1);
 
         migrate(&mut connection, &path, &[FIRST, SECOND]).unwrap();
-        let row =
-            connection.query_row("SELECT text, author FROM notes", [], |row| Ok((row.get(0)?, row.get(1)?)));
+        let row = connection
+            .query_row("SELECT text, author FROM notes", [], |row| Ok((row.get(0)?, row.get(1)?)));
         assert_eq!(row.unwrap(), ("kept".to_owned(), "nobody".to_owned()));
         assert_eq!(version(&connection).unwrap(), 2);
         migrate(&mut connection, &path, &[FIRST, SECOND]).unwrap();
@@ -334,7 +347,8 @@ mod tests {
         let path = folder.path().join("journal.db");
         let mut connection = Connection::open(&path).unwrap();
         migrate(&mut connection, &path, &[FIRST]).unwrap();
-        migrate(&mut connection, &path, &[FIRST, SECOND, "CREATE TABLE notes (again TEXT);"]).unwrap_err();
+        migrate(&mut connection, &path, &[FIRST, SECOND, "CREATE TABLE notes (again TEXT);"])
+            .unwrap_err();
         assert_eq!(version(&connection).unwrap(), 1);
         connection.execute("INSERT INTO notes VALUES ('one column still')", []).unwrap();
     }

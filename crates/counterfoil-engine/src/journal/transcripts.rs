@@ -1,4 +1,5 @@
-//! Transcripts: what agents said, in files beside the journal, written while it streams and known by their hash.
+//! Transcripts: what agents said, in files beside the journal, written while it streams and known
+//! by their hash.
 
 use super::error::{Error, Result};
 use super::{Journal, chain, check_id};
@@ -48,8 +49,9 @@ pub struct Stored {
 }
 
 impl Transcript {
-    /// Begins a transcript of a run that keeps at most `cap` bytes. Characters that do not belong in a file's name are
-    /// replaced; a name that is taken gets a number, so nothing is ever written over.
+    /// Begins a transcript of a run that keeps at most `cap` bytes. Characters that do not belong
+    /// in a file's name are replaced; a name that is taken gets a number, so nothing is ever
+    /// written over.
     pub fn create(journal: &Journal, run: &str, name: &str, cap: u64) -> Result<Self> {
         check_id(run)?;
         journal.writer()?;
@@ -62,7 +64,8 @@ impl Transcript {
             let opened = match open() {
                 // The first transcript of a run.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    fs::create_dir_all(&folder).map_err(|error| failed(&folder, "cannot be made", &error))?;
+                    fs::create_dir_all(&folder)
+                        .map_err(|error| failed(&folder, "cannot be made", &error))?;
                     open()
                 }
                 other => other,
@@ -92,8 +95,8 @@ impl Transcript {
         })
     }
 
-    /// Begins a transcript that becomes lines `{"name": …, "text": …}` of one file of the run: a new file for each of many
-    /// short replies costs more than all the rest of a step.
+    /// Begins a transcript that becomes lines `{"name": …, "text": …}` of one file of the run: a
+    /// new file for each of many short replies costs more than all the rest of a step.
     pub fn in_log(journal: &Journal, run: &str, name: &str, cap: u64) -> Result<Self> {
         check_id(run)?;
         journal.writer()?;
@@ -102,7 +105,8 @@ impl Transcript {
         let open = || OpenOptions::new().append(true).create(true).open(&path);
         let opened = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(&folder).map_err(|error| failed(&folder, "cannot be made", &error))?;
+                fs::create_dir_all(&folder)
+                    .map_err(|error| failed(&folder, "cannot be made", &error))?;
                 open()
             }
             other => other,
@@ -113,8 +117,9 @@ impl Transcript {
         Ok(Self { file, path, relative, hash, cap, written: 0, seen: 0, trouble: None, line })
     }
 
-    /// Adds what has streamed in. It is with the system when this returns, on the disk when the transcript is finished.
-    /// After an error the transcript holds what could be written and can be written on.
+    /// Adds what has streamed in. It is with the system when this returns, on the disk when the
+    /// transcript is finished. After an error the transcript holds what could be written and
+    /// can be written on.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let added = match self.line.clone() {
             Some(name) => self.add_line(&name, bytes),
@@ -153,7 +158,11 @@ impl Transcript {
         while !left.is_empty() {
             match self.file.write(left) {
                 Ok(0) => {
-                    return Err(failed(&self.path, "cannot be written", &io::ErrorKind::WriteZero.into()));
+                    return Err(failed(
+                        &self.path,
+                        "cannot be written",
+                        &io::ErrorKind::WriteZero.into(),
+                    ));
                 }
                 Ok(count) => {
                     let (done, rest) = left.split_at(count.min(left.len()));
@@ -180,7 +189,8 @@ impl Transcript {
         Ok(self.close())
     }
 
-    /// Leaves it to the system to bring it to the disk: a crash of ours loses nothing of it, one of the machine may.
+    /// Leaves it to the system to bring it to the disk: a crash of ours loses nothing of it, one of
+    /// the machine may.
     pub fn close(self) -> Stored {
         Stored {
             path: self.relative,

@@ -65,7 +65,9 @@ impl Work for Create {
         let origin = chain::origin(&self.id, &self.bundle_hash);
         let made = || -> rusqlite::Result<i64> {
             desk.connection
-                .prepare_cached("INSERT INTO bundles (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+                .prepare_cached(
+                    "INSERT INTO bundles (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+                )?
                 .execute((&self.bundle_hash, &self.bundle))?;
             desk.connection
                 .prepare_cached(
@@ -95,7 +97,9 @@ impl Work for Take {
             .prepare_cached(query)
             .and_then(|mut select| {
                 select
-                    .query_row([&self.run], |row| Ok((row.get(0)?, unsigned(row.get(1)?), claim(row, 2)?)))
+                    .query_row([&self.run], |row| {
+                        Ok((row.get(0)?, unsigned(row.get(1)?), claim(row, 2)?))
+                    })
                     .optional()
             })
             .map_err(|error| desk.failed(&error))?;
@@ -105,7 +109,11 @@ impl Work for Take {
         if let Some(held) = held
             && held.stands(desk.process, now(), desk.stale_after)
         {
-            return Err(Error::Held { run: self.run.clone(), pid: held.process.pid, since: held.since });
+            return Err(Error::Held {
+                run: self.run.clone(),
+                pid: held.process.pid,
+                since: held.since,
+            });
         }
         let granted = Granted { number, epoch: epoch.saturating_add(1) };
         hand_over(desk, granted)?;
@@ -117,15 +125,17 @@ impl Work for Append {
     type Answer = u64;
 
     fn perform(&self, desk: &Desk<'_>) -> Result<u64> {
-        let query = "SELECT next_seq, digest FROM runs WHERE number = ?1 AND epoch = ?2 AND holder = ?3";
+        let query =
+            "SELECT next_seq, digest FROM runs WHERE number = ?1 AND epoch = ?2 AND holder = ?3";
         let found: Option<(i64, Digest)> = desk
             .connection
             .prepare_cached(query)
             .and_then(|mut select| {
                 select
-                    .query_row(params![self.lease.number, signed(self.lease.epoch), desk.holder], |row| {
-                        Ok((row.get(0)?, row.get(1)?))
-                    })
+                    .query_row(
+                        params![self.lease.number, signed(self.lease.epoch), desk.holder],
+                        |row| Ok((row.get(0)?, row.get(1)?)),
+                    )
                     .optional()
             })
             .map_err(|error| desk.failed(&error))?;
@@ -205,7 +215,14 @@ fn hand_over(desk: &Desk<'_>, to: Granted) -> Result<()> {
 }
 
 /// Writes a batch behind what the run has, and returns the place of its last event.
-fn write(desk: &Desk<'_>, run: &str, number: i64, batch: &Batch, next: u64, digest: Digest) -> Result<u64> {
+fn write(
+    desk: &Desk<'_>,
+    run: &str,
+    number: i64,
+    batch: &Batch,
+    next: u64,
+    digest: Digest,
+) -> Result<u64> {
     let (mut seq, mut digest) = (next, digest);
     let mut all = || -> rusqlite::Result<u64> {
         let mut insert = desk.connection.prepare_cached(
@@ -270,7 +287,12 @@ fn write(desk: &Desk<'_>, run: &str, number: i64, batch: &Batch, next: u64, dige
                     "INSERT INTO snapshots (run, seq, body, digest) VALUES (?1, ?2, ?3, ?4) \
                      ON CONFLICT (run) DO UPDATE SET seq = ?2, body = ?3, digest = ?4",
                 )?
-                .execute(params![number, signed(last), body, chain::of_snapshot(run, last, body)])?;
+                .execute(params![
+                    number,
+                    signed(last),
+                    body,
+                    chain::of_snapshot(run, last, body)
+                ])?;
         }
         for id in &batch.consumed {
             desk.connection

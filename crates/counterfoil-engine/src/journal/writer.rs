@@ -1,5 +1,6 @@
-//! The one thread that writes. Whatever is queued when it looks becomes one transaction, so that callers who come
-//! together share the wait for the disk. It also keeps the leases of this journal fresh.
+//! The one thread that writes. Whatever is queued when it looks becomes one transaction, so that
+//! callers who come together share the wait for the disk. It also keeps the leases of this journal
+//! fresh.
 
 use super::error::{Error, Result};
 use super::holder::Process;
@@ -23,10 +24,11 @@ pub(super) trait Work: Send + 'static {
     type Answer: Send + 'static;
     /// Whether doing it can give a lease to this journal.
     const LEASES: bool = false;
-    /// Does it. What the caller got wrong is found before the first change, because the others in the transaction are
-    /// committed all the same.
+    /// Does it. What the caller got wrong is found before the first change, because the others in
+    /// the transaction are committed all the same.
     fn perform(&self, desk: &Desk<'_>) -> Result<Self::Answer>;
-    /// A lease that was to be given back by this and could not be: it must not be kept fresh for ever.
+    /// A lease that was to be given back by this and could not be: it must not be kept fresh for
+    /// ever.
     fn owed(self) -> Option<Release>
     where
         Self: Sized,
@@ -71,8 +73,8 @@ struct Asked<W: Work> {
     reply: Reply<W::Answer>,
 }
 
-/// Who waits for the answer. A blocked thread has a channel of its own, because tokio's panics when a thread of its
-/// runtime blocks on it.
+/// Who waits for the answer. A blocked thread has a channel of its own, because tokio's panics when
+/// a thread of its runtime blocks on it.
 enum Reply<T> {
     Task(oneshot::Sender<Result<T>>),
     Thread(SyncSender<Result<T>>),
@@ -95,7 +97,8 @@ impl<W: Work> Task for Asked<W> {
         let answer = match (transaction, self.outcome) {
             (Err(error), _) => Err(error),
             (Ok(()), Some(outcome)) => outcome,
-            // Not reached: what was committed was attempted. The caller then sees a reply that never comes.
+            // Not reached: what was committed was attempted. The caller then sees a reply that
+            // never comes.
             (Ok(()), None) => return Aftermath::default(),
         };
         let leased = W::LEASES && answer.is_ok();
@@ -202,7 +205,8 @@ struct Thread {
     commits: Arc<AtomicU64>,
     /// When leases are to be kept fresh next; none while there are none.
     beat_at: Option<Instant>,
-    /// Leases to be given back with the next heartbeat, because it could not be done when it was asked for.
+    /// Leases to be given back with the next heartbeat, because it could not be done when it was
+    /// asked for.
     owed: Vec<Release>,
 }
 
@@ -233,7 +237,8 @@ impl Thread {
     fn serve(&mut self, mut group: Vec<Box<dyn Task>>) {
         let whole = self.write(&mut group);
         match whole {
-            // Each on its own: one that cannot be written (too big for what room is left) is not to fail the others.
+            // Each on its own: one that cannot be written (too big for what room is left) is not to
+            // fail the others.
             Err(ref error)
                 if group.len() > 1 && !matches!(error, Error::Busy { .. } | Error::Gone { .. }) =>
             {
@@ -274,8 +279,10 @@ impl Thread {
             return Err(Error::Gone { path: self.path.clone() });
         }
         let store = |error: rusqlite::Error| Error::store(&self.path, &error);
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store)?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(store)?;
         let desk = Desk {
             connection: &transaction,
             path: &self.path,

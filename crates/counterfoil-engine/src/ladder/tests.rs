@@ -27,7 +27,8 @@ fn the_last_good_submission_wins_over_everything() {
         handed_in(json!({"ok": true, "n": 2})),
         handed_in(json!({"n": 3})),
     ];
-    let found = weighed(r#"{"ok": true, "n": 2}"#, Some(&json!({"ok": true, "n": 2})), &submissions);
+    let found =
+        weighed(r#"{"ok": true, "n": 2}"#, Some(&json!({"ok": true, "n": 2})), &submissions);
     assert_eq!(found.channel, Channel::Submitted);
     assert_eq!(found.report.value, Some(json!({"ok": true, "n": 2})));
     assert_eq!(found.notes, ["1 later submissions were refused; the last good one counts"]);

@@ -1,7 +1,9 @@
-//! Over all runs: who hands back what is asked, and whose word holds. This is what tells which agent to trust with what.
+//! Over all runs: who hands back what is asked, and whose word holds. This is what tells which
+//! agent to trust with what.
 //!
-//! Events are heard run after run, and of a run nothing is kept but its figures. A claim counts with the verdict it got when
-//! it was made: that a later step changed the tree is not the fault of whoever spoke before it.
+//! Events are heard run after run, and of a run nothing is kept but its figures. A claim counts
+//! with the verdict it got when it was made: that a later step changed the tree is not the fault of
+//! whoever spoke before it.
 
 use super::{Ledger, player_name};
 use counterfoil_contract::Verdict;
@@ -91,7 +93,8 @@ impl ReplyFigures {
 
     /// The codes, the most frequent first.
     pub fn top_codes(&self) -> Vec<(&str, u64)> {
-        let mut codes: Vec<(&str, u64)> = self.codes.iter().map(|(code, n)| (code.as_str(), *n)).collect();
+        let mut codes: Vec<(&str, u64)> =
+            self.codes.iter().map(|(code, n)| (code.as_str(), *n)).collect();
         codes.sort_by_key(|(_, number)| Reverse(*number));
         codes
     }
@@ -156,7 +159,8 @@ impl ClaimFigures {
 pub struct Group {
     /// What it has in common.
     pub key: Key,
-    /// Its attempts. They claim several fields each: groups that differ only in the field share these figures.
+    /// Its attempts. They claim several fields each: groups that differ only in the field share
+    /// these figures.
     pub replies: ReplyFigures,
     /// Its claims.
     pub claims: ClaimFigures,
@@ -293,7 +297,8 @@ impl Stats {
         for entry in std::mem::take(&mut self.ledger).every() {
             // A command has no agent, and makes no claims that would say something of one.
             let Some(agent) = &entry.agent else { continue };
-            let field = if entry.claim.field.is_empty() { &entry.claim.claim } else { &entry.claim.field };
+            let field =
+                if entry.claim.field.is_empty() { &entry.claim.claim } else { &entry.claim.field };
             let key = self.key(&Known {
                 agent,
                 contract: entry.contract.as_deref(),

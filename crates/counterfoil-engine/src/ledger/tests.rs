@@ -43,7 +43,8 @@ fn began(players: &[(&str, &str, Option<&str>)]) -> Event {
         model: model.map(str::to_owned),
         version: None,
     };
-    let agents = players.iter().map(|(name, spec, model)| ((*name).to_owned(), player(spec, *model)));
+    let agents =
+        players.iter().map(|(name, spec, model)| ((*name).to_owned(), player(spec, *model)));
     Event::RunStarted(Box::new(Started {
         run: "r".to_owned(),
         workflow: "w".to_owned(),
@@ -77,7 +78,13 @@ fn asked(path: &str, n: u32, claims: Vec<ClaimReport>) -> Event {
     Event::RepairAsked { attempt: format!("{path}#{n}"), reply, usage: Usage::default(), claims }
 }
 
-fn ended(path: &str, n: u32, outcome: AttemptOutcome, claims: Vec<ClaimReport>, changed: &[&str]) -> Event {
+fn ended(
+    path: &str,
+    n: u32,
+    outcome: AttemptOutcome,
+    claims: Vec<ClaimReport>,
+    changed: &[&str],
+) -> Event {
     let status = if outcome == AttemptOutcome::Contract { "rejected" } else { "accepted" };
     let modified: Vec<String> = changed.iter().map(|path| (*path).to_owned()).collect();
     Event::AttemptEnded(Box::new(Ended {
@@ -163,10 +170,12 @@ fn a_later_change_makes_stale_what_speaks_of_the_tree() {
         "its own changes are no later ones"
     );
 
-    let unchanged = heard(first.clone().into_iter().chain(attempt("look", 1, Accepted, vec![], &[])));
+    let unchanged =
+        heard(first.clone().into_iter().chain(attempt("look", 1, Accepted, vec![], &[])));
     assert_eq!(unchanged.totals().stale, 0);
 
-    let later = heard(first.into_iter().chain(attempt("polish", 2, Contract, vec![], &["b.rs", "c.rs"])));
+    let later =
+        heard(first.into_iter().chain(attempt("polish", 2, Contract, vec![], &["b.rs", "c.rs"])));
     let stale: Vec<(String, String)> = later
         .entries()
         .into_iter()
@@ -192,7 +201,8 @@ fn an_artifact_is_stale_once_it_is_changed_itself() {
         (json!("other/docs/plan.md"), &["docs/plan.md"], false),
         (json!(null), &["docs/plan.md"], false),
     ] {
-        let first = attempt("plan", 1, Accepted, vec![artifact(claimed.clone())], &["docs/plan.md"]);
+        let first =
+            attempt("plan", 1, Accepted, vec![artifact(claimed.clone())], &["docs/plan.md"]);
         let ledger = heard(first.into_iter().chain(attempt("work", 1, Accepted, vec![], changed)));
         assert_eq!(ledger.totals().stale == 1, stale, "{claimed} {changed:?}");
     }
@@ -203,7 +213,9 @@ fn an_artifact_is_stale_if_more_changed_than_is_listed() {
     let claimed = ClaimReport { claimed: json!("plan.md"), ..verified("plan", Artifact) };
     let mut events = Vec::from(attempt("plan", 1, Accepted, vec![claimed], &[]));
     events.extend(attempt("work", 1, Accepted, vec![], &["a.rs"]));
-    let Some(Event::AttemptEnded(last)) = events.last_mut() else { panic!("the last event is an end") };
+    let Some(Event::AttemptEnded(last)) = events.last_mut() else {
+        panic!("the last event is an end")
+    };
     last.changed.as_mut().unwrap().total = 5000;
     let entry = heard(events).entries().remove(0);
     assert_eq!(entry.since, "work changed 5000 files since, and not all of them are listed");
@@ -225,7 +237,13 @@ fn a_claim_that_a_repair_puts_right_is_corrected_and_kept() {
         started("work", 1),
         asked("work", 1, vec![refuted("files"), refuted("extra"), verified("sha", Commit)]),
         asked("work", 1, vec![]),
-        ended("work", 1, Accepted, vec![verified("files", FilesChanged), verified("sha", Commit)], &["a"]),
+        ended(
+            "work",
+            1,
+            Accepted,
+            vec![verified("files", FilesChanged), verified("sha", Commit)],
+            &["a"],
+        ),
     ]);
     assert_eq!(
         told(&ledger),
@@ -326,9 +344,10 @@ fn entries_say_who_and_where() {
         "build/a".clone_into(frame);
     }
     let end = ended("build/a", 1, Accepted, vec![refuted("files")], &[]);
-    let entry = heard([began(&[("worker", "command:/opt/bin/agent --fast", None)]), opened, start, end])
-        .entries()
-        .remove(0);
+    let entry =
+        heard([began(&[("worker", "command:/opt/bin/agent --fast", None)]), opened, start, end])
+            .entries()
+            .remove(0);
     assert_eq!((entry.item.as_deref(), entry.player.as_deref()), (Some("a"), Some("agent")));
     let json = serde_json::to_value(&entry).unwrap();
     for (key, value) in [

@@ -1,6 +1,7 @@
-//! A mark that a process cannot lose by accident: a number as its limit of file locks, which the kernel has not looked at for
-//! twenty years. Unlike the environment it goes through `env -i`, and unlike ancestry and session through a daemon's two
-//! forks; only a process that sets this very limit gets rid of it.
+//! A mark that a process cannot lose by accident: a number as its limit of file locks, which the
+//! kernel has not looked at for twenty years. Unlike the environment it goes through `env -i`, and
+//! unlike ancestry and session through a daemon's two forks; only a process that sets this very
+//! limit gets rid of it.
 
 use super::table::Process;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
@@ -23,8 +24,9 @@ impl Brand {
         Self(number >> 2 | 1 << 61)
     }
 
-    /// Marks a child that has just been started, and what it started before we came to it; what it starts from here on
-    /// inherits the mark. It is there before the child can have read anything that we tell it.
+    /// Marks a child that has just been started, and what it started before we came to it; what it
+    /// starts from here on inherits the mark. It is there before the child can have read
+    /// anything that we tell it.
     pub(super) fn mark(self, child: &Process) {
         self.put_on(child.id.pid);
         for descendant in child.descendants(MOST_MARKED) {
@@ -35,7 +37,9 @@ impl Brand {
     fn put_on(self, pid: i32) {
         let Some(pid) = Pid::from_raw(pid) else { return };
         let maximum = getrlimit(Resource::Locks).maximum;
-        if let Err(error) = prlimit(Some(pid), Resource::Locks, Rlimit { current: Some(self.0), maximum }) {
+        if let Err(error) =
+            prlimit(Some(pid), Resource::Locks, Rlimit { current: Some(self.0), maximum })
+        {
             tracing::debug!(%error, %pid, "a child goes without a mark; it is found by its environment");
         }
     }
@@ -44,7 +48,8 @@ impl Brand {
     pub(super) fn is_on(self, pid: i32) -> bool {
         // Sixteen lines of eighty characters.
         let mut limits = [0; 4096];
-        let read = File::open(format!("/proc/{pid}/limits")).and_then(|mut file| file.read(&mut limits));
+        let read =
+            File::open(format!("/proc/{pid}/limits")).and_then(|mut file| file.read(&mut limits));
         read.is_ok_and(|length| number(limits.get(..length).unwrap_or_default()) == Some(self.0))
     }
 }
@@ -57,7 +62,9 @@ impl std::fmt::Display for Brand {
 
 /// The limit of file locks that counts, the first of the two.
 fn number(limits: &[u8]) -> Option<u64> {
-    let line = limits.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Max file locks"))?;
+    let line = limits
+        .split(|byte| *byte == b'\n')
+        .find_map(|line| line.strip_prefix(b"Max file locks"))?;
     std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse().ok()
 }
 
@@ -82,7 +89,9 @@ mod tests {
     #[test]
     fn it_goes_through_a_cleared_environment_and_a_new_session() {
         let mut child = Command::new("sh");
-        child.args(["-c", "read go; exec env -i setsid --wait sh -c 'read go'"]).stdin(Stdio::piped());
+        child
+            .args(["-c", "read go; exec env -i setsid --wait sh -c 'read go'"])
+            .stdin(Stdio::piped());
         let mut child = child.spawn().unwrap();
         let pid = child.id().cast_signed();
         let (brand, other) = (Brand::of("one"), Brand::of("other"));
@@ -90,7 +99,8 @@ mod tests {
         assert!(brand.is_on(pid) && !other.is_on(pid));
         let mut stdin = child.stdin.take().unwrap();
         std::io::Write::write_all(&mut stdin, b"go\n").unwrap();
-        let renamed = || std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|all| all.is_empty());
+        let renamed =
+            || std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|all| all.is_empty());
         while !renamed() && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();
         }

@@ -1,8 +1,10 @@
-//! A control group for each child, where the kernel gives us one: whoever is born in it stays in it, whatever it does to its
-//! session, its parents and its environment, and all of it is killed at one stroke.
+//! A control group for each child, where the kernel gives us one: whoever is born in it stays in
+//! it, whatever it does to its session, its parents and its environment, and all of it is killed at
+//! one stroke.
 //!
-//! It comes on top of the walk over descendants and never instead of it: the child is put in after it was started, so what it
-//! starts before that is found by the walk. Whatever fails here is done without, and never fails a run.
+//! It comes on top of the walk over descendants and never instead of it: the child is put in after
+//! it was started, so what it starts before that is found by the walk. Whatever fails here is done
+//! without, and never fails a run.
 
 mod place;
 mod room;
@@ -29,7 +31,8 @@ const SWITCH: &str = "COUNTERFOIL_CGROUP";
 const PREFIX: &str = "counterfoil-";
 /// How many groups within a group are looked at.
 const MOST_WITHIN: usize = 256;
-/// How many processes are put into a group with the child: more than it can start in the moment before.
+/// How many processes are put into a group with the child: more than it can start in the moment
+/// before.
 const MOST_TAKEN_IN: usize = 64;
 /// An empty group younger than this may be one whose child is on its way into it.
 const STALE: Duration = Duration::from_mins(1);
@@ -51,7 +54,8 @@ fn hierarchy() -> Option<&'static Hierarchy> {
     HIERARCHY.as_ref().filter(|_| !REFUSED.load(Ordering::Relaxed))
 }
 
-/// Whether a group can be made here, filled and killed: tried once, with a process that does nothing else.
+/// Whether a group can be made here, filled and killed: tried once, with a process that does
+/// nothing else.
 pub(super) fn works() -> bool {
     static WORKS: LazyLock<bool> = LazyLock::new(|| {
         let tried = hierarchy().map(try_out);
@@ -171,8 +175,9 @@ impl Group {
     fn members(&self, members: &mut HashSet<i32>) {
         for folder in self.folders() {
             let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-            members
-                .extend(processes.lines().filter_map(|pid| pid.parse::<i32>().ok()).filter(|pid| *pid > 0));
+            members.extend(
+                processes.lines().filter_map(|pid| pid.parse::<i32>().ok()).filter(|pid| *pid > 0),
+            );
         }
     }
 
@@ -196,7 +201,9 @@ impl Group {
     fn holds_us(&self) -> bool {
         let ours = place::of_process("self");
         let name = self.folder.file_name();
-        ours.is_some_and(|ours| ours.components().any(|component| Some(component.as_os_str()) == name))
+        ours.is_some_and(|ours| {
+            ours.components().any(|component| Some(component.as_os_str()) == name)
+        })
     }
 
     /// Removes it and what is within, from the inside out.
@@ -236,8 +243,8 @@ fn prefix(marker: &str) -> String {
     format!("{PREFIX}{}-", Brand::of(marker))
 }
 
-/// The groups that a supervisor left which was killed itself: those in our own place, and those that anyone alive is in, since
-/// it may have had another place.
+/// The groups that a supervisor left which was killed itself: those in our own place, and those
+/// that anyone alive is in, since it may have had another place.
 fn left_by(hierarchy: &Hierarchy, marker: &str) -> Vec<Group> {
     let prefix = prefix(marker);
     let is_ours = |name: Option<&std::ffi::OsStr>| {

@@ -32,7 +32,8 @@ impl Kin {
         self.gone = true;
     }
 
-    /// One if something of the group had to be killed after the child, since the members cannot be counted.
+    /// One if something of the group had to be killed after the child, since the members cannot be
+    /// counted.
     pub(super) fn killed(&self) -> usize {
         self.killed
     }

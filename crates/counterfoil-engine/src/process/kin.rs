@@ -1,5 +1,6 @@
-//! Which processes belong to a child, on Linux: those that descend from it, those in a session that it or a descendant
-//! opened, those that carry its marker, those in its control group, and those that were seen to belong before.
+//! Which processes belong to a child, on Linux: those that descend from it, those in a session that
+//! it or a descendant opened, those that carry its marker, those in its control group, and those
+//! that were seen to belong before.
 
 use super::brand::Brand;
 use super::cgroup::Room;
@@ -23,7 +24,8 @@ pub(super) struct Kin {
     since: u64,
     us: Us,
     known: HashMap<Id, Met>,
-    /// Sessions opened by members; a session keeps its number from being given away while anyone is in it.
+    /// Sessions opened by members; a session keeps its number from being given away while anyone
+    /// is in it.
     sessions: HashSet<i32>,
     /// Those that got a SIGTERM.
     asked: HashSet<Id>,
@@ -61,8 +63,9 @@ struct Us {
 impl Us {
     fn look() -> Self {
         let pid = getpid().as_raw_nonzero().get();
-        // In a container the leader of our session may live outside, and then the session's number is 0, which is no
-        // number of a process; the table says so plainly, and `getsid` cannot.
+        // In a container the leader of our session may live outside, and then the session's number
+        // is 0, which is no number of a process; the table says so plainly, and `getsid`
+        // cannot.
         let session = Process::read(pid).map_or(0, |us| us.session);
         Self { pid, session, user: getuid().as_raw() }
     }
@@ -119,7 +122,8 @@ impl Kin {
         self.killed.len()
     }
 
-    /// Whether a child that has ended surely left nobody: cheaper than a look, and what nearly always is the case.
+    /// Whether a child that has ended surely left nobody: cheaper than a look, and what nearly
+    /// always is the case.
     pub(super) fn is_nobody_left(&mut self) -> bool {
         self.of == Of::Gone
             && self.known.len() <= 1
@@ -141,7 +145,8 @@ impl Kin {
             }
         };
         let mut settled = !table.moved;
-        // Asked after the table is read: who died since, and whose number went to another, is known by its start.
+        // Asked after the table is read: who died since, and whose number went to another, is known
+        // by its start.
         let held = self.room.members();
         let members = self.members(&table, &held, &mut settled);
         settled &= !self.reap(&table);
@@ -154,7 +159,8 @@ impl Kin {
             }
             alive += 1;
             let Some(signal) = signal else { continue };
-            // Who is on its way out was not left behind, and some programs take a second request for impatience.
+            // Who is on its way out was not left behind, and some programs take a second request
+            // for impatience.
             let asked = signal == Signal::TERM && !self.asked.insert(process.id);
             if process.state == State::Exiting || asked {
                 continue;
@@ -176,7 +182,8 @@ impl Kin {
         }
         if signal == Some(Signal::KILL) {
             self.room.kill();
-            // A child that is killed while it is put into its group may have just started someone there.
+            // A child that is killed while it is put into its group may have just started someone
+            // there.
             let entering = matches!(self.of, Of::Child(_)) && self.room.is_entering();
             if alive == 0 && (entering || self.room.is_populated()) {
                 alive = 1;
@@ -185,7 +192,8 @@ impl Kin {
         Pass { alive, settled }
     }
 
-    /// Whether someone who got a signal counts as killed: whoever is swept, and of a tree those that did not end when asked.
+    /// Whether someone who got a signal counts as killed: whoever is swept, and of a tree those
+    /// that did not end when asked.
     fn counts(&self, signal: Signal, pid: i32) -> bool {
         self.of == Of::Marker || (signal == Signal::KILL && self.of != Of::Child(pid))
     }
@@ -212,7 +220,9 @@ impl Kin {
             .iter()
             .filter(|process| {
                 let pid = process.id.pid;
-                self.known.contains_key(&process.id) || self.of == Of::Child(pid) || held.contains(&pid)
+                self.known.contains_key(&process.id)
+                    || self.of == Of::Child(pid)
+                    || held.contains(&pid)
             })
             .map(|process| process.id.pid)
             .collect();
@@ -233,14 +243,21 @@ impl Kin {
                     members.insert(pid);
                 }
                 // An orphan in the middle of becoming another program would be missed.
-                Carries::Unclear if process.parent == self.us.pid && process.session != self.us.session => {
+                Carries::Unclear
+                    if process.parent == self.us.pid && process.session != self.us.session =>
+                {
                     *settled = false;
                 }
                 _ => {}
             }
         }
         grow(table, &spared, self.us.session, &mut members, &mut self.sessions);
-        table.processes.iter().filter(|process| members.contains(&process.id.pid)).copied().collect()
+        table
+            .processes
+            .iter()
+            .filter(|process| members.contains(&process.id.pid))
+            .copied()
+            .collect()
     }
 
     fn remember(&mut self, table: &Table, members: &[Process]) {
@@ -279,14 +296,17 @@ impl Kin {
         found
     }
 
-    /// Kills the orphans that carry the marker, at once: one that forks and ends all the time would be gone before the
-    /// whole table is read.
+    /// Kills the orphans that carry the marker, at once: one that forks and ends all the time would
+    /// be gone before the whole table is read.
     fn kill_orphans(&mut self) {
         for pid in orphans::of_first_thread() {
             let Some(process) = Process::read(pid) else { continue };
-            let other =
-                self.of == Of::Child(pid) || process.state != State::Alive || process.id.start < self.since;
-            if !other && self.is_marked(&process) == Carries::Yes && process.signal(Signal::KILL) == Sent::Yes
+            let other = self.of == Of::Child(pid)
+                || process.state != State::Alive
+                || process.id.start < self.since;
+            if !other
+                && self.is_marked(&process) == Carries::Yes
+                && process.signal(Signal::KILL) == Sent::Yes
             {
                 self.known.entry(process.id).or_insert(Met::AsChild);
                 self.killed.insert(process.id);
@@ -320,7 +340,8 @@ fn spared(table: &Table, us: i32) -> HashSet<i32> {
     spared
 }
 
-/// Adds the descendants of members, and all in the sessions they opened, until nobody is left to add.
+/// Adds the descendants of members, and all in the sessions they opened, until nobody is left to
+/// add.
 fn grow(
     table: &Table,
     spared: &HashSet<i32>,
@@ -336,9 +357,12 @@ fn grow(
             if spared.contains(&pid) || process.kernel {
                 continue;
             }
-            // Nobody is older than its parent by birth; one that is was adopted by it, or its number went around.
+            // Nobody is older than its parent by birth; one that is was adopted by it, or its
+            // number went around.
             let by_birth = members.contains(&process.parent)
-                && table.find(process.parent).is_some_and(|parent| parent.id.start <= process.id.start);
+                && table
+                    .find(process.parent)
+                    .is_some_and(|parent| parent.id.start <= process.id.start);
             if by_birth || sessions.contains(&process.session) {
                 members.insert(pid);
             }
@@ -382,13 +406,15 @@ mod tests {
 
     #[test]
     fn descendants_belong_however_deep_and_whatever_their_number() {
-        let lines = [(60, 101, 100, 12), (100, 50, 100, 10), (101, 100, 100, 11), (110, 50, 40, 10)];
+        let lines =
+            [(60, 101, 100, 12), (100, 50, 100, 10), (101, 100, 100, 11), (110, 50, 40, 10)];
         assert_eq!(kin_of(&[100], &lines), [60, 100, 101]);
     }
 
     #[test]
     fn an_orphan_belongs_by_the_session_a_member_opened() {
-        let lines = [(100, 50, 100, 10), (101, 100, 101, 11), (102, 50, 101, 12), (103, 50, 103, 12)];
+        let lines =
+            [(100, 50, 100, 10), (101, 100, 101, 11), (102, 50, 101, 12), (103, 50, 103, 12)];
         assert_eq!(kin_of(&[100], &lines), [100, 101, 102]);
     }
 

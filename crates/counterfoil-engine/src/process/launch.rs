@@ -12,7 +12,9 @@ use std::process::Stdio;
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// The argument list is empty.
-    #[error("there is no program to run: the argument list is empty; name a program as its first item")]
+    #[error(
+        "there is no program to run: the argument list is empty; name a program as its first item"
+    )]
     NoProgram,
     /// The marker cannot be put into an environment.
     #[error(
@@ -53,7 +55,9 @@ pub enum SpawnError {
         program: String,
     },
     /// The file is there, but what its first line names is not.
-    #[error("`{program}` cannot be started: the interpreter it asks for is missing; see its first line")]
+    #[error(
+        "`{program}` cannot be started: the interpreter it asks for is missing; see its first line"
+    )]
     NoInterpreter {
         /// The program.
         program: String,
@@ -94,12 +98,15 @@ pub(super) fn launch(spawn: &Spawn) -> Result<(Box<dyn ChildWrapper>, String), S
         if let Environment::Only(variables) = &spawn.environment {
             command.env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
         }
-        command.envs(spawn.extra.iter().map(|(name, value)| (name, value))).env(MARKER, &spawn.marker);
+        command
+            .envs(spawn.extra.iter().map(|(name, value)| (name, value)))
+            .env(MARKER, &spawn.marker);
         let stdin = if spawn.stdin.is_empty() { Stdio::null() } else { Stdio::piped() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     });
     match command.wrap(KillOnDrop).wrap(ProcessSession).spawn() {
-        // The wrapper's wait would block until the whole group is gone; the tree sees to that, so it comes off.
+        // The wrapper's wait would block until the whole group is gone; the tree sees to that, so
+        // it comes off.
         Ok(child) => Ok((child.into_inner(), name)),
         Err(error) => Err(in_words(program, &spawn.cwd, name, error)),
     }
@@ -113,10 +120,14 @@ fn in_words(program: &OsStr, cwd: &Path, name: String, source: io::Error) -> Spa
         (io::ErrorKind::PermissionDenied, Some(found)) if found.is_dir() => {
             SpawnError::IsFolder { program: name }
         }
-        (io::ErrorKind::PermissionDenied, Some(found)) if found.permissions().mode() & 0o111 == 0 => {
+        (io::ErrorKind::PermissionDenied, Some(found))
+            if found.permissions().mode() & 0o111 == 0 =>
+        {
             SpawnError::NotExecutable { program: name }
         }
-        (io::ErrorKind::PermissionDenied, None) if !is_path => SpawnError::NotExecutable { program: name },
+        (io::ErrorKind::PermissionDenied, None) if !is_path => {
+            SpawnError::NotExecutable { program: name }
+        }
         (io::ErrorKind::NotFound, Some(_)) => SpawnError::NoInterpreter { program: name },
         (io::ErrorKind::NotFound, None) => SpawnError::Missing { program: name },
         _ => SpawnError::Refused { program: name, source },

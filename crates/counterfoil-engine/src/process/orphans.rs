@@ -1,5 +1,6 @@
-//! Orphans on Linux: descendants whose own parent ended become our children, so that they stay in sight; and when they
-//! die they are ours to reap, without taking the end of a child from whoever started it.
+//! Orphans on Linux: descendants whose own parent ended become our children, so that they stay in
+//! sight; and when they die they are ours to reap, without taking the end of a child from whoever
+//! started it.
 
 use super::table::{Process, children};
 use super::tree::is_started_here;
@@ -19,29 +20,36 @@ pub(super) fn adopt() -> bool {
     *ADOPTED
 }
 
-/// Whether all our children are surely others' than what a child that has ended left behind: started here, in our session, or
-/// older than it. A descendant of it would be one of our children, or descend from one.
+/// Whether all our children are surely others' than what a child that has ended left behind:
+/// started here, in our session, or older than it. A descendant of it would be one of our children,
+/// or descend from one.
 pub(super) fn are_none_of(since: u64, our_session: i32) -> bool {
     let us = getpid().as_raw_nonzero().get();
     let ours = |pid: i32| {
         let other = |process: Process| process.session == our_session || process.id.start < since;
         is_started_here(pid) || Process::read(pid).is_some_and(other)
     };
-    // Where one goes away while they are listed, another may be passed over; then the list is another the next time.
+    // Where one goes away while they are listed, another may be passed over; then the list is
+    // another the next time.
     let look = || children(us).ok().filter(|children| children.iter().all(|pid| ours(*pid)));
     adopt() && look().is_some_and(|first| look() == Some(first))
 }
 
-/// The children of our first thread: all orphans, since the kernel gives them to it, and what it started itself.
-/// Nobody where the kernel does not tell.
+/// The children of our first thread: all orphans, since the kernel gives them to it, and what it
+/// started itself. Nobody where the kernel does not tell.
 pub(super) fn of_first_thread() -> HashSet<i32> {
     let pid = getpid();
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children =
+        std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// Whether a child of ours was adopted, for all that can be seen of it.
-pub(super) fn is_adopted(process: &Process, our_session: i32, of_first_thread: &HashSet<i32>) -> bool {
+pub(super) fn is_adopted(
+    process: &Process,
+    our_session: i32,
+    of_first_thread: &HashSet<i32>,
+) -> bool {
     if process.session == our_session || process.session == 0 {
         return false;
     }
@@ -49,8 +57,9 @@ pub(super) fn is_adopted(process: &Process, our_session: i32, of_first_thread: &
     if process.session != process.id.pid {
         return true;
     }
-    // One that leads its own was started by a supervisor here, or by other code, in any thread, or it is an orphan. What
-    // the first thread starts itself, it should start in our session or through a supervisor.
+    // One that leads its own was started by a supervisor here, or by other code, in any thread, or
+    // it is an orphan. What the first thread starts itself, it should start in our session or
+    // through a supervisor.
     of_first_thread.contains(&process.id.pid) && !is_started_here(process.id.pid)
 }
 
@@ -68,10 +77,16 @@ mod tests {
     use super::super::table::{Id, State};
     use super::*;
 
-    /// A child of ours, in session 40 if it is ours too, and whether it would be reaped as an orphan.
+    /// A child of ours, in session 40 if it is ours too, and whether it would be reaped as an
+    /// orphan.
     fn adopted(pid: i32, session: i32) -> bool {
-        let process =
-            Process { id: Id { pid, start: 0 }, parent: 50, session, state: State::Dead, kernel: false };
+        let process = Process {
+            id: Id { pid, start: 0 },
+            parent: 50,
+            session,
+            state: State::Dead,
+            kernel: false,
+        };
         is_adopted(&process, 40, &HashSet::from([200, 201, 202]))
     }
 

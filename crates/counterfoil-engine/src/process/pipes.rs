@@ -1,4 +1,5 @@
-//! Reads both pipes of a child in turns, so that a flood on one cannot starve the other, in two fixed buffers.
+//! Reads both pipes of a child in turns, so that a flood on one cannot starve the other, in two
+//! fixed buffers.
 
 use super::Output;
 use std::future::poll_fn;
@@ -10,8 +11,9 @@ use tokio::process::{ChildStderr, ChildStdout};
 
 /// The most that is read, and handed on, at once. A pipe holds no more by default.
 const PIECE: usize = 64 * 1024;
-/// What we ask a pipe to hold. There are programs that do not wait for what they have written: what their pipe had no room for
-/// when they end is lost, and that may be their last event. It is as much as anybody may ask for on Linux.
+/// What we ask a pipe to hold. There are programs that do not wait for what they have written: what
+/// their pipe had no room for when they end is lost, and that may be their last event. It is as
+/// much as anybody may ask for on Linux.
 #[cfg(target_os = "linux")]
 const ROOM: usize = 1024 * 1024;
 
@@ -45,7 +47,8 @@ impl Pipes {
         self.stdout.source.is_some() || self.stderr.source.is_some()
     }
 
-    /// The next piece of output, or nothing when both pipes are at their end. Loses nothing if dropped.
+    /// The next piece of output, or nothing when both pipes are at their end. Loses nothing if
+    /// dropped.
     pub(super) async fn read(&mut self) -> Option<Output<'_>> {
         let from = poll_fn(|context| self.poll(context)).await?;
         Some(match from {

@@ -16,14 +16,15 @@ use tokio::process::ChildStdin;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// How often to look who is there while the child runs: it reaps orphans, and whoever is seen once stays known, even
-/// if it hides its environment and leaves the session later.
+/// How often to look who is there while the child runs: it reaps orphans, and whoever is seen once
+/// stays known, even if it hides its environment and leaves the session later.
 const LOOK: Duration = Duration::from_secs(5);
 /// The same while the descendants of a child that was asked to end may still end by themselves.
 const LOOK_CLOSELY: Duration = Duration::from_millis(20);
 /// How long a child may take to end after SIGKILL; longer only if it hangs in the kernel.
 const KILLED: Duration = Duration::from_secs(10);
-/// What the pipes may still hold when everyone is dead: more pieces than the largest pipes have room for.
+/// What the pipes may still hold when everyone is dead: more pieces than the largest pipes have
+/// room for.
 const LAST_PIECES: usize = 64;
 /// How long to wait for one of them; longer only if a stranger was given the pipe.
 const LAST_PIECE: Duration = Duration::from_millis(200);
@@ -84,7 +85,12 @@ enum Said {
 }
 
 impl Run {
-    pub(super) fn new(mut child: Box<dyn ChildWrapper>, program: String, tree: Tree, spawn: Spawn) -> Self {
+    pub(super) fn new(
+        mut child: Box<dyn ChildWrapper>,
+        program: String,
+        tree: Tree,
+        spawn: Spawn,
+    ) -> Self {
         let now = Instant::now();
         let pipes = Pipes::new(child.stdout().take(), child.stderr().take());
         let feeding = child.stdin().take().map(|stdin| Box::pin(feed(stdin, spawn.stdin)) as _);
@@ -157,8 +163,8 @@ impl Run {
         self.clear(watch).await
     }
 
-    /// What happens next. The order matters: output may come without end, so whatever ends it is asked first; silence
-    /// is no silence while there is output to read.
+    /// What happens next. The order matters: output may come without end, so whatever ends it is
+    /// asked first; silence is no silence while there is output to read.
     async fn next(
         &mut self,
         watch: &mut dyn Watch,
@@ -249,7 +255,8 @@ impl Run {
     }
 
     fn look(&mut self) {
-        // Who was started after the child was asked may have been started to end well, until the child is gone.
+        // Who was started after the child was asked may have been started to end well, until the
+        // child is gone.
         let ending = matches!(self.phase, Phase::Ending(_)) && self.status.is_some();
         let alive = if ending { self.tree.ask_to_end() } else { self.tree.look() };
         if ending && alive == 0 {

@@ -1,4 +1,5 @@
-//! The table of processes as Linux shows it under `/proc`, and the one safe way to signal an entry of it.
+//! The table of processes as Linux shows it under `/proc`, and the one safe way to signal an entry
+//! of it.
 
 use super::MARKER;
 use super::brand::Brand;
@@ -15,7 +16,8 @@ const EXITING: u64 = 0x0000_0004;
 /// Room for most environments.
 const ENVIRONMENT: usize = 64 << 10;
 
-/// A process for good: its number may be given to another, its number and its start together may not.
+/// A process for good: its number may be given to another, its number and its start together may
+/// not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Id {
     pub(super) pid: i32,
@@ -75,7 +77,9 @@ impl Table {
     pub(super) fn read() -> io::Result<Self> {
         let mut table = Self::default();
         for entry in read_dir("/proc")? {
-            let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
             match Process::read(pid) {
                 Some(process) => table.processes.push(process),
                 None => table.moved = true,
@@ -95,13 +99,15 @@ impl Process {
     pub(super) fn read(pid: i32) -> Option<Self> {
         // The line has some fifty numbers and a name of at most 64 bytes; it comes in one read.
         let mut line = [0; 2048];
-        let length =
-            File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut line)).ok()?;
+        let length = File::open(format!("/proc/{pid}/stat"))
+            .and_then(|mut file| file.read(&mut line))
+            .ok()?;
         Self::parse(pid, line.get(..length)?)
     }
 
     fn parse(pid: i32, line: &[u8]) -> Option<Self> {
-        // The name is in brackets and may hold anything, brackets too; the numbers begin behind the last one.
+        // The name is in brackets and may hold anything, brackets too; the numbers begin behind the
+        // last one.
         let name_end = line.iter().rposition(|byte| *byte == b')')?;
         let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().take(20).collect();
@@ -130,14 +136,17 @@ impl Process {
         carries(self.id.pid, wanted, buffer)
     }
 
-    /// Those it started who are still its descendants, at most so many; nobody where the kernel does not tell.
+    /// Those it started who are still its descendants, at most so many; nobody where the kernel
+    /// does not tell.
     pub(super) fn descendants(&self, most: usize) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         let mut parent = Some(self.id.pid);
         for at in 0..most {
             let Some(pid) = parent else { break };
             let children = children(pid).unwrap_or_default().into_iter().filter_map(Self::read);
-            found.extend(children.filter(|child| child.parent == pid).take(most.saturating_sub(found.len())));
+            found.extend(
+                children.filter(|child| child.parent == pid).take(most.saturating_sub(found.len())),
+            );
             parent = found.get(at).map(|next| next.id.pid);
         }
         found
@@ -146,11 +155,13 @@ impl Process {
     /// The user it runs for.
     pub(super) fn user(&self) -> Option<u32> {
         let status = std::fs::read(format!("/proc/{}/status", self.id.pid)).ok()?;
-        let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
+        let line =
+            status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
         std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse().ok()
     }
 
-    /// Signals this very process: the handle holds on to whoever has the number, and its start must be the one seen.
+    /// Signals this very process: the handle holds on to whoever has the number, and its start must
+    /// be the one seen.
     pub(super) fn signal(&self, signal: Signal) -> Sent {
         let Some(pid) = rustix::process::Pid::from_raw(self.id.pid) else { return Sent::Gone };
         let handle = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -215,7 +226,8 @@ fn read_environment(pid: i32, buffer: &mut Vec<u8>) -> io::Result<&[u8]> {
     Ok(buffer.get(..filled).unwrap_or_default())
 }
 
-/// Whether anyone at all may carry a marker: cheaper than the whole table, which is not needed if nobody does.
+/// Whether anyone at all may carry a marker: cheaper than the whole table, which is not needed if
+/// nobody does.
 pub(super) fn anyone_carries(wanted: &[u8], brand: Brand) -> bool {
     let mut buffer = Vec::new();
     let Ok(entries) = read_dir("/proc") else { return true };
@@ -224,9 +236,8 @@ pub(super) fn anyone_carries(wanted: &[u8], brand: Brand) -> bool {
             Carries::Yes => true,
             _ if brand.is_on(pid) => true,
             Carries::No => false,
-            Carries::Unclear => {
-                Process::read(pid).is_some_and(|process| !process.kernel && process.state == State::Alive)
-            }
+            Carries::Unclear => Process::read(pid)
+                .is_some_and(|process| !process.kernel && process.state == State::Alive),
         }
     })
 }
@@ -254,19 +265,25 @@ mod tests {
     #[test]
     fn a_process_lives_while_it_has_another_thread() {
         let state = |letter: &str, flags: u64, threads: u64| {
-            let line =
-                format!("42 (x) {letter} 7 42 40 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 {threads} 0 12345 0 0");
+            let line = format!(
+                "42 (x) {letter} 7 42 40 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 {threads} 0 12345 0 0"
+            );
             Process::parse(42, line.as_bytes()).unwrap().state
         };
         assert_eq!((state("Z", EXITING, 1), state("Z", EXITING, 2)), (State::Dead, State::Alive));
-        assert_eq!((state("R", EXITING, 1), state("R", EXITING, 2)), (State::Exiting, State::Alive));
+        assert_eq!(
+            (state("R", EXITING, 1), state("R", EXITING, 2)),
+            (State::Exiting, State::Alive)
+        );
         assert_eq!(state("S", 0, 1), State::Alive);
     }
 
     #[test]
     fn descendants_are_told_with_their_own_and_no_more_than_asked_for() {
         let mut child = std::process::Command::new("sh");
-        child.args(["-c", "sh -c 'sh -c \"read end; :\"; :'; :"]).stdin(std::process::Stdio::piped());
+        child
+            .args(["-c", "sh -c 'sh -c \"read end; :\"; :'; :"])
+            .stdin(std::process::Stdio::piped());
         let mut child = child.spawn().unwrap();
         let process = Process::read(child.id().cast_signed()).unwrap();
         while process.descendants(8).len() < 2 {

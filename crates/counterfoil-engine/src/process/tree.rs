@@ -1,4 +1,5 @@
-//! Everyone who belongs to a child, killed to the last: looks and kills in rounds, since a fork can race with a look.
+//! Everyone who belongs to a child, killed to the last: looks and kills in rounds, since a fork can
+//! race with a look.
 
 use super::Containment;
 #[cfg(not(target_os = "linux"))]
@@ -106,7 +107,8 @@ pub(super) fn is_started_here(pid: i32) -> bool {
     started().contains(&pid)
 }
 
-/// Starts a child, and knows it as ours from its first moment, so that nobody takes it for an orphan.
+/// Starts a child, and knows it as ours from its first moment, so that nobody takes it for an
+/// orphan.
 pub(super) fn start(
     marker: &str,
     launch: impl FnOnce() -> Result<(Box<dyn ChildWrapper>, String), SpawnError>,
@@ -122,7 +124,8 @@ pub(super) fn start(
     Ok((child, program, tree))
 }
 
-/// Makes us the parent of descendants whose own parent ends, so that they stay in sight and can be reaped.
+/// Makes us the parent of descendants whose own parent ends, so that they stay in sight and can be
+/// reaped.
 pub(super) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     super::orphans::adopt();
@@ -152,7 +155,8 @@ pub(super) fn sweep(marker: &str) -> usize {
     kin.killed()
 }
 
-/// Asks everyone to end, and waits a little for those who do: one that is killed leaves its locks behind, as git does.
+/// Asks everyone to end, and waits a little for those who do: one that is killed leaves its locks
+/// behind, as git does.
 fn ask_to_end(kin: &mut Kin) {
     let since = Instant::now();
     while kin.pass(Some(Signal::TERM)).alive > 0 && since.elapsed() < ASKED {

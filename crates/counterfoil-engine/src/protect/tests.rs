@@ -14,7 +14,10 @@ fn rules(writes: Option<&[&str]>, protect: &[&str], own: &[&str]) -> Rules {
 }
 
 fn modified(paths: impl IntoIterator<Item = PathBuf>) -> Changes {
-    Changes { files: paths.into_iter().map(|path| (path, Change::Modified)).collect(), ..Changes::default() }
+    Changes {
+        files: paths.into_iter().map(|path| (path, Change::Modified)).collect(),
+        ..Changes::default()
+    }
 }
 
 /// Why a path may not change; empty if it may.
@@ -27,8 +30,11 @@ const OUTSIDE: &str = "outside of what this step may write";
 
 #[test]
 fn without_rules_only_the_defaults_are_protected() {
-    let rules =
-        rules(None, &[], &["flows/fix.yaml", "./flows/prompts", "a/../flows/b.yaml", "../up.yaml", "/etc/x"]);
+    let rules = rules(
+        None,
+        &[],
+        &["flows/fix.yaml", "./flows/prompts", "a/../flows/b.yaml", "../up.yaml", "/etc/x"],
+    );
     for (path, expected) in [
         ("src/main.rs", ""),
         ("Cargo.toml", ""),
@@ -99,7 +105,11 @@ fn protect_beats_writes_and_writes_beats_the_defaults() {
         (&["**", ".github/CODEOWNERS"], &[], ".github/workflows/ci.yml", "a CI file"),
     ] {
         let rules = rules(Some(writes), protect, &["flows/fix.yaml"]);
-        assert_eq!(why(&rules, path), expected, "{path} with writes {writes:?} and protect {protect:?}");
+        assert_eq!(
+            why(&rules, path),
+            expected,
+            "{path} with writes {writes:?} and protect {protect:?}"
+        );
     }
 }
 
@@ -165,8 +175,12 @@ fn a_glob_that_cannot_be_used_is_named_with_the_way_out() {
 fn paths_are_bytes() {
     let odd = PathBuf::from(OsStr::from_bytes(b"src/\xff\xfe/AGENTS.md"));
     let breaches = rules(None, &["lib"], &[]).violations(&modified([odd.clone()]));
-    assert_eq!(breaches.first().map(|breach| &breach.why), Some(&Why::Default("instructions for agents")));
-    let breaches = rules(Some(&["src/*/*.md"]), &["src/*/AGENTS.md"], &[]).violations(&modified([odd]));
+    assert_eq!(
+        breaches.first().map(|breach| &breach.why),
+        Some(&Why::Default("instructions for agents"))
+    );
+    let breaches =
+        rules(Some(&["src/*/*.md"]), &["src/*/AGENTS.md"], &[]).violations(&modified([odd]));
     assert_eq!(
         breaches.first().map(|breach| &breach.why),
         Some(&Why::Protected("src/*/AGENTS.md".to_owned()))
@@ -175,10 +189,12 @@ fn paths_are_bytes() {
 
 #[test]
 fn a_breach_says_what_became_of_the_file() {
-    let files = [("AGENTS.md", Change::Deleted), ("a.rs", Change::Modified), ("b/x", Change::Added)];
+    let files =
+        [("AGENTS.md", Change::Deleted), ("a.rs", Change::Modified), ("b/x", Change::Added)];
     let files = files.map(|(path, change)| (PathBuf::from(path), change)).into();
     let breaches = rules(None, &["b"], &[]).violations(&Changes { files, ..Changes::default() });
-    let told: Vec<_> = breaches.iter().map(|breach| (breach.path.to_str().unwrap(), breach.change)).collect();
+    let told: Vec<_> =
+        breaches.iter().map(|breach| (breach.path.to_str().unwrap(), breach.change)).collect();
     assert_eq!(told, [("AGENTS.md", Change::Deleted), ("b/x", Change::Added)]);
 }
 
@@ -186,8 +202,9 @@ fn a_breach_says_what_became_of_the_file() {
 fn fifty_thousand_changes_are_judged() {
     let globs: Vec<String> = (0..200).map(|n| format!("part{n}/**/*.lock")).collect();
     let rules = Rules::new(Some(&strings(&["**"])), &globs, &[]).unwrap();
-    let changes =
-        modified((0..50_000).map(|n| PathBuf::from(format!("part{}/deep/er/file{n}.lock", n % 400))));
+    let changes = modified(
+        (0..50_000).map(|n| PathBuf::from(format!("part{}/deep/er/file{n}.lock", n % 400))),
+    );
     assert_eq!(rules.violations(&changes).len(), 25_000);
 }
 

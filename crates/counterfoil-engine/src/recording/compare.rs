@@ -34,24 +34,36 @@ impl Difference {
     }
 }
 
-/// What changed between an attempt as it was recorded and as it is judged now. `texts` says, for each reply, what its final text was
-/// and is, where the output holds events.
-pub fn differences(before: &Attempt, after: &Attempt, texts: &[Option<(String, String)>]) -> Vec<Difference> {
+/// What changed between an attempt as it was recorded and as it is judged now. `texts` says, for
+/// each reply, what its final text was and is, where the output holds events.
+pub fn differences(
+    before: &Attempt,
+    after: &Attempt,
+    texts: &[Option<(String, String)>],
+) -> Vec<Difference> {
     let mut found = came(&before.came, &after.came);
     for (index, (old, new)) in before.replies.iter().zip(&after.replies).enumerate() {
         let number = index + 1;
         if old.status != new.status {
-            found.push(Difference::new("status", said(&old.status), said(&new.status)).of_reply(number));
+            found.push(
+                Difference::new("status", said(&old.status), said(&new.status)).of_reply(number),
+            );
         }
         if old.codes != new.codes {
-            found.push(Difference::new("codes", some(&old.codes), some(&new.codes)).of_reply(number));
+            found.push(
+                Difference::new("codes", some(&old.codes), some(&new.codes)).of_reply(number),
+            );
         }
         if old.channel != new.channel {
             let text = |channel: &Option<String>| channel.as_ref().map(|channel| json!(channel));
-            found.push(Difference::new("channel", text(&old.channel), text(&new.channel)).of_reply(number));
+            found.push(
+                Difference::new("channel", text(&old.channel), text(&new.channel)).of_reply(number),
+            );
         }
         if old.denied != new.denied {
-            found.push(Difference::new("denied", some(&old.denied), some(&new.denied)).of_reply(number));
+            found.push(
+                Difference::new("denied", some(&old.denied), some(&new.denied)).of_reply(number),
+            );
         }
         if let Some(Some((was, is))) = texts.get(index)
             && was != is
@@ -108,7 +120,8 @@ fn some(list: &[String]) -> Option<Value> {
     (!list.is_empty()).then(|| json!(list))
 }
 
-/// The places at which two values differ, outermost first in the order of the first, then what only the second has.
+/// The places at which two values differ, outermost first in the order of the first, then what only
+/// the second has.
 fn places(before: Option<&Value>, after: Option<&Value>) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut more = 0usize;
@@ -119,16 +132,22 @@ fn places(before: Option<&Value>, after: Option<&Value>) -> Vec<Difference> {
             (Some(old), Some(new)) if old == new => {}
             (None, None) => {}
             (Some(Value::Object(old)), Some(Value::Object(new))) => {
-                let step = |name: &str| format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-                let mut inner: Vec<_> =
-                    old.iter().map(|(name, value)| (step(name), Some(value), new.get(name))).collect();
+                let step = |name: &str| {
+                    format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
+                };
+                let mut inner: Vec<_> = old
+                    .iter()
+                    .map(|(name, value)| (step(name), Some(value), new.get(name)))
+                    .collect();
                 let added = new.iter().filter(|(name, _)| !old.contains_key(*name));
                 inner.extend(added.map(|(name, value)| (step(name), None, Some(value))));
                 open.extend(inner.into_iter().rev());
             }
             (Some(Value::Array(old)), Some(Value::Array(new))) => {
                 let length = old.len().max(new.len());
-                let inner = (0..length).rev().map(|at| (format!("{pointer}/{at}"), old.get(at), new.get(at)));
+                let inner = (0..length)
+                    .rev()
+                    .map(|at| (format!("{pointer}/{at}"), old.get(at), new.get(at)));
                 open.extend(inner);
             }
             (before, after) if found.len() < MOST_PLACES => {
@@ -140,7 +159,11 @@ fn places(before: Option<&Value>, after: Option<&Value>) -> Vec<Difference> {
         }
     }
     if more > 0 {
-        found.push(Difference::new("value", None, Some(json!(format!("{more} further places differ")))));
+        found.push(Difference::new(
+            "value",
+            None,
+            Some(json!(format!("{more} further places differ"))),
+        ));
     }
     found
 }

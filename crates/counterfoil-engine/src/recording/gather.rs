@@ -2,7 +2,9 @@
 
 use super::{Attempt, Rule, Violated};
 use counterfoil_contract::{Expression, Scope};
-use counterfoil_flow::{Command, Event, Fold, HeldRule, Player, Reply, Usage, Work, Workflow, decide};
+use counterfoil_flow::{
+    Command, Event, Fold, HeldRule, Player, Reply, Usage, Work, Workflow, decide,
+};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -67,7 +69,8 @@ impl<'w> Gatherer<'w> {
                     let attempt = &mut gathered.attempt;
                     attempt.came.outcome = Some(ended.outcome.name().to_owned());
                     attempt.came.value.clone_from(&ended.value);
-                    attempt.came.violations = ended.violations.iter().filter_map(violated).collect();
+                    attempt.came.violations =
+                        ended.violations.iter().filter_map(violated).collect();
                     attempt.reason.clone_from(&ended.reason);
                 }
             }
@@ -79,8 +82,11 @@ impl<'w> Gatherer<'w> {
     /// The attempts that ended, in the order they started, and how many did not.
     pub fn gathered(self) -> (Vec<Gathered>, usize) {
         let all = self.gathered.len();
-        let ended: Vec<Gathered> =
-            self.gathered.into_iter().filter(|gathered| gathered.attempt.came.outcome.is_some()).collect();
+        let ended: Vec<Gathered> = self
+            .gathered
+            .into_iter()
+            .filter(|gathered| gathered.attempt.came.outcome.is_some())
+            .collect();
         let open = all - ended.len();
         (ended, open)
     }
@@ -90,7 +96,8 @@ impl<'w> Gatherer<'w> {
         self.gathered.get_mut(at)
     }
 
-    /// The rules that hold for an attempt which is about to start: the run stands as it did when that was decided.
+    /// The rules that hold for an attempt which is about to start: the run stands as it did when
+    /// that was decided.
     fn rules(&self, attempt: &str) -> Vec<Rule> {
         let Some(workflow) = self.workflow else { return Vec::new() };
         let start = decide(workflow, &self.fold).into_iter().find_map(|command| match command {
@@ -111,7 +118,8 @@ impl Gathered {
     }
 }
 
-/// A rule with its values as its expression saw them: where a field that may be missing is, null stands in its place.
+/// A rule with its values as its expression saw them: where a field that may be missing is, null
+/// stands in its place.
 fn rule(held: &HeldRule) -> Rule {
     let known = held.known.iter().map(|(name, value, ty)| {
         let scope = Scope::of(name, ty.clone());
@@ -130,7 +138,9 @@ fn rule(held: &HeldRule) -> Rule {
 }
 
 fn violated(violation: &Value) -> Option<Violated> {
-    let text = |key: &str| violation.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let violated = Violated { code: text("code"), pointer: text("pointer"), message: text("message") };
+    let text =
+        |key: &str| violation.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let violated =
+        Violated { code: text("code"), pointer: text("pointer"), message: text("message") };
     (!violated.code.is_empty()).then_some(violated)
 }

@@ -1,4 +1,5 @@
-//! Judging again what was recorded, as it is judged in a run: the same readers, the same ladder, the same contracts.
+//! Judging again what was recorded, as it is judged in a run: the same readers, the same ladder,
+//! the same contracts.
 
 use super::{Attempt, Came, Reply, Rule, Violated, exit};
 use crate::agent::adapter::{Adapter, End, Heard, Meter, Verdict, adapter, adapters};
@@ -100,7 +101,8 @@ fn judge(
             let (status, channel) = (reply.status.clone(), reply.channel.clone());
             return Judged { status, channel, ..Judged::default() };
         }
-        let offered = Offered { text: &said.output, submissions: &said.submissions, structured: None };
+        let offered =
+            Offered { text: &said.output, submissions: &said.submissions, structured: None };
         return weighed(contract, rules, &said.prompt, offered);
     };
     let (mut heard, usage) = heard(adapter, reply, said, meter);
@@ -116,7 +118,8 @@ fn judge(
         return Judged { status: reply.status.clone(), channel: reply.channel.clone(), ..heard_of };
     }
     let code = exit(reply.exit.unwrap_or_default());
-    // One that counted although its program did not end well was ended by us, behind its last event.
+    // One that counted although its program did not end well was ended by us, behind its last
+    // event.
     let ours = !reply.status.is_empty() && !is_fate(&reply.status);
     let how = combined(adapter.name(), &heard, code, ours, said.errors.as_bytes());
     if let How::Failed { outcome, reason, .. } = how {
@@ -124,15 +127,23 @@ fn judge(
     }
     let native = contract.filter(|_| reply.schema || heard.structured.is_some());
     let native = native.and_then(|contract| structured(contract, adapter, &mut heard));
-    let offered =
-        Offered { text: heard.text.as_bytes(), structured: native.as_ref(), submissions: &said.submissions };
+    let offered = Offered {
+        text: heard.text.as_bytes(),
+        structured: native.as_ref(),
+        submissions: &said.submissions,
+    };
     let weighed = weighed(contract, rules, &said.prompt, offered);
     let notes = heard_of.notes.into_iter().chain(weighed.notes).collect();
     Judged { text: heard_of.text, usage: heard_of.usage, denied: heard_of.denied, notes, ..weighed }
 }
 
 /// What the ladder makes of a reply that is whole.
-fn weighed(contract: Option<&Contract>, rules: &[HeldRule], asked: &str, offered: Offered<'_>) -> Judged {
+fn weighed(
+    contract: Option<&Contract>,
+    rules: &[HeldRule],
+    asked: &str,
+    offered: Offered<'_>,
+) -> Judged {
     let Some(contract) = contract else {
         return Judged { status: UNJUDGED.to_owned(), ..Judged::default() };
     };
@@ -192,8 +203,8 @@ fn listen(adapter: &dyn Adapter, output: &[u8], end: &End<'_>) -> (Heard, usize)
     (heard, behind.unwrap_or(output.len()))
 }
 
-/// The programs whose events an output holds, as far as they can tell: those that find a conversation or an end in it, and nothing that
-/// is odd.
+/// The programs whose events an output holds, as far as they can tell: those that find a
+/// conversation or an end in it, and nothing that is odd.
 pub fn spoken_by(output: &[u8]) -> Vec<&'static dyn Adapter> {
     let end = End { exit: exit(0), errors: "", at: 0 };
     let known = |adapter: &&&'static dyn Adapter| {
@@ -203,7 +214,8 @@ pub fn spoken_by(output: &[u8]) -> Vec<&'static dyn Adapter> {
     adapters().iter().filter(known).copied().collect()
 }
 
-/// An attempt as it comes out now. `said` are its replies, in order; without a contract, they are only read.
+/// An attempt as it comes out now. `said` are its replies, in order; without a contract, they are
+/// only read.
 pub fn replayed(
     attempt: &Attempt,
     contract: Option<&Contract>,
@@ -237,7 +249,8 @@ pub fn replayed(
 
 /// A reply with what came of it now.
 fn again(reply: &Reply, judged: &Judged) -> Reply {
-    // Claims were held against a world that is gone: what was refuted is, as long as it is a result at all.
+    // Claims were held against a world that is gone: what was refuted is, as long as it is a result
+    // at all.
     let refuted = reply.status == "refuted" && judged.status == "accepted";
     let mut codes: Vec<String> = Vec::new();
     for violated in &judged.violations {
@@ -255,8 +268,8 @@ fn again(reply: &Reply, judged: &Judged) -> Reply {
     }
 }
 
-/// What comes of an attempt. Where each reply comes to what it came to, so does the attempt: budgets, claims and stops decide
-/// too, and are not decided again.
+/// What comes of an attempt. Where each reply comes to what it came to, so does the attempt:
+/// budgets, claims and stops decide too, and are not decided again.
 fn came(attempt: &Attempt, replies: &[Reply], judged: &[Judged]) -> Came {
     let same = attempt.came.outcome.is_some()
         && attempt.replies.iter().zip(replies).all(|(before, after)| before.status == after.status);
@@ -267,14 +280,18 @@ fn came(attempt: &Attempt, replies: &[Reply], judged: &[Judged]) -> Came {
             let denied = replies.iter().any(|reply| !reply.denied.is_empty());
             outcome_of(&replies[last].status, denied).to_owned()
         }
-        (recorded, None) => recorded.clone().unwrap_or_else(|| AttemptOutcome::Agent.name().to_owned()),
+        (recorded, None) => {
+            recorded.clone().unwrap_or_else(|| AttemptOutcome::Agent.name().to_owned())
+        }
     };
     let last = taken.and_then(|at| judged.get(at)).or(judged.last());
     let usages = judged.iter().filter_map(|judged| judged.usage);
     Came {
         value: last.and_then(|last| last.value.clone()).filter(|_| outcome == "accepted"),
         violations: match outcome.as_str() {
-            "contract" | "permission" => last.map(|last| last.violations.clone()).unwrap_or_default(),
+            "contract" | "permission" => {
+                last.map(|last| last.violations.clone()).unwrap_or_default()
+            }
             _ => Vec::new(),
         },
         usage: usages
@@ -282,7 +299,10 @@ fn came(attempt: &Attempt, replies: &[Reply], judged: &[Judged]) -> Came {
                 sum += one;
                 sum
             })
-            .map_or(attempt.came.usage, |usage| Usage { wall_ms: attempt.came.usage.wall_ms, ..usage }),
+            .map_or(attempt.came.usage, |usage| Usage {
+                wall_ms: attempt.came.usage.wall_ms,
+                ..usage
+            }),
         outcome: Some(outcome),
     }
 }
@@ -292,7 +312,8 @@ fn is_fate(status: &str) -> bool {
     !matches!(status, "" | "accepted" | "rejected" | "absent" | "refuted")
 }
 
-/// How an attempt ends whose last reply comes to this. One that was not allowed to do something and has no result could not.
+/// How an attempt ends whose last reply comes to this. One that was not allowed to do something and
+/// has no result could not.
 fn outcome_of(status: &str, denied: bool) -> &str {
     match status {
         "rejected" | "absent" if denied => AttemptOutcome::Permission.name(),
@@ -316,7 +337,11 @@ fn held(rule: &Rule, contract: &Contract) -> Result<HeldRule, Unruly> {
         check: Arc::new(check),
         message: rule.message.clone(),
         at: rule.at.clone(),
-        known: rule.known.iter().map(|(name, value)| (name.clone(), value.clone(), Type::Any)).collect(),
+        known: rule
+            .known
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone(), Type::Any))
+            .collect(),
     })
 }
 
@@ -390,12 +415,16 @@ mod tests {
     #[test]
     fn what_is_no_result_any_more_ends_by_its_contract() {
         let (outcome, statuses, value) = again("claim", &[(r#"{"proof": "x"}"#, "refuted")]);
-        assert_eq!((outcome.as_str(), value, statuses), ("contract", None, vec!["rejected".to_owned()]));
+        assert_eq!(
+            (outcome.as_str(), value, statuses),
+            ("contract", None, vec!["rejected".to_owned()])
+        );
     }
 
     #[test]
     fn an_echo_of_the_prompt_is_no_answer() {
-        let (attempt, mut said) = attempt("contract", &[("Say {\"ok\": true}. Then: no.", "absent")]);
+        let (attempt, mut said) =
+            attempt("contract", &[("Say {\"ok\": true}. Then: no.", "absent")]);
         said[0].prompt = "Say {\"ok\": true}.".to_owned();
         let (after, _) = replayed(&attempt, Some(&contract(&["ok"])), &said).unwrap();
         assert_eq!(after.replies[0].status, "absent");

@@ -15,10 +15,9 @@ impl Names {
     /// Those of a reply, by the number of its attempt and its own, both from 1.
     pub fn of(attempt: usize, path: &[String], reply: usize) -> Self {
         let joined = path.join(".");
-        let plain = joined
-            .chars()
-            .take(LONGEST)
-            .map(|char| if char.is_ascii_alphanumeric() || "._-".contains(char) { char } else { '_' });
+        let plain = joined.chars().take(LONGEST).map(|char| {
+            if char.is_ascii_alphanumeric() || "._-".contains(char) { char } else { '_' }
+        });
         Self { base: format!("attempts/{attempt:03}-{}/{reply}", plain.collect::<String>()) }
     }
 
@@ -51,7 +50,8 @@ impl Names {
 /// Whether a path stays in the folder it is in.
 pub fn is_inside(path: &str) -> bool {
     let path = Path::new(path);
-    path.components().next().is_some() && path.components().all(|part| matches!(part, Component::Normal(_)))
+    path.components().next().is_some()
+        && path.components().all(|part| matches!(part, Component::Normal(_)))
 }
 
 #[cfg(test)]
@@ -67,9 +67,13 @@ mod tests {
 
     #[test]
     fn a_path_that_leads_out_is_none() {
-        for (path, inside) in
-            [("a/b", true), ("", false), ("/etc/passwd", false), ("../a", false), ("a/../../b", false)]
-        {
+        for (path, inside) in [
+            ("a/b", true),
+            ("", false),
+            ("/etc/passwd", false),
+            ("../a", false),
+            ("a/../../b", false),
+        ] {
             assert_eq!(is_inside(path), inside, "{path}");
         }
     }

@@ -1,5 +1,6 @@
-//! Taking secrets out of what is handed on. In the place of each stands `[redacted:KIND#N]`, the same for the same secret
-//! everywhere, so that what repeats still repeats. What is JSON stays JSON: only the inside of its strings changes.
+//! Taking secrets out of what is handed on. In the place of each stands `[redacted:KIND#N]`, the
+//! same for the same secret everywhere, so that what repeats still repeats. What is JSON stays
+//! JSON: only the inside of its strings changes.
 
 mod json;
 mod kinds;
@@ -12,9 +13,11 @@ use regex::{Regex, RegexSet};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A text is gone through again as long as taking something out lets something else appear, but not more often.
+/// A text is gone through again as long as taking something out lets something else appear, but not
+/// more often.
 const MOST_ROUNDS: usize = 16;
-/// How many bytes of values are looked for wherever they stand; further ones go only where their form or their name tells them.
+/// How many bytes of values are looked for wherever they stand; further ones go only where their
+/// form or their name tells them.
 const MOST_KNOWN: usize = 1 << 18;
 /// A longer value is no password or token.
 const LONGEST_KNOWN: usize = 4096;
@@ -56,7 +59,8 @@ struct Finder {
 pub enum Care {
     /// Whatever looks like a secret or is called one.
     Full,
-    /// What is a secret by its form or is known to be one. For texts in which `token: string` says what a field is.
+    /// What is a secret by its form or is known to be one. For texts in which `token: string` says
+    /// what a field is.
     Forms,
 }
 
@@ -71,8 +75,8 @@ pub struct PatternError {
 }
 
 impl Redactor {
-    /// One that knows the usual kinds of secrets, and patterns of a project's own. Of these, the first group is the secret, or
-    /// everything that matches if there is none.
+    /// One that knows the usual kinds of secrets, and patterns of a project's own. Of these, the
+    /// first group is the secret, or everything that matches if there is none.
     pub fn new(patterns: &[String]) -> Result<Self, PatternError> {
         let mut finders = Vec::new();
         for (kinds, behind) in [(FORMS.as_slice(), false), (BEHIND.as_slice(), true)] {
@@ -83,10 +87,16 @@ impl Redactor {
         }
         for text in patterns {
             let regex = pattern(text).map_err(|why| unusable(text, &why))?;
-            finders.push(Finder { name: "pattern", regex, holds: |found| !found.is_empty(), behind: false });
+            finders.push(Finder {
+                name: "pattern",
+                regex,
+                holds: |found| !found.is_empty(),
+                behind: false,
+            });
         }
         let all = finders.iter().map(|finder| finder.regex.as_str());
-        let any = RegexSet::new(all).map_err(|error| unusable("all together", &error.to_string()))?;
+        let any =
+            RegexSet::new(all).map_err(|error| unusable("all together", &error.to_string()))?;
         let own = |form: &str| Regex::new(form).map_err(|error| unusable(form, &error.to_string()));
         Ok(Self {
             any,
@@ -115,7 +125,8 @@ impl Redactor {
         }
     }
 
-    /// Learns the secrets of a text, so that they are taken out where nothing says what they are, too.
+    /// Learns the secrets of a text, so that they are taken out where nothing says what they are,
+    /// too.
     pub fn learn(&mut self, bytes: &[u8]) {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
         let mut found = Vec::new();
@@ -123,11 +134,9 @@ impl Redactor {
             if secret && plausible(inside) {
                 found.push((inside.to_owned(), "secret"));
             } else {
-                found.extend(
-                    self.spans(inside, Care::Full)
-                        .into_iter()
-                        .filter_map(|span| inside.get(span.at).map(|found| (found.to_owned(), span.kind))),
-                );
+                found.extend(self.spans(inside, Care::Full).into_iter().filter_map(|span| {
+                    inside.get(span.at).map(|found| (found.to_owned(), span.kind))
+                }));
             }
         });
         for (found, kind) in found.into_iter().filter(|(found, _)| telling(found)) {
@@ -206,7 +215,8 @@ impl Redactor {
     /// What stands in the place of a secret that is taken out.
     fn taken(&mut self, secret: &str, kind: &str) -> String {
         let label = self.label(secret, kind);
-        let kind = label.trim_start_matches("[redacted:").split('#').next().unwrap_or_default().to_owned();
+        let kind =
+            label.trim_start_matches("[redacted:").split('#').next().unwrap_or_default().to_owned();
         *self.counts.entry(kind).or_default() += 1;
         label
     }
@@ -253,7 +263,8 @@ impl Redactor {
                 let named = ["s", "t", "u"].into_iter().find_map(|name| groups.name(name));
                 let one = if finder.name == "pattern" { groups.get(1) } else { named };
                 let secret = one.or_else(|| groups.get(0))?;
-                (finder.holds)(secret.as_str()).then(|| Span { at: secret.range(), kind: finder.name })
+                (finder.holds)(secret.as_str())
+                    .then(|| Span { at: secret.range(), kind: finder.name })
             }));
         }
         // The longest of those that begin together; what overlaps goes as one.
@@ -276,19 +287,23 @@ impl Redactor {
             .captures_iter(text)
             .filter_map(|edge| Some((edge.get(1)?.as_str() == "BEGIN", edge.get(0)?.range())))
             .collect();
-        let spans = edges.iter().enumerate().filter(|(_, (begins, _))| *begins).map(|(index, (_, begin))| {
-            let end = match edges.get(index + 1) {
-                // A quote ends the text that a key stands in, if this is the source of a program.
-                Some((false, end)) if !text[begin.end..end.start].contains('"') => end.end,
-                _ => begin.end + key_length(&text[begin.end..]),
-            };
-            Span { at: begin.start..end, kind: "private-key" }
-        });
+        let spans = edges.iter().enumerate().filter(|(_, (begins, _))| *begins).map(
+            |(index, (_, begin))| {
+                let end = match edges.get(index + 1) {
+                    // A quote ends the text that a key stands in, if this is the source of a
+                    // program.
+                    Some((false, end)) if !text[begin.end..end.start].contains('"') => end.end,
+                    _ => begin.end + key_length(&text[begin.end..]),
+                };
+                Span { at: begin.start..end, kind: "private-key" }
+            },
+        );
         spans.collect()
     }
 }
 
-/// How far a key goes on that has no last line: over everything that is written in its letters, in lines.
+/// How far a key goes on that has no last line: over everything that is written in its letters, in
+/// lines.
 fn key_length(text: &str) -> usize {
     let letter = |char: char| char.is_ascii_alphanumeric() || matches!(char, '+' | '/' | '=');
     let mut length = 0;
@@ -296,8 +311,8 @@ fn key_length(text: &str) -> usize {
         let rest = &text[length..];
         let gap = rest.len() - rest.trim_start_matches(|char: char| char.is_whitespace()).len();
         // Ends of lines that are written out.
-        let gap =
-            gap + rest[gap..].len() - rest[gap..].trim_start_matches("\\r").trim_start_matches("\\n").len();
+        let gap = gap + rest[gap..].len()
+            - rest[gap..].trim_start_matches("\\r").trim_start_matches("\\n").len();
         let line = rest[gap..].find(|char| !letter(char)).unwrap_or(rest.len() - gap);
         let goes_on = line >= 32 || (line > 0 && rest.len() == gap + line);
         if !goes_on {

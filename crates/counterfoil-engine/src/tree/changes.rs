@@ -1,8 +1,9 @@
 //! What changed between two snapshots.
 //!
-//! What both snapshots looked at is compared by its bytes. What one of them only knows as "as HEAD has it" is compared in the eyes
-//! of git: `hash-object` with the filters and line ends of that path, if the file is still as it was when it was looked
-//! at, and else the blob as it would be checked out. So a commit of what was there already is no change, nor is a file whose line
+//! What both snapshots looked at is compared by its bytes. What one of them only knows as "as HEAD
+//! has it" is compared in the eyes of git: `hash-object` with the filters and line ends of that
+//! path, if the file is still as it was when it was looked at, and else the blob as it would be
+//! checked out. So a commit of what was there already is no change, nor is a file whose line
 //! ends git does not care about.
 
 use super::entry::{Bytes, Entry, Head, Repo, Seen, Thing};
@@ -106,11 +107,13 @@ impl Tree {
         }
         forget_unignored(before, b, &mut found, &mut changes.notes);
         changes.renamed = self.renamed(b, &found, &sides, &mut changes.notes);
-        changes.files = found.into_iter().map(|(name, change)| (self.seen_path(&name), change)).collect();
+        changes.files =
+            found.into_iter().map(|(name, change)| (self.seen_path(&name), change)).collect();
         changes
     }
 
-    /// What the commits differ in, if HEAD moved. Folders of which it cannot be told are named and left out.
+    /// What the commits differ in, if HEAD moved. Folders of which it cannot be told are named and
+    /// left out.
     fn between_commits(
         &self,
         a: &Seen,
@@ -137,7 +140,8 @@ impl Tree {
                 Ok(said) => {
                     for difference in parse::differences(&said.stdout, folder) {
                         let row = rows.entry(difference.name).or_default();
-                        // What was a submodule may be a folder now: one of the two repositories has the file.
+                        // What was a submodule may be a folder now: one of the two repositories has
+                        // the file.
                         let keep = |had: &mut Head, has: Option<Blob>| {
                             if !matches!(had, Head::Has(_)) {
                                 *had = has.into();
@@ -148,8 +152,11 @@ impl Tree {
                     }
                 }
                 Err(trouble) => {
-                    let what =
-                        if folder.bytes().is_empty() { "here".to_owned() } else { format!("in {folder}") };
+                    let what = if folder.bytes().is_empty() {
+                        "here".to_owned()
+                    } else {
+                        format!("in {folder}")
+                    };
                     notes.push(format!("what changed {what} cannot be told: {trouble}"));
                     unseen.insert(folder.clone());
                 }
@@ -157,7 +164,8 @@ impl Tree {
         }
     }
 
-    /// What commits have at paths that only one of the snapshots looked at, and of which nobody said it yet.
+    /// What commits have at paths that only one of the snapshots looked at, and of which nobody
+    /// said it yet.
     fn look_up(&self, a: &Seen, b: &Seen, rows: &mut BTreeMap<Name, Row>, notes: &mut Vec<String>) {
         let mut asked: BTreeMap<(Name, bool), Vec<Name>> = BTreeMap::new();
         for (name, row) in rows.iter_mut() {
@@ -171,7 +179,8 @@ impl Tree {
                     *slot = Head::Lacks;
                     continue;
                 };
-                // The path is not among what the commits differ in, so what HEAD has there holds for both.
+                // The path is not among what the commits differ in, so what HEAD has there holds
+                // for both.
                 let same_repo = there.repo_of(name).is_some_and(|(other, _)| other == folder);
                 match there.entries.get(name).map(|entry| &entry.told.head) {
                     Some(head) if same_repo && *head != Head::Unknown => *slot = head.clone(),
@@ -228,7 +237,8 @@ impl Tree {
         let mut answers: Vec<Option<bool>> = vec![None; questions.len()];
         let mut by_place: BTreeMap<&Name, (&Place, Vec<usize>)> = BTreeMap::new();
         for (at, question) in questions.iter().enumerate() {
-            if matches!(question.entry.thing, Thing::File { .. }) && self.still(question.name, question.entry)
+            if matches!(question.entry.thing, Thing::File { .. })
+                && self.still(question.name, question.entry)
             {
                 let (folder, place) = &question.place;
                 by_place.entry(folder).or_insert((place, Vec::new())).1.push(at);
@@ -244,10 +254,13 @@ impl Tree {
         let (open, rest) = open.split_at(open.len().min(MOST_CHECKED_OUT));
         if !rest.is_empty() {
             let names: Vec<&Name> = rest.iter().map(|at| questions[*at].name).collect();
-            let what = "changed since they were looked at and are too many to compare; taken as modified";
+            let what =
+                "changed since they were looked at and are too many to compare; taken as modified";
             notes.push(named(names.into_iter(), what));
         }
-        for (at, same) in std::iter::zip(open, in_threads(open, |at| self.is_checked_out(&questions[*at]))) {
+        for (at, same) in
+            std::iter::zip(open, in_threads(open, |at| self.is_checked_out(&questions[*at])))
+        {
             answers[*at] = Some(same);
         }
         answers.into_iter().map(|answer| answer.unwrap_or(false)).collect()
@@ -278,7 +291,8 @@ impl Tree {
         }
         let arguments = ["hash-object", "--stdin-paths"].map(OsStr::new);
         let said = self.git.ask_filtered(place, &arguments, Some(input));
-        let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
+        let said =
+            said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
         let mut lines = said.lines().map(str::to_owned);
         names.iter().map(|_| lines.next()).collect()
     }
@@ -290,10 +304,13 @@ impl Tree {
         sides: &BTreeMap<&Name, (Side, Side)>,
         notes: &mut Vec<String>,
     ) -> Vec<(std::path::PathBuf, std::path::PathBuf)> {
-        let of =
-            |kind: Change| found.iter().filter(move |(_, change)| **change == kind).map(|(name, _)| name);
+        let of = |kind: Change| {
+            found.iter().filter(move |(_, change)| **change == kind).map(|(name, _)| name)
+        };
         let keys = |name: &Name, is_after: bool| {
-            sides.get(name).map_or_else(Keys::default, |(was, is)| Keys::of(if is_after { is } else { was }))
+            sides
+                .get(name)
+                .map_or_else(Keys::default, |(was, is)| Keys::of(if is_after { is } else { was }))
         };
         let gone: Vec<(Name, Keys)> =
             of(Change::Deleted).map(|name| (name.clone(), keys(name, false))).collect();
@@ -306,7 +323,8 @@ impl Tree {
             notes.push(format!("what was renamed is not looked for among {} new files", new.len()));
             return Vec::new();
         }
-        // A file that was as HEAD had it is known by its blob, a new one by its hash: each needs the other's key.
+        // A file that was as HEAD had it is known by its blob, a new one by its hash: each needs
+        // the other's key.
         if gone.iter().any(|(_, keys)| keys.hash.is_none()) {
             self.name_blobs(b, &mut new);
         }
@@ -323,7 +341,9 @@ impl Tree {
         for (at, (name, keys)) in new.iter().enumerate() {
             let Some(entry) = b.entries.get(name).filter(|_| keys.oid.is_none()) else { continue };
             let Some((folder, repo)) = b.repo_of(name) else { continue };
-            if matches!(entry.thing, Thing::File { bytes: Bytes::Hash(_), .. }) && self.still(name, entry) {
+            if matches!(entry.thing, Thing::File { bytes: Bytes::Hash(_), .. })
+                && self.still(name, entry)
+            {
                 let place = || (self.place_of(&folder, repo), Vec::new());
                 by_place.entry(folder.clone()).or_insert_with(place).1.push(at);
             }
@@ -338,15 +358,26 @@ impl Tree {
     }
 
     /// Finds the hashes of new files that are committed already.
-    fn name_hashes(&self, sides: &BTreeMap<&Name, (Side, Side)>, b: &Seen, new: &mut [(Name, Keys)]) {
+    fn name_hashes(
+        &self,
+        sides: &BTreeMap<&Name, (Side, Side)>,
+        b: &Seen,
+        new: &mut [(Name, Keys)],
+    ) {
         let open: Vec<usize> =
             (0..new.len()).filter(|at| new[*at].1.hash.is_none()).take(MOST_CHECKED_OUT).collect();
         let hash = |at: &usize| {
             let name = &new[*at].0;
             let Some((_, Side::Clean(blob))) = sides.get(name) else { return None };
             let (folder, repo) = b.repo_of(name)?;
-            let bytes = self.checked_out(&self.place_of(&folder, repo), &name.inside(&folder)?, blob).ok()?;
-            Some(if blob.is_link() { (true, bytes) } else { (false, Sha256::digest(&bytes).to_vec()) })
+            let bytes = self
+                .checked_out(&self.place_of(&folder, repo), &name.inside(&folder)?, blob)
+                .ok()?;
+            Some(if blob.is_link() {
+                (true, bytes)
+            } else {
+                (false, Sha256::digest(&bytes).to_vec())
+            })
         };
         for (at, hash) in std::iter::zip(&open, in_threads(&open, hash)) {
             new[*at].1.hash = hash;
@@ -354,7 +385,12 @@ impl Tree {
     }
 
     /// A blob as it would stand in the work tree.
-    pub(super) fn checked_out(&self, place: &Place, inner: &Name, blob: &Blob) -> Result<Vec<u8>, Failure> {
+    pub(super) fn checked_out(
+        &self,
+        place: &Place,
+        inner: &Name,
+        blob: &Blob,
+    ) -> Result<Vec<u8>, Failure> {
         let path = [b"--path=", inner.bytes()].concat();
         let path = <OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(&path);
         let arguments = if blob.is_link() {
@@ -376,7 +412,8 @@ impl Tree {
     }
 }
 
-/// Files that were ignored before and are not any more were there all along, as their times tell: they are no change.
+/// Files that were ignored before and are not any more were there all along, as their times tell:
+/// they are no change.
 fn forget_unignored(
     before: &Snapshot,
     b: &Seen,
@@ -386,7 +423,8 @@ fn forget_unignored(
     if !found.keys().any(|name| name.path().file_name() == Some(OsStr::new(".gitignore"))) {
         return;
     }
-    // A file that was seen under another name was moved with its folder, which does not show in its own times.
+    // A file that was seen under another name was moved with its folder, which does not show in its
+    // own times.
     let place = |entry: &Entry| entry.thing.at().map(|at| (at.device, at.inode));
     let known: BTreeSet<(u64, u64)> = before.seen.entries.values().filter_map(place).collect();
     let mut old = Vec::new();
@@ -394,7 +432,9 @@ fn forget_unignored(
         let Some(entry) = b.entries.get(name) else { continue };
         let at = entry.thing.at();
         let untouched = at.is_some_and(|at| at.is_settled_at(before.taken));
-        if untouched && entry.told.head == Head::Lacks && place(entry).is_some_and(|at| !known.contains(&at))
+        if untouched
+            && entry.told.head == Head::Lacks
+            && place(entry).is_some_and(|at| !known.contains(&at))
         {
             old.push(name.clone());
         }
@@ -417,8 +457,12 @@ fn side<'a>(seen: &'a Seen, name: &Name, committed: &Head) -> Side<'a> {
 }
 
 /// Does something slow for each of many, in a few threads; in order.
-fn in_threads<T: Sync, R: Send + Default + Clone>(many: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(many.len());
+fn in_threads<T: Sync, R: Send + Default + Clone>(
+    many: &[T],
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let threads =
+        std::thread::available_parallelism().map_or(1, usize::from).min(8).min(many.len());
     let done = Mutex::new(vec![R::default(); many.len()]);
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// By what a file is recognised without reading it. A write moves the change time, which nothing but the clock sets.
+/// By what a file is recognised without reading it. A write moves the change time, which nothing
+/// but the clock sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) device: u64,
@@ -42,7 +43,8 @@ impl Identity {
         }
     }
 
-    /// Whether a later write would show in the times: they move in ticks, of up to two seconds on old file systems.
+    /// Whether a later write would show in the times: they move in ticks, of up to two seconds on
+    /// old file systems.
     pub(super) fn is_settled_at(&self, when: SystemTime) -> bool {
         self.changed() + Duration::from_secs(2) < when
     }
@@ -161,8 +163,8 @@ pub(super) struct Told {
     pub(super) staged: Option<String>,
     /// It certainly is not what HEAD has.
     pub(super) edited: bool,
-    /// It differs from HEAD or may. Others are looked at because they did once: what was seen before must not seem gone
-    /// when it is committed or ignored.
+    /// It differs from HEAD or may. Others are looked at because they did once: what was seen
+    /// before must not seem gone when it is committed or ignored.
     pub(super) dirty: bool,
 }
 
@@ -194,7 +196,8 @@ pub(super) struct Repo {
 /// Everything that a snapshot holds.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// By the folder below the top: the repository itself and its submodules. Empty without git: then the entries are all.
+    /// By the folder below the top: the repository itself and its submodules. Empty without git:
+    /// then the entries are all.
     pub(super) repos: BTreeMap<Name, Repo>,
     pub(super) entries: BTreeMap<Name, Entry>,
     /// There was too much to look at: nothing can be said.

@@ -27,7 +27,8 @@ const STATUS: [&str; 7] = [
     "--no-renames",
 ];
 
-/// What indexes hide from `status`, by the folder with the index. Read again only when the index was written.
+/// What indexes hide from `status`, by the folder with the index. Read again only when the index
+/// was written.
 #[derive(Debug, Default)]
 pub(super) struct Listings {
     known: HashMap<PathBuf, (Identity, Arc<Listing>)>,
@@ -60,7 +61,8 @@ pub(super) fn unwatched(
     Ok(gathering.listing(place)?.unwatched.clone())
 }
 
-/// Where the objects of a repository in a folder are; none if the folder has no repository of its own.
+/// Where the objects of a repository in a folder are; none if the folder has no repository of its
+/// own.
 pub(super) fn git_dir_of(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let meta = git.symlink_metadata().ok()?;
@@ -86,7 +88,8 @@ struct Gathering<'a> {
 }
 
 impl Gathering<'_> {
-    /// Asks about one repository. One that is known to be clean is only searched for what `status` does not see.
+    /// Asks about one repository. One that is known to be clean is only searched for what `status`
+    /// does not see.
     fn repository(
         &mut self,
         place: &Place,
@@ -97,7 +100,8 @@ impl Gathering<'_> {
         let mut all_submodules = false;
         let (status, listing) = match clean {
             Some(commit) => {
-                let status = parse::Status { head: Some(commit.to_owned()), ..parse::Status::default() };
+                let status =
+                    parse::Status { head: Some(commit.to_owned()), ..parse::Status::default() };
                 (status, self.listing(place))
             }
             None => {
@@ -107,7 +111,9 @@ impl Gathering<'_> {
                     // A broken submodule must not blind us to the rest.
                     Err(Failure::Refused { words, .. }) if words.contains("submodule") => {
                         let said = self.status(place, "--ignore-submodules=all")?;
-                        self.found.notes.push(format!("a submodule cannot be looked at by git: {words}"));
+                        self.found
+                            .notes
+                            .push(format!("a submodule cannot be looked at by git: {words}"));
                         all_submodules = true;
                         said
                     }
@@ -171,7 +177,8 @@ impl Gathering<'_> {
 
     fn submodule(&mut self, name: &Name, clean: Option<&String>, depth: usize) {
         let top = self.top.top.join(name.path());
-        // Not checked out: nothing of it is in the work tree. What a link leads to is not in it either.
+        // Not checked out: nothing of it is in the work tree. What a link leads to is not in it
+        // either.
         if !Folders::new(&self.top.top).is_real(name) {
             return;
         }
@@ -244,7 +251,10 @@ impl Gathering<'_> {
     fn known_listing(&self, place: &Place) -> Result<Arc<Listing>, ()> {
         let Ok(meta) = index(place).symlink_metadata() else { return Ok(Arc::default()) };
         let known = self.listings.known.get(&place.git_dir);
-        known.filter(|(at, _)| *at == Identity::of(&meta)).map(|(_, listing)| listing.clone()).ok_or(())
+        known
+            .filter(|(at, _)| *at == Identity::of(&meta))
+            .map(|(_, listing)| listing.clone())
+            .ok_or(())
     }
 }
 

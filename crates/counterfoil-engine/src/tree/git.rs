@@ -6,8 +6,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Settings that let git look and nothing else. Times and inodes are trusted as they are: a repository that says otherwise
-/// would hide an edit whose modification time was put back.
+/// Settings that let git look and nothing else. Times and inodes are trusted as they are: a
+/// repository that says otherwise would hide an edit whose modification time was put back.
 const LOOKING: [&str; 5] = [
     "core.untrackedCache=false",
     "core.trustctime=true",
@@ -30,7 +30,8 @@ impl Default for Git {
     }
 }
 
-/// A repository that calls are pinned to, so that one whose `.git` vanished is not taken for the one around it.
+/// A repository that calls are pinned to, so that one whose `.git` vanished is not taken for the
+/// one around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The folder with its objects and its index.
@@ -41,8 +42,8 @@ pub(super) struct Place {
     pub(super) abilities: Abilities,
 }
 
-/// What git found that a file system can do, as it was set when the folder was opened: what an agent sets later to hide an
-/// edit does not count.
+/// What git found that a file system can do, as it was set when the folder was opened: what an
+/// agent sets later to hide an edit does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Abilities {
     /// The executable bit means something.
@@ -70,16 +71,21 @@ impl Git {
         self.call_for(place, arguments).run()
     }
 
-    /// Calls git for what its objects tell, without the index: it may be large, or broken. Paths are taken as they are.
-    pub(super) fn ask_objects(&self, place: &Place, arguments: &[&OsStr]) -> Result<Answer, Failure> {
+    /// Calls git for what its objects tell, without the index: it may be large, or broken. Paths
+    /// are taken as they are.
+    pub(super) fn ask_objects(
+        &self,
+        place: &Place,
+        arguments: &[&OsStr],
+    ) -> Result<Answer, Failure> {
         self.call_for(place, arguments)
             .env("GIT_INDEX_FILE", place.git_dir.join("no-index"))
             .env("GIT_LITERAL_PATHSPECS", "1")
             .run()
     }
 
-    /// Calls git for what files and blobs are in its eyes. If it cannot because of the index, which only adds attributes
-    /// of what is not checked out, it is asked again without.
+    /// Calls git for what files and blobs are in its eyes. If it cannot because of the index, which
+    /// only adds attributes of what is not checked out, it is asked again without.
     pub(super) fn ask_filtered(
         &self,
         place: &Place,
@@ -109,10 +115,12 @@ impl Git {
         // The folder of a submodule may be gone while its objects are still there.
         let folder = if place.top.is_dir() { &place.top } else { &place.git_dir };
         let Abilities { file_mode, ignore_case, symlinks } = place.abilities;
-        let abilities = [("fileMode", file_mode), ("ignoreCase", ignore_case), ("symlinks", symlinks)];
-        let call = abilities
-            .into_iter()
-            .fold(self.call(folder, arguments), |call, (key, value)| call.set(format!("core.{key}={value}")));
+        let abilities =
+            [("fileMode", file_mode), ("ignoreCase", ignore_case), ("symlinks", symlinks)];
+        let call =
+            abilities.into_iter().fold(self.call(folder, arguments), |call, (key, value)| {
+                call.set(format!("core.{key}={value}"))
+            });
         call.env("GIT_DIR", &place.git_dir).env("GIT_WORK_TREE", folder)
     }
 

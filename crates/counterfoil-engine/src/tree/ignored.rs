@@ -16,13 +16,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const TICK: Duration = Duration::from_millis(10);
 
 impl Tree {
-    /// Whether a file is as it was at some time, told by its times: for ignored files, which snapshots do not see. A file that
-    /// was replaced by a new one counts as added, since nothing tells that there was one before.
+    /// Whether a file is as it was at some time, told by its times: for ignored files, which
+    /// snapshots do not see. A file that was replaced by a new one counts as added, since
+    /// nothing tells that there was one before.
     pub fn since(&self, path: &Path, when: SystemTime) -> Since {
         let Ok(meta) = self.folder.join(path).symlink_metadata() else { return Since::Absent };
         let after = |time: SystemTime| time + TICK >= when;
         let seconds = u64::try_from(meta.ctime()).unwrap_or(0);
-        let changed = UNIX_EPOCH + Duration::new(seconds, u32::try_from(meta.ctime_nsec()).unwrap_or(0));
+        let changed =
+            UNIX_EPOCH + Duration::new(seconds, u32::try_from(meta.ctime_nsec()).unwrap_or(0));
         if meta.created().is_ok_and(after) {
             Since::Added
         } else if after(changed) {
@@ -60,7 +62,9 @@ impl Tree {
         for (name, path) in names {
             let parent = name.path().parent().unwrap_or(Path::new("")).to_owned();
             let owner = || {
-                let owner = name.folders().find(|folder| git_dir_of(&self.top.join(folder.path())).is_some());
+                let owner = name
+                    .folders()
+                    .find(|folder| git_dir_of(&self.top.join(folder.path())).is_some());
                 owner.unwrap_or_else(|| Name::from(&b""[..]))
             };
             let owner = owners.entry(parent).or_insert_with(owner).clone();
@@ -70,17 +74,25 @@ impl Tree {
         for (owner, members) in by_owner {
             let top = self.top.join(owner.path());
             let inside = git_dir_of(&top).filter(|_| !owner.bytes().is_empty());
-            let place = inside
-                .map_or_else(|| place.clone(), |git_dir| Place { git_dir, top, abilities: place.abilities });
+            let place = inside.map_or_else(
+                || place.clone(),
+                |git_dir| Place { git_dir, top, abilities: place.abilities },
+            );
             ignored.extend(self.ask_ignored(&owner, &place, members));
         }
         ignored
     }
 
-    fn ask_ignored(&self, owner: &Name, place: &Place, members: Vec<(Name, PathBuf)>) -> Vec<PathBuf> {
+    fn ask_ignored(
+        &self,
+        owner: &Name,
+        place: &Place,
+        members: Vec<(Name, PathBuf)>,
+    ) -> Vec<PathBuf> {
         // A name that begins with `:` would be read as a pattern.
-        let spoken =
-            |name: &Name| [b"./", name.inside(owner).unwrap_or_else(|| name.clone()).bytes()].concat();
+        let spoken = |name: &Name| {
+            [b"./", name.inside(owner).unwrap_or_else(|| name.clone()).bytes()].concat()
+        };
         let mut input = Vec::new();
         for (name, _) in &members {
             input.extend(spoken(name));
@@ -88,14 +100,18 @@ impl Tree {
         }
         let arguments = ["check-ignore", "-z", "--stdin"].map(OsStr::new);
         // It ends with 1 if none is ignored.
-        let said =
-            self.git.ask_with(place, &arguments, Some(input)).map(|said| said.stdout).unwrap_or_default();
+        let said = self
+            .git
+            .ask_with(place, &arguments, Some(input))
+            .map(|said| said.stdout)
+            .unwrap_or_default();
         let ignored: HashSet<&[u8]> = said.split(|byte| *byte == 0).collect();
         let is_ignored = |(name, _): &(Name, PathBuf)| ignored.contains(&spoken(name)[..]);
         members.into_iter().filter(is_ignored).map(|(_, path)| path).collect()
     }
 
-    /// Without git: whether a `.gitignore` above a file, or one above a folder that it is in, says so.
+    /// Without git: whether a `.gitignore` above a file, or one above a folder that it is in, says
+    /// so.
     fn rules_ignore(&self, name: &Name) -> bool {
         let mut ways: Vec<Name> = name.folders().collect();
         ways.reverse();

@@ -1,4 +1,5 @@
-//! Comparing what stood at a path with what stands there now. No I/O: what only git can tell is asked for.
+//! Comparing what stood at a path with what stands there now. No I/O: what only git can tell is
+//! asked for.
 
 use super::Change;
 use super::entry::{Bytes, Entry, Thing};
@@ -31,7 +32,8 @@ impl Side<'_> {
 pub(super) enum Judged {
     Same,
     Differs(Change),
-    /// Whether the file that was looked at is this blob, with the filters and line ends that git applies there.
+    /// Whether the file that was looked at is this blob, with the filters and line ends that git
+    /// applies there.
     Ask(Blob),
 }
 
@@ -98,7 +100,8 @@ impl Keys {
     }
 }
 
-/// Pairs what is gone with what is new by content: only where there is one of each, so that nothing is guessed.
+/// Pairs what is gone with what is new by content: only where there is one of each, so that nothing
+/// is guessed.
 pub(super) fn renames(gone: &[(Name, Keys)], new: &[(Name, Keys)]) -> Vec<(Name, Name)> {
     let mut pairs: BTreeSet<(&Name, &Name)> = BTreeSet::new();
     for key in [hash_key as fn(&Keys) -> Option<Vec<u8>>, oid_key] {
@@ -115,7 +118,8 @@ pub(super) fn renames(gone: &[(Name, Keys)], new: &[(Name, Keys)]) -> Vec<(Name,
         *from.entry(pair.0).or_default() += 1;
         *to.entry(pair.1).or_default() += 1;
     }
-    let alone = pairs.into_iter().filter(|pair| from.get(pair.0) == Some(&1) && to.get(pair.1) == Some(&1));
+    let alone =
+        pairs.into_iter().filter(|pair| from.get(pair.0) == Some(&1) && to.get(pair.1) == Some(&1));
     alone.map(|(from, to)| (from.clone(), to.clone())).collect()
 }
 
@@ -127,7 +131,10 @@ fn oid_key(keys: &Keys) -> Option<Vec<u8>> {
     keys.oid.as_ref().map(|(link, oid)| [&[u8::from(*link)], oid.as_bytes()].concat())
 }
 
-fn by_key(files: &[(Name, Keys)], key: impl Fn(&Keys) -> Option<Vec<u8>>) -> HashMap<Vec<u8>, Vec<&Name>> {
+fn by_key(
+    files: &[(Name, Keys)],
+    key: impl Fn(&Keys) -> Option<Vec<u8>>,
+) -> HashMap<Vec<u8>, Vec<&Name>> {
     let mut by: HashMap<Vec<u8>, Vec<&Name>> = HashMap::new();
     for (name, keys) in files {
         if let Some(key) = key(keys) {
@@ -175,7 +182,11 @@ mod tests {
             (Side::Absent, Side::Absent, true, None),
         ] {
             let judged = judge(&before, &after, file_mode);
-            assert_eq!(judged, expected.map_or(Judged::Same, Judged::Differs), "{before:?} {after:?}");
+            assert_eq!(
+                judged,
+                expected.map_or(Judged::Same, Judged::Differs),
+                "{before:?} {after:?}"
+            );
         }
     }
 

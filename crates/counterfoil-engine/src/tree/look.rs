@@ -1,4 +1,5 @@
-//! Looking at files: what stands there, with the hash of its bytes, which is only computed anew when it may have changed.
+//! Looking at files: what stands there, with the hash of its bytes, which is only computed anew
+//! when it may have changed.
 
 use super::entry::{Bytes, Identity, Thing};
 use super::name::Name;
@@ -69,7 +70,10 @@ impl Doubt {
                 format!("larger than {} MiB, told apart by size and times", LARGEST_READ >> 20)
             }
             Self::TooMuch => {
-                format!("beyond the {} GiB read in one look, told apart by size and times", MOST_READ >> 30)
+                format!(
+                    "beyond the {} GiB read in one look, told apart by size and times",
+                    MOST_READ >> 30
+                )
             }
             Self::Unreadable => "could not be read, told apart by size and times".to_owned(),
             Self::Moving => "changed while being looked at".to_owned(),
@@ -78,18 +82,22 @@ impl Doubt {
     }
 }
 
-/// Looks at files below a folder. The answers are in the order of the names; the notes say what could not be told.
+/// Looks at files below a folder. The answers are in the order of the names; the notes say what
+/// could not be told.
 pub(super) fn look(
     top: &Path,
     names: &[&Name],
     cache: &mut Cache,
     store: &Store,
 ) -> (Vec<Thing>, Vec<String>) {
-    let looker = Looker { top, cache, store, read: AtomicU64::new(0), doubts: Mutex::new(Vec::new()) };
+    let looker =
+        Looker { top, cache, store, read: AtomicU64::new(0), doubts: Mutex::new(Vec::new()) };
     let mut folders = Folders::new(top);
     let mut seen: Vec<Option<(Thing, bool)>> = names
         .iter()
-        .map(|name| if folders.hold(name) { looker.glance(name) } else { Some((Thing::Gone, true)) })
+        .map(
+            |name| if folders.hold(name) { looker.glance(name) } else { Some((Thing::Gone, true)) },
+        )
         .collect();
     let open: Vec<usize> = (0..names.len()).filter(|at| seen[*at].is_none()).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
@@ -116,8 +124,9 @@ pub(super) fn look(
             }
         });
     }
-    let seen: Vec<(Thing, bool)> =
-        std::iter::zip(seen, names).map(|(seen, name)| seen.unwrap_or_else(|| looker.read(name))).collect();
+    let seen: Vec<(Thing, bool)> = std::iter::zip(seen, names)
+        .map(|(seen, name)| seen.unwrap_or_else(|| looker.read(name)))
+        .collect();
     let notes = notes(looker.doubts.into_inner().unwrap_or_else(PoisonError::into_inner));
     let mut things = Vec::with_capacity(seen.len());
     let mut known = HashMap::with_capacity(seen.len());
@@ -160,10 +169,9 @@ impl Looker<'_> {
         let kind = meta.file_type();
         if kind.is_symlink() {
             let target = std::fs::read_link(&path).map(|target| target.into_os_string().into_vec());
-            return Some(
-                target
-                    .map_or((Thing::Gone, true), |target| (Thing::Link { target: target.into(), at }, true)),
-            );
+            return Some(target.map_or((Thing::Gone, true), |target| {
+                (Thing::Link { target: target.into(), at }, true)
+            }));
         }
         if kind.is_dir() {
             return Some((Thing::Gone, true));
@@ -197,10 +205,15 @@ impl Looker<'_> {
             let at = Identity::of(&meta);
             let so_far = self.read.fetch_add(at.size, Ordering::Relaxed);
             if at.size > LARGEST_READ || so_far.saturating_add(at.size) > MOST_READ {
-                self.doubt(if at.size > LARGEST_READ { Doubt::TooLarge } else { Doubt::TooMuch }, name);
+                self.doubt(
+                    if at.size > LARGEST_READ { Doubt::TooLarge } else { Doubt::TooMuch },
+                    name,
+                );
                 return (Thing::File { bytes: Bytes::Unread, at }, false);
             }
-            let Ok(took) = self.store.take(&mut file, at.size) else { return self.unread(name, &path) };
+            let Ok(took) = self.store.take(&mut file, at.size) else {
+                return self.unread(name, &path);
+            };
             last = Thing::File { bytes: Bytes::Hash(took.hash), at };
             if file.metadata().is_ok_and(|meta| Identity::of(&meta) == at) {
                 if took.unkept.is_some() {
@@ -220,7 +233,8 @@ impl Looker<'_> {
     }
 }
 
-/// Which folders below the top are folders and no links: through a link one would see files that are elsewhere.
+/// Which folders below the top are folders and no links: through a link one would see files that
+/// are elsewhere.
 #[derive(Debug)]
 pub(super) struct Folders<'a> {
     top: &'a Path,
@@ -237,7 +251,8 @@ impl<'a> Folders<'a> {
         name.folders().next().is_none_or(|folder| self.is_real(&folder))
     }
 
-    /// Whether a folder is there, and no link is on the way to it. What cannot be looked at may be real.
+    /// Whether a folder is there, and no link is on the way to it. What cannot be looked at may be
+    /// real.
     pub(super) fn is_real(&mut self, folder: &Name) -> bool {
         if let Some(real) = self.real.get(folder) {
             return *real;
@@ -263,9 +278,11 @@ impl<'a> Folders<'a> {
     }
 }
 
-/// Opens a file, and only that: a link is not followed and a pipe that took its place is not waited for.
+/// Opens a file, and only that: a link is not followed and a pipe that took its place is not waited
+/// for.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
@@ -282,7 +299,9 @@ fn notes(mut doubts: Vec<(Doubt, Name)>) -> Vec<String> {
     doubts.sort();
     doubts.dedup();
     let kinds = doubts.chunk_by(|(a, _), (b, _)| a == b);
-    kinds.map(|of_a_kind| named(of_a_kind.iter().map(|(_, name)| name), &of_a_kind[0].0.words())).collect()
+    kinds
+        .map(|of_a_kind| named(of_a_kind.iter().map(|(_, name)| name), &of_a_kind[0].0.words()))
+        .collect()
 }
 
 /// A note on some files: the first of them, how many more, what of them.

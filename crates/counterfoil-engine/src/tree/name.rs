@@ -97,7 +97,8 @@ pub(super) fn tidy(path: &Path) -> PathBuf {
     out
 }
 
-/// A path with the links in it followed as far as it exists. What does not exist yet is only tidied.
+/// A path with the links in it followed as far as it exists. What does not exist yet is only
+/// tidied.
 pub(super) fn real(path: &Path) -> PathBuf {
     let path = tidy(path);
     for ancestor in path.ancestors() {

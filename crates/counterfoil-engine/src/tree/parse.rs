@@ -1,4 +1,5 @@
-//! What git says, as data: `status --porcelain=v2 -z`, `ls-files -s -v -z`, `diff-tree -r -z`, `ls-tree -z`.
+//! What git says, as data: `status --porcelain=v2 -z`, `ls-files -s -v -z`, `diff-tree -r -z`,
+//! `ls-tree -z`.
 
 use super::name::Name;
 
@@ -13,7 +14,8 @@ pub(super) struct Blob {
 }
 
 impl Blob {
-    /// A file or link; none for what is not there and for submodules, whose files are looked at in their own repository.
+    /// A file or link; none for what is not there and for submodules, whose files are looked at in
+    /// their own repository.
     fn new(mode: &[u8], oid: &[u8]) -> Option<Self> {
         let mode = octal(mode)?;
         let there = mode != 0 && mode != LINK_TO_COMMIT;
@@ -97,7 +99,8 @@ fn entry(line: &[u8], folder: &Name) -> Option<Line> {
         }
         b'1' => {
             let fields: Vec<&[u8]> = rest.splitn(8, |byte| *byte == b' ').collect();
-            let [&[index, work], submodule, head_mode, _, _, head, staged, name] = fields[..] else {
+            let [&[index, work], submodule, head_mode, _, _, head, staged, name] = fields[..]
+            else {
                 return None;
             };
             let name = folder.join(name);
@@ -119,7 +122,8 @@ fn entry(line: &[u8], folder: &Name) -> Option<Line> {
 /// What an index has that `status` does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing {
-    /// Files that git was told not to look at (assume-unchanged, skip-worktree), as the index has them.
+    /// Files that git was told not to look at (assume-unchanged, skip-worktree), as the index has
+    /// them.
     pub(super) unwatched: Vec<(Name, Blob)>,
     /// Submodules with the commit that the index has, and whether git looks at them.
     pub(super) submodules: Vec<(Name, String, bool)>,
@@ -132,7 +136,8 @@ pub(super) fn listing(said: &[u8]) -> Listing {
         // A tag, a mode, an object, a stage, a tab, the name.
         let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
         let mut fields = line[..tab].split(|byte| *byte == b' ');
-        let (Some([tag]), Some(mode), Some(oid)) = (fields.next(), fields.next(), fields.next()) else {
+        let (Some([tag]), Some(mode), Some(oid)) = (fields.next(), fields.next(), fields.next())
+        else {
             continue;
         };
         let watched = *tag == b'H' || *tag == b'M';
@@ -183,7 +188,8 @@ pub(super) fn committed(said: &[u8]) -> Committed {
     for line in said.split(|byte| *byte == 0) {
         let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
         let mut fields = line[..tab].split(|byte| *byte == b' ');
-        let (Some(mode), Some(kind), Some(oid)) = (fields.next(), fields.next(), fields.next()) else {
+        let (Some(mode), Some(kind), Some(oid)) = (fields.next(), fields.next(), fields.next())
+        else {
             continue;
         };
         let name = Name::from(&line[tab + 1..]);
@@ -242,7 +248,14 @@ mod tests {
 
     #[test]
     fn what_is_cut_short_is_counted_and_not_believed() {
-        for bad in [&b"1 MM N... 100644"[..], b"1", b"u UU", b"\xff\xff\xff", b"?", b"1 M N... 1 1 1 a b c"] {
+        for bad in [
+            &b"1 MM N... 100644"[..],
+            b"1",
+            b"u UU",
+            b"\xff\xff\xff",
+            b"?",
+            b"1 M N... 1 1 1 a b c",
+        ] {
             let status = status(bad, &name(""));
             assert_eq!((status.lines.len(), status.strange), (0, 1), "{bad:?}");
         }
@@ -256,7 +269,8 @@ mod tests {
         let listing = listing(said);
         let unwatched: Vec<_> = listing.unwatched.iter().map(|(name, _)| name.clone()).collect();
         assert_eq!(unwatched, [name("assumed"), name("skipped")]);
-        let submodules = [(name("sub"), "dd".to_owned(), true), (name("quiet"), "ee".to_owned(), false)];
+        let submodules =
+            [(name("sub"), "dd".to_owned(), true), (name("quiet"), "ee".to_owned(), false)];
         assert_eq!(listing.submodules, submodules);
     }
 

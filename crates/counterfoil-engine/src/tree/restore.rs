@@ -8,7 +8,8 @@ use super::parse::Blob;
 use super::store::{LARGEST_KEPT, hashed};
 use super::{Snapshot, Tree};
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, mkdirat, openat, readlinkat, renameat, statat, symlinkat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap};
@@ -40,26 +41,36 @@ enum Wanted {
 }
 
 impl Tree {
-    /// The bytes of a file as it stood in a snapshot; none if there was none. Of a symbolic link, where it led.
+    /// The bytes of a file as it stood in a snapshot; none if there was none. Of a symbolic link,
+    /// where it led.
     pub fn content(&self, at: &Snapshot, path: &Path) -> io::Result<Option<Vec<u8>>> {
         let Some(name) = self.name_of(path) else {
-            return Err(io::Error::other(format!("{} is not inside {}", path.display(), self.top.display())));
+            return Err(io::Error::other(format!(
+                "{} is not inside {}",
+                path.display(),
+                self.top.display()
+            )));
         };
         let source = self.sources(at, std::slice::from_ref(&name)).pop();
-        match self.wanted(&name, source.unwrap_or(Ok(Source::Nowhere)).map_err(io::Error::other)?)? {
+        match self
+            .wanted(&name, source.unwrap_or(Ok(Source::Nowhere)).map_err(io::Error::other)?)?
+        {
             Wanted::Nothing => Ok(None),
             Wanted::File { bytes, .. } | Wanted::Link(bytes) => Ok(Some(bytes)),
         }
     }
 
-    /// Puts files back as they stood in a snapshot: bytes, mode, link or absence. Each is there whole or not at all; no link is
-    /// followed; folders are made as needed, and those left empty are removed. Returns those that could not be put back, with why.
+    /// Puts files back as they stood in a snapshot: bytes, mode, link or absence. Each is there
+    /// whole or not at all; no link is followed; folders are made as needed, and those left
+    /// empty are removed. Returns those that could not be put back, with why.
     pub fn restore(&mut self, to: &Snapshot, paths: &[PathBuf]) -> Vec<(PathBuf, String)> {
         let mut failed = Vec::new();
         let mut inside = Vec::new();
         for path in paths {
             match self.name_of(path) {
-                None => failed.push((path.clone(), format!("it is not inside {}", self.top.display()))),
+                None => {
+                    failed.push((path.clone(), format!("it is not inside {}", self.top.display())))
+                }
                 Some(name) => inside.push((path, name)),
             }
         }
@@ -71,7 +82,8 @@ impl Tree {
                 Err(why) => failed.push((path.clone(), why)),
             }
         }
-        // What stands where a folder has to be goes first, and what is deepest before what it stands in.
+        // What stands where a folder has to be goes first, and what is deepest before what it
+        // stands in.
         let is_there = |source: &Source| match source {
             Source::Nowhere => false,
             Source::Seen(entry) => !entry.thing.is_gone(),
@@ -89,9 +101,14 @@ impl Tree {
         failed
     }
 
-    /// Copies what stands at a path now, a file or a link, to a place where nothing is; `to` says where, and is asked only if
-    /// there is something to copy. No link on the way is followed, so what is copied is part of the workspace. Whether anything was.
-    pub(crate) fn copy_out(&self, path: &Path, to: impl FnOnce() -> io::Result<PathBuf>) -> io::Result<bool> {
+    /// Copies what stands at a path now, a file or a link, to a place where nothing is; `to` says
+    /// where, and is asked only if there is something to copy. No link on the way is followed,
+    /// so what is copied is part of the workspace. Whether anything was.
+    pub(crate) fn copy_out(
+        &self,
+        path: &Path,
+        to: impl FnOnce() -> io::Result<PathBuf>,
+    ) -> io::Result<bool> {
         let Some(name) = self.name_of(path) else { return Ok(false) };
         let file_name = name.path().file_name().unwrap_or_default();
         let Some(folders) = self.folders(&name, false)? else { return Ok(false) };
@@ -113,7 +130,8 @@ impl Tree {
         if !meta.is_file() {
             return Ok(false);
         }
-        let mut copy = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to()?)?;
+        let mut copy =
+            std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to()?)?;
         io::copy(&mut from, &mut copy)?;
         copy.set_permissions(meta.permissions())?;
         Ok(true)
@@ -129,10 +147,12 @@ impl Tree {
         Name::of(path.strip_prefix(&self.top).ok()?)
     }
 
-    /// Where what stood at some paths is to be had, in their order. Git is asked once for each repository.
+    /// Where what stood at some paths is to be had, in their order. Git is asked once for each
+    /// repository.
     fn sources<'a>(&self, at: &'a Snapshot, names: &[Name]) -> Vec<Result<Source<'a>, String>> {
         if at.seen.blind {
-            let blind = || Err("the snapshot saw nothing: there was too much to look at".to_owned());
+            let blind =
+                || Err("the snapshot saw nothing: there was too much to look at".to_owned());
             return names.iter().map(|_| blind()).collect();
         }
         let mut in_commits: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
@@ -145,9 +165,12 @@ impl Tree {
         for (folder, members) in in_commits {
             let Some(repo) = at.seen.repos.get(&folder) else { continue };
             match self.committed(&folder, repo, &members) {
-                Ok(found) => committed.extend(found.into_iter().map(|(name, blob)| (name, Ok(blob)))),
+                Ok(found) => {
+                    committed.extend(found.into_iter().map(|(name, blob)| (name, Ok(blob))))
+                }
                 Err(error) => {
-                    committed.extend(members.into_iter().map(|name| (name, Err(error.to_string()))));
+                    committed
+                        .extend(members.into_iter().map(|name| (name, Err(error.to_string()))));
                 }
             }
         }
@@ -155,7 +178,8 @@ impl Tree {
             if let Some(entry) = at.seen.entries.get(name) {
                 return Ok(Source::Seen(entry));
             }
-            let (Some(blob), Some((folder, repo))) = (committed.get(name), at.seen.repo_of(name)) else {
+            let (Some(blob), Some((folder, repo))) = (committed.get(name), at.seen.repo_of(name))
+            else {
                 return Ok(Source::Nowhere);
             };
             let inner = name.inside(&folder).unwrap_or_else(|| name.clone());
@@ -185,7 +209,9 @@ impl Tree {
         let (hash, at) = match &entry.thing {
             Thing::Gone => return Ok(Wanted::Nothing),
             Thing::Link { target, .. } => return Ok(Wanted::Link(target.to_vec())),
-            Thing::Other(_) => return Err(io::Error::other("a pipe, socket or device stood there")),
+            Thing::Other(_) => {
+                return Err(io::Error::other("a pipe, socket or device stood there"));
+            }
             Thing::File { bytes: Bytes::Unread, .. } => {
                 return Err(io::Error::other("not kept: its bytes were not read"));
             }
@@ -240,7 +266,8 @@ impl Tree {
         let put = match want {
             Wanted::Nothing => Ok(()),
             Wanted::Link(target) => {
-                symlinkat(OsStr::from_bytes(target), parent, temporary.as_str()).map_err(io::Error::from)
+                symlinkat(OsStr::from_bytes(target), parent, temporary.as_str())
+                    .map_err(io::Error::from)
             }
             Wanted::File { bytes, mode, exactly: true } => write(parent, &temporary, bytes, *mode),
             Wanted::File { bytes, mode, exactly: false } => {
@@ -254,7 +281,8 @@ impl Tree {
         put
     }
 
-    /// Opens the folders down to a file, none of them through a link. None if one is not there and shall not be made.
+    /// Opens the folders down to a file, none of them through a link. None if one is not there and
+    /// shall not be made.
     fn folders(&self, name: &Name, make: bool) -> io::Result<Option<Vec<OwnedFd>>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut open = vec![rustix::fs::open(&self.top, flags, Mode::empty())?];
@@ -273,9 +301,12 @@ impl Tree {
             match next {
                 Ok(next) => open.push(next),
                 // Below something that is no folder there is nothing.
-                Err(error) if !make && (is_gone(&error.into()) || error == Errno::LOOP) => return Ok(None),
+                Err(error) if !make && (is_gone(&error.into()) || error == Errno::LOOP) => {
+                    return Ok(None);
+                }
                 Err(Errno::NOTDIR | Errno::LOOP) => {
-                    let what = format!("{} is not a folder, and a link is not followed", part.display());
+                    let what =
+                        format!("{} is not a folder, and a link is not followed", part.display());
                     return Err(io::Error::other(what));
                 }
                 Err(error) => return Err(error.into()),
@@ -293,8 +324,15 @@ fn write(parent: &OwnedFd, name: &str, bytes: &[u8], mode: Mode) -> io::Result<(
     Ok(rustix::fs::fchmod(&file, mode)?)
 }
 
-/// Writes a file with the mode that a new one gets, and no wider than what stood there: git does not keep who may read a file.
-fn write_new(parent: &OwnedFd, name: &str, bytes: &[u8], mode: Mode, stood: Option<Mode>) -> io::Result<()> {
+/// Writes a file with the mode that a new one gets, and no wider than what stood there: git does
+/// not keep who may read a file.
+fn write_new(
+    parent: &OwnedFd,
+    name: &str,
+    bytes: &[u8],
+    mode: Mode,
+    stood: Option<Mode>,
+) -> io::Result<()> {
     let mut file = create(parent, name, mode)?;
     if let Some(stood) = stood {
         let made = Mode::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
@@ -308,7 +346,8 @@ fn create(parent: &OwnedFd, name: &str, mode: Mode) -> io::Result<File> {
     Ok(File::from(openat(parent, name, flags, mode)?))
 }
 
-/// Removes the folders that a file leaves empty, innermost first; never the top, nor the folder we look from.
+/// Removes the folders that a file leaves empty, innermost first; never the top, nor the folder we
+/// look from.
 fn remove_empty(folders: &[OwnedFd], name: &Name, here: &Name) {
     let parts: Vec<&OsStr> = name.path().iter().collect();
     for at in (1..folders.len()).rev() {

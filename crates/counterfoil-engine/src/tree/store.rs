@@ -32,8 +32,8 @@ impl Store {
         Self { folder, room: AtomicU64::new(MOST_KEPT) }
     }
 
-    /// Hashes a file that is open, and keeps its content if there is where. At most a byte more than its size is read: a file
-    /// that grows while it is read is read again.
+    /// Hashes a file that is open, and keeps its content if there is where. At most a byte more
+    /// than its size is read: a file that grows while it is read is read again.
     pub(super) fn take(&self, file: &mut File, size: u64) -> io::Result<Took> {
         let keep = self.folder.as_ref().filter(|_| size <= LARGEST_KEPT);
         let mut from = file.take(size + 1);
@@ -41,7 +41,8 @@ impl Store {
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
             from.read_to_end(&mut bytes)?;
             let hash = Sha256::digest(&bytes).into();
-            let unkept = keep.and_then(|folder| self.put(folder, &hash, |file| file.write_all(&bytes), size));
+            let unkept = keep
+                .and_then(|folder| self.put(folder, &hash, |file| file.write_all(&bytes), size));
             return Ok(Took { hash, unkept });
         }
         let hash = hashed(&mut from, &mut io::sink())?;
@@ -50,7 +51,11 @@ impl Store {
                 io::Seek::rewind(file)?;
                 // What is kept under a hash has that hash, whatever happens to the file meanwhile.
                 let copied = hashed(&mut (&*file).take(size + 1), to)?;
-                if copied == hash { Ok(()) } else { Err(io::Error::other("it changed while it was read")) }
+                if copied == hash {
+                    Ok(())
+                } else {
+                    Err(io::Error::other("it changed while it was read"))
+                }
             };
             self.put(folder, &hash, copy, size)
         });
@@ -92,7 +97,10 @@ impl Store {
         let Some(folder) = &self.folder else { return Ok(None) };
         match fs::read(place(folder, hash)) {
             Ok(bytes) if Sha256::digest(&bytes)[..] == hash[..] => Ok(Some(bytes)),
-            Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "what was kept of it has been changed")),
+            Ok(_) => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "what was kept of it has been changed",
+            )),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }

@@ -22,7 +22,8 @@ pub(super) struct Walked {
     pub(super) too_much: bool,
 }
 
-/// Walks a folder below the top. Links are not followed; repositories inside are gone through without their `.git`.
+/// Walks a folder below the top. Links are not followed; repositories inside are gone through
+/// without their `.git`.
 pub(super) fn walk(top: &Path, folder: &Name) -> Walked {
     let root = top.join(folder.path());
     let mut walked = Walked::default();

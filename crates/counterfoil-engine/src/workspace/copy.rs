@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 /// A file that changes while it is read is read again, this often.
 const TRIES: usize = 4;
 
-/// Copies the files listed. What is not there any more is left out, as is what cannot be read, with a note.
+/// Copies the files listed. What is not there any more is left out, as is what cannot be read, with
+/// a note.
 ///
 /// Filters play no part: the copy has the bytes of the work tree, whatever git would make of them.
 pub(super) fn copy(
@@ -49,8 +50,11 @@ pub(super) fn copy(
             let folder = to.join(parent);
             std::fs::create_dir_all(&folder).map_err(at("create", &folder))?;
         }
-        let copied =
-            if meta.is_symlink() { copy_link(&source, &target) } else { copy_file(&source, &target) };
+        let copied = if meta.is_symlink() {
+            copy_link(&source, &target)
+        } else {
+            copy_file(&source, &target)
+        };
         match copied {
             Ok(Some((content, stamp))) => {
                 held.push(Held { path: Bytes(path.clone()), content, blob: None, stamp });
@@ -136,8 +140,8 @@ pub(super) fn observe(path: &Path, known: Option<(&Held, i64)>) -> io::Result<Op
         Err(error) => return Err(error),
     };
     let stamp = Stamp::of(&meta);
-    // A clock only has so many ticks: what was touched just before the base was complete may have been touched again in the
-    // same tick.
+    // A clock only has so many ticks: what was touched just before the base was complete may have
+    // been touched again in the same tick.
     if let Some((held, sealed)) = known
         && held.stamp == stamp
         && stamp.changed_at() < sealed.saturating_sub(1_000_000_000)

@@ -71,13 +71,18 @@ impl Root {
                 (Ok(next), _) => next,
                 (Err(Errno::NOENT), None) => return Ok(Way::Absent),
                 (Err(Errno::NOENT), Some(mode)) => {
-                    match rustix::fs::mkdirat(&folder, part.as_os_str(), Mode::from_raw_mode(mode(&come))) {
+                    match rustix::fs::mkdirat(
+                        &folder,
+                        part.as_os_str(),
+                        Mode::from_raw_mode(mode(&come)),
+                    ) {
                         Ok(()) | Err(Errno::EXIST) => open()?,
                         Err(error) => return Err(error.into()),
                     }
                 }
                 (Err(Errno::NOTDIR | Errno::LOOP | Errno::MLINK), _) => {
-                    let found = rustix::fs::statat(&folder, part.as_os_str(), AtFlags::SYMLINK_NOFOLLOW)?;
+                    let found =
+                        rustix::fs::statat(&folder, part.as_os_str(), AtFlags::SYMLINK_NOFOLLOW)?;
                     let is_link = rustix::fs::FileType::from_raw_mode(found.st_mode).is_symlink();
                     return Ok(if is_link { Way::Link(come) } else { Way::File(come) });
                 }
@@ -113,7 +118,12 @@ impl Root {
                     return Ok(Standing::Special);
                 }
                 let (hash, size) = pour(&mut file, to)?;
-                Ok(Standing::Content(Content { kind: kind(&meta), hash, size, mode: meta.mode() & 0o7777 }))
+                Ok(Standing::Content(Content {
+                    kind: kind(&meta),
+                    hash,
+                    size,
+                    mode: meta.mode() & 0o7777,
+                }))
             }
             Err(Errno::NOENT) => Ok(Standing::Nothing),
             // A symbolic link.
@@ -127,8 +137,8 @@ impl Root {
         }
     }
 
-    /// Puts a file or link in its place, whole or not at all, if what stands there still is what is expected. Folders on the way
-    /// are made with the mode given for each.
+    /// Puts a file or link in its place, whole or not at all, if what stands there still is what is
+    /// expected. Folders on the way are made with the mode given for each.
     ///
     /// Says whether it was done: what somebody else wrote in the meantime stays.
     pub(super) fn put(
@@ -147,9 +157,14 @@ impl Root {
             bytes.read_to_end(&mut target)?;
             rustix::fs::symlinkat(OsStr::from_bytes(&target), &folder, draft.as_str())?;
         } else {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let mut file =
-                File::from(rustix::fs::openat(&folder, draft.as_str(), flags, Mode::from_raw_mode(0o600))?);
+            let flags =
+                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let mut file = File::from(rustix::fs::openat(
+                &folder,
+                draft.as_str(),
+                flags,
+                Mode::from_raw_mode(0o600),
+            )?);
             io::copy(bytes, &mut file)?;
             file.set_permissions(std::fs::Permissions::from_mode(content.mode & 0o7777))?;
             file.sync_all()?;
@@ -184,7 +199,9 @@ impl Root {
         let Way::There(folder, name) = self.way(path, None)? else { return Ok(false) };
         match rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR) {
             Ok(()) => Ok(true),
-            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR | Errno::BUSY) => Ok(false),
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR | Errno::BUSY) => {
+                Ok(false)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -242,7 +259,10 @@ fn unlink(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
 
 /// The name a file has until it is whole.
 fn draft(path: &Path) -> String {
-    format!(".counterfoil-{}.part", &crate::journal::hex(&Sha256::digest(path.as_os_str().as_bytes()))[..16])
+    format!(
+        ".counterfoil-{}.part",
+        &crate::journal::hex(&Sha256::digest(path.as_os_str().as_bytes()))[..16]
+    )
 }
 
 /// Whether a name is one that a file of ours has until it is whole.
@@ -299,7 +319,8 @@ pub(super) fn pour(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<(Strin
     Ok((crate::journal::hex(&hash.finalize()), size))
 }
 
-/// Removes a folder and everything in it, or a file, also where somebody took the right to write away.
+/// Removes a folder and everything in it, or a file, also where somebody took the right to write
+/// away.
 pub(super) fn clear(path: &Path) -> io::Result<()> {
     let gone = |done: io::Result<()>| match done {
         Err(error) if !is_missing(&error) => Err(error),

@@ -48,7 +48,12 @@ pub(super) fn fold(spaces: &Workspaces, run: &str, id: &str) -> Result<Folded, E
 }
 
 /// Writes the outcome down and removes the workspace.
-fn conclude(spaces: &Workspaces, desk: &Desk, mut record: Record, folded: Folded) -> Result<Folded, Error> {
+fn conclude(
+    spaces: &Workspaces,
+    desk: &Desk,
+    mut record: Record,
+    folded: Folded,
+) -> Result<Folded, Error> {
     record.stage = Stage::Folded(folded.clone());
     desk.write(&record)?;
     spaces.step(Step::Concluded);
@@ -119,7 +124,8 @@ fn with_conflicts(
     conflicts: &BTreeMap<PathBuf, Why>,
     notes: Vec<String>,
 ) -> Folded {
-    let mut named: Vec<_> = conflicts.iter().map(|(path, why)| (seen_from(prefix, path), *why)).collect();
+    let mut named: Vec<_> =
+        conflicts.iter().map(|(path, why)| (seen_from(prefix, path), *why)).collect();
     named.sort_by(|one, other| one.0.cmp(&other.0));
     folded.notes.extend(named.iter().map(|(path, why)| format!("{path} {}", why.words())));
     folded.notes.extend(notes);
@@ -132,7 +138,8 @@ fn moved_head(desk: &Desk, record: &Record) -> Option<String> {
     let (common, began) = (record.repository.as_ref()?, record.head.as_ref()?);
     let entries = std::fs::read_dir(common.0.join("worktrees")).ok()?;
     let entry = entries.flatten().find(|entry| {
-        super::keep::aim(&entry.path()).is_some_and(|aim| aim.file_name() == desk.worktree.file_name())
+        super::keep::aim(&entry.path())
+            .is_some_and(|aim| aim.file_name() == desk.worktree.file_name())
     })?;
     let head = std::fs::read_to_string(entry.path().join("HEAD")).ok()?;
     match head.trim().strip_prefix("ref: ") {
@@ -163,7 +170,9 @@ fn hinder(top: &Path, items: &mut [Item<'_>]) -> Result<(), Error> {
             Standing::Special => Some(Why::Special),
             Standing::BelowFile(file) => (!deleted.contains(file)).then_some(Why::Folder),
             Standing::BehindLink(link) => (!deleted.contains(link)).then_some(Why::Through),
-            Standing::Folder => (!is_emptied(top, &item.difference.path, &deleted)?).then_some(Why::Folder),
+            Standing::Folder => {
+                (!is_emptied(top, &item.difference.path, &deleted)?).then_some(Why::Folder)
+            }
         };
         if let Some(why) = hindrance {
             item.ruling = Ruling::Conflict(why);
@@ -225,7 +234,10 @@ impl Images {
     }
 
     fn sync(mut self) -> Result<(), Error> {
-        self.file.flush().and_then(|()| self.file.get_ref().sync_all()).map_err(at("write", &self.path))
+        self.file
+            .flush()
+            .and_then(|()| self.file.get_ref().sync_all())
+            .map_err(at("write", &self.path))
     }
 }
 
@@ -276,7 +288,8 @@ impl Draft {
                 Some(match bytes {
                     judge::Bytes::Worked => self.take(desk, path, kind, mode)?,
                     judge::Bytes::Standing => {
-                        let found = root.copy(path, &mut self.after.file).map_err(at("read", &full))?;
+                        let found =
+                            root.copy(path, &mut self.after.file).map_err(at("read", &full))?;
                         match found.content() {
                             Some(content) if content.is(&before.content) => {
                                 self.after.add(Content { kind, mode, ..content.clone() })
@@ -340,10 +353,16 @@ impl Draft {
         let top = &record.top.0;
         let (mut made, mut around) = (BTreeSet::new(), BTreeMap::new());
         for change in &self.changes {
-            for folder in change.path.0.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()) {
-                let meta = std::fs::symlink_metadata(top.join(folder)).ok().filter(std::fs::Metadata::is_dir);
+            for folder in
+                change.path.0.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty())
+            {
+                let meta = std::fs::symlink_metadata(top.join(folder))
+                    .ok()
+                    .filter(std::fs::Metadata::is_dir);
                 match (meta, &change.after) {
-                    (Some(meta), None) => drop(around.insert(Bytes(folder.to_owned()), meta.mode() & 0o7777)),
+                    (Some(meta), None) => {
+                        drop(around.insert(Bytes(folder.to_owned()), meta.mode() & 0o7777))
+                    }
                     (None, Some(_)) => drop(made.insert(Bytes(folder.to_owned()))),
                     _ => {}
                 }
@@ -386,7 +405,12 @@ fn with_kind(mode: u32, kind: Kind) -> u32 {
 }
 
 /// Both changes of a text in one, or why not.
-fn merge(desk: &Desk, record: &Record, root: &Root, item: &Item<'_>) -> Result<Result<Vec<u8>, Why>, Error> {
+fn merge(
+    desk: &Desk,
+    record: &Record,
+    root: &Root,
+    item: &Item<'_>,
+) -> Result<Result<Vec<u8>, Why>, Error> {
     let (Some(was), Some(worked), Some(stands)) =
         (&item.difference.was, &item.difference.worked, item.stands.content())
     else {
@@ -446,7 +470,10 @@ fn finish(spaces: &Workspaces, desk: &Desk, record: &Record, name: &str) -> Resu
     if !followed.done.is_empty() {
         let mut names: Vec<_> = followed.done.iter().map(|path| plan.seen(path)).collect();
         names.sort();
-        folded.notes.push(format!("already written, and left so; undo puts them back: {}", names.join(", ")));
+        folded.notes.push(format!(
+            "already written, and left so; undo puts them back: {}",
+            names.join(", ")
+        ));
     }
     Ok(with_conflicts(folded, &record.prefix.0, &conflicts, plan.notes))
 }

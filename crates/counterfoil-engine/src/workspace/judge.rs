@@ -65,9 +65,13 @@ impl Why {
             Self::Link => "was changed in both places, and one of them is a symbolic link",
             Self::Overlap => "was changed in both places, and the changes overlap",
             Self::Binary => "was changed in both places, and cannot be merged as text",
-            Self::Base => "was changed in both places, and what it looked like before could not be read",
+            Self::Base => {
+                "was changed in both places, and what it looked like before could not be read"
+            }
             Self::NoGit => "was changed in both places, and there is no git to merge with",
-            Self::Folder => "would stand where the repository has a folder, or below one of its files",
+            Self::Folder => {
+                "would stand where the repository has a folder, or below one of its files"
+            }
             Self::Through => "lies behind a symbolic link",
             Self::Special => "is neither a file nor a symbolic link in the repository",
             Self::Meanwhile => "was changed in the repository while it was folded",
@@ -75,9 +79,13 @@ impl Why {
     }
 }
 
-/// What to do with a path that was changed in a workspace: what it was at the opening, what the workspace made of it, and what
-/// stands in the repository now.
-pub(super) fn judge(was: Option<&Content>, worked: Option<&Content>, stands: Option<&Content>) -> Ruling {
+/// What to do with a path that was changed in a workspace: what it was at the opening, what the
+/// workspace made of it, and what stands in the repository now.
+pub(super) fn judge(
+    was: Option<&Content>,
+    worked: Option<&Content>,
+    stands: Option<&Content>,
+) -> Ruling {
     if same(worked, stands) || same(worked, was) {
         return Ruling::Nothing;
     }
@@ -165,7 +173,8 @@ mod tests {
             ("l1", "f2", "l1", Take),
         ];
         for (was, worked, stands, ruling) in cases {
-            let given = judge(content(was).as_ref(), content(worked).as_ref(), content(stands).as_ref());
+            let given =
+                judge(content(was).as_ref(), content(worked).as_ref(), content(stands).as_ref());
             assert_eq!(given, ruling, "{was} {worked} {stands}");
         }
     }

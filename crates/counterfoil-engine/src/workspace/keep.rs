@@ -21,7 +21,11 @@ pub(super) fn discard(spaces: &Workspaces, run: &str, id: &str) -> Result<Option
 }
 
 /// Keeps the work of a workspace, writes down where, and removes the workspace.
-pub(super) fn give_up(spaces: &Workspaces, desk: &Desk, mut record: Record) -> Result<Option<String>, Error> {
+pub(super) fn give_up(
+    spaces: &Workspaces,
+    desk: &Desk,
+    mut record: Record,
+) -> Result<Option<String>, Error> {
     let kept = match &record.stage {
         Stage::Opening => None,
         Stage::Open => {
@@ -47,7 +51,10 @@ pub(super) fn give_up(spaces: &Workspaces, desk: &Desk, mut record: Record) -> R
 }
 
 /// What was worked in a workspace, and what there is to say about it.
-pub(super) fn survey(desk: &Desk, record: &Record) -> Result<(Vec<Difference>, Vec<String>), Error> {
+pub(super) fn survey(
+    desk: &Desk,
+    record: &Record,
+) -> Result<(Vec<Difference>, Vec<String>), Error> {
     let base = desk.base.join("base.json");
     let held: Vec<Held> = record::read(&base)?
         .ok_or_else(|| Error::Damaged { path: base, why: "it is not there".to_owned() })?;
@@ -81,7 +88,8 @@ pub(super) fn survey(desk: &Desk, record: &Record) -> Result<(Vec<Difference>, V
         let was = held.remove(&path);
         let full = desk.worktree.join(&path);
         let now = if parents.are_real(&path) {
-            observe(&full, was.as_ref().map(|was| (was, record.sealed))).map_err(at("read", &full))?
+            observe(&full, was.as_ref().map(|was| (was, record.sealed)))
+                .map_err(at("read", &full))?
         } else {
             None
         };
@@ -148,7 +156,8 @@ pub(super) fn write_patch(
 fn write_files(from: &Path, to: &Path, differences: &[Difference]) -> Result<(), Error> {
     let mut deleted = Vec::new();
     for difference in differences {
-        let (source, target) = (from.join(&difference.path), to.join("files").join(&difference.path));
+        let (source, target) =
+            (from.join(&difference.path), to.join("files").join(&difference.path));
         if difference.worked.is_none() {
             deleted.extend_from_slice(difference.path.as_os_str().as_bytes());
             deleted.push(b'\n');
@@ -211,7 +220,8 @@ pub(super) fn forget(common: &Path, worktree: &Path) {
     for entry in std::fs::read_dir(&entries).into_iter().flatten().flatten() {
         let ours = match aim(&entry.path()) {
             Some(aim) => is_same(&aim, worktree),
-            // Git was killed before it wrote where it is: then it has the name that only ours can have.
+            // Git was killed before it wrote where it is: then it has the name that only ours can
+            // have.
             None => worktree.file_name().is_some_and(|name| is_named(&entry.file_name(), name)),
         };
         if ours && clear(&entry.path()).is_err() {
@@ -239,10 +249,14 @@ fn is_same(one: &Path, other: &Path) -> bool {
         Some(around.join(path.file_name()?))
     };
     one == other
-        || one.file_name() == other.file_name() && real(one).is_some_and(|one| Some(one) == real(other))
+        || one.file_name() == other.file_name()
+            && real(one).is_some_and(|one| Some(one) == real(other))
 }
 
 /// Whether git gave an entry this name; it adds digits to one that is taken.
 fn is_named(entry: &OsStr, name: &OsStr) -> bool {
-    entry.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.iter().all(u8::is_ascii_digit))
+    entry
+        .as_bytes()
+        .strip_prefix(name.as_bytes())
+        .is_some_and(|rest| rest.iter().all(u8::is_ascii_digit))
 }

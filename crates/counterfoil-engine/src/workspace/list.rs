@@ -16,7 +16,8 @@ pub(super) const MOST_FILES: usize = 200_000;
 /// The files found.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
-    /// Relative to the folder that was listed. Some may not be there: git also names what was deleted.
+    /// Relative to the folder that was listed. Some may not be there: git also names what was
+    /// deleted.
     pub(super) files: BTreeSet<PathBuf>,
     /// Tracked files that a sparse checkout leaves out.
     pub(super) sparse: Vec<PathBuf>,
@@ -24,7 +25,8 @@ pub(super) struct Listed {
     pub(super) notes: Vec<String>,
 }
 
-/// The tracked and the untracked files of a repository, and of those inside it; not the ignored ones.
+/// The tracked and the untracked files of a repository, and of those inside it; not the ignored
+/// ones.
 pub(super) fn repository(top: &Path) -> Result<Listed, Error> {
     let mut listed = Listed::default();
     let mut open = vec![(PathBuf::new(), 0)];
@@ -83,7 +85,9 @@ pub(super) fn repository(top: &Path) -> Result<Listed, Error> {
             if depth < DEEPEST {
                 open.push((path, depth + 1));
             } else {
-                listed.notes.push(format!("{} is left out: it is nested too deeply", path.display()));
+                listed
+                    .notes
+                    .push(format!("{} is left out: it is nested too deeply", path.display()));
             }
         }
     }
@@ -169,7 +173,8 @@ impl Parents {
                 Some(known) => *known,
                 None => {
                     let real = real
-                        && std::fs::symlink_metadata(self.root.join(&come)).is_ok_and(|meta| meta.is_dir());
+                        && std::fs::symlink_metadata(self.root.join(&come))
+                            .is_ok_and(|meta| meta.is_dir());
                     self.known.insert(come.clone(), real);
                     real
                 }

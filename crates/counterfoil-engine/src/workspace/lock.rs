@@ -25,13 +25,17 @@ pub(super) fn together(state: &Path) -> Result<Lock, Error> {
     take(state, "workspaces.lock", File::try_lock_shared)
 }
 
-/// For one who changes git's list of worktrees, and only while they do: git removes the list with its last entry, and fails if
-/// that happens while it adds one.
+/// For one who changes git's list of worktrees, and only while they do: git removes the list with
+/// its last entry, and fails if that happens while it adds one.
 pub(super) fn list(state: &Path) -> Result<Lock, Error> {
     take(state, "worktrees.lock", File::try_lock)
 }
 
-fn take(state: &Path, name: &str, lock: fn(&File) -> Result<(), TryLockError>) -> Result<Lock, Error> {
+fn take(
+    state: &Path,
+    name: &str,
+    lock: fn(&File) -> Result<(), TryLockError>,
+) -> Result<Lock, Error> {
     std::fs::create_dir_all(state).map_err(at("create", state))?;
     let path = state.join(name);
     let file = OpenOptions::new()
@@ -50,7 +54,11 @@ pub(super) fn folder(path: &Path) -> Result<Lock, Error> {
     wait(File::open(path).map_err(at("open", path))?, path, File::try_lock)
 }
 
-fn wait(file: File, path: &Path, lock: fn(&File) -> Result<(), TryLockError>) -> Result<Lock, Error> {
+fn wait(
+    file: File,
+    path: &Path,
+    lock: fn(&File) -> Result<(), TryLockError>,
+) -> Result<Lock, Error> {
     let until = Instant::now() + PATIENCE;
     loop {
         match lock(&file) {

@@ -122,7 +122,8 @@ fn find(place: &mut Place, without: &BTreeSet<PathBuf>) -> Result<Listed, Error>
         place.repository = None;
         place.top = folder;
         place.prefix = PathBuf::new();
-        place.notes = vec!["the repository ignores the folder: this is a plain copy of it".to_owned()];
+        place.notes =
+            vec!["the repository ignores the folder: this is a plain copy of it".to_owned()];
     }
     let without = without.clone();
     let mut listed = list::walk(&place.top, move |path| is_without(&without, path))?;
@@ -136,7 +137,11 @@ pub(super) fn is_without(without: &BTreeSet<PathBuf>, path: &Path) -> bool {
 }
 
 /// What is left out, from the top. The state folder always is.
-fn without_from(spaces: &Workspaces, place: &Place, without: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+fn without_from(
+    spaces: &Workspaces,
+    place: &Place,
+    without: &BTreeSet<PathBuf>,
+) -> BTreeSet<PathBuf> {
     let repo = place.top.join(&place.prefix);
     let real = |path: &Path| {
         // What does not exist yet has a folder that does.
@@ -188,7 +193,9 @@ fn make(
             names.push(0);
         }
         // A file that is staged there and not in the commit is not known here; it is only a mark.
-        let _ = Call::new(folder, ["update-index", "--skip-worktree", "-z", "--stdin"]).stdin(names).ask();
+        let _ = Call::new(folder, ["update-index", "--skip-worktree", "-z", "--stdin"])
+            .stdin(names)
+            .ask();
     }
     Ok(())
 }
@@ -209,14 +216,18 @@ fn add(
         left -= 1;
         match call.arg(folder).arg(head).run() {
             Ok(_) => return Ok(()),
-            // Somebody who does not know our lock may have removed the list, as git does with its last entry.
-            Err(Failure::Refused { .. }) if left > 0 => clear(folder).map_err(at("remove", folder))?,
+            // Somebody who does not know our lock may have removed the list, as git does with its
+            // last entry.
+            Err(Failure::Refused { .. }) if left > 0 => {
+                clear(folder).map_err(at("remove", folder))?
+            }
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// Keeps the bytes of the base: those that the repository has not, if there is git, and all of them if not.
+/// Keeps the bytes of the base: those that the repository has not, if there is git, and all of them
+/// if not.
 fn keep_base(
     desk: &Desk,
     record: &Record,
@@ -238,7 +249,9 @@ fn keep_base(
     let folder = desk.base.join("git");
     clear(&folder).map_err(at("remove", &folder))?;
     let shadow = desk.shadow(record);
-    shadow.make(repository.map(|repository| (repository.common.as_path(), repository.format.as_str())))?;
+    shadow.make(
+        repository.map(|repository| (repository.common.as_path(), repository.format.as_str())),
+    )?;
     let files = held.iter().map(|file| (file.path.0.as_path(), file.content.kind));
     let blobs = shadow.keep(&desk.worktree, files)?;
     for (file, blob) in held.iter_mut().zip(blobs) {

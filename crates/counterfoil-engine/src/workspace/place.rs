@@ -63,7 +63,9 @@ pub(super) fn find(folder: &Path) -> Result<Place, Error> {
             if said.contains("not a git repository") {
                 "the folder is in no git repository: this is a plain copy of it".to_owned()
             } else {
-                format!("git does not read the repository, so this is a plain copy of the folder: {said}")
+                format!(
+                    "git does not read the repository, so this is a plain copy of the folder: {said}"
+                )
             },
         );
     }
@@ -74,11 +76,13 @@ pub(super) fn find(folder: &Path) -> Result<Place, Error> {
         [_, _, common, top] => (common.to_vec(), top.to_vec()),
         // There are newlines in the paths.
         _ => {
-            let one = |what| Ok::<_, Failure>(ask(&["rev-parse", known[2], what])?.line().into_vec());
+            let one =
+                |what| Ok::<_, Failure>(ask(&["rev-parse", known[2], what])?.line().into_vec());
             (one(common)?, one(top)?)
         }
     };
-    let (common, top) = (PathBuf::from(OsString::from_vec(common)), PathBuf::from(OsString::from_vec(top)));
+    let (common, top) =
+        (PathBuf::from(OsString::from_vec(common)), PathBuf::from(OsString::from_vec(top)));
     let Ok(prefix) = folder.strip_prefix(&top) else {
         return alone(
             true,
@@ -90,7 +94,8 @@ pub(super) fn find(folder: &Path) -> Result<Place, Error> {
     };
     let head = Call::new(&folder, ["rev-parse", "-q", "--verify", "HEAD^{commit}"]).ask()?;
     let head = head.ok().then(|| head.line().to_string_lossy().into_owned());
-    let excludes = Call::new(&folder, ["config", "--type=path", "--get", "core.excludesFile"]).ask()?;
+    let excludes =
+        Call::new(&folder, ["config", "--type=path", "--get", "core.excludesFile"]).ask()?;
     let excludes = excludes.ok().then(|| PathBuf::from(excludes.line()));
     let mut notes = Vec::new();
     if head.is_none() {

@@ -58,7 +58,8 @@ pub(super) enum Way {
 pub(super) struct Followed {
     /// Paths that stand as the plan wants.
     pub(super) done: Vec<PathBuf>,
-    /// Paths that stand neither as the plan found nor as it wants them. If there are any, it was not followed to its end.
+    /// Paths that stand neither as the plan found nor as it wants them. If there are any, it was
+    /// not followed to its end.
     pub(super) touched: Vec<PathBuf>,
 }
 
@@ -76,9 +77,14 @@ impl Plan {
         super::seen_from(&self.prefix.0, path)
     }
 
-    /// Makes every path stand as it should. What already does is left alone; if anything stands there that the plan does not know,
-    /// nothing more is written.
-    pub(super) fn follow(&self, spaces: &Workspaces, folder: &Path, way: Way) -> Result<Followed, Error> {
+    /// Makes every path stand as it should. What already does is left alone; if anything stands
+    /// there that the plan does not know, nothing more is written.
+    pub(super) fn follow(
+        &self,
+        spaces: &Workspaces,
+        folder: &Path,
+        way: Way,
+    ) -> Result<Followed, Error> {
         let root = Root::open(&self.top.0).map_err(at("open", &self.top.0))?;
         let full = |path: &Path| self.top.0.join(path);
         let mut followed = Followed { done: Vec::new(), touched: Vec::new() };
@@ -112,7 +118,8 @@ impl Plan {
             let path = change.path.0.as_path();
             let (Some(from), None) = change.ends(way) else { continue };
             if open.contains(path) {
-                let removed = root.remove(path, &from.content).map_err(at("remove", &full(path)))?;
+                let removed =
+                    root.remove(path, &from.content).map_err(at("remove", &full(path)))?;
                 if !removed {
                     followed.touched.push(path.to_owned());
                     return Ok(followed);
@@ -149,20 +156,29 @@ impl Plan {
             count += 1;
             spaces.step(Step::Written(count));
         }
-        let folders: BTreeSet<_> = self.changes.iter().filter_map(|change| change.path.0.parent()).collect();
+        let folders: BTreeSet<_> =
+            self.changes.iter().filter_map(|change| change.path.0.parent()).collect();
         for folder in folders {
             root.sync(folder).map_err(at("write", &full(folder)))?;
         }
         Ok(followed)
     }
 
-    /// Removes the folders around a path that are empty now: all of them on the way there, those we made on the way back.
-    fn remove_empty(&self, root: &Root, path: &Path, way: Way, puts: &BTreeSet<&Path>) -> Result<(), Error> {
+    /// Removes the folders around a path that are empty now: all of them on the way there, those we
+    /// made on the way back.
+    fn remove_empty(
+        &self,
+        root: &Root,
+        path: &Path,
+        way: Way,
+        puts: &BTreeSet<&Path>,
+    ) -> Result<(), Error> {
         for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
             let is_ours = way == Way::Fold || self.made.contains(&Bytes(folder.to_owned()));
             // What comes right after a folder in order lies in it, if anything does.
             let after = (std::ops::Bound::Excluded(folder), std::ops::Bound::Unbounded);
-            let is_needed = puts.range::<Path, _>(after).next().is_some_and(|path| path.starts_with(folder));
+            let is_needed =
+                puts.range::<Path, _>(after).next().is_some_and(|path| path.starts_with(folder));
             if !is_ours
                 || is_needed
                 || !root.remove_folder(folder).map_err(at("remove", &self.top.0.join(folder)))?
@@ -175,7 +191,8 @@ impl Plan {
 
     /// The mode of a folder that has to be made.
     fn mode(&self, folder: &Path, way: Way) -> u32 {
-        let known = (way == Way::Undo).then(|| self.around.get(&Bytes(folder.to_owned()))).flatten();
+        let known =
+            (way == Way::Undo).then(|| self.around.get(&Bytes(folder.to_owned()))).flatten();
         known.copied().unwrap_or(0o777)
     }
 }
@@ -190,7 +207,8 @@ impl Change {
     }
 }
 
-/// Whether what stands at a path is what a plan speaks of. A folder is no file, so for a plan nothing stands there.
+/// Whether what stands at a path is what a plan speaks of. A folder is no file, so for a plan
+/// nothing stands there.
 pub(super) fn is(stands: &Standing, image: Option<&Image>) -> bool {
     match (stands, image) {
         (Standing::Content(content), Some(image)) => content.is(&image.content),

@@ -117,12 +117,24 @@ pub(super) struct Held {
 
 /// By what a file is known to be untouched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stamp(pub(super) u64, pub(super) u64, pub(super) i64, pub(super) i64, pub(super) u32);
+pub(super) struct Stamp(
+    pub(super) u64,
+    pub(super) u64,
+    pub(super) i64,
+    pub(super) i64,
+    pub(super) u32,
+);
 
 impl Stamp {
     pub(super) fn of(meta: &std::fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
-        Self(meta.ino(), meta.len(), nanos(meta.mtime(), meta.mtime_nsec()), changed_at(meta), meta.mode())
+        Self(
+            meta.ino(),
+            meta.len(),
+            nanos(meta.mtime(), meta.mtime_nsec()),
+            changed_at(meta),
+            meta.mode(),
+        )
     }
 
     /// When it was last touched in any way.

@@ -1,7 +1,9 @@
-//! A repository of ours beside a workspace: it keeps the base, says what is ignored, and writes patches.
+//! A repository of ours beside a workspace: it keeps the base, says what is ignored, and writes
+//! patches.
 //!
-//! It borrows the objects of the user's repository and puts new ones into its own folder. Its settings are ours, so nothing
-//! that an agent writes into a workspace runs a program or changes what we see.
+//! It borrows the objects of the user's repository and puts new ones into its own folder. Its
+//! settings are ours, so nothing that an agent writes into a workspace runs a program or changes
+//! what we see.
 
 use super::disk::is_draft;
 use super::list::split;
@@ -52,7 +54,8 @@ impl Shadow {
         Call::new(parent, init).arg(format!("--object-format={format}")).arg(&self.folder).run()?;
         let info = self.folder.join("info");
         std::fs::create_dir_all(&info).map_err(at("create", &info))?;
-        let write = |path: PathBuf, bytes: &[u8]| std::fs::write(&path, bytes).map_err(at("write", &path));
+        let write =
+            |path: PathBuf, bytes: &[u8]| std::fs::write(&path, bytes).map_err(at("write", &path));
         write(info.join("attributes"), ATTRIBUTES.as_bytes())?;
         let config = self.folder.join("config");
         let mut settings = std::fs::read(&config).map_err(at("read", &config))?;
@@ -83,7 +86,8 @@ impl Shadow {
             .env("GIT_INDEX_FILE", self.folder.join("empty"))
     }
 
-    /// The files in a folder that are not ignored, and those of repositories somebody made inside it.
+    /// The files in a folder that are not ignored, and those of repositories somebody made inside
+    /// it.
     pub(super) fn files(&self, tree: &Path) -> Result<(BTreeSet<PathBuf>, Vec<PathBuf>), Error> {
         let (mut files, mut nested) = (BTreeSet::new(), Vec::new());
         let mut open = vec![(PathBuf::new(), 0)];
@@ -135,10 +139,13 @@ impl Shadow {
         if count == 0 {
             return Ok(Vec::new());
         }
-        let answer =
-            self.call(tree, ["hash-object", "-w", "--no-filters", "--stdin-paths"]).stdin(names).run()?;
+        let answer = self
+            .call(tree, ["hash-object", "-w", "--no-filters", "--stdin-paths"])
+            .stdin(names)
+            .run()?;
         super::disk::clear(&links).map_err(at("remove", &links))?;
-        let blobs: Vec<_> = String::from_utf8_lossy(&answer.stdout).lines().map(str::to_owned).collect();
+        let blobs: Vec<_> =
+            String::from_utf8_lossy(&answer.stdout).lines().map(str::to_owned).collect();
         if blobs.len() == count {
             Ok(blobs)
         } else {
@@ -153,7 +160,12 @@ impl Shadow {
     }
 
     /// Merges three texts; none if the changes overlap.
-    pub(super) fn merge(&self, was: &[u8], worked: &[u8], stands: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    pub(super) fn merge(
+        &self,
+        was: &[u8],
+        worked: &[u8],
+        stands: &[u8],
+    ) -> Result<Option<Vec<u8>>, Error> {
         let sides = [("stands", stands), ("was", was), ("worked", worked)];
         let folder = self.folder.join("merge");
         std::fs::create_dir_all(&folder).map_err(at("create", &folder))?;
@@ -162,8 +174,10 @@ impl Shadow {
             std::fs::write(&path, bytes).map_err(at("write", &path))?;
         }
         let arguments = ["merge-file", "-p", "--diff3", "stands", "was", "worked"];
-        let answer =
-            Call::new(&folder, arguments).env("GIT_DIR", &self.folder).env("GIT_WORK_TREE", &folder).ask()?;
+        let answer = Call::new(&folder, arguments)
+            .env("GIT_DIR", &self.folder)
+            .env("GIT_WORK_TREE", &folder)
+            .ask()?;
         match answer.code() {
             Some(0) => Ok(Some(answer.stdout)),
             // The number of conflicts, or a complaint: that it is not text, for one.
@@ -172,10 +186,17 @@ impl Shadow {
     }
 
     /// Writes the differences as a patch that `git apply` takes.
-    pub(super) fn patch(&self, tree: &Path, differences: &[Difference], to: File) -> Result<(), Error> {
+    pub(super) fn patch(
+        &self,
+        tree: &Path,
+        differences: &[Difference],
+        to: File,
+    ) -> Result<(), Error> {
         let worked: Vec<_> = differences
             .iter()
-            .filter_map(|difference| Some((difference.path.as_path(), difference.worked.as_ref()?.kind)))
+            .filter_map(|difference| {
+                Some((difference.path.as_path(), difference.worked.as_ref()?.kind))
+            })
             .collect();
         let blobs = self.keep(tree, worked.iter().copied())?;
         let was = differences.iter().filter_map(|difference| {
@@ -183,7 +204,8 @@ impl Shadow {
             Some((difference.path.as_path(), held.content.kind, held.blob.as_deref()?))
         });
         let was = self.tree("was", was)?;
-        let now = worked.iter().zip(&blobs).map(|((path, kind), blob)| (*path, *kind, blob.as_str()));
+        let now =
+            worked.iter().zip(&blobs).map(|((path, kind), blob)| (*path, *kind, blob.as_str()));
         let now = self.tree("now", now)?;
         let arguments = [
             "diff-tree",

@@ -31,7 +31,8 @@ pub(super) fn sweep(spaces: &Workspaces, is_open: &dyn Fn(&str, &str) -> bool) -
             // Killed before anything was written down: then nothing was made.
             Ok(None) => drop(clear(&base)),
             Err(error) => {
-                // What was worked there cannot be told from what was there before. It is left to be looked at.
+                // What was worked there cannot be told from what was there before. It is left to be
+                // looked at.
                 known.insert(spaces.state.join("worktrees").join(tail(&base)));
                 swept.push(failed(&name(base.parent()), &name(Some(&base)), &error));
             }
@@ -54,7 +55,8 @@ pub(super) fn sweep(spaces: &Workspaces, is_open: &dyn Fn(&str, &str) -> bool) -
 fn take_down(spaces: &Workspaces, desk: &Desk, record: Record) -> Option<Swept> {
     let is_over = matches!(record.stage, Stage::Folded(_) | Stage::Discarded(_));
     let was_there = desk.worktree.exists();
-    let mut swept = Swept { run: record.run.clone(), id: record.id.clone(), kept: None, notes: Vec::new() };
+    let mut swept =
+        Swept { run: record.run.clone(), id: record.id.clone(), kept: None, notes: Vec::new() };
     let take = || -> Result<Option<String>, Error> {
         if let Stage::Folding(name) = &record.stage {
             swept.notes.extend(roll_back(spaces, desk, name)?);
@@ -70,7 +72,8 @@ fn take_down(spaces: &Workspaces, desk: &Desk, record: Record) -> Option<Swept> 
     (!is_over || was_there || !swept.notes.is_empty()).then_some(swept)
 }
 
-/// A folding that was cut short and that nobody will finish is put back, so that it is not half there.
+/// A folding that was cut short and that nobody will finish is put back, so that it is not half
+/// there.
 fn roll_back(spaces: &Workspaces, desk: &Desk, name: &str) -> Result<Vec<String>, Error> {
     let folder = desk.undo.join(name);
     let Some(plan) = Plan::read(&folder)? else { return Ok(Vec::new()) };
@@ -87,7 +90,8 @@ fn roll_back(spaces: &Workspaces, desk: &Desk, name: &str) -> Result<Vec<String>
     )])
 }
 
-/// A folder that nothing is known about: what is in it is somebody's, and is moved where it is not in the way.
+/// A folder that nothing is known about: what is in it is somebody's, and is moved where it is not
+/// in the way.
 fn put_aside(spaces: &Workspaces, folder: &Path) -> Swept {
     let (run, id) = (name(folder.parent()), name(Some(folder)));
     let mut swept = Swept { run, id, kept: None, notes: Vec::new() };
@@ -111,13 +115,22 @@ fn put_aside(spaces: &Workspaces, folder: &Path) -> Swept {
 }
 
 /// Entries of the repository for worktrees in our state folder that are not there.
-fn stale_entries(spaces: &Workspaces, known: &BTreeSet<PathBuf>, aside: &BTreeSet<PathBuf>) -> Vec<Swept> {
+fn stale_entries(
+    spaces: &Workspaces,
+    known: &BTreeSet<PathBuf>,
+    aside: &BTreeSet<PathBuf>,
+) -> Vec<Swept> {
     let Ok(place) = place::find(&spaces.repo) else { return Vec::new() };
     let Some(repository) = place.repository else { return Vec::new() };
     let ours = spaces.state.join("worktrees");
-    let ours = [std::fs::canonicalize(&spaces.state).map(|state| state.join("worktrees")).ok(), Some(ours)];
+    let ours = [
+        std::fs::canonicalize(&spaces.state).map(|state| state.join("worktrees")).ok(),
+        Some(ours),
+    ];
     let mut swept = Vec::new();
-    for entry in std::fs::read_dir(repository.common.join("worktrees")).into_iter().flatten().flatten() {
+    for entry in
+        std::fs::read_dir(repository.common.join("worktrees")).into_iter().flatten().flatten()
+    {
         let Some(aim) = keep::aim(&entry.path()) else { continue };
         let is_ours = ours.iter().flatten().any(|ours| aim.starts_with(ours));
         let folder = spaces.state.join("worktrees").join(tail(&aim));
@@ -152,7 +165,9 @@ fn tail(path: &Path) -> PathBuf {
 }
 
 fn name(path: Option<&Path>) -> String {
-    path.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    path.and_then(Path::file_name)
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 fn remove_if_empty(folder: Option<&Path>) {

@@ -3,7 +3,9 @@
 use super::disk::{Root, Standing};
 use super::plan::{self, Plan, Way};
 use super::record::Stage;
-use super::{Error, FoldedFile, Folding, FoldingState, Step, Undone, Workspaces, at, lock, run_name};
+use super::{
+    Error, FoldedFile, Folding, FoldingState, Step, Undone, Workspaces, at, lock, run_name,
+};
 use crate::tree::Change;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -71,7 +73,8 @@ fn foresee(plans: &[(PathBuf, Plan)]) -> Result<BTreeSet<String>, Error> {
             };
             let (from, to) = change.ends(Way::Undo);
             if plan::is(&stands, from) || plan::is(&stands, to) {
-                let stands = to.map_or(Standing::Nothing, |image| Standing::Content(image.content.clone()));
+                let stands =
+                    to.map_or(Standing::Nothing, |image| Standing::Content(image.content.clone()));
                 standing.insert(path, stands);
             } else {
                 touched.insert(plan.seen(&change.path.0));

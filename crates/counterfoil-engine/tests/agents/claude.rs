@@ -50,7 +50,10 @@ fn what_its_own_schema_channel_gave_is_the_structured_answer() {
     assert_eq!((both.verdict, both.structured), (Verdict::Whole, Some(json!({"answer": 42}))));
     // It says success and hands back prose.
     let never = heard_of("schema-never-stream");
-    assert_eq!((never.verdict, never.structured, never.text.as_str()), (Verdict::Whole, None, "it is 42"));
+    assert_eq!(
+        (never.verdict, never.structured, never.text.as_str()),
+        (Verdict::Whole, None, "it is 42")
+    );
 }
 
 #[test]
@@ -107,16 +110,23 @@ fn a_limit_says_when_it_is_lifted_where_anything_tells_it() {
     assert_eq!(failure_of("err429-pause-stream").reset_at, Some(NOW + 2_000));
     assert_eq!(failure_of("err429-words-stream").reset_at, Some(NOW + 90_000));
     assert_eq!(failure_of("err429-json").reset_at, None);
-    let rejected =
-        r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794762000}}"#;
+    let rejected = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794762000}}"#;
     let allowed = rejected.replace("rejected", "allowed").replace("1794762000", "1794799999");
     let last = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"You've hit your limit"}"#;
-    let Verdict::Failed(failure) = heard(&[rejected, &allowed, last]).verdict else { panic!("it failed") };
-    assert_eq!((failure.outcome, failure.reset_at), (AttemptOutcome::Limit, Some(1_794_762_000_000)));
+    let Verdict::Failed(failure) = heard(&[rejected, &allowed, last]).verdict else {
+        panic!("it failed")
+    };
+    assert_eq!(
+        (failure.outcome, failure.reset_at),
+        (AttemptOutcome::Limit, Some(1_794_762_000_000))
+    );
     // Without a status, by its own name for it and what stands beside.
     let last = r#"{"type":"result","subtype":"success","is_error":true,"api_error":"usage_limit_reached","result":"no more today","api_error_params":{"rate_limit_info":{"status":"rejected","resetsAt":1794762001}}}"#;
     let Verdict::Failed(failure) = heard(&[last]).verdict else { panic!("it failed") };
-    assert_eq!((failure.outcome, failure.reset_at), (AttemptOutcome::Limit, Some(1_794_762_001_000)));
+    assert_eq!(
+        (failure.outcome, failure.reset_at),
+        (AttemptOutcome::Limit, Some(1_794_762_001_000))
+    );
 }
 
 #[test]
@@ -127,7 +137,8 @@ fn money_and_tokens_are_counted_with_subagents_and_once() {
         ((meter.input_tokens, meter.output_tokens, (meter.cost_usd * 1e6).round()), add_up)
     };
     assert_eq!(used(heard_of("conversation-1-stream")), ((10, 5, 140.0), (false, false)));
-    // Two requests of its own and one of a subagent's: its `usage` says 20 and 10, and its sums are those of both prompts.
+    // Two requests of its own and one of a subagent's: its `usage` says 20 and 10, and its sums are
+    // those of both prompts.
     assert_eq!(used(heard_of("conversation-2-stream")), ((30, 15, 420.0), (false, false)));
     // It ended twice, and each end tells what was used since the one before.
     assert_eq!(used(heard_of("background-stream")), ((30, 15, 420.0), (false, false)));
@@ -156,7 +167,9 @@ fn what_was_denied_says_the_call_and_why_once() {
             "Write (/repo/w.txt): it does not have this tool",
         ]
     );
-    assert!(heard_of("read-only-subagent-stream").denied[0].starts_with("Bash (touch /repo/s.txt): "));
+    assert!(
+        heard_of("read-only-subagent-stream").denied[0].starts_with("Bash (touch /repo/s.txt): ")
+    );
     let written = heard_of("write-stream").denied;
     assert_eq!(written.len(), 2, "{written:?}");
     assert_eq!(written[0], "Bash (make test): This command requires approval");
@@ -169,11 +182,13 @@ fn what_was_denied_says_the_call_and_why_once() {
 
 #[test]
 fn a_server_that_did_not_start_is_odd() {
-    assert_eq!(heard_of("server-failed-stream").odd, ["it could not start the server that takes results"]);
+    assert_eq!(
+        heard_of("server-failed-stream").odd,
+        ["it could not start the server that takes results"]
+    );
 }
 
-const INIT: &str =
-    r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m-1","claude_code_version":"2.1.325"}"#;
+const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m-1","claude_code_version":"2.1.325"}"#;
 const WORK: &str = r#"{"type":"assistant","message":{"id":"1","model":"m-1","content":[{"type":"text","text":"Looking."},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
 const SAID: &str = r#"{"type":"assistant","message":{"id":"2","model":"m-1","content":[{"type":"text","text":"{\"answer\":42}"}]}}"#;
 const LAST: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"{\"answer\":42}","session_id":"s-1","total_cost_usd":0.5}"#;
@@ -214,13 +229,20 @@ fn a_bad_stream_loses_nothing_that_can_be_read() {
         ),
         (
             "two last events",
-            &[INIT, r#"{"type":"result","subtype":"success","is_error":false,"result":"first"}"#, LAST],
+            &[
+                INIT,
+                r#"{"type":"result","subtype":"success","is_error":false,"result":"first"}"#,
+                LAST,
+            ],
             Ok(r#"{"answer":42}"#),
             &["it ended 2 times; the last one counts"],
         ),
         (
             "a failure behind a success",
-            &[LAST, r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500 no"}"#],
+            &[
+                LAST,
+                r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500 no"}"#,
+            ],
             Err("API Error: 500 no"),
             &["it ended 2 times; the last one counts"],
         ),
@@ -298,10 +320,14 @@ fn a_bad_stream_loses_nothing_that_can_be_read() {
 
 #[test]
 fn bytes_that_are_no_text_and_what_is_too_deep_do_no_harm() {
-    let mut stream = br#"{"type":"result","subtype":"success","is_error":false,"result":"a"#.to_vec();
+    let mut stream =
+        br#"{"type":"result","subtype":"success","is_error":false,"result":"a"#.to_vec();
     stream.extend(b"\xff\"}\n");
-    let deep =
-        format!("{{\"type\":\"assistant\",\"message\":{}{}}}\n", "[".repeat(50_000), "]".repeat(50_000));
+    let deep = format!(
+        "{{\"type\":\"assistant\",\"message\":{}{}}}\n",
+        "[".repeat(50_000),
+        "]".repeat(50_000)
+    );
     stream.extend(deep.as_bytes());
     let heard = read_in(100, claude(), &stream, "", Exit::Code(0));
     assert_eq!((heard.verdict, heard.text.as_str()), (Verdict::Whole, "a\u{fffd}"));
@@ -319,7 +345,8 @@ fn a_line_of_20_mb_is_read() {
 
 #[test]
 fn only_its_own_words_are_the_text() {
-    let sub = SAID.replace(r#""message""#, r#""parent_tool_use_id":"t","message""#).replace("42", "1");
+    let sub =
+        SAID.replace(r#""message""#, r#""parent_tool_use_id":"t","message""#).replace("42", "1");
     let synthetic = SAID.replace("m-1", "<synthetic>").replace("42", "2");
     let heard = heard(&[INIT, SAID, &sub, &synthetic]);
     assert_eq!((heard.verdict, heard.text.as_str()), (Verdict::Missing, r#"{"answer":42}"#));
@@ -329,11 +356,17 @@ fn only_its_own_words_are_the_text() {
 fn whoever_watches_is_told_what_it_does() {
     let mut reader = claude().reader();
     let retry = r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":2,"error_status":500,"error":"server_error"}"#;
-    let said: Vec<_> =
-        [INIT, WORK, retry, SAID, LAST].iter().filter_map(|line| reader.line(line.as_bytes())).collect();
+    let said: Vec<_> = [INIT, WORK, retry, SAID, LAST]
+        .iter()
+        .filter_map(|line| reader.line(line.as_bytes()))
+        .collect();
     assert_eq!(
         said,
-        ["Bash (ls)", "its server answered with HTTP 500, it tries again (1 of 2)", r#"{"answer":42}"#]
+        [
+            "Bash (ls)",
+            "its server answered with HTTP 500, it tries again (1 of 2)",
+            r#"{"answer":42}"#
+        ]
     );
     assert!(reader.finished());
 }
@@ -398,7 +431,11 @@ fn a_prompt_is_never_taken_for_a_command_of_its_own() {
 
 #[test]
 fn a_first_prompt_that_may_only_read() {
-    insta::assert_snapshot!(shown(&claude().call(&turn(Access::ReadOnly, Conversation::New(ID), &nothing))));
+    insta::assert_snapshot!(shown(&claude().call(&turn(
+        Access::ReadOnly,
+        Conversation::New(ID),
+        &nothing
+    ))));
 }
 
 #[test]
@@ -434,8 +471,10 @@ fn a_prompt_in_a_conversation_that_goes_on() {
 fn a_schema_that_no_argument_holds_is_left_out_with_a_note() {
     let schema = |bytes: usize| json!({"description": "x".repeat(bytes - json!({"description": ""}).to_string().len())});
     let call = |schema: &Value| {
-        let call = claude()
-            .call(&Turn { schema: Some(schema), ..turn(Access::ReadOnly, Conversation::New(ID), &nothing) });
+        let call = claude().call(&Turn {
+            schema: Some(schema),
+            ..turn(Access::ReadOnly, Conversation::New(ID), &nothing)
+        });
         (call.arguments.contains(&"--json-schema".into()), call.notes)
     };
     assert_eq!(call(&schema(131_071)), (true, vec![]));
@@ -464,7 +503,9 @@ fn nothing_that_skips_permissions_or_ties_it_to_another_session_is_handed_on() {
     ] {
         assert!(!seen(name), "{name}");
     }
-    for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR"] {
+    for name in
+        ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR"]
+    {
         assert!(seen(name), "{name}");
     }
 }

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::recorded::{NOW, read_in, recorded, shown, told};
-use counterfoil_engine::agent::adapter::{Adapter, Conversation, End, Heard, Server, Turn, Verdict, adapter};
+use counterfoil_engine::agent::adapter::{
+    Adapter, Conversation, End, Heard, Server, Turn, Verdict, adapter,
+};
 use counterfoil_engine::process::Exit;
 use counterfoil_flow::{Access, AttemptOutcome};
 use proptest::prelude::*;
@@ -27,7 +29,8 @@ fn recorded_streams_are_understood() {
         if let Verdict::Failed(failure) = &mut heard.verdict
             && !failure.reason.contains("again in")
         {
-            // A time of day is in the zone of the machine: that is tried where the zone can be given.
+            // A time of day is in the zone of the machine: that is tried where the zone can be
+            // given.
             failure.reset_at = None;
         }
         write!(all, "{name} ({:?})\n{}", run.exit, told(&heard)).unwrap();
@@ -71,7 +74,9 @@ fn recorded_outcomes_are_what_they_are() {
     for name in ["sigterm-json", "sigint-json", "not-git-repo"] {
         assert_eq!(runs[name].heard(codex()).verdict, Verdict::Missing, "{name}");
     }
-    let Verdict::Failed(limit) = runs["usage-limit"].heard(codex()).verdict else { panic!("it failed") };
+    let Verdict::Failed(limit) = runs["usage-limit"].heard(codex()).verdict else {
+        panic!("it failed")
+    };
     assert!(limit.reset_at.is_some(), "{limit:?}");
 }
 
@@ -83,9 +88,13 @@ fn what_the_sandbox_stopped_is_said_though_the_turn_is_whole() {
         assert_eq!(heard.verdict, Verdict::Whole, "{name}");
         assert!(!heard.denied.is_empty(), "{name}");
     }
-    for name in
-        ["sandbox-workspace-write-json", "allowed-edit", "mcp-approved-json", "old-0.144.0-mcp", "json"]
-    {
+    for name in [
+        "sandbox-workspace-write-json",
+        "allowed-edit",
+        "mcp-approved-json",
+        "old-0.144.0-mcp",
+        "json",
+    ] {
         assert_eq!(runs[name].heard(codex()).denied, Vec::<String>::new(), "{name}");
     }
 }
@@ -121,9 +130,10 @@ fn the_text_is_the_last_message_of_the_turn() {
 
 #[test]
 fn banners_garbage_and_windows_line_ends_do_not_matter() {
-    let noisy = GOOD
-        .replace('\n', "\r\n")
-        .replace("{\"type\":\"turn.started\"}", "{}\r\nwarning: old\r\n{\"type\":7}\r\n\u{0}\r\n[1,2]\r\n");
+    let noisy = GOOD.replace('\n', "\r\n").replace(
+        "{\"type\":\"turn.started\"}",
+        "{}\r\nwarning: old\r\n{\"type\":7}\r\n\u{0}\r\n[1,2]\r\n",
+    );
     let noisy = format!("\u{feff}Welcome to Codex!\r\n\r\n{noisy}bye");
     let heard = heard(&noisy);
     assert_eq!((&heard.verdict, heard.text.as_str()), (&Verdict::Whole, r#"{"answer":42}"#));
@@ -133,20 +143,34 @@ fn banners_garbage_and_windows_line_ends_do_not_matter() {
 #[test]
 fn an_event_in_another_shape_is_passed_over_and_said() {
     let cases = [
-        (r#"{"type":"item.completed","item":{"type":"agent_message","text":["a"]}}"#, "agent_message"),
+        (
+            r#"{"type":"item.completed","item":{"type":"agent_message","text":["a"]}}"#,
+            "agent_message",
+        ),
         (r#"{"type":"item.completed","item":{"type":"agent_message"}}"#, "agent_message"),
         (r#"{"type":"item.completed","item":"agent_message"}"#, "item.completed"),
         (r#"{"type":"item.completed"}"#, "item.completed"),
-        (r#"{"type":"item.completed","item":{"type":"command_execution","command":7}}"#, "command_execution"),
-        (r#"{"type":"item.completed","item":{"type":"file_change","changes":{"a":1}}}"#, "file_change"),
+        (
+            r#"{"type":"item.completed","item":{"type":"command_execution","command":7}}"#,
+            "command_execution",
+        ),
+        (
+            r#"{"type":"item.completed","item":{"type":"file_change","changes":{"a":1}}}"#,
+            "file_change",
+        ),
         (r#"{"type":"thread.started","thread_id":{"id":1}}"#, "thread.started"),
         (r#"{"type":"error","message":null}"#, "error"),
     ];
     for (line, kind) in cases {
-        let heard = heard(
-            &GOOD.replace("{\"type\":\"turn.started\"}", &format!("{{\"type\":\"turn.started\"}}\n{line}")),
+        let heard = heard(&GOOD.replace(
+            "{\"type\":\"turn.started\"}",
+            &format!("{{\"type\":\"turn.started\"}}\n{line}"),
+        ));
+        assert_eq!(
+            (&heard.verdict, heard.text.as_str()),
+            (&Verdict::Whole, r#"{"answer":42}"#),
+            "{line}"
         );
-        assert_eq!((&heard.verdict, heard.text.as_str()), (&Verdict::Whole, r#"{"answer":42}"#), "{line}");
         assert!(
             heard.odd[0].starts_with(&format!("1 event `{kind}` in a shape that is not known")),
             "{heard:?}"
@@ -158,15 +182,15 @@ fn an_event_in_another_shape_is_passed_over_and_said() {
 fn an_end_in_another_shape_is_an_end() {
     for usage in ["7", "{}", r#"{"input_tokens":-1,"output_tokens":"5"}"#, "null"] {
         let end = format!("{{\"type\":\"turn.completed\",\"usage\":{usage}}}\n");
-        let heard = heard(&format!("{}{end}", &GOOD[..GOOD.find("{\"type\":\"turn.completed").unwrap()]));
+        let heard =
+            heard(&format!("{}{end}", &GOOD[..GOOD.find("{\"type\":\"turn.completed").unwrap()]));
         assert_eq!(heard.verdict, Verdict::Whole, "{usage}");
         assert!(!heard.meter.tokens_add_up && heard.odd.len() == 1, "{heard:?}");
     }
     let failed = heard(r#"{"type":"turn.failed","error":"high demand"}"#);
     let Verdict::Failed(failure) = failed.verdict else { panic!("{failed:?}") };
     assert_eq!(failure.reason, "it failed and does not say why");
-    let complained =
-        "{\"type\":\"error\",\"message\":\"We're experiencing high demand\"}\n{\"type\":\"turn.failed\"}";
+    let complained = "{\"type\":\"error\",\"message\":\"We're experiencing high demand\"}\n{\"type\":\"turn.failed\"}";
     let Verdict::Failed(failure) = heard(complained).verdict else { panic!("it failed") };
     assert_eq!(failure.outcome, AttemptOutcome::Transport);
 }
@@ -197,7 +221,8 @@ fn of_two_ends_the_last_counts() {
 fn a_line_of_20_megabytes_is_read() {
     let long = "x".repeat(20 << 20);
     let command = json!({"type": "item.completed", "item": {"type": "command_execution", "command": "a", "aggregated_output": long}});
-    let message = json!({"type": "item.completed", "item": {"type": "agent_message", "text": long}});
+    let message =
+        json!({"type": "item.completed", "item": {"type": "agent_message", "text": long}});
     let end = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#;
     let heard = heard(&format!("{command}\n{long}\n{message}\n{end}\n"));
     assert_eq!((heard.verdict, heard.text.len()), (Verdict::Whole, long.len()));
@@ -206,7 +231,8 @@ fn a_line_of_20_megabytes_is_read() {
 
 #[test]
 fn whoever_waits_for_a_network_for_ever_has_ended() {
-    let wait = br#"{"type":"error","message":"Reconnecting... waiting for network (Connection failed)"}"#;
+    let wait =
+        br#"{"type":"error","message":"Reconnecting... waiting for network (Connection failed)"}"#;
     let mut reader = codex().reader();
     for _ in 0..4 {
         reader.line(wait);
@@ -339,8 +365,10 @@ fn line() -> impl Strategy<Value = String> {
     let value = leaf.prop_recursive(4, 24, 5, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((keys.clone(), inner), 0..6)
-                .prop_map(|fields| fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+            prop::collection::vec((keys.clone(), inner), 0..6).prop_map(|fields| fields
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect()),
         ]
     });
     prop_oneof![4 => value.prop_map(|value| value.to_string()), 1 => ".{0,40}"]
@@ -368,7 +396,8 @@ fn a_first_prompt_that_only_reads() {
 
 #[test]
 fn a_first_prompt_that_writes_with_a_schema_and_the_server() {
-    let schema = json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
+    let schema =
+        json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
     let server = Server {
         command: ["/opt/it's \"ours\"/counterfoil", "mcp", "--session", "/state/a b.json"]
             .map(str::to_owned)
@@ -402,7 +431,10 @@ fn no_call_leaves_the_sandbox() {
     for access in [Access::ReadOnly, Access::WorkspaceWrite] {
         for conversation in [Conversation::New("c"), Conversation::On("c")] {
             let call = shown(&codex().call(&turn(access, conversation)));
-            assert!(!call.contains("dangerously") && !call.contains("danger-full-access"), "{call}");
+            assert!(
+                !call.contains("dangerously") && !call.contains("danger-full-access"),
+                "{call}"
+            );
             assert_eq!(call.matches("--sandbox=").count(), 1, "{call}");
             assert!(call.contains("approval_policy=\"never\""), "{call}");
         }

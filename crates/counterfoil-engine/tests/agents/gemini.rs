@@ -73,7 +73,9 @@ fn recorded_outcomes_are_what_they_are() {
             verdict => panic!("{name}: {verdict:?}"),
         }
     }
-    let Verdict::Failed(limit) = runs["err429-retry-in-stream"].heard(gemini()).verdict else { panic!() };
+    let Verdict::Failed(limit) = runs["err429-retry-in-stream"].heard(gemini()).verdict else {
+        panic!()
+    };
     assert_eq!(limit.reset_at, Some(NOW + 3_600_500));
 }
 
@@ -105,7 +107,9 @@ fn tools_that_may_not_be_used_are_told() {
     // A tool that was never there is no permission.
     let missing = runs["server-missing-stream"].heard(gemini());
     assert_eq!(missing.denied, [""; 0]);
-    assert!(missing.odd.iter().any(|odd| odd.contains("the server that takes results is not attached")));
+    assert!(
+        missing.odd.iter().any(|odd| odd.contains("the server that takes results is not attached"))
+    );
 }
 
 /// A turn of a conversation, and our variables.
@@ -131,8 +135,12 @@ impl Scene {
     }
 
     fn served(access: Access) -> Self {
-        let command = ["/bin/counterfoil", "mcp", "--session", "/repo/.counterfoil/scratch/r/a/session.json"];
-        Self { server: Some(Server { command: command.map(str::to_owned).into() }), ..Self::new(access) }
+        let command =
+            ["/bin/counterfoil", "mcp", "--session", "/repo/.counterfoil/scratch/r/a/session.json"];
+        Self {
+            server: Some(Server { command: command.map(str::to_owned).into() }),
+            ..Self::new(access)
+        }
     }
 
     fn turn<T>(&self, look: impl FnOnce(&Turn<'_>) -> T) -> T {
@@ -173,11 +181,18 @@ impl Scene {
             writeln!(told, "{}={}", name.display(), value.display()).unwrap();
         }
         for (path, bytes) in &call.files {
-            writeln!(told, "\n# {}\n{}", path.display(), String::from_utf8_lossy(bytes).trim_end()).unwrap();
+            writeln!(told, "\n# {}\n{}", path.display(), String::from_utf8_lossy(bytes).trim_end())
+                .unwrap();
         }
         let of = stand_in.of.as_deref().unwrap_or(Path::new("nothing"));
-        writeln!(told, "\n# {} for {}, without {:?}", stand_in.at.display(), of.display(), stand_in.without)
-            .unwrap();
+        writeln!(
+            told,
+            "\n# {} for {}, without {:?}",
+            stand_in.at.display(),
+            of.display(),
+            stand_in.without
+        )
+        .unwrap();
         write!(told, "{}: {:#}", stand_in.settings, self.settings("{}")).unwrap();
         told
     }
@@ -233,7 +248,10 @@ fn a_key_selects_itself_where_nothing_else_is_meant() {
     assert_eq!(selected(&[]), Value::Null);
     assert_eq!(selected(&[("GEMINI_API_KEY", "")]), Value::Null);
     assert_eq!(selected(&[("GEMINI_API_KEY", "k")]), json!("gemini-api-key"));
-    assert_eq!(selected(&[("GEMINI_API_KEY", "k"), ("GOOGLE_GENAI_USE_VERTEXAI", "true")]), Value::Null);
+    assert_eq!(
+        selected(&[("GEMINI_API_KEY", "k"), ("GOOGLE_GENAI_USE_VERTEXAI", "true")]),
+        Value::Null
+    );
 }
 
 #[test]
@@ -292,8 +310,7 @@ fn to_say_its_version_it_neither_starts_itself_again_nor_leaves_files_behind() {
 }
 
 const INIT: &str = r#"{"type":"init","session_id":"s","model":"flash"}"#;
-const DONE: &str =
-    r#"{"type":"result","status":"success","stats":{"total_tokens":15,"input_tokens":10,"output_tokens":5}}"#;
+const DONE: &str = r#"{"type":"result","status":"success","stats":{"total_tokens":15,"input_tokens":10,"output_tokens":5}}"#;
 
 fn piece(text: &str) -> String {
     json!({"type": "message", "role": "assistant", "content": text, "delta": true}).to_string()
@@ -305,8 +322,7 @@ fn stream<'l>(lines: impl IntoIterator<Item = &'l str>) -> String {
 
 #[test]
 fn the_answer_is_what_is_said_behind_the_last_tool() {
-    let call =
-        r#"{"type":"tool_use","tool_name":"read_file","tool_id":"1","parameters":{"file_path":"src/a.rs"}}"#;
+    let call = r#"{"type":"tool_use","tool_name":"read_file","tool_id":"1","parameters":{"file_path":"src/a.rs"}}"#;
     let answered = r#"{"type":"tool_result","tool_id":"1","status":"success","output":"…"}"#;
     let lines = [
         INIT,
@@ -369,7 +385,8 @@ fn events_of_another_shape_are_passed_over_and_told() {
         assert_eq!((heard.text.as_str(), &heard.verdict), ("done", &Verdict::Whole), "{odd}");
         assert_eq!(heard.conversation.as_deref(), Some("s"), "{odd}");
         let told = heard.odd.first().map(String::as_str);
-        let begins = expected.map(|kind| format!("1 event `{kind}` in a shape that is not known: "));
+        let begins =
+            expected.map(|kind| format!("1 event `{kind}` in a shape that is not known: "));
         assert_eq!(told.is_some(), expected.is_some(), "{odd}: {told:?}");
         assert!(begins.is_none_or(|begins| told.unwrap().starts_with(&begins)), "{odd}: {told:?}");
     }
@@ -425,7 +442,8 @@ fn of_two_ends_the_last_counts() {
 #[test]
 fn a_line_of_20_mb_is_read() {
     let big = "x".repeat(20 << 20);
-    let answered = format!(r#"{{"type":"tool_result","tool_id":"1","status":"success","output":"{big}"}}"#);
+    let answered =
+        format!(r#"{{"type":"tool_result","tool_id":"1","status":"success","output":"{big}"}}"#);
     let heard = heard(&stream([INIT, &answered, &piece(&big), DONE]));
     assert_eq!((heard.text.len(), heard.verdict), (20 << 20, Verdict::Whole));
     assert_eq!(heard.odd, [""; 0]);
@@ -440,16 +458,23 @@ fn a_stream_without_end_keeps_little_beside_the_text() {
         let error = json!({"type": "policy_violation", "message": format!("no {n}")});
         json!({"type": "tool_result", "tool_id": n.to_string(), "error": error}).to_string()
     };
-    let lines: Vec<String> = (0..4_000).flat_map(|n| [call(n), deny(n / 2), format!("noise {n}")]).collect();
+    let lines: Vec<String> =
+        (0..4_000).flat_map(|n| [call(n), deny(n / 2), format!("noise {n}")]).collect();
     let heard = heard(&stream(lines.iter().map(String::as_str)));
-    assert!(heard.denied.len() <= 20 && heard.odd.len() <= 25, "{} {}", heard.denied.len(), heard.odd.len());
+    assert!(
+        heard.denied.len() <= 20 && heard.odd.len() <= 25,
+        "{} {}",
+        heard.denied.len(),
+        heard.odd.len()
+    );
 }
 
 #[test]
 fn failures_are_told_by_what_the_server_answered() {
     use AttemptOutcome::{Agent, Limit, Permission, Transport};
     let answer = |code: u16, message: &str, details: Value| {
-        json!({"error": {"code": code, "message": message, "status": "X", "details": details}}).to_string()
+        json!({"error": {"code": code, "message": message, "status": "X", "details": details}})
+            .to_string()
     };
     let info = json!([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}]);
     let nested = answer(503, &answer(429, "inner", json!([])), json!([]));

@@ -21,10 +21,13 @@ pub(crate) struct Recorded {
 
 /// All recorded runs of a program, by their names.
 pub(crate) fn recorded(program: &str) -> BTreeMap<String, Recorded> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents/transcripts").join(program);
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents/transcripts").join(program);
     let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
-    let names = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".meta.json")?.to_owned()));
-    let read = |name: &str, ending: &str| std::fs::read(folder.join(format!("{name}.{ending}"))).unwrap();
+    let names =
+        names.filter_map(|name| Some(name.to_str()?.strip_suffix(".meta.json")?.to_owned()));
+    let read =
+        |name: &str, ending: &str| std::fs::read(folder.join(format!("{name}.{ending}"))).unwrap();
     let run = |name: String| {
         let meta: serde_json::Value = serde_json::from_slice(&read(&name, "meta.json")).unwrap();
         let rc = i32::try_from(meta["rc"].as_i64().unwrap()).unwrap();
@@ -39,7 +42,13 @@ pub(crate) fn recorded(program: &str) -> BTreeMap<String, Recorded> {
 }
 
 /// Reads a stream that comes in pieces of so many bytes.
-pub(crate) fn read_in(size: usize, adapter: &dyn Adapter, stdout: &[u8], errors: &str, exit: Exit) -> Heard {
+pub(crate) fn read_in(
+    size: usize,
+    adapter: &dyn Adapter,
+    stdout: &[u8],
+    errors: &str,
+    exit: Exit,
+) -> Heard {
     watched(size, adapter, stdout, errors, exit).0
 }
 
@@ -89,9 +98,11 @@ pub(crate) fn told(heard: &Heard) -> String {
     if let Some(structured) = &heard.structured {
         line("structured", &structured.to_string());
     }
-    for (name, what) in
-        [("conversation", &heard.conversation), ("model", &heard.model), ("version", &heard.version)]
-    {
+    for (name, what) in [
+        ("conversation", &heard.conversation),
+        ("model", &heard.model),
+        ("version", &heard.version),
+    ] {
         if let Some(what) = what {
             line(name, what);
         }

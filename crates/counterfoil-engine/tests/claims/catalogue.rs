@@ -21,7 +21,8 @@ fn every_claim_is_understood_in_every_example() {
             }
         }
     }
-    let never: Vec<_> = made.iter().filter(|(_, is_made)| !**is_made).map(|(claim, _)| claim).collect();
+    let never: Vec<_> =
+        made.iter().filter(|(_, is_made)| !**is_made).map(|(claim, _)| claim).collect();
     assert!(never.is_empty(), "no example makes these claims: {never:#?}");
     assert!(made.len() > 40, "{}", made.len());
 }

@@ -19,10 +19,20 @@ fn a_command_is_run_in_the_workspace() {
     let stage = Stage::with(&[("good", "")]);
     for (line, says, verdict, reason) in [
         ("test -f good", true, Verdict::Verified, ""),
-        ("test -f bad", true, Verdict::Refuted, "claimed that it succeeds, and `test -f bad` exited with 1"),
+        (
+            "test -f bad",
+            true,
+            Verdict::Refuted,
+            "claimed that it succeeds, and `test -f bad` exited with 1",
+        ),
         ("test -f bad", false, Verdict::Verified, ""),
         ("true", false, Verdict::Refuted, "claimed that it fails, and `true` succeeds"),
-        ("kill -9 $$", true, Verdict::Refuted, "claimed that it succeeds, and `kill -9 $$` exited with 137"),
+        (
+            "kill -9 $$",
+            true,
+            Verdict::Refuted,
+            "claimed that it succeeds, and `kill -9 $$` exited with 137",
+        ),
         (
             "exit 3 # with \"quotes' | and",
             true,
@@ -51,7 +61,8 @@ fn the_end_of_the_output_is_the_evidence() {
 fn a_flood_is_heard_to_its_end() {
     let stage = Stage::with(&[]);
     let line = "yes 'all work and no play' | head -c 60000000; echo; echo 'test result: ok. 2 passed; 0 failed; 0 ignored'";
-    let report = stage.hold("tests", run(line), &json!({"tests": {"total": 3, "passed": 3, "failed": 0}}));
+    let report =
+        stage.hold("tests", run(line), &json!({"tests": {"total": 3, "passed": 3, "failed": 0}}));
     assert_eq!(
         short(report),
         (
@@ -67,19 +78,24 @@ fn what_hangs_is_ended_and_what_it_started_too() {
     let report = stage.hold("ok", Claim::check("test"), &ok()).unwrap();
     assert_eq!(report.verdict, Verdict::Unverifiable);
     assert!(
-        report.reason.contains("took longer than 0.3 s") && report.reason.contains("counterfoil.toml"),
+        report.reason.contains("took longer than 0.3 s")
+            && report.reason.contains("counterfoil.toml"),
         "{}",
         report.reason
     );
     let pid = std::fs::read_to_string(stage.place.path().join("pid")).unwrap();
-    assert!(!std::path::Path::new("/proc").join(pid.trim()).join("cwd").exists(), "{pid} is still there");
+    assert!(
+        !std::path::Path::new("/proc").join(pid.trim()).join("cwd").exists(),
+        "{pid} is still there"
+    );
     assert!(!stage.cache().exists(), "what did not end is not kept");
 }
 
 #[test]
 fn a_daemon_does_not_outlive_its_check() {
     let stage = Stage::with(&[]);
-    let line = "setsid sh -c 'while :; do sleep 0.05; done' >/dev/null 2>&1 & echo $! > ../pid; exit 0";
+    let line =
+        "setsid sh -c 'while :; do sleep 0.05; done' >/dev/null 2>&1 & echo $! > ../pid; exit 0";
     let report = stage.hold("ok", run(line), &ok()).unwrap();
     assert_eq!(report.verdict, Verdict::Verified, "{}", report.reason);
     let pid = std::fs::read_to_string(stage.place.path().join("pid")).unwrap();
@@ -93,7 +109,10 @@ fn there_is_no_terminal_and_no_input() {
         short(stage.hold("ok", run("! (exec < /dev/tty) 2>/dev/null"), &ok())).0,
         Some(Verdict::Verified)
     );
-    assert_eq!(short(stage.hold("ok", run("test -z \"$(cat)\""), &ok())).0, Some(Verdict::Verified));
+    assert_eq!(
+        short(stage.hold("ok", run("test -z \"$(cat)\""), &ok())).0,
+        Some(Verdict::Verified)
+    );
 }
 
 #[test]
@@ -111,7 +130,10 @@ fn a_program_that_is_missing_refutes_nothing() {
     let (verdict, reason) = short(stage.hold("ok", Claim::check("argv"), &ok()));
     assert_eq!(verdict, Some(Verdict::Unverifiable));
     assert!(reason.contains("there is no such program"), "{reason}");
-    assert_eq!(short(stage.hold("ok", Claim::check("other"), &ok())).0, Some(Verdict::Unverifiable));
+    assert_eq!(
+        short(stage.hold("ok", Claim::check("other"), &ok())).0,
+        Some(Verdict::Unverifiable)
+    );
     // Unless the step itself took it away.
     stage.delete("t.sh");
     assert_eq!(short(stage.hold("ok", Claim::check("script"), &ok())).0, Some(Verdict::Refuted));
@@ -156,8 +178,10 @@ fn what_only_looks_comes_before_what_runs() {
     let stage = Stage::with(&[("a", "1")]);
     stage.write("a", "2");
     let value = json!({"ok": true, "files": ["a"]});
-    let reports =
-        stage.hold_all(&[("ok", run("touch made")), ("files", Claim::new(ClaimKind::FilesChanged))], &value);
+    let reports = stage.hold_all(
+        &[("ok", run("touch made")), ("files", Claim::new(ClaimKind::FilesChanged))],
+        &value,
+    );
     let verdicts: Vec<(&str, Verdict)> =
         reports.iter().map(|report| (report.claim.as_str(), report.verdict)).collect();
     assert_eq!(verdicts, [("ok", Verdict::Stale), ("files", Verdict::Verified)]);
@@ -167,15 +191,20 @@ fn what_only_looks_comes_before_what_runs() {
 fn a_check_runs_once_for_a_tree() {
     let stage = Stage::with(&[("a", "1")]);
     let line = "echo ran >> ../runs; echo 'test result: ok. 2 passed; 0 failed; 0 ignored'; exit 1";
-    let runs =
-        || std::fs::read_to_string(stage.place.path().join("runs")).unwrap_or_default().lines().count();
+    let runs = || {
+        std::fs::read_to_string(stage.place.path().join("runs")).unwrap_or_default().lines().count()
+    };
     let hold = || stage.hold("ok", run(line), &ok()).unwrap();
     let first = hold();
     let second = hold();
     assert_eq!((first.verdict, runs()), (Verdict::Refuted, 1));
     assert_eq!(first.reason, second.reason);
     assert_eq!(first.observed, second.observed);
-    assert!(second.evidence[0].text.contains("run before on the same tree"), "{}", second.evidence[0].text);
+    assert!(
+        second.evidence[0].text.contains("run before on the same tree"),
+        "{}",
+        second.evidence[0].text
+    );
     assert_eq!(first.evidence[0].output, second.evidence[0].output);
     // Another tree, another command.
     stage.write("a", "2");
@@ -209,11 +238,15 @@ fn a_check_leaves_its_figures_in_a_report() {
         short(stage.hold("tests", Claim::check("test"), &told(2))),
         (Some(Verdict::Verified), String::new())
     );
-    assert_eq!(short(stage.hold("tests", Claim::check("test"), &told(5))).0, Some(Verdict::Refuted));
+    assert_eq!(
+        short(stage.hold("tests", Claim::check("test"), &told(5))).0,
+        Some(Verdict::Refuted)
+    );
     let count = Claim::figure_of_check(Figure::Passed, "test");
     assert_eq!(short(stage.hold("n", count.clone(), &json!({"n": 2}))).0, Some(Verdict::Verified));
     assert_eq!(short(stage.hold("n", count, &json!({"n": 3}))).0, Some(Verdict::Refuted));
-    let file = std::fs::File::options().write(true).open(stage.folder.join("target/j.xml")).unwrap();
+    let file =
+        std::fs::File::options().write(true).open(stage.folder.join("target/j.xml")).unwrap();
     file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_hours(1)).unwrap();
     let report = stage.hold("tests", Claim::check("old"), &told(2)).unwrap();
     assert!(notes(&report)[0].contains("the check did not write it"), "{:?}", notes(&report));
@@ -226,9 +259,11 @@ fn when_says_what_is_claimed() {
     )
     .unwrap();
     let stage = Stage::with(&[]);
-    for (word, verdict) in
-        [("all-pass", Some(Verdict::Refuted)), ("some-fail", Some(Verdict::Verified)), ("not-run", None)]
-    {
+    for (word, verdict) in [
+        ("all-pass", Some(Verdict::Refuted)),
+        ("some-fail", Some(Verdict::Verified)),
+        ("not-run", None),
+    ] {
         let reports = stage.run(&contract.held_claims(), &contract, &json!({ "status": word }));
         assert_eq!(reports.first().map(|report| report.verdict), verdict, "{word}");
     }
@@ -238,25 +273,32 @@ fn when_says_what_is_claimed() {
 fn commands_of_a_field_are_run_and_people_are_not() {
     let stage = Stage::with(&[]);
     let claim = || Claim::new(ClaimKind::Commands);
-    let said =
-        json!({"criteria": [{"checks": ["cmd: true", "manual: look at it"]}, {"checks": ["cmd: true"]}]});
+    let said = json!({"criteria": [{"checks": ["cmd: true", "manual: look at it"]}, {"checks": ["cmd: true"]}]});
     let report = stage.hold("criteria/*/checks", claim(), &said).unwrap();
     assert_eq!(report.verdict, Verdict::Verified);
-    assert_eq!(notes(&report), ["not held against anything: manual: look at it (asked of a person)"]);
+    assert_eq!(
+        notes(&report),
+        ["not held against anything: manual: look at it (asked of a person)"]
+    );
     assert_eq!(report.observed, json!(["true exited with 0"]));
-    let (verdict, reason) = short(stage.hold("c", claim(), &json!({"c": ["cmd: false", "cmd: true"]})));
+    let (verdict, reason) =
+        short(stage.hold("c", claim(), &json!({"c": ["cmd: false", "cmd: true"]})));
     assert_eq!(
         (verdict, reason.as_str()),
         (Some(Verdict::Refuted), "1 of 2 commands fails: `false` (exit code 1)")
     );
-    assert_eq!(short(stage.hold("c", claim(), &json!({"c": ["manual: x"]}))).0, Some(Verdict::Unverifiable));
+    assert_eq!(
+        short(stage.hold("c", claim(), &json!({"c": ["manual: x"]}))).0,
+        Some(Verdict::Unverifiable)
+    );
     assert_eq!(stage.hold("c", claim(), &json!({"c": []})), None);
 }
 
 #[test]
 fn whoever_stops_a_run_stops_its_checks() {
     let stage = Stage::with(&[]);
-    let held = HeldClaim { name: "ok".into(), field: "ok".into(), claim: run("sleep 60"), findings: None };
+    let held =
+        HeldClaim { name: "ok".into(), field: "ok".into(), claim: run("sleep 60"), findings: None };
     let (_stop, stopped) = watch::channel(Stop::AtOnce);
     let reports = stage.run_until(&[held], &open_contract(), &ok(), stopped);
     assert_eq!(reports[0].verdict, Verdict::Unverifiable);

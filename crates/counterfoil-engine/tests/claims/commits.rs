@@ -56,7 +56,11 @@ fn a_commit_is_there_and_holds_its_files() {
         (&new[..7], Verdict::Verified, ""),
         (&old, Verdict::Verified, ""),
         (&side_new, Verdict::Verified, ""),
-        (&side_old, Verdict::Refuted, "(it is not in the history of HEAD, nor was it made during the step)"),
+        (
+            &side_old,
+            Verdict::Refuted,
+            "(it is not in the history of HEAD, nor was it made during the step)",
+        ),
         (none, Verdict::Refuted, "(there is no such commit)"),
         (&tree, Verdict::Refuted, "(there is no such commit)"),
         (&blob, Verdict::Refuted, "(there is no such commit)"),
@@ -87,16 +91,21 @@ fn a_commit_is_there_and_holds_its_files() {
     let each = claim().with_files("/tasks/*/files");
     let tasks = json!({"tasks": [{"sha": old, "files": ["a", "b"]}, {"sha": new, "files": ["b"]}, {"sha": null, "files": ["c"]}]});
     let (verdict, reason) = short(stage.hold("tasks/*/sha", each, &tasks));
-    assert_eq!((verdict, reason), (Some(Verdict::Refuted), format!("{new} does not hold 1 of 1 file: b")));
+    assert_eq!(
+        (verdict, reason),
+        (Some(Verdict::Refuted), format!("{new} does not hold 1 of 1 file: b"))
+    );
 }
 
 #[test]
 fn without_a_repository_nothing_can_be_said() {
     let stage = Stage::with(&[]);
-    let report = stage.hold("sha", Claim::new(ClaimKind::Commit), &json!({"sha": "4f2a9c1"})).unwrap();
+    let report =
+        stage.hold("sha", Claim::new(ClaimKind::Commit), &json!({"sha": "4f2a9c1"})).unwrap();
     assert_eq!(report.verdict, Verdict::Unverifiable);
     assert!(report.reason.starts_with("git cannot be asked: "), "{}", report.reason);
     git(&stage.top(), &["init", "-q"], LATER);
-    let report = stage.hold("sha", Claim::new(ClaimKind::Commit), &json!({"sha": "4f2a9c1"})).unwrap();
+    let report =
+        stage.hold("sha", Claim::new(ClaimKind::Commit), &json!({"sha": "4f2a9c1"})).unwrap();
     assert_eq!(report.verdict, Verdict::Refuted, "{}", report.reason);
 }

@@ -19,7 +19,10 @@ noise = ["**/gen/**"]
     assert_eq!(config.checks["test"], Check::line("cargo test"));
     assert_eq!(config.checks["lint"].run.to_string(), "cargo clippy -- '-D warnings'");
     let slow = &config.checks["slow"];
-    assert_eq!((slow.timeout, slow.report.as_deref()), (Duration::from_mins(90), Some("target/junit.xml")));
+    assert_eq!(
+        (slow.timeout, slow.report.as_deref()),
+        (Duration::from_mins(90), Some("target/junit.xml"))
+    );
     assert_eq!(slow.run, Run::Argv(vec!["make".into(), "all".into()]));
     let noise = config.noise();
     for (path, is_noise) in [
@@ -59,7 +62,11 @@ fn a_file_that_cannot_be_used_says_why() {
     let path = place.path().join("counterfoil.toml");
     let load = || Config::load(place.path(), place.path()).unwrap_err().to_string();
     std::fs::create_dir(&path).unwrap();
-    assert!(load().ends_with("counterfoil.toml: it is not a file; remove it or put the configuration there"));
+    assert!(
+        load().ends_with(
+            "counterfoil.toml: it is not a file; remove it or put the configuration there"
+        )
+    );
     std::fs::remove_dir(&path).unwrap();
     std::fs::write(&path, b"# \xff").unwrap();
     assert!(load().ends_with("byte 2 is not UTF-8; save it as UTF-8"));
@@ -86,7 +93,9 @@ fn every_mistake_is_named_with_its_line() {
         "[claims]\nquiet = []",
         "[checks\ntest = 'a'",
     ];
-    let told: Vec<String> =
-        mistakes.iter().map(|text| format!("{text}\n---\n{}\n", Config::parse(text).unwrap_err())).collect();
+    let told: Vec<String> = mistakes
+        .iter()
+        .map(|text| format!("{text}\n---\n{}\n", Config::parse(text).unwrap_err()))
+        .collect();
     insta::assert_snapshot!(told.join("\n==========\n"));
 }

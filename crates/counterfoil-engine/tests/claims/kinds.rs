@@ -35,7 +35,13 @@ fn files_are_held_against_what_changed() {
         (FilesModified, Exact, vec!["m1", "m2"], VERIFIED, ""),
         (FilesModified, Exact, vec!["m2", "m1", "m1"], VERIFIED, ""),
         (FilesModified, Exact, vec!["m1", "m2", "new"], VERIFIED, ""),
-        (FilesModified, Exact, vec!["m1"], REFUTED, "claimed 1 file modified, 1 more was modified: m2"),
+        (
+            FilesModified,
+            Exact,
+            vec!["m1"],
+            REFUTED,
+            "claimed 1 file modified, 1 more was modified: m2",
+        ),
         (
             FilesModified,
             Exact,
@@ -57,9 +63,21 @@ fn files_are_held_against_what_changed() {
             REFUTED,
             "claimed 3 files modified, 1 of them did not change: u1; 1 does not exist: gone; 1 changed file was not claimed: m2",
         ),
-        (FilesModified, Exact, vec![], REFUTED, "claimed 0 files modified, 2 more were modified: m1, m2"),
+        (
+            FilesModified,
+            Exact,
+            vec![],
+            REFUTED,
+            "claimed 0 files modified, 2 more were modified: m1, m2",
+        ),
         (FilesModified, Subset, vec!["m1"], VERIFIED, ""),
-        (FilesModified, Subset, vec!["u1"], REFUTED, "claimed 1 file modified, 1 did not change: u1"),
+        (
+            FilesModified,
+            Subset,
+            vec!["u1"],
+            REFUTED,
+            "claimed 1 file modified, 1 did not change: u1",
+        ),
         (FilesModified, Subset, vec![], None, ""),
         (FilesModified, BestEffort, vec!["m1", "u1", "gone"], VERIFIED, ""),
         (
@@ -96,7 +114,13 @@ fn files_are_held_against_what_changed() {
         ),
         (FilesRenamed, Exact, vec!["new"], VERIFIED, ""),
         (FilesRenamed, Exact, vec!["old"], VERIFIED, ""),
-        (FilesRenamed, Exact, vec![], REFUTED, "claimed 0 files renamed, 1 more was renamed: old -> new"),
+        (
+            FilesRenamed,
+            Exact,
+            vec![],
+            REFUTED,
+            "claimed 0 files renamed, 1 more was renamed: old -> new",
+        ),
         (
             FilesRenamed,
             Exact,
@@ -170,7 +194,8 @@ fn a_file_that_was_moved_and_edited_is_a_renamed_one() {
     let stage = Stage::with(&[("old", "some text")]);
     stage.rename("old", "new").write("new", "some other text");
     let claim = || Claim::new(ClaimKind::FilesRenamed);
-    let report = stage.hold("m/*/to", claim(), &json!({"m": [{"from": "old", "to": "new"}]})).unwrap();
+    let report =
+        stage.hold("m/*/to", claim(), &json!({"m": [{"from": "old", "to": "new"}]})).unwrap();
     assert_eq!((report.verdict, report.reason.as_str()), (Verdict::Verified, ""));
     assert!(notes(&report)[0].contains("seen as added"));
     let report = stage.hold("m/*/to", claim(), &json!({"m": [{"from": "elsewhere", "to": "new"}]}));
@@ -202,7 +227,10 @@ fn without_a_view_of_the_changes_nothing_can_be_said() {
         (ClaimKind::Fixed, json!({"files": [{"id": "F1", "outcome": "fixed", "file": "m1"}]})),
     ] {
         let report = stage.hold("files", Claim::new(kind), &value);
-        assert_eq!(short(report), (UNVERIFIABLE, "what changed cannot be told: git is not there".to_owned()));
+        assert_eq!(
+            short(report),
+            (UNVERIFIABLE, "what changed cannot be told: git is not there".to_owned())
+        );
     }
 }
 
@@ -245,7 +273,10 @@ fn counts_are_counted_again() {
         let report = stage.hold("n", claim.clone(), &value(n));
         assert_eq!(short(report), (verdict, reason.to_owned()), "{n} {claim:?}");
     }
-    assert_eq!(short(stage.hold("n", of("/list"), &json!({"n": 2.5, "list": []}))).1, "it is no number");
+    assert_eq!(
+        short(stage.hold("n", of("/list"), &json!({"n": 2.5, "list": []}))).1,
+        "it is no number"
+    );
     let blind = Stage { tests: None, ..changed() };
     assert_eq!(short(blind.hold("n", figure(Figure::TestsAdded), &value(1))).0, UNVERIFIABLE);
 }
@@ -254,7 +285,10 @@ fn counts_are_counted_again() {
 fn a_report_has_the_figures_unless_it_is_older_than_the_work() {
     let stage = Stage::with(&[("a", "1")]);
     let long_ago = SystemTime::now() - Duration::from_hours(1);
-    stage.write("junit.xml", "<testsuite><testcase/><testcase/><testcase><skipped/></testcase></testsuite>");
+    stage.write(
+        "junit.xml",
+        "<testsuite><testcase/><testcase/><testcase><skipped/></testcase></testsuite>",
+    );
     stage
         .write("out.txt", "test result: ok. 4 passed; 0 failed; 0 ignored")
         .write("bad.xml", "<testsuite>")
@@ -334,7 +368,12 @@ fn an_artifact_is_there_and_is_what_it_should_be() {
         (&plain, "no.md", REFUTED, "no.md does not exist"),
         (&plain, "dir", REFUTED, "dir is no file but a folder"),
         (&plain, "away", REFUTED, "away is not read, it is a symbolic link out of the repository"),
-        (&plain, "/etc/hostname", REFUTED, "/etc/hostname is not read, it is outside of the workspace"),
+        (
+            &plain,
+            "/etc/hostname",
+            REFUTED,
+            "/etc/hostname is not read, it is outside of the workspace",
+        ),
         (&plain, "../x", REFUTED, "../x is not read, it leads out of the repository"),
         (&typed, "t.json", VERIFIED, ""),
         (&typed, "t.yaml", VERIFIED, ""),
@@ -404,8 +443,7 @@ fn a_place_is_in_its_file() {
             assert!(report.reason.contains(why), "{}", report.reason);
         }
     }
-    let found =
-        json!({"findings": [{"file": "a.rs", "line": 9}, {"file": "b.rs", "line": null}, {"file": "b.rs"}]});
+    let found = json!({"findings": [{"file": "a.rs", "line": 9}, {"file": "b.rs", "line": null}, {"file": "b.rs"}]});
     let report = stage.hold("findings/*/file", claim(), &found).unwrap();
     assert_eq!(report.reason, "1 of 3 places is not there: a.rs:9 (the file has 3 lines)");
     assert_eq!(report.observed, json!("2 of 3 places there"));
@@ -431,9 +469,17 @@ fn what_is_fixed_was_touched() {
             REFUTED,
             "claimed 2 findings fixed, for 1 its file did not change: F2 in u1",
         ),
-        (outcomes(&[("F9", "fixed")]), REFUTED, "claimed 1 finding fixed, 1 was not among those to fix: F9"),
+        (
+            outcomes(&[("F9", "fixed")]),
+            REFUTED,
+            "claimed 1 finding fixed, 1 was not among those to fix: F9",
+        ),
     ] {
-        assert_eq!(short(stage.hold("outcomes", claim(), &said)), (verdict, reason.to_owned()), "{said}");
+        assert_eq!(
+            short(stage.hold("outcomes", claim(), &said)),
+            (verdict, reason.to_owned()),
+            "{said}"
+        );
     }
     assert_eq!(
         short(stage.hold("outcome", claim(), &json!({"id": "F1", "outcome": "fixed"}))),
@@ -444,7 +490,10 @@ fn what_is_fixed_was_touched() {
         findings: Some(json!([{"id": "F1", "file": null}, {"id": "F2", "file": "u1"}])),
         ..changed()
     };
-    assert_eq!(short(open.hold("outcomes", claim(), &outcomes(&[("F1", "fixed")]))).0, UNVERIFIABLE);
+    assert_eq!(
+        short(open.hold("outcomes", claim(), &outcomes(&[("F1", "fixed")]))).0,
+        UNVERIFIABLE
+    );
     assert_eq!(
         short(open.hold("outcomes", claim(), &outcomes(&[("F1", "fixed"), ("F2", "fixed")]))).0,
         REFUTED
@@ -478,7 +527,8 @@ fn whether_an_ignored_file_was_deleted_cannot_be_told() {
     stage.delete("a").delete("cache.log");
     stage.ignored.insert("cache.log".into(), Since::Absent);
     let ignored = "1 is ignored by git, and nothing tells whether there was such a file: cache.log";
-    let of_them = "1 of them is ignored by git, and nothing tells whether there was such a file: cache.log";
+    let of_them =
+        "1 of them is ignored by git, and nothing tells whether there was such a file: cache.log";
     for (kind, matching, claimed, verdict, reason) in [
         (
             FilesDeleted,

@@ -181,14 +181,19 @@ impl Observer for Looking<'_> {
             match (before.get(path), now.get(path)) {
                 (None, Some(_)) => files.insert(path.clone(), Change::Added),
                 (Some(_), None) => files.insert(path.clone(), Change::Deleted),
-                (Some(old), Some(new)) if old != new => files.insert(path.clone(), Change::Modified),
+                (Some(old), Some(new)) if old != new => {
+                    files.insert(path.clone(), Change::Modified)
+                }
                 _ => None,
             };
         }
-        let of = |wanted| files.iter().filter(move |(_, change)| **change == wanted).map(|(path, _)| path);
+        let of = |wanted| {
+            files.iter().filter(move |(_, change)| **change == wanted).map(|(path, _)| path)
+        };
         let mut renamed = Vec::new();
         for from in of(Change::Deleted) {
-            let same: Vec<_> = of(Change::Added).filter(|to| now.get(*to) == before.get(from)).collect();
+            let same: Vec<_> =
+                of(Change::Added).filter(|to| now.get(*to) == before.get(from)).collect();
             if let [to] = same.as_slice() {
                 renamed.push((from.clone(), (*to).clone()));
             }
@@ -235,7 +240,8 @@ fn contents(top: &Path, folder: &Path) -> Contents {
                 continue;
             }
             let name = seen_from(folder, &path);
-            let bytes = if kind.is_file() { std::fs::read(&path).unwrap() } else { b"special".to_vec() };
+            let bytes =
+                if kind.is_file() { std::fs::read(&path).unwrap() } else { b"special".to_vec() };
             files.insert(name, bytes);
         }
     }
@@ -244,7 +250,8 @@ fn contents(top: &Path, folder: &Path) -> Contents {
 
 /// A path as it is called from a folder: the shortest way.
 fn seen_from(folder: &Path, path: &Path) -> PathBuf {
-    let shared = folder.components().zip(path.components()).take_while(|(one, other)| one == other).count();
+    let shared =
+        folder.components().zip(path.components()).take_while(|(one, other)| one == other).count();
     let climb = folder.components().skip(shared).map(|_| std::path::Component::ParentDir);
     climb.chain(path.components().skip(shared)).collect()
 }
@@ -254,8 +261,10 @@ fn open_contract() -> Contract {
 }
 
 fn tasks_contract() -> Contract {
-    Contract::from_yaml("contract: acme/tasks\nversion: 1\nframing: any-json\nfields: { tasks: [string] }")
-        .unwrap()
+    Contract::from_yaml(
+        "contract: acme/tasks\nversion: 1\nframing: any-json\nfields: { tasks: [string] }",
+    )
+    .unwrap()
 }
 
 /// The verdict and why.

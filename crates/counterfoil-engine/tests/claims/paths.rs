@@ -10,7 +10,8 @@ fn modified() -> Claim {
 }
 
 fn odd() -> Stage {
-    let names = ["src/a b.rs", "src/\"q\".rs", "src/new\nline.rs", "src/Ärger.rs", "src/Main.rs", "dir/x"];
+    let names =
+        ["src/a b.rs", "src/\"q\".rs", "src/new\nline.rs", "src/Ärger.rs", "src/Main.rs", "dir/x"];
     let stage = Stage::with(&names.map(|name| (name, "before")));
     for name in &names[..5] {
         stage.write(name, "after");
@@ -42,12 +43,17 @@ fn a_path_is_found_however_it_is_written() {
         ("link/Main.rs", Some("is src/Main.rs through a symbolic link")),
         (absolute.as_str(), Some("is written as an absolute path")),
     ] {
-        let report = stage.hold("files", modified().matching(ClaimMatch::Subset), &files(&[name])).unwrap();
+        let report =
+            stage.hold("files", modified().matching(ClaimMatch::Subset), &files(&[name])).unwrap();
         assert_eq!((report.verdict, report.reason.as_str()), (Verdict::Verified, ""), "{name:?}");
         match note {
             None => assert_eq!(notes(&report), Vec::<&str>::new(), "{name:?}"),
             Some(note) => {
-                assert!(notes(&report).iter().any(|said| said.ends_with(note)), "{:?}", notes(&report));
+                assert!(
+                    notes(&report).iter().any(|said| said.ends_with(note)),
+                    "{:?}",
+                    notes(&report)
+                );
             }
         }
     }
@@ -88,22 +94,28 @@ fn a_file_of_that_very_name_is_not_taken_for_another() {
 
 #[test]
 fn a_path_from_the_top_is_understood_in_a_subfolder() {
-    let mut stage = Stage::with(&[("web/app/a.rs", "1"), ("web/b.rs", "1"), ("c.rs", "1"), ("d.rs", "1")]);
+    let mut stage =
+        Stage::with(&[("web/app/a.rs", "1"), ("web/b.rs", "1"), ("c.rs", "1"), ("d.rs", "1")]);
     stage.folder = stage.top().join("web/app");
     stage.begin();
     stage.write("a.rs", "2").write("../b.rs", "2").write("../../c.rs", "2");
-    let report = stage.hold("files", modified(), &files(&["web/app/a.rs", "../b.rs", "c.rs"])).unwrap();
+    let report =
+        stage.hold("files", modified(), &files(&["web/app/a.rs", "../b.rs", "c.rs"])).unwrap();
     assert_eq!((report.verdict, report.reason.as_str()), (Verdict::Verified, ""));
     let from_top = "counts from the repository's top";
     assert_eq!(notes(&report), [format!("web/app/a.rs {from_top}"), format!("c.rs {from_top}")]);
-    let report = stage.hold("files", modified(), &files(&["a.rs", "d.rs", "../../../d.rs"])).unwrap();
+    let report =
+        stage.hold("files", modified(), &files(&["a.rs", "d.rs", "../../../d.rs"])).unwrap();
     assert_eq!(
         report.reason,
         "claimed 3 files modified, 1 of them did not change: d.rs; 1 cannot have changed, it leads out of the \
          repository: ../../../d.rs; 2 changed files were not claimed: ../../c.rs, ../b.rs"
     );
     let at = json!({"at": ["web/b.rs:1", "a.rs:1"]});
-    assert_eq!(stage.hold("at", Claim::new(ClaimKind::Location), &at).unwrap().verdict, Verdict::Verified);
+    assert_eq!(
+        stage.hold("at", Claim::new(ClaimKind::Location), &at).unwrap().verdict,
+        Verdict::Verified
+    );
 }
 
 #[test]
@@ -126,9 +138,9 @@ fn fifty_thousand_paths_cost_what_they_should() {
     let value = json!({ "files": names });
     let report = stage.hold("files", Claim::new(ClaimKind::FilesAdded), &value).unwrap();
     assert!(
-        report
-            .reason
-            .starts_with("claimed 50000 files added, 49950 of them do not exist: made/up/50, made/up/51, "),
+        report.reason.starts_with(
+            "claimed 50000 files added, 49950 of them do not exist: made/up/50, made/up/51, "
+        ),
         "{}",
         report.reason
     );
@@ -145,7 +157,8 @@ fn fifty_thousand_paths_cost_what_they_should() {
 #[test]
 fn a_pipe_is_not_opened() {
     let stage = Stage::with(&[]);
-    let made = std::process::Command::new("mkfifo").arg(stage.folder.join("pipe")).status().unwrap();
+    let made =
+        std::process::Command::new("mkfifo").arg(stage.folder.join("pipe")).status().unwrap();
     assert!(made.success());
     let path = json!({"path": "pipe"});
     let report = stage.hold("path", Claim::new(ClaimKind::Artifact), &path);

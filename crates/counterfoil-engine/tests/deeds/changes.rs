@@ -13,7 +13,8 @@ fn files(value: &Value) -> Vec<String> {
         let mut words =
             vec![text("change"), text("path"), format!("+{} -{}", file["added"], file["removed"])];
         let ranges = file["lines"].as_array().unwrap().iter();
-        let lines: Vec<String> = ranges.map(|range| format!("{}-{}", range["from"], range["to"])).collect();
+        let lines: Vec<String> =
+            ranges.map(|range| format!("{}-{}", range["from"], range["to"])).collect();
         words.extend(Some(lines.join(",")).filter(|lines| !lines.is_empty()));
         words.extend(file.get("old_path").map(|old| format!("from {}", old.as_str().unwrap())));
         words.extend((file["binary"] == true).then(|| "binary".to_owned()));
@@ -23,7 +24,12 @@ fn files(value: &Value) -> Vec<String> {
 }
 
 fn text(value: &Value) -> String {
-    value["chunks"].as_array().unwrap().iter().map(|chunk| chunk["text"].as_str().unwrap()).collect()
+    value["chunks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|chunk| chunk["text"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
@@ -58,9 +64,14 @@ fn everything_that_differs_from_the_revision_is_seen() {
             "added untracked/file +2 -0 1-2",
         ]
     );
-    assert_eq!((&value["base"], &value["added"], &value["removed"]), (&json!(base), &json!(7), &json!(2)));
+    assert_eq!(
+        (&value["base"], &value["added"], &value["removed"]),
+        (&json!(base), &json!(7), &json!(2))
+    );
     assert_eq!(value["chunks"].as_array().unwrap().len(), 1);
-    assert!(text(&value).contains("+two\n") && text(&value).contains("\\ No newline at end of file"));
+    assert!(
+        text(&value).contains("+two\n") && text(&value).contains("\\ No newline at end of file")
+    );
     assert_eq!(scene.index(), before, "the user's index is as it was");
     assert!(!scene.path(".git/index.lock").exists());
 }
@@ -70,15 +81,26 @@ fn an_edit_is_seen_that_leaves_size_and_time_as_they_were() {
     let scene = Scene::new(&[("a", "1\n")]);
     let written = std::fs::metadata(scene.path("a")).unwrap().modified().unwrap();
     scene.write("a", "2\n");
-    std::fs::File::options().append(true).open(scene.path("a")).unwrap().set_modified(written).unwrap();
+    std::fs::File::options()
+        .append(true)
+        .open(scene.path("a"))
+        .unwrap()
+        .set_modified(written)
+        .unwrap();
     scene.write("b", "1\n");
-    assert_eq!(files(&scene.play(SINCE_HEAD).given()), ["modified a +1 -1 1-1", "added b +1 -0 1-1"]);
+    assert_eq!(
+        files(&scene.play(SINCE_HEAD).given()),
+        ["modified a +1 -1 1-1", "added b +1 -0 1-1"]
+    );
 }
 
 #[test]
 fn nothing_that_differs_is_no_chunk() {
     let value = Scene::new(&[("a", "1\n")]).play(SINCE_HEAD).given();
-    assert_eq!((&value["files"], &value["chunks"], &value["added"]), (&json!([]), &json!([]), &json!(0)));
+    assert_eq!(
+        (&value["files"], &value["chunks"], &value["added"]),
+        (&json!([]), &json!([]), &json!(0))
+    );
 }
 
 #[test]
@@ -166,7 +188,10 @@ fn files_that_are_no_text_are_told_and_not_shown() {
 fn carriage_returns_and_text_like_a_patch_are_lines_like_others() {
     let scene = Scene::new(&[("crlf", "1\r\n2\r\n3\r\n"), ("patch", "")]);
     scene.write("crlf", "1\r\n2\rx\r\n3\r\n");
-    scene.write("patch", "diff --git a/x b/x\n@@ -1 +1 @@\nBinary files x and y differ\n--- a\n+++ b\n");
+    scene.write(
+        "patch",
+        "diff --git a/x b/x\n@@ -1 +1 @@\nBinary files x and y differ\n--- a\n+++ b\n",
+    );
     let value = scene.play(SINCE_HEAD).given();
     assert_eq!(files(&value), ["modified crlf +1 -1 2-2", "modified patch +5 -0 1-5"]);
 }
@@ -204,7 +229,10 @@ fn modes_links_and_submodules_are_changes() {
     symlink("run.sh", scene.path("file")).unwrap();
     git(&scene.path("lib"), &["commit", "-q", "--allow-empty", "-m", "further"]);
     let value = scene.play(SINCE_HEAD).given();
-    assert_eq!(files(&value), ["modified file +1 -1 1-1", "modified lib +1 -1", "modified run.sh +0 -0"]);
+    assert_eq!(
+        files(&value),
+        ["modified file +1 -1 1-1", "modified lib +1 -1", "modified run.sh +0 -0"]
+    );
     assert!(text(&value).contains("+Subproject commit "), "{}", text(&value));
 }
 

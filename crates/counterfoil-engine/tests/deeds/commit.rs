@@ -15,7 +15,10 @@ fn output(value: &Value) -> &str {
 
 /// Holds that nothing was committed, and gives what was said.
 fn refused(scene: &Scene, value: &Value) -> String {
-    assert_eq!((&value["ok"], &value["commit"], &value["files"]), (&json!(false), &json!(""), &json!([])));
+    assert_eq!(
+        (&value["ok"], &value["commit"], &value["files"]),
+        (&json!(false), &json!(""), &json!([]))
+    );
     assert_eq!(scene.log(), ["x"]);
     output(value).to_owned()
 }
@@ -47,7 +50,10 @@ fn exactly_the_paths_are_committed_as_they_stand() {
         (&json!(true), scene.git(&["rev-parse", "HEAD"]).trim())
     );
     let left = scene.git(&["status", "--porcelain", "--", ".", ":!.counterfoil"]);
-    assert_eq!(left, "A  added\n M other\nM  staged\n?? untracked\n", "everything else is as it was");
+    assert_eq!(
+        left, "A  added\n M other\nM  staged\n?? untracked\n",
+        "everything else is as it was"
+    );
     assert_eq!(scene.log(), ["feat(a): it", "x"]);
 }
 
@@ -88,7 +94,11 @@ fn nothing_to_commit_is_well_and_no_commit() {
     let before = scene.index();
     for paths in [&[] as &[&str], &["a"], &["back"], &["forgotten"]] {
         let value = scene.play(&of(paths)).given();
-        assert_eq!(value, json!({"ok": true, "commit": "", "files": [], "output": ""}), "{paths:?}");
+        assert_eq!(
+            value,
+            json!({"ok": true, "commit": "", "files": [], "output": ""}),
+            "{paths:?}"
+        );
     }
     assert_eq!((scene.log(), scene.index()), (vec!["x".to_owned()], before));
 }
@@ -154,7 +164,10 @@ fn a_folder_is_all_that_is_in_it_and_a_name_is_no_pattern() {
     scene.write("srcs", "2\n");
     scene.write("*", "1\n");
     scene.write(":(glob)**", "1\n");
-    assert_eq!(scene.play(&of(&["src/"])).given()["files"], json!(["src/a", "src/b", "src/deep/new"]));
+    assert_eq!(
+        scene.play(&of(&["src/"])).given()["files"],
+        json!(["src/a", "src/b", "src/deep/new"])
+    );
     assert_eq!(scene.play(&of(&["*"])).given()["files"], json!(["*"]));
     assert_eq!(scene.play(&of(&[":(glob)**"])).given()["files"], json!([":(glob)**"]));
 }
@@ -195,8 +208,10 @@ fn a_head_on_no_branch_goes_on_alone() {
 #[test]
 fn hooks_run_and_one_that_fails_leaves_everything_as_it_was() {
     let scene = Scene::new(&[("a", "1\n"), ("staged", "1\n")]);
-    scene
-        .hook("pre-commit", "echo 'lint: a is wrong' >&2; git diff --cached --name-only > .git/seen; exit 3");
+    scene.hook(
+        "pre-commit",
+        "echo 'lint: a is wrong' >&2; git diff --cached --name-only > .git/seen; exit 3",
+    );
     scene.write("a", "2\n");
     scene.write("new", "1\n");
     scene.write("staged", "2\n");
@@ -211,7 +226,9 @@ fn hooks_run_and_one_that_fails_leaves_everything_as_it_was() {
     );
     assert_eq!(scene.index(), before);
     let kept = came.whole["commands"][0]["replies"][0]["transcript"].as_str().unwrap();
-    assert!(std::fs::read_to_string(scene.path(".counterfoil").join(kept)).unwrap().contains("lint"));
+    assert!(
+        std::fs::read_to_string(scene.path(".counterfoil").join(kept)).unwrap().contains("lint")
+    );
     scene.hook("pre-commit", "exit 0");
     scene.hook("commit-msg", "echo >> \"$1\"; echo 'Signed-off-by: hook' >> \"$1\"");
     assert_eq!(scene.play(&of(&["a", "new"])).given()["files"], json!(["a", "new"]));
@@ -226,7 +243,11 @@ fn a_hook_that_hangs_is_a_timeout_and_leaves_no_lock() {
     scene.write("new", "1\n");
     let before = scene.index();
     let came = scene.play(&format!("{}, timeout: 1s", of(&["a", "new"])));
-    assert_eq!((came.outcome.as_str(), &came.whole["cause"]), ("timeout", &json!("timeout")), "{came:?}");
+    assert_eq!(
+        (came.outcome.as_str(), &came.whole["cause"]),
+        ("timeout", &json!("timeout")),
+        "{came:?}"
+    );
     assert!(came.reason.contains("git commit") && came.reason.contains("1 s"), "{}", came.reason);
     assert!(!scene.path(".git/index.lock").exists());
     assert_eq!((scene.log(), scene.index()), (vec!["x".to_owned()], before));

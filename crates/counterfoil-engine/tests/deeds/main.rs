@@ -1,4 +1,5 @@
-//! What the engine does itself in a state, with real repositories: reading files, looking at changes, committing.
+//! What the engine does itself in a state, with real repositories: reading files, looking at
+//! changes, committing.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod changes;

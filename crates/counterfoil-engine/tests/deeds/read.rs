@@ -13,7 +13,10 @@ fn a_yaml_file_is_what_its_contract_says() {
     scene.write("plan/tasks.yaml", TASKS);
     assert_eq!(scene.play(HELD).given(), json!({"tasks": [{"id": "a", "hours": 3}]}));
     scene.write("plan/tasks.YML", TASKS);
-    assert_eq!(scene.play("read: plan/tasks.YML, contract: t/tasks").given()["tasks"][0]["id"], "a");
+    assert_eq!(
+        scene.play("read: plan/tasks.YML, contract: t/tasks").given()["tasks"][0]["id"],
+        "a"
+    );
 }
 
 #[test]
@@ -60,7 +63,9 @@ fn what_is_wrong_with_a_file_is_named() {
 #[test]
 fn what_cannot_be_read_blocks() {
     let scene = Scene::bare();
-    assert!(scene.play(HELD).blocked().contains("'plan/tasks.yaml' cannot be read: it is not there"));
+    assert!(
+        scene.play(HELD).blocked().contains("'plan/tasks.yaml' cannot be read: it is not there")
+    );
     scene.write("plan/tasks.yaml/inner", "");
     assert!(scene.play(HELD).blocked().contains("it is a folder"));
     scene.write("bytes", b"\xff");

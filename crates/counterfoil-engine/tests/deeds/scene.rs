@@ -123,10 +123,12 @@ pub(crate) fn play_in(folder: &Path, state: &str) -> Came {
     let text = format!(
         "workflow: one\ncontracts: [tasks.yaml]\nstart: it\nstates:\n  it: {{ {state}, go: done }}\n  done: {{ end: done }}\n"
     );
-    let files =
-        BTreeMap::from([("workflow.yaml".to_owned(), text), ("tasks.yaml".to_owned(), TASKS.to_owned())]);
-    let workflow =
-        check("workflow.yaml", &files, &counterfoil_packs::registry()).unwrap_or_else(|why| panic!("{why}"));
+    let files = BTreeMap::from([
+        ("workflow.yaml".to_owned(), text),
+        ("tasks.yaml".to_owned(), TASKS.to_owned()),
+    ]);
+    let workflow = check("workflow.yaml", &files, &counterfoil_packs::registry())
+        .unwrap_or_else(|why| panic!("{why}"));
     let launch = Launch {
         workflow,
         inputs: Map::new(),
@@ -136,7 +138,8 @@ pub(crate) fn play_in(folder: &Path, state: &str) -> Came {
         home: Vec::new(),
     };
     let engine = Engine::open(&folder.join(".counterfoil")).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (_stop, stopped) = watch::channel(Stop::No);
     let report = runtime.block_on(engine.start(launch, Arc::new(Unwatched), stopped)).unwrap();
     came(&report)
@@ -173,7 +176,9 @@ impl Came {
 
 pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("git");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
+    for (name, _) in
+        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_"))
+    {
         command.env_remove(name);
     }
     command
@@ -185,9 +190,15 @@ pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("LC_ALL", "C");
     for who in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{who}_NAME"), "Ann").env(format!("GIT_{who}_EMAIL"), "ann@example.com");
+        command
+            .env(format!("GIT_{who}_NAME"), "Ann")
+            .env(format!("GIT_{who}_EMAIL"), "ann@example.com");
     }
     let output = command.output().unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -8,18 +8,17 @@ use std::path::Path;
 type File<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
 fn between(files: &[File<'_>]) -> Delta {
-    delta(
-        files.iter().map(|(path, before, after)| {
-            (Path::new(*path), before.map(str::as_bytes), after.map(str::as_bytes))
-        }),
-    )
+    delta(files.iter().map(|(path, before, after)| {
+        (Path::new(*path), before.map(str::as_bytes), after.map(str::as_bytes))
+    }))
 }
 
 /// What became of tests, one to a line.
 fn told(delta: &Delta) -> String {
     let mut lines = Vec::new();
-    let mut list =
-        |what: &str, tests: &[TestName]| lines.extend(tests.iter().map(|test| format!("{what} {test}")));
+    let mut list = |what: &str, tests: &[TestName]| {
+        lines.extend(tests.iter().map(|test| format!("{what} {test}")))
+    };
     list("+", &delta.added);
     list("-", &delta.removed);
     list("skipped", &delta.skipped);
@@ -46,7 +45,12 @@ fn one_file() {
         ("a.rs", TWO, "", "- a (a.rs:2)\n- b (a.rs:4)"),
         // Layout and comments are nothing.
         ("a.rs", TWO, "#[test] fn b() {\n// why\ncheck(2); }\n#[test] fn a() { check( 1 ); }", ""),
-        ("a.rs", TWO, "#[test] fn a() { check(1); }\n// #[test] fn b() { check(2); }", "- b (a.rs:4)"),
+        (
+            "a.rs",
+            TWO,
+            "#[test] fn a() { check(1); }\n// #[test] fn b() { check(2); }",
+            "- b (a.rs:4)",
+        ),
         (
             "a.rs",
             TWO,
@@ -55,7 +59,12 @@ fn one_file() {
         ),
         ("a.rs", TWO, "#[test] fn a() { check(1); }\nfn b() { check(2); }", "- b (a.rs:4)"),
         ("a.rs", TWO, "#[test] fn a() {}\n#[test] fn b() { check(2); }", "emptied a (a.rs:1)"),
-        ("a.rs", TWO, "#[test] #[ignore] fn a() {}\n#[test] fn b() { check(2); }", "emptied a (a.rs:1)"),
+        (
+            "a.rs",
+            TWO,
+            "#[test] #[ignore] fn a() {}\n#[test] fn b() { check(2); }",
+            "emptied a (a.rs:1)",
+        ),
         (
             "a.rs",
             TWO,
@@ -102,7 +111,12 @@ fn one_file() {
             "renamed a (a.rs:1) to sums (a.rs:1)",
         ),
         // Less is checked.
-        ("a.rs", long, &long.replace("assert_eq!(y.sum(), 7);", ""), "a (a.rs:1) assertions 2 to 1"),
+        (
+            "a.rs",
+            long,
+            &long.replace("assert_eq!(y.sum(), 7);", ""),
+            "a (a.rs:1) assertions 2 to 1",
+        ),
         (
             "a.rs",
             "#[rstest] #[case(1)] #[case(2)] fn a() { go(); }",
@@ -202,7 +216,11 @@ fn several_files() {
         (
             &[
                 ("a.js", Some(a), Some("")),
-                ("b.js", Some(b), Some("it('b', () => { y(2); });\nit.skip('a', () => { x(1); });")),
+                (
+                    "b.js",
+                    Some(b),
+                    Some("it('b', () => { y(2); });\nit.skip('a', () => { x(1); });"),
+                ),
             ],
             "skipped a (b.js:2)",
         ),

@@ -93,14 +93,17 @@ fn names_do_not_grow_with_depth() {
 
 #[test]
 fn many_tests_under_new_names_are_compared_within_bounds() {
-    let body =
-        |n: usize| format!("let a = make({n}); let b = other({n}, a); assert_eq!(a, b); assert_ne!(b, {n});");
+    let body = |n: usize| {
+        format!("let a = make({n}); let b = other({n}, a); assert_eq!(a, b); assert_ne!(b, {n});")
+    };
     let write = |name: &str, shift: usize| {
-        let tests = (0..2_000).map(|n| format!("#[test] fn {name}{n}() {{ {} }}\n", body(n + shift)));
+        let tests =
+            (0..2_000).map(|n| format!("#[test] fn {name}{n}() {{ {} }}\n", body(n + shift)));
         tests.collect::<Vec<_>>().concat()
     };
     let (before, after) = (write("a", 0), write("b", 2_000));
-    let delta = delta([(Path::new("a.rs"), Some(before.as_bytes()), Some(after.as_bytes()))].into_iter());
+    let delta =
+        delta([(Path::new("a.rs"), Some(before.as_bytes()), Some(after.as_bytes()))].into_iter());
     assert_eq!(delta.removed.len() + delta.renamed.len(), 2_000);
 }
 
@@ -117,7 +120,8 @@ fn what_is_no_text_has_no_tests() {
 /// The case files, to be broken.
 fn sources() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inventory/cases");
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths.into_iter().map(|path| std::fs::read(path).unwrap()).collect()
 }

@@ -10,12 +10,16 @@ impl Mount {
         let folder = TempDir::new().unwrap();
         let options = format!("size={size}");
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(folder.path()).stderr(Stdio::null());
+        mount
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+            .arg(folder.path())
+            .stderr(Stdio::null());
         mount.status().is_ok_and(|status| status.success()).then_some(Self(folder))
     }
 
     fn make_read_only(&self) {
-        let done = Command::new("mount").args(["-o", "remount,ro"]).arg(self.0.path()).status().unwrap();
+        let done =
+            Command::new("mount").args(["-o", "remount,ro"]).arg(self.0.path()).status().unwrap();
         assert!(done.success());
     }
 }
@@ -26,7 +30,8 @@ impl Drop for Mount {
     }
 }
 
-/// A state folder, prepared by `fill`, that then cannot be written. Root may write anywhere, so it needs a mount.
+/// A state folder, prepared by `fill`, that then cannot be written. Root may write anywhere, so it
+/// needs a mount.
 fn read_only(fill: impl FnOnce(&Path), test: impl FnOnce(&Path)) {
     if let Some(mount) = Mount::new("4m") {
         let state = mount.0.path().join("state");
@@ -51,7 +56,8 @@ fn read_only(fill: impl FnOnce(&Path), test: impl FnOnce(&Path)) {
 fn long_run(folder: &Path) -> PathBuf {
     let journal = Journal::open(folder).unwrap();
     let lease = start(&journal, "run-1");
-    let rows = (2..=2000).map(|n| row("note", &format!("event {n:05} {}", "x".repeat(200)))).collect();
+    let rows =
+        (2..=2000).map(|n| row("note", &format!("event {n:05} {}", "x".repeat(200)))).collect();
     lease.append_blocking(Batch { rows, ..Batch::default() }).unwrap();
     folder.join("journal.db")
 }
@@ -126,7 +132,10 @@ fn reading_goes_on_beside_the_writer() {
     let reader = Journal::open_to_read(folder.path()).unwrap();
     lease.append_blocking(rows(&["second"])).unwrap();
     assert_eq!(bodies(&reader.events("run-1", 1).unwrap()), ["first", "second"]);
-    assert!(matches!(reader.create(new_run("run-2"), Batch::default()), Err(Error::ReadOnly { .. })));
+    assert!(matches!(
+        reader.create(new_run("run-2"), Batch::default()),
+        Err(Error::ReadOnly { .. })
+    ));
 }
 
 #[test]
@@ -217,7 +226,10 @@ fn missing_inserted_and_moved_events_are_found() {
         ("UPDATE runs SET next_seq = 9 WHERE number = 1", 4),
         ("UPDATE runs SET digest = zeroblob(16) WHERE number = 1", 3),
         ("UPDATE runs SET digest = zeroblob(3) WHERE number = 1", 1),
-        ("INSERT INTO events SELECT run, 4, at, kind, body, digest FROM events WHERE run = 1 AND seq = 3", 4),
+        (
+            "INSERT INTO events SELECT run, 4, at, kind, body, digest FROM events WHERE run = 1 AND seq = 3",
+            4,
+        ),
         // Events of a run that is the same in all but its name.
         ("DELETE FROM events WHERE run = 1; UPDATE events SET run = 1 WHERE run = 2", 1),
         (
@@ -240,7 +252,8 @@ fn missing_inserted_and_moved_events_are_found() {
 
 #[test]
 fn a_damaged_page_is_found_when_it_is_read() {
-    // A page may be one that leads to others: then some of the events before it in the file are lost with it.
+    // A page may be one that leads to others: then some of the events before it in the file are
+    // lost with it.
     for (event, least) in [(1234, 900), (2000, 1700), (2, 0)] {
         let folder = TempDir::new().unwrap();
         let path = long_run(folder.path());
@@ -264,7 +277,10 @@ fn a_truncated_file_is_refused() {
     for size in [100_000, 4096, 50] {
         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(size).unwrap();
         assert!(matches!(Journal::open(folder.path()), Err(Error::Damaged { .. })), "{size}");
-        assert!(matches!(Journal::open_to_read(folder.path()), Err(Error::Damaged { .. })), "{size}");
+        assert!(
+            matches!(Journal::open_to_read(folder.path()), Err(Error::Damaged { .. })),
+            "{size}"
+        );
         assert_eq!(fs::metadata(&path).unwrap().len(), size, "it was left as it is");
     }
 }
@@ -295,7 +311,9 @@ fn what_is_not_a_journal_is_left_untouched() {
 
     fs::remove_file(&path).unwrap();
     fs::write(&path, "").unwrap();
-    start(&Journal::open(folder.path()).expect("an empty file is nobody's"), "run-1").release().unwrap();
+    start(&Journal::open(folder.path()).expect("an empty file is nobody's"), "run-1")
+        .release()
+        .unwrap();
 }
 
 #[test]

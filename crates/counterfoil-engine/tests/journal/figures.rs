@@ -24,10 +24,12 @@ fn spread(mut times: Vec<Duration>) -> String {
 #[test]
 #[ignore = "measures, and judges nothing"]
 fn figures() {
-    let folder = TempDir::new_in(std::env::var("JOURNAL_FIGURES_IN").unwrap_or("/var/tmp".into())).unwrap();
+    let folder =
+        TempDir::new_in(std::env::var("JOURNAL_FIGURES_IN").unwrap_or("/var/tmp".into())).unwrap();
     let journal = Journal::open(folder.path()).unwrap();
     let lease = start(&journal, "one");
-    // Turn by turn, because what a disk takes differs from one second to the next on a machine that is shared.
+    // Turn by turn, because what a disk takes differs from one second to the next on a machine that
+    // is shared.
     let mut probe = fs::File::create(folder.path().join("probe")).unwrap();
     let (mut appends, mut syncs) = (Vec::new(), Vec::new());
     for _ in 0..30 {
@@ -35,7 +37,9 @@ fn figures() {
             appends.push(took(|| assert!(lease.append_blocking(batch()).is_ok())));
         }
         for _ in 0..100 {
-            syncs.push(took(|| probe.write_all(&[7; 12_288]).and_then(|()| probe.sync_all()).unwrap()));
+            syncs.push(took(|| {
+                probe.write_all(&[7; 12_288]).and_then(|()| probe.sync_all()).unwrap()
+            }));
         }
     }
     println!("one append of 3 events: {}", spread(appends));
@@ -60,7 +64,9 @@ fn figures() {
     std::thread::scope(|scope| {
         for part in 0..16 {
             let journal = &journal;
-            scope.spawn(move || (0..625).for_each(|n| drop(start(journal, &format!("many-{part}-{n}")))));
+            scope.spawn(move || {
+                (0..625).for_each(|n| drop(start(journal, &format!("many-{part}-{n}"))))
+            });
         }
     });
     let begin = Instant::now();

@@ -9,7 +9,8 @@ fn runs_are_listed_the_newest_first() {
     for (id, at) in [("b", 2), ("c", 3), ("a", 1)] {
         journal.create(NewRun { at, ..new_run(id) }, Batch::default()).unwrap();
     }
-    let ids = |limit| journal.runs(limit).unwrap().into_iter().map(|run| run.id).collect::<Vec<_>>();
+    let ids =
+        |limit| journal.runs(limit).unwrap().into_iter().map(|run| run.id).collect::<Vec<_>>();
     assert_eq!(ids(None), ["c", "b", "a"]);
     assert_eq!(ids(Some(2)), ["c", "b"]);
     assert_eq!(journal.resolve("last").unwrap(), "c");
@@ -32,7 +33,9 @@ fn the_beginning_of_an_id_is_enough_if_it_is_the_only_one() {
     for n in 0..10 {
         drop(start(&journal, &format!("0190-c{n}")));
     }
-    let Error::Ambiguous { candidates, more, .. } = journal.resolve("").unwrap_err() else { panic!() };
+    let Error::Ambiguous { candidates, more, .. } = journal.resolve("").unwrap_err() else {
+        panic!()
+    };
     assert_eq!((candidates.len(), more), (10, true));
 }
 

@@ -47,7 +47,11 @@ fn a_holder_who_was_replaced_changes_nothing() {
     assert_eq!(bodies(&two.events("run-1", 1).unwrap()), ["first", "new"]);
     assert_eq!(two.run("run-1").unwrap().summary.state, "");
     assert_eq!(new.posted().unwrap().len(), 1);
-    assert_eq!(old.release(), Err(fenced), "giving back what was lost does not take it from the new holder");
+    assert_eq!(
+        old.release(),
+        Err(fenced),
+        "giving back what was lost does not take it from the new holder"
+    );
     assert_eq!(new.append_blocking(rows(&["newer"])).unwrap(), 3);
 }
 
@@ -96,8 +100,8 @@ fn without_leases_nothing_is_written_by_the_clock() {
     let settings = Settings { heartbeat: Duration::from_millis(1), ..Settings::default() };
     let journal = Journal::open_with(folder.path(), settings).unwrap();
     start(&journal, "run-1").release().unwrap();
-    // One more tick finds that there is nothing left to keep fresh. Nothing tells that nothing happens: time must
-    // pass.
+    // One more tick finds that there is nothing left to keep fresh. Nothing tells that nothing
+    // happens: time must pass.
     let after_release = journal.commits();
     std::thread::sleep(Duration::from_millis(60));
     assert!(journal.commits() <= after_release + 1);
@@ -114,7 +118,8 @@ fn a_lease_from_before_a_restart_or_of_a_reused_process_id_is_free() {
         assert!(one.take("run-1").is_err());
         std::mem::forget(taken);
     }
-    // In another namespace the process cannot be looked up: only time tells, as far as the clock can be trusted.
+    // In another namespace the process cannot be looked up: only time tells, as far as the clock
+    // can be trusted.
     let file = raw(folder.path());
     file.execute("UPDATE runs SET namespace = 'pid:[1]', pid = 2147483647", []).unwrap();
     assert!(matches!(two.take("run-1"), Err(Error::Held { pid: 2_147_483_647, .. })));

@@ -1,4 +1,5 @@
-//! The journal: what is written can be read, one driver at a time, and no fault loses what was journaled.
+//! The journal: what is written can be read, one driver at a time, and no fault loses what was
+//! journaled.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_engine::journal::{

@@ -25,7 +25,10 @@ fn a_transcript_streams_to_a_file_and_is_known_by_its_hash() {
 
     for changed in ["hello World", "hello world!", "hello"] {
         fs::write(&path, changed).unwrap();
-        assert!(matches!(journal.read_transcript(&stored), Err(Error::Transcript { .. })), "{changed}");
+        assert!(
+            matches!(journal.read_transcript(&stored), Err(Error::Transcript { .. })),
+            "{changed}"
+        );
     }
     fs::remove_file(&path).unwrap();
     assert!(journal.read_transcript(&stored).unwrap_err().to_string().contains("cannot be read"));
@@ -54,13 +57,20 @@ fn names_stay_inside_the_folder_and_nothing_is_written_over() {
         let stored = Transcript::create(&journal, "run-1", name, 0).unwrap().finish().unwrap();
         assert_eq!(stored.path, format!("transcripts/run-1/{file}"));
     }
-    let long = Transcript::create(&journal, "run-1", &"x".repeat(5000), 0).unwrap().finish().unwrap();
+    let long =
+        Transcript::create(&journal, "run-1", &"x".repeat(5000), 0).unwrap().finish().unwrap();
     assert!(long.path.len() < 150);
     assert!(matches!(Transcript::create(&journal, "../x", "a", 0), Err(Error::Name { .. })));
-    for path in
-        ["journal.db", "/etc/passwd", "transcripts/../journal.db", "transcripts/run-1/../../journal.db"]
-    {
+    for path in [
+        "journal.db",
+        "/etc/passwd",
+        "transcripts/../journal.db",
+        "transcripts/run-1/../../journal.db",
+    ] {
         let stored = Stored { path: path.into(), ..long.clone() };
-        assert!(journal.read_transcript(&stored).unwrap_err().to_string().contains("not among"), "{path}");
+        assert!(
+            journal.read_transcript(&stored).unwrap_err().to_string().contains("not among"),
+            "{path}"
+        );
     }
 }

@@ -69,7 +69,10 @@ fn an_id_is_used_once_and_can_name_a_folder() {
     assert_eq!(again, Error::Exists { run: "run-1".into() });
     assert_eq!(bodies(&journal.events("run-1", 1).unwrap()), ["first"]);
     for id in ["", "last", "..", ".x", "a/b", "a b", &"x".repeat(129)] {
-        assert!(matches!(journal.create(new_run(id), Batch::default()), Err(Error::Name { .. })), "{id}");
+        assert!(
+            matches!(journal.create(new_run(id), Batch::default()), Err(Error::Name { .. })),
+            "{id}"
+        );
     }
 }
 
@@ -118,7 +121,8 @@ fn whoever_fails_in_a_group_fails_alone() {
     let journal = Journal::open(folder.path()).unwrap();
     let (good, fenced) = (start(&journal, "good"), start(&journal, "fenced"));
     raw(folder.path()).execute("UPDATE runs SET epoch = 9 WHERE id = 'fenced'", []).unwrap();
-    // The lock keeps the writer from its first transaction, so that the rest waits and becomes one group.
+    // The lock keeps the writer from its first transaction, so that the rest waits and becomes one
+    // group.
     let blocker = raw(folder.path());
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

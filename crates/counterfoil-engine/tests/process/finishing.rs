@@ -48,7 +48,10 @@ pub(super) fn finish_in(millis: u64, mut spawn: Spawn) -> Spawn {
 async fn who_has_said_all_and_stays_is_ended() {
     let mut listener = Listener::default();
     let ended = run(finish_in(100, shell("echo ready; exec sleep 60")), &mut listener).await;
-    assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Finishing, Exit::Signal(15), 0));
+    assert_eq!(
+        (ended.cause, ended.exit, ended.left_behind),
+        (Cause::Finishing, Exit::Signal(15), 0)
+    );
     assert!(ended.wall >= Duration::from_millis(100), "{ended:?}");
 }
 

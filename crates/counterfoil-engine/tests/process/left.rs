@@ -18,7 +18,8 @@ async fn a_stubborn_grandchild_is_killed_after_a_normal_end_20_times_in_a_row() 
         let mut ear = Ear::new();
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("said");
-        // It tells its name through a pipe, so that it holds none of ours, and the child ends when it is there.
+        // It tells its name through a pipe, so that it holds none of ours, and the child ends when
+        // it is there.
         let script = format!(
             "mkfifo said; setsid sh -c 'trap \"\" TERM; echo $$ >said; while :; do sleep 0.05; done' \
              >/dev/null 2>&1 & cat {}",
@@ -63,8 +64,9 @@ os.wait()
 #[tokio::test]
 async fn a_daemon_is_killed_after_a_normal_end() {
     let mut ear = Ear::new();
-    let script =
-        format!("CLOSES = True\nimport os\nr, w = os.pipe()\n{DAEMON}\nimport time; time.sleep(0.2)");
+    let script = format!(
+        "CLOSES = True\nimport os\nr, w = os.pipe()\n{DAEMON}\nimport time; time.sleep(0.2)"
+    );
     let ended = run(python(&script), &mut ear).await;
     assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Finished, Exit::Code(0), 1));
     all_gone(&ear.pids(), 1);
@@ -73,15 +75,15 @@ async fn a_daemon_is_killed_after_a_normal_end() {
 #[tokio::test]
 async fn a_daemon_is_killed_on_stop() {
     let (ended, ear) =
-        run_and_stop(python(&format!("CLOSES = False\n{DAEMON}\ntime.sleep(60)")), Stop::AtOnce).await;
+        run_and_stop(python(&format!("CLOSES = False\n{DAEMON}\ntime.sleep(60)")), Stop::AtOnce)
+            .await;
     assert_eq!((ended.cause, ended.left_behind), (Cause::Stopped, 1));
     all_gone(&ear.pids(), 1);
 }
 
 #[tokio::test]
 async fn who_hides_its_environment_is_found_by_birth() {
-    let script =
-        "env -i setsid sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.05; done' & wait";
+    let script = "env -i setsid sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.05; done' & wait";
     let (ended, ear) = run_and_stop(shell(script), Stop::AtOnce).await;
     assert_eq!(ended.cause, Cause::Stopped);
     all_gone(&ear.pids(), 1);
@@ -89,8 +91,8 @@ async fn who_hides_its_environment_is_found_by_birth() {
 
 #[tokio::test]
 async fn who_was_seen_in_the_tree_is_known_when_it_hides_later() {
-    // Nothing ties it to the child when that has ended: it is no descendant, in no session and without marker. But the
-    // tree is looked at every five seconds.
+    // Nothing ties it to the child when that has ended: it is no descendant, in no session and
+    // without marker. But the tree is looked at every five seconds.
     let mut ear = Ear::new();
     let hidden = "env -i setsid sh -c 'echo $$; exec sleep 60 >/dev/null 2>&1'";
     let ended = run(shell(&format!("{hidden} & sleep 6")), &mut ear).await;
@@ -124,7 +126,10 @@ async fn a_grandchild_that_holds_the_pipe_is_waited_for_only_so_long() {
     spawn.clocks.linger = Duration::from_millis(200);
     let ended = run(spawn, &mut ear).await;
     assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Finished, Exit::Code(5), 1));
-    assert!(ended.wall >= Duration::from_millis(200) && ended.wall < Duration::from_secs(3), "{ended:?}");
+    assert!(
+        ended.wall >= Duration::from_millis(200) && ended.wall < Duration::from_secs(3),
+        "{ended:?}"
+    );
     all_gone(&ear.pids(), 1);
 }
 
@@ -228,19 +233,24 @@ async fn a_run_can_go_to_another_thread() {
     assert_eq!(task.await.unwrap().unwrap(), Exit::Code(2));
 }
 
-/// In a container that is entered from outside, the leader of our session is nobody we can see, and its number is 0.
+/// In a container that is entered from outside, the leader of our session is nobody we can see, and
+/// its number is 0.
 #[test]
 fn the_leader_of_our_session_may_live_outside() {
     let inside = |program: &[&std::ffi::OsStr]| {
-        let container = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
+        let container =
+            ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
         Command::new("unshare").args(container).args(program).output()
     };
     match inside(&["true".as_ref()]) {
         Ok(output) if output.status.success() => {}
-        refused => return skipped(&format!("no namespace of processes can be made here: {refused:?}")),
+        refused => {
+            return skipped(&format!("no namespace of processes can be made here: {refused:?}"));
+        }
     }
     let exe = std::env::current_exe().unwrap();
-    let others = ["left::one_run_leaves_another_alone", "left::a_daemon_is_killed_on_stop", "--exact"];
+    let others =
+        ["left::one_run_leaves_another_alone", "left::a_daemon_is_killed_on_stop", "--exact"];
     let program: Vec<_> =
         std::iter::once(exe.as_ref()).chain(others.iter().map(std::ffi::OsStr::new)).collect();
     let output = inside(&program).unwrap();
@@ -254,8 +264,10 @@ fn who_is_swept_can_take_its_locks_away_first() {
     let lock = folder.path().join("lock");
     let marker = unique();
     let mut holder = Command::new("sh");
-    holder
-        .args(["-c", "trap 'rm \"$0\"; exit 0' TERM; : > \"$0\"; echo ready; while :; do sleep 0.01; done"]);
+    holder.args([
+        "-c",
+        "trap 'rm \"$0\"; exit 0' TERM; : > \"$0\"; echo ready; while :; do sleep 0.01; done",
+    ]);
     let mut holder = holder.arg(&lock).env(MARKER, &marker).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();

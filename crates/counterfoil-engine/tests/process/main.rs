@@ -1,9 +1,11 @@
-//! Supervision, with real processes: what ends them, what they write, and that nothing of them is left.
+//! Supervision, with real processes: what ends them, what they write, and that nothing of them is
+//! left.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
 use counterfoil_engine::process::{
-    Cause, Clocks, Ended, Environment, Exit, MARKER, Output, Spawn, SpawnError, Stop, Watch, supervise, sweep,
+    Cause, Clocks, Ended, Environment, Exit, MARKER, Output, Spawn, SpawnError, Stop, Watch,
+    supervise, sweep,
 };
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write as _};
@@ -20,7 +22,8 @@ mod left;
 mod orphans;
 
 /// A grandchild in a session of its own that ignores SIGTERM and says who it is.
-const STUBBORN: &str = "setsid sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.05; done'";
+const STUBBORN: &str =
+    "setsid sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.05; done'";
 
 const FOREVER: Duration = Duration::from_mins(1);
 
@@ -155,7 +158,8 @@ fn all_gone(pids: &[i32], how_many: usize) {
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
-/// Says loudly that a test was skipped, and puts it on the list of the test command, which shows what passing tests do not.
+/// Says loudly that a test was skipped, and puts it on the list of the test command, which shows
+/// what passing tests do not.
 fn skipped(why: &str) {
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     eprintln!("SKIPPED: {name}: {why}");
@@ -171,7 +175,8 @@ fn skipped(why: &str) {
 #[tokio::test]
 async fn who_does_not_wait_for_what_it_wrote_has_room_for_it() {
     let mut ear = Ear::new();
-    let script = "import os, sys; sys.stdin.read(); os.set_blocking(1, False); os.write(1, b'x' * 300_000)";
+    let script =
+        "import os, sys; sys.stdin.read(); os.set_blocking(1, False); os.write(1, b'x' * 300_000)";
     let mut spawn = python(script);
     // It begins when its input is at its end, and that is when its pipes are what they should be.
     spawn.stdin = b"go".to_vec();
@@ -212,7 +217,8 @@ async fn a_large_stdin_goes_through_while_output_comes_back() {
 
 #[tokio::test]
 async fn a_child_need_not_read_stdin() {
-    for script in ["echo done", "exec <&-; sleep 0.1; echo done", "head -c 1 >/dev/null; echo done"] {
+    for script in ["echo done", "exec <&-; sleep 0.1; echo done", "head -c 1 >/dev/null; echo done"]
+    {
         let mut ear = Ear::new();
         let mut spawn = shell(script);
         spawn.stdin = vec![b'x'; 1 << 20];
@@ -242,7 +248,8 @@ async fn much_output_costs_little_memory() {
 
 #[tokio::test]
 async fn a_flood_on_stderr_does_not_hold_up_stdout() {
-    let (ended, _) = run_and_stop(shell("cat /dev/zero >&2 & echo ready; wait"), Stop::AtOnce).await;
+    let (ended, _) =
+        run_and_stop(shell("cat /dev/zero >&2 & echo ready; wait"), Stop::AtOnce).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Signal(9)));
 }
 
@@ -322,7 +329,10 @@ async fn what_cannot_be_started_says_why() {
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
 
     let missing = refused(program(&["no-such-agent"])).await;
-    assert!(matches!(&missing, SpawnError::Missing { program } if program == "no-such-agent"), "{missing:?}");
+    assert!(
+        matches!(&missing, SpawnError::Missing { program } if program == "no-such-agent"),
+        "{missing:?}"
+    );
     assert_eq!(
         missing.to_string(),
         "`no-such-agent` cannot be started: there is no such program; install it, put it on PATH or give its full path"
@@ -360,7 +370,10 @@ async fn silence_from_the_start_is_the_startup_clock() {
     spawn.clocks.idle = Some(FOREVER);
     let ended = run(spawn, &mut Ear::new()).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Startup, Exit::Signal(15)));
-    assert!(ended.wall >= Duration::from_millis(100) && ended.wall < Duration::from_secs(3), "{ended:?}");
+    assert!(
+        ended.wall >= Duration::from_millis(100) && ended.wall < Duration::from_secs(3),
+        "{ended:?}"
+    );
 }
 
 #[tokio::test]
@@ -404,7 +417,10 @@ async fn who_ignores_sigterm_gets_sigkill_after_the_grace() {
     spawn.clocks.grace = Duration::from_millis(300);
     let (ended, _) = run_and_stop(spawn, Stop::Gently).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Signal(9)));
-    assert!(ended.wall >= Duration::from_millis(300) && ended.wall < Duration::from_secs(3), "{ended:?}");
+    assert!(
+        ended.wall >= Duration::from_millis(300) && ended.wall < Duration::from_secs(3),
+        "{ended:?}"
+    );
 }
 
 // Stops.
@@ -420,8 +436,7 @@ async fn stopped_gently_a_child_writes_its_last_words() {
 
 #[tokio::test]
 async fn stopped_gently_a_descendant_has_its_grace_too() {
-    let script =
-        "sh -c 'trap \"sleep 0.2; echo saved; exit\" TERM; echo ready; while :; do sleep 0.02; done' & wait";
+    let script = "sh -c 'trap \"sleep 0.2; echo saved; exit\" TERM; echo ready; while :; do sleep 0.02; done' & wait";
     let (ended, ear) = run_and_stop(shell(script), Stop::Gently).await;
     assert_eq!((ended.exit, ended.left_behind), (Exit::Signal(15), 0));
     assert_eq!(ear.text(), "ready\nsaved\n");
@@ -486,8 +501,11 @@ async fn nobody_left_to_stop_it_is_no_stop() {
 #[tokio::test]
 async fn the_watcher_can_end_it_and_hears_no_more() {
     let mut ear = Ear::when_ready(|| ControlFlow::Break(()));
-    let ended =
-        run(shell("trap 'echo bye; exit 3' TERM; sh -c 'echo ready; exec sleep 60' & wait"), &mut ear).await;
+    let ended = run(
+        shell("trap 'echo bye; exit 3' TERM; sh -c 'echo ready; exec sleep 60' & wait"),
+        &mut ear,
+    )
+    .await;
     assert_eq!((ended.cause, ended.exit), (Cause::Watcher, Exit::Code(3)));
     assert_eq!(ear.text(), "ready\n");
 }
@@ -560,7 +578,11 @@ fn a_sweep_kills_the_marked_with_their_descendants_and_nobody_else() {
         start(&format!("X{MARKER}"), &mine),
     ];
     assert_eq!(sweep(&mine).killed, 2);
-    assert_eq!(marked.wait().unwrap().signal(), Some(9), "its own parent still learns how it ended");
+    assert_eq!(
+        marked.wait().unwrap().signal(),
+        Some(9),
+        "its own parent still learns how it ended"
+    );
     assert!(dead(grandchild));
     for (mut other, grandchild) in others {
         assert!(other.try_wait().unwrap().is_none() && !dead(grandchild));
@@ -596,7 +618,8 @@ async fn figures() {
         run(program(&["true"]), &mut Ear::new()).await;
     }
     let supervised = begun.elapsed() / 200;
-    let mut crowd: Vec<_> = (0..300).map(|_| Command::new("sleep").arg("60").spawn().unwrap()).collect();
+    let mut crowd: Vec<_> =
+        (0..300).map(|_| Command::new("sleep").arg("60").spawn().unwrap()).collect();
     let processes = || {
         let names = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().parse::<u32>().is_ok()).count()
@@ -617,5 +640,7 @@ async fn figures() {
         child.wait().unwrap();
     }
     println!("`true` bare {bare:?}, supervised {supervised:?} among {} processes", processes());
-    println!("among {there} processes: `true` supervised {in_a_crowd:?}, a sweep for nothing {swept:?}");
+    println!(
+        "among {there} processes: `true` supervised {in_a_crowd:?}, a sweep for nothing {swept:?}"
+    );
 }

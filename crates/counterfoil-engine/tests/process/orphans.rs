@@ -1,5 +1,6 @@
-//! The worst that a child leaves: a daemon that opened a session, forked twice, ignores SIGTERM and, if need be, cleared its
-//! environment or took off its mark. It is gone after each of the ways in which a child can end.
+//! The worst that a child leaves: a daemon that opened a session, forked twice, ignores SIGTERM
+//! and, if need be, cleared its environment or took off its mark. It is gone after each of the ways
+//! in which a child can end.
 
 use super::finishing::{Listener, finish_in};
 use super::*;
@@ -25,8 +26,13 @@ enum End {
     Finishing,
 }
 
-const ENDS: [End; 5] =
-    [End::ByItself, End::Stopped(Stop::Gently), End::Stopped(Stop::AtOnce), End::ByTheClock, End::Finishing];
+const ENDS: [End; 5] = [
+    End::ByItself,
+    End::Stopped(Stop::Gently),
+    End::Stopped(Stop::AtOnce),
+    End::ByTheClock,
+    End::Finishing,
+];
 
 /// Says who it is when it is an orphan, and lets go of the pipes.
 const DAEMON: &str = "trap \"\" TERM; while [ $(cut -d\" \" -f4 /proc/$$/stat) = $1 ]; do sleep 0.005; done; \
@@ -121,7 +127,9 @@ async fn many_children_at_once_leave_nothing_and_each_its_own() {
 fn grouped() -> bool {
     let contained = containment();
     if contained != Containment::Cgroup {
-        skipped(&format!("no control group can be made here; children are contained by: {contained}"));
+        skipped(&format!(
+            "no control group can be made here; children are contained by: {contained}"
+        ));
     }
     contained == Containment::Cgroup
 }
@@ -135,7 +143,9 @@ fn groups_of(pid: u32) -> Vec<String> {
     let points = points.map(|line| Path::new(line.split(' ').nth(4).unwrap()).join(&own));
     let names = points.filter_map(|point| std::fs::read_dir(point).ok()).flatten();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.starts_with("counterfoil-") && name.contains(&format!("-{pid}-"))).collect()
+    names
+        .filter(|name| name.starts_with("counterfoil-") && name.contains(&format!("-{pid}-")))
+        .collect()
 }
 
 mod in_a_group {
@@ -170,7 +180,8 @@ mod in_a_group {
         let (_, ear) = run_and_stop(spawn, Stop::AtOnce).await;
         assert!(ear.text().contains("/inner/deeper "), "{}", ear.text());
         all_gone(&ear.pids(), 1);
-        let name = ear.text().split('/').find(|name| name.starts_with("counterfoil-")).unwrap().to_owned();
+        let name =
+            ear.text().split('/').find(|name| name.starts_with("counterfoil-")).unwrap().to_owned();
         assert!(!groups_of(std::process::id()).contains(&name), "{name} is left");
     }
 
@@ -179,7 +190,10 @@ mod in_a_group {
         // It is dead before it can be put in.
         for _ in 0..50 {
             let ended = run(program(&["true"]), &mut Ear::new()).await;
-            assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Finished, Exit::Code(0), 0));
+            assert_eq!(
+                (ended.cause, ended.exit, ended.left_behind),
+                (Cause::Finished, Exit::Code(0), 0)
+            );
         }
     }
 
@@ -191,7 +205,8 @@ mod in_a_group {
         let script = script(Hiding::NoMark, End::Finishing);
         let folder = tempfile::tempdir().unwrap();
         let stdin = b"prompt\n".to_vec();
-        run(Spawn { marker, stdin, cwd: folder.path().to_owned(), ..shell(&script) }, &mut Say).await;
+        run(Spawn { marker, stdin, cwd: folder.path().to_owned(), ..shell(&script) }, &mut Say)
+            .await;
     }
 
     #[test]
@@ -201,12 +216,18 @@ mod in_a_group {
         }
         let marker = unique();
         let mut supervisor = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "orphans::in_a_group::supervisor_of_a_group", "--nocapture"])
+            .args([
+                "--ignored",
+                "--exact",
+                "orphans::in_a_group::supervisor_of_a_group",
+                "--nocapture",
+            ])
             .env("TEST_MARKER", &marker)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(supervisor.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut lines =
+            BufReader::new(supervisor.stdout.take().unwrap()).lines().map(Result::unwrap);
         let said = lines.find_map(|line| line.split_once("pids ").map(|(_, said)| said.to_owned()));
         let pid: i32 = said.unwrap().split_whitespace().next().unwrap().parse().unwrap();
         supervisor.kill().unwrap();
@@ -232,7 +253,10 @@ mod again {
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains(&format!("{number} passed")), "{output:?}");
+        assert!(
+            output.status.success() && said.contains(&format!("{number} passed")),
+            "{output:?}"
+        );
     }
 
     const ALL: [&str; 4] = [
@@ -268,7 +292,11 @@ mod again {
         }
         once_more(&container, &ALL, 3);
         if grouped() {
-            once_more(&container, &["orphans::in_a_group::who_is_known", "orphans::in_a_group::a_sweep"], 2);
+            once_more(
+                &container,
+                &["orphans::in_a_group::who_is_known", "orphans::in_a_group::a_sweep"],
+                2,
+            );
         }
     }
 }

@@ -1,12 +1,13 @@
-//! Watches a journal grow and says what must never be. It keeps books of its own: nothing here asks the fold how often, how many
-//! or whether, except where it holds the fold to the books.
+//! Watches a journal grow and says what must never be. It keeps books of its own: nothing here asks
+//! the fold how often, how many or whether, except where it holds the fold to the books.
 
 use crate::fans::Fans;
 use crate::journal::{self, Journal};
 use crate::limits::Limits;
 use crate::spaces::Spaces;
 use counterfoil_flow::{
-    AttemptOutcome, Body, Budget, Dispatch, Event, Fold, Frame, Phase, Start, Step, Trouble, Usage, Workflow,
+    AttemptOutcome, Body, Budget, Dispatch, Event, Fold, Frame, Phase, Start, Step, Trouble, Usage,
+    Workflow,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +86,9 @@ impl<'w> Audit<'w> {
         }
         match self.recorded.get(attempt) {
             Some(by) if *by == epoch => Ok(()),
-            Some(by) => Err(format!("driver {epoch} started {attempt}, which driver {by} recorded")),
+            Some(by) => {
+                Err(format!("driver {epoch} started {attempt}, which driver {by} recorded"))
+            }
             None => Err(format!("driver {epoch} started {attempt}, which stands in no journal")),
         }
     }
@@ -109,22 +112,34 @@ impl<'w> Audit<'w> {
         for (row, (event, at)) in rows.iter().zip(written) {
             self.read += 1;
             if row.seq != self.read as u64 || row.at != *at {
-                return Err(format!("event {} has the place {} and the time {}", self.read, row.seq, row.at));
+                return Err(format!(
+                    "event {} has the place {} and the time {}",
+                    self.read, row.seq, row.at
+                ));
             }
             if row.at < self.last_at {
-                return Err(format!("the time of event {} is before that of the one before", row.seq));
+                return Err(format!(
+                    "the time of event {} is before that of the one before",
+                    row.seq
+                ));
             }
             self.last_at = row.at;
             let read = journal::read(&row.body)
                 .map_err(|why| format!("a {} cannot be read back: {why}", event.kind()))?;
             if read != *event {
-                return Err(format!("a {} reads back otherwise: {event:?} became {read:?}", event.kind()));
+                return Err(format!(
+                    "a {} reads back otherwise: {event:?} became {read:?}",
+                    event.kind()
+                ));
             }
             *self.kinds.entry(read.kind()).or_default() += 1;
-            self.examine(&read, row.at, epoch).map_err(|why| format!("event {}: {why}", row.seq))?;
+            self.examine(&read, row.at, epoch)
+                .map_err(|why| format!("event {}: {why}", row.seq))?;
             self.fold.apply(&read, row.at);
             self.claims(&read).map_err(|why| format!("event {}: {why}", row.seq))?;
-            self.fans.after(&read, &self.fold).map_err(|why| format!("event {}: {why}", row.seq))?;
+            self.fans
+                .after(&read, &self.fold)
+                .map_err(|why| format!("event {}: {why}", row.seq))?;
             if let Some(tail) = &mut self.tail {
                 tail.apply(&read, row.at);
             }
@@ -136,7 +151,8 @@ impl<'w> Audit<'w> {
         {
             self.snapshot = *seq;
             let restored = serde_json::from_slice(body);
-            self.tail = Some(restored.map_err(|why| format!("the snapshot cannot be read: {why}"))?);
+            self.tail =
+                Some(restored.map_err(|why| format!("the snapshot cannot be read: {why}"))?);
         }
         if let Some(tail) = &self.tail {
             same(&whole, &json(tail), "the replay and the snapshot with its tail")?;
@@ -186,7 +202,8 @@ impl<'w> Audit<'w> {
             }
             Event::AttemptLost { attempt, .. } => {
                 let known = self.open.remove(attempt);
-                let frame = known.ok_or_else(|| format!("{attempt} is not in flight and was lost"))?;
+                let frame =
+                    known.ok_or_else(|| format!("{attempt} is not in flight and was lost"))?;
                 self.spaces.lost(&frame);
             }
             Event::RetryPlanned { frame, trouble, retry, not_before, .. } => {
@@ -195,7 +212,10 @@ impl<'w> Audit<'w> {
                 let times = visit.retries.entry(*trouble).or_default();
                 *times += 1;
                 if *times != *retry || *times > most {
-                    return Err(format!("retry {retry} for {} is number {times} of {most}", trouble.name()));
+                    return Err(format!(
+                        "retry {retry} for {} is number {times} of {most}",
+                        trouble.name()
+                    ));
                 }
                 visit.not_before = Some(*not_before);
             }
@@ -247,11 +267,17 @@ impl<'w> Audit<'w> {
     /// The fold remembers what became of the claims of the last attempt, and of no other.
     fn claims(&self, event: &Event) -> Result<(), String> {
         let Event::AttemptEnded(ended) = event else { return Ok(()) };
-        let frame = self.recorded_frames.get(&ended.attempt).and_then(|frame| self.fold.frames.get(frame));
+        let frame =
+            self.recorded_frames.get(&ended.attempt).and_then(|frame| self.fold.frames.get(frame));
         let Some(frame) = frame else { return Ok(()) };
         let known: BTreeSet<&str> = frame.claims.keys().map(String::as_str).collect();
-        let told: BTreeSet<&str> = ended.claims.iter().map(|report| report.claim.as_str()).collect();
-        if known == told { Ok(()) } else { Err(format!("{told:?} were told, and {known:?} are known")) }
+        let told: BTreeSet<&str> =
+            ended.claims.iter().map(|report| report.claim.as_str()).collect();
+        if known == told {
+            Ok(())
+        } else {
+            Err(format!("{told:?} were told, and {known:?} are known"))
+        }
     }
 
     fn attempt_started(
@@ -286,7 +312,10 @@ impl<'w> Audit<'w> {
             || budget.iterations.is_some_and(|most| self.fold.iterations > most)
             || budget.time_ms.is_some_and(|most| self.fold.usage.wall_ms >= most);
         if over {
-            return Err(format!("{attempt} started with a budget used up: {budget:?}, {:?}", self.usage));
+            return Err(format!(
+                "{attempt} started with a budget used up: {budget:?}, {:?}",
+                self.usage
+            ));
         }
         Ok(())
     }
@@ -311,7 +340,8 @@ fn dispatch<'w>(workflow: &'w Workflow, frame: &Frame) -> Option<&'w Dispatch> {
 
 /// Whether a run that is not driven on by anything waits for a person who was asked.
 pub(crate) fn waits_for_somebody(fold: &Fold) -> bool {
-    let asking = |frame: &str| fold.frames.get(frame).is_some_and(|frame| frame.phase == Phase::Asking);
+    let asking =
+        |frame: &str| fold.frames.get(frame).is_some_and(|frame| frame.phase == Phase::Asking);
     fold.open_questions().any(|(_, question)| !question.optional && asking(&question.frame))
 }
 

@@ -2,7 +2,8 @@
 
 use counterfoil_contract::{Definition, Registry};
 
-/// The contracts that the agents of random workflows work under; attempts hand back one of the examples.
+/// The contracts that the agents of random workflows work under; attempts hand back one of the
+/// examples.
 const CONTRACTS: [&str; 4] = [
     r"
 contract: sim/make
@@ -62,7 +63,8 @@ examples:
 /// The contracts of random workflows, compiled once for all.
 pub(crate) fn registry() -> Registry {
     let mut registry = Registry::new();
-    let shipped = include_str!("../../../counterfoil-packs/published/execution-loop/implementer@1.yaml");
+    let shipped =
+        include_str!("../../../counterfoil-packs/published/execution-loop/implementer@1.yaml");
     for text in CONTRACTS.iter().copied().chain([shipped]) {
         let definition = Definition::from_yaml(text, "contract.yaml").expect("the contract reads");
         registry.add(definition).expect("the contract is new");

@@ -3,7 +3,8 @@
 use crate::dice::Dice;
 use serde_json::{Value, json};
 
-/// Such a state. Only the main machine is sure not to work in a worktree, where nothing is committed.
+/// Such a state. Only the main machine is sure not to work in a worktree, where nothing is
+/// committed.
 pub(crate) fn deed(dice: &mut Dice, in_main: bool, next: &str, failed: &str) -> Value {
     let mut state = match dice.below(if in_main { 3 } else { 2 }) {
         0 => json!({"read": "{{ topic }}.json", "contract": "sim/check", "next": [

@@ -1,5 +1,5 @@
-//! A process that drives the run, step by step, so that it can be struck at any point: it takes what it was told, turns the run,
-//! appends, and only then starts the work.
+//! A process that drives the run, step by step, so that it can be struck at any point: it takes
+//! what it was told, turns the run, appends, and only then starts the work.
 
 use crate::dice::Dice;
 use crate::journal::{Batch, Journal};
@@ -74,16 +74,23 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// A process that begins a run or takes one up: whatever was in flight is lost.
-    pub(crate) fn begin(epoch: u64, fold: Fold, started: &Event, skew: i64, weather: Weather) -> Self {
+    pub(crate) fn begin(
+        epoch: u64,
+        fold: Fold,
+        started: &Event,
+        skew: i64,
+        weather: Weather,
+    ) -> Self {
         let mut facts = vec![if fold.seq == 0 {
             started.clone()
         } else {
             Event::RunResumed { by: format!("driver {epoch}"), agents: BTreeMap::new() }
         }];
         facts.extend(
-            fold.attempts
-                .keys()
-                .map(|attempt| Event::AttemptLost { attempt: attempt.clone(), changed: Vec::new() }),
+            fold.attempts.keys().map(|attempt| Event::AttemptLost {
+                attempt: attempt.clone(),
+                changed: Vec::new(),
+            }),
         );
         Self {
             epoch,
@@ -246,7 +253,8 @@ impl Driver {
             if !self.looking.insert(frame.clone()) {
                 continue;
             }
-            let missing = if dice.percent(15) { paths.iter().take(1).cloned().collect() } else { Vec::new() };
+            let missing =
+                if dice.percent(15) { paths.iter().take(1).cloned().collect() } else { Vec::new() };
             let fact = Event::ContextChecked { frame: frame.clone(), missing };
             let due = time + i64::try_from(dice.below(50)).unwrap_or(0);
             if dice.percent(15) {

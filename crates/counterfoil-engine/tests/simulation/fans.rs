@@ -48,7 +48,8 @@ impl Fans {
             }
             Event::FrameOpened { frame, parent: Some(parent), item: Some(key), .. } => {
                 let fan = self.fans.get_mut(parent).ok_or("an item of no fan-out")?;
-                let item = fan.items.iter().find(|item| item.key == *key).ok_or("an item of no list")?;
+                let item =
+                    fan.items.iter().find(|item| item.key == *key).ok_or("an item of no list")?;
                 if let Some(before) = item.after.iter().find(|before| !fan.is_done(before)) {
                     return Err(format!("item '{key}' began before '{before}' was done"));
                 }
@@ -97,7 +98,8 @@ impl Fans {
             return Err(format!("the fan-out of '{frame}' ended with {:?} at work", fan.working));
         }
         let left = |item: &&Planned| {
-            !fan.ended.contains_key(&item.key) && item.after.iter().all(|before| fan.is_done(before))
+            !fan.ended.contains_key(&item.key)
+                && item.after.iter().all(|before| fan.is_done(before))
         };
         if let Some(item) = fan.items.iter().find(left).filter(|_| !fan.is_lost() && !fan.broken) {
             return Err(format!("item '{}' could have begun and never did", item.key));

@@ -2,7 +2,8 @@
 
 use crate::contracts::registry;
 use counterfoil_flow::{
-    AttemptOutcome, Budget, DECIDE, Ended, Event, Fold, Outcome, Started, Turn, Usage, Workflow, check, turn,
+    AttemptOutcome, Budget, DECIDE, Ended, Event, Fold, Outcome, Started, Turn, Usage, Workflow,
+    check, turn,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -16,7 +17,8 @@ impl Play {
     /// Begins a run; the agents `check`, `plan` work under contracts of the simulation.
     fn begin(text: &str, budget: Budget) -> (Self, Turn) {
         let files = BTreeMap::from([("play.yaml".to_owned(), text.to_owned())]);
-        let workflow = check("play.yaml", &files, &registry()).unwrap_or_else(|why| panic!("{why}"));
+        let workflow =
+            check("play.yaml", &files, &registry()).unwrap_or_else(|why| panic!("{why}"));
         let mut play = Self { workflow, fold: Fold::default() };
         let started = Event::RunStarted(Box::new(Started {
             run: "run".to_owned(),
@@ -198,7 +200,11 @@ workflows:
     let mut ids = Vec::new();
     for _ in 0..3 {
         let id = play.fold.open_questions().next().expect("a question is open").0.clone();
-        play.tell([Event::Answered { question: id.clone(), answer: "yes".to_owned(), by: "me".to_owned() }]);
+        play.tell([Event::Answered {
+            question: id.clone(),
+            answer: "yes".to_owned(),
+            by: "me".to_owned(),
+        }]);
         ids.push(id);
     }
     assert_eq!(ids, ["all/x#1/ask", "all/x#1/ask#2", "all/x#1/ask#3"]);
@@ -221,7 +227,8 @@ states:
     let (mut play, _) = Play::begin(&text, Budget { attempts: Some(4), ..Budget::default() });
     let turn = play.accept("plan#1", json!({"tasks": [task("a", 1), task("b", 1)]}));
     assert_eq!(started(&turn), ["all/a#1", "all/b#1"]);
-    let lost = |attempt: &str| Event::AttemptLost { attempt: attempt.to_owned(), changed: Vec::new() };
+    let lost =
+        |attempt: &str| Event::AttemptLost { attempt: attempt.to_owned(), changed: Vec::new() };
     let turn = play.tell([
         Event::RunResumed { by: "me".to_owned(), agents: BTreeMap::new() },
         lost("all/a#1"),

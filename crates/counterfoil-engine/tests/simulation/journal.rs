@@ -1,5 +1,5 @@
-//! A journal in memory that keeps the promises of the real one: batches whole or not at all, places without a gap, and an append
-//! under an old lease refused with nothing changed.
+//! A journal in memory that keeps the promises of the real one: batches whole or not at all, places
+//! without a gap, and an append under an old lease refused with nothing changed.
 
 use counterfoil_flow::{Event, Fold};
 use std::collections::BTreeMap;
@@ -18,8 +18,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) consumed: &'a [u64],
 }
 
-/// Reads an event as it was written. It goes by way of a value: serde keeps what stands beside a tag aside, and there a number
-/// with a fraction that was read from a text is no longer one.
+/// Reads an event as it was written. It goes by way of a value: serde keeps what stands beside a
+/// tag aside, and there a number with a fraction that was read from a text is no longer one.
 pub(crate) fn read(body: &[u8]) -> Result<Event, serde_json::Error> {
     serde_json::from_slice(body).and_then(serde_json::from_value::<Event>)
 }

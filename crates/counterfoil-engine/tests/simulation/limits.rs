@@ -1,6 +1,9 @@
-//! The books on limits: every transition is looked up in the workflow, and what it must count is counted here again.
+//! The books on limits: every transition is looked up in the workflow, and what it must count is
+//! counted here again.
 
-use counterfoil_flow::{Event, Fold, Frame, Limit, Machine, Moved, Term, Transition, Trouble, Workflow};
+use counterfoil_flow::{
+    Event, Fold, Frame, Limit, Machine, Moved, Term, Transition, Trouble, Workflow,
+};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +15,18 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Looks at an event before it is added to the fold.
-    pub(crate) fn before(&mut self, event: &Event, fold: &Fold, workflow: &Workflow) -> Result<(), String> {
+    pub(crate) fn before(
+        &mut self,
+        event: &Event,
+        fold: &Fold,
+        workflow: &Workflow,
+    ) -> Result<(), String> {
         match event {
             Event::FrameOpened { frame, counts, machine, state, variables, .. } => {
                 let machine = workflow.machine(machine).ok_or("a frame of no machine")?;
                 let entry = machine.states.get(state).and_then(|state| state.counts.as_ref());
-                // An item that runs an agent is no machine: it has no variables, and enters nothing.
+                // An item that runs an agent is no machine: it has no variables, and enters
+                // nothing.
                 if !variables.is_empty()
                     && let Some(limit) = entry.filter(|limit| machine.limits[*limit].per.is_none())
                     && counts.get(limit) != Some(&1)
@@ -40,16 +49,21 @@ impl Limits {
     }
 
     fn moved(&mut self, moved: &Moved, frame: &Frame, machine: &Machine) -> Result<(), String> {
-        let transition = taken(moved, machine)
-            .ok_or_else(|| format!("no transition leads from '{}' to '{}'", moved.from, moved.to))?;
+        let transition = taken(moved, machine).ok_or_else(|| {
+            format!("no transition leads from '{}' to '{}'", moved.from, moved.to)
+        })?;
         let counters = self.frames.entry(moved.frame.clone()).or_default();
-        let entries =
-            transition.go.states().iter().filter(|to| moved.exhausted.is_some() || **to == moved.to);
+        let entries = transition
+            .go
+            .states()
+            .iter()
+            .filter(|to| moved.exhausted.is_some() || **to == moved.to);
         let entry = entries.filter_map(|to| machine.states.get(to)?.counts.as_ref());
         let limits: BTreeSet<&String> = transition.counts.iter().chain(entry).collect();
         if let Some(name) = &moved.exhausted {
             let limit = machine.limits.get(name).filter(|_| limits.contains(name));
-            let limit = limit.ok_or_else(|| format!("'{name}' is not what this transition counts"))?;
+            let limit =
+                limit.ok_or_else(|| format!("'{name}' is not what this transition counts"))?;
             let full = next(kept(counters, transition, name), name, limit, frame)?;
             if full.times <= most(limit, frame)? && full.total <= limit.total {
                 return Err(format!("the limit '{name}' was called used up at {}", full.times));
@@ -69,7 +83,10 @@ impl Limits {
             let limit = machine.limits.get(name).ok_or("a limit that is not declared")?;
             let now = next(kept(counters, transition, name), name, limit, frame)?;
             if moved.counts.get(&now.counter) != Some(&now.times) {
-                return Err(format!("{} must be {}, not {:?}", now.counter, now.times, moved.counts));
+                return Err(format!(
+                    "{} must be {}, not {:?}",
+                    now.counter, now.times, moved.counts
+                ));
             }
             if now.times > most(limit, frame)? || now.total > limit.total {
                 return Err(format!("the limit '{name}' is exceeded: {} times", now.times));
@@ -102,7 +119,12 @@ fn kept<'c>(
     if transition.resets.contains(limit) { &NONE } else { counters }
 }
 
-fn next(counters: &BTreeMap<String, u64>, name: &str, limit: &Limit, frame: &Frame) -> Result<Count, String> {
+fn next(
+    counters: &BTreeMap<String, u64>,
+    name: &str,
+    limit: &Limit,
+    frame: &Frame,
+) -> Result<Count, String> {
     let counter = match &limit.per {
         None => name.to_owned(),
         Some(per) => {
@@ -135,10 +157,9 @@ fn taken<'w>(moved: &Moved, machine: &'w Machine) -> Option<&'w Transition> {
         Some(trouble) => state.on.get(&trouble).or_else(|| state.on.get(&Trouble::Any)),
         None => {
             let guard = moved.guard.as_deref();
-            state
-                .next
-                .iter()
-                .find(|one| one.when.as_ref().map(counterfoil_contract::Expression::source) == guard)
+            state.next.iter().find(|one| {
+                one.when.as_ref().map(counterfoil_contract::Expression::source) == guard
+            })
         }
     }?;
     (moved.exhausted.is_some() || transition.go.states().contains(&moved.to)).then_some(transition)

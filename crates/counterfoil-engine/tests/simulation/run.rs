@@ -1,4 +1,5 @@
-//! One run in a world where processes die: drivers come and go, people answer or do not, clocks jump, and the books are kept.
+//! One run in a world where processes die: drivers come and go, people answer or do not, clocks
+//! jump, and the books are kept.
 
 use crate::audit::{Audit, waits_for_somebody};
 use crate::dice::Dice;
@@ -99,7 +100,8 @@ impl<'m> Run<'m> {
         let mut dice = Dice::new(seed);
         let agents = made.workflow.agents.keys().map(|name| {
             let backs_off = dice.percent(70);
-            let player = Player { spec: "simulated".to_owned(), backs_off, model: None, version: None };
+            let player =
+                Player { spec: "simulated".to_owned(), backs_off, model: None, version: None };
             (name.clone(), player)
         });
         let started = Event::RunStarted(Box::new(Started {
@@ -197,7 +199,8 @@ impl<'m> Run<'m> {
     fn take_up(&mut self) -> Result<(), String> {
         self.audit.reread(&self.journal)?;
         let epoch = self.journal.take();
-        let mut driver = Driver::begin(epoch, self.journal.load(), &self.started, self.skew, self.weather);
+        let mut driver =
+            Driver::begin(epoch, self.journal.load(), &self.started, self.skew, self.weather);
         driver.queue = std::mem::take(&mut self.late);
         self.driver = Some(driver);
         self.time += i64::try_from(self.dice.below(60_000)).unwrap_or(0);
@@ -221,8 +224,10 @@ impl<'m> Run<'m> {
             }
             Blow::Cancel => self.journal.post(Event::CancelRequested { by: "somebody".to_owned() }),
             Blow::Artifact => {
-                let fact =
-                    Event::ArtifactFailed { path: "out/a.md".to_owned(), reason: "no room".to_owned() };
+                let fact = Event::ArtifactFailed {
+                    path: "out/a.md".to_owned(),
+                    reason: "no room".to_owned(),
+                };
                 driver.queue.push(Delivery { due: self.time, fact });
             }
         }
@@ -250,8 +255,9 @@ impl<'m> Run<'m> {
             Step::Fenced => Err("the driver that holds the run was fenced".to_owned()),
             Step::Appended(events) => {
                 self.audit.appended(&self.journal, driver.epoch, &events, &driver.fold)?;
-                artifacts(&self.made.workflow, &driver.fold)
-                    .map_err(|(path, why)| format!("the artifact {path} cannot be rendered: {why}"))?;
+                artifacts(&self.made.workflow, &driver.fold).map_err(|(path, why)| {
+                    format!("the artifact {path} cannot be rendered: {why}")
+                })?;
                 Ok(Next::Goes)
             }
             Step::Idle(due) => self.idle(driver, due),
@@ -266,7 +272,8 @@ impl<'m> Run<'m> {
     /// A driver that has nothing to do waits for the time, for a person, or not at all.
     fn idle(&mut self, driver: &mut Driver, due: Option<i64>) -> Result<Next, String> {
         let fold = &driver.fold;
-        if let Some(lost) = fold.attempts.keys().find(|attempt| !driver.running.contains(*attempt)) {
+        if let Some(lost) = fold.attempts.keys().find(|attempt| !driver.running.contains(*attempt))
+        {
             return Err(format!("nobody works on {lost}"));
         }
         if fold.stopped.is_some() && fold.attempts.is_empty() {
@@ -276,7 +283,8 @@ impl<'m> Run<'m> {
         let moves = !fold.attempts.is_empty() || driver.has_timer() || driver.is_busy();
         if !moves && !asked {
             return Err(
-                "nothing runs, nothing is due and nobody was asked, and the run is not over".to_owned()
+                "nothing runs, nothing is due and nobody was asked, and the run is not over"
+                    .to_owned(),
             );
         }
         if let Some(due) = due.into_iter().chain(self.person_at).min() {
@@ -288,7 +296,8 @@ impl<'m> Run<'m> {
         } else if asked && self.journal.inbox.is_empty() {
             return Ok(Next::Over("waiting"));
         }
-        // Whoever only waits for a person may as well go home; an answer is posted then while nobody drives.
+        // Whoever only waits for a person may as well go home; an answer is posted then while
+        // nobody drives.
         if fold.is_resting() && driver.queue.is_empty() && self.dice.percent(20) {
             return Ok(Next::Gone);
         }
@@ -311,7 +320,9 @@ impl<'m> Run<'m> {
             Step::Went => self.zombies.push(zombie),
             Step::Fenced => self.tally.fenced += 1,
             Step::Idle(_) => {}
-            Step::Appended(_) => return Err(format!("driver {} lost the run and appended", zombie.epoch)),
+            Step::Appended(_) => {
+                return Err(format!("driver {} lost the run and appended", zombie.epoch));
+            }
         }
         Ok(())
     }
@@ -326,10 +337,15 @@ impl<'m> Run<'m> {
         Err("a driver that lost the run never ends".to_owned())
     }
 
-    /// Whoever is asked sees the journal and answers in their own time, sometimes wrongly, twice, or something that is settled.
+    /// Whoever is asked sees the journal and answers in their own time, sometimes wrongly, twice,
+    /// or something that is settled.
     fn hear_person(&mut self) {
-        let open: Vec<(String, Form)> =
-            self.audit.fold.open_questions().map(|(id, one)| (id.clone(), one.form.clone())).collect();
+        let open: Vec<(String, Form)> = self
+            .audit
+            .fold
+            .open_questions()
+            .map(|(id, one)| (id.clone(), one.form.clone()))
+            .collect();
         if open.is_empty() || matches!(self.person, Person::NeverAnswers) {
             self.person_at = None;
             return;

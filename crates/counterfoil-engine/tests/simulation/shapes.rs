@@ -1,5 +1,5 @@
-//! Workflows to run: random ones that the checker accepts, and those that ship as examples. They are written as JSON, which is
-//! YAML.
+//! Workflows to run: random ones that the checker accepts, and those that ship as examples. They
+//! are written as JSON, which is YAML.
 
 use crate::deeds::deed;
 use crate::dice::Dice;
@@ -24,7 +24,10 @@ pub(crate) fn examples(registry: &Registry) -> Vec<Made> {
     let text = include_str!("../../../../examples/deliver/deliver.yaml");
     let files: BTreeMap<String, String> = [
         ("deliver.yaml", text),
-        ("prompts/implementer.md", include_str!("../../../../examples/deliver/prompts/implementer.md")),
+        (
+            "prompts/implementer.md",
+            include_str!("../../../../examples/deliver/prompts/implementer.md"),
+        ),
         ("prompts/qa.md", include_str!("../../../../examples/deliver/prompts/qa.md")),
         ("contracts/qa.yaml", include_str!("../../../../examples/deliver/contracts/qa.yaml")),
     ]
@@ -52,7 +55,10 @@ pub(crate) fn random(dice: &mut Dice, registry: &Registry) -> Result<Made, Strin
     }
     if dice.percent(20) {
         let template = "{{ run.state }} {{ run.outcome }} {{ run.iteration }}{% for item in run.items %} {{ item.key }}{% endfor %}";
-        whole.insert("artifacts".into(), json!([{"path": "out/{{ run.date }}.md", "template": template}]));
+        whole.insert(
+            "artifacts".into(),
+            json!([{"path": "out/{{ run.date }}.md", "template": template}]),
+        );
     }
     let text = serde_json::to_string_pretty(&whole).expect("it is JSON");
     let files = BTreeMap::from([("random.yaml".to_owned(), text.clone())]);
@@ -141,7 +147,8 @@ impl Writer<'_> {
             }
             draft.states.insert(end.to_owned(), state);
         }
-        let task = json!({"id": "string", "after": ["string"], "rank": "integer", "size": "integer"});
+        let task =
+            json!({"id": "string", "after": ["string"], "rank": "integer", "size": "integer"});
         let mut machine = json!({
             "inputs": {"item": "string", "most": {"type": "integer", "default": 2}},
             "variables": {
@@ -175,7 +182,8 @@ impl Writer<'_> {
             "prompt": "Work on {{ item }}, about {{ topic }}.{% if note %} Mind this: {{ note }}{% endif %}",
         });
         if self.dice.percent(20) {
-            agent["retries"] = json!({"transport": 1, "timeout": 2, "agent": 1, "contract": 1, "claim": 1});
+            agent["retries"] =
+                json!({"transport": 1, "timeout": 2, "agent": 1, "contract": 1, "claim": 1});
         }
         if self.dice.percent(25) {
             agent["access"] = json!("read-only");
@@ -183,7 +191,8 @@ impl Writer<'_> {
             agent["writes"] = json!(["src/**", "*.md"]);
         }
         if contract == "make" && self.dice.percent(30) {
-            agent["claims"] = json!({"files": {"policy": "require", "match": "subset"}, "tests": "ignore"});
+            agent["claims"] =
+                json!({"files": {"policy": "require", "match": "subset"}, "tests": "ignore"});
         }
         self.agents.entry(name.clone()).or_insert(agent);
         name
@@ -226,8 +235,7 @@ impl Writer<'_> {
             state["needs"] = json!(["docs/{{ topic }}.md", "README.md"]);
         }
         if self.dice.percent(20) {
-            state["retries"] =
-                json!({"transport": self.dice.below(3), "limit": self.dice.below(4), "permission": 1});
+            state["retries"] = json!({"transport": self.dice.below(3), "limit": self.dice.below(4), "permission": 1});
         }
         let mut troubles = vec!["contract", "timeout", "blocked", "claim", "any"];
         if !draft.inside && self.dice.percent(35) {
@@ -334,12 +342,15 @@ impl Writer<'_> {
         inner
     }
 
-    /// A loop that goes on when its first limit is used up, and that way must not set the second one back.
+    /// A loop that goes on when its first limit is used up, and that way must not set the second
+    /// one back.
     fn exhausted_round(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let other = format!("{name}-other");
         let then = self.otherwise(draft, next);
-        let (few, many) =
-            (draft.limit(json!({"max": 1, "then": other})), draft.limit(json!({"max": 2, "then": then})));
+        let (few, many) = (
+            draft.limit(json!({"max": 1, "then": other})),
+            draft.limit(json!({"max": 2, "then": then})),
+        );
         let agent = self.agent("check");
         draft.state(name, json!({"next": [{"go": other, "counts": few, "resets": [many]}]}));
         let state = json!({
@@ -354,7 +365,8 @@ impl Writer<'_> {
         if self.dice.percent(50) {
             let blocked = self.otherwise(draft, next);
             let limit = draft.limit(json!({"max": 2, "then": blocked}));
-            let ask = json!({"question": "Go on with {{ item }}?", "choices": ["yes", "no", "again"]});
+            let ask =
+                json!({"question": "Go on with {{ item }}?", "choices": ["yes", "no", "again"]});
             let state = json!({
                 "ask": ask,
                 "next": [
@@ -425,14 +437,14 @@ impl Writer<'_> {
     fn call(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let own = !draft.inside && self.dice.percent(40);
         let sub = self.sub(draft.depth, draft.inside || own);
-        let mut state =
-            json!({"run": sub, "with": {"item": "item"}, "next": [{"set": {"topic": "result"}, "go": next}]});
+        let mut state = json!({"run": sub, "with": {"item": "item"}, "next": [{"set": {"topic": "result"}, "go": next}]});
         if own {
             state["workspace"] = json!("worktree");
         }
         if self.dice.percent(50) {
             let (blocked, any) = (self.otherwise(draft, next), self.otherwise(draft, next));
-            state["on"] = json!({"blocked": {"go": blocked, "reason": "problem.reason"}, "any": any});
+            state["on"] =
+                json!({"blocked": {"go": blocked, "reason": "problem.reason"}, "any": any});
         }
         draft.state(name, state)
     }
@@ -447,8 +459,11 @@ impl Writer<'_> {
         );
         let mut each = json!({"in": "tasks", "as": "task", "parallel": self.dice.between(1, 4)});
         if self.dice.percent(30) {
-            each["workspace"] =
-                json!(if draft.inside || self.dice.percent(40) { "repository" } else { "worktree" });
+            each["workspace"] = json!(if draft.inside || self.dice.percent(40) {
+                "repository"
+            } else {
+                "worktree"
+            });
         }
         let own = match each["workspace"].as_str() {
             Some(place) => place == "worktree",
@@ -484,7 +499,8 @@ impl Writer<'_> {
         let otherwise = self.otherwise(draft, next);
         let mut state = json!({"each": each});
         if self.dice.percent(60) {
-            state["on"] = json!({"order": otherwise, "any": {"go": otherwise, "reason": "problem.reason"}});
+            state["on"] =
+                json!({"order": otherwise, "any": {"go": otherwise, "reason": "problem.reason"}});
         }
         let back = if self.dice.percent(50) {
             let limit = draft.limit(json!({"max": 1, "then": otherwise}));

@@ -1,5 +1,5 @@
-//! The books on workspaces: none is folded twice or after it was dropped, items are folded in the order they began, and none is
-//! left behind.
+//! The books on workspaces: none is folded twice or after it was dropped, items are folded in the
+//! order they began, and none is left behind.
 
 use counterfoil_flow::{End, Event, Tenure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,8 @@ pub(crate) struct Spaces {
     begun: BTreeMap<String, Vec<String>>,
     /// The frames whose attempt was lost: what they had is not used again.
     lost: BTreeSet<String>,
-    /// The frames that have left their first state: what they had done there is in their workspace.
+    /// The frames that have left their first state: what they had done there is in their
+    /// workspace.
     moved: BTreeSet<String>,
 }
 
@@ -90,12 +91,17 @@ impl Spaces {
             Event::WorkspaceFolded { frame, workspace, conflicts, .. } => {
                 let state = if conflicts.is_empty() { State::Folded } else { State::Conflict };
                 self.goes(workspace, state, |state| state == State::Open)?;
-                if in_flight.values().any(|at| at == frame || at.starts_with(&format!("{frame}/"))) {
+                if in_flight.values().any(|at| at == frame || at.starts_with(&format!("{frame}/")))
+                {
                     return Err(format!("{workspace} was folded with an attempt in flight"));
                 }
                 let fan = self.begun.values().find(|items| items.contains(frame));
-                if let Some(first) = fan.and_then(|items| items.first()).filter(|first| *first != frame) {
-                    return Err(format!("'{frame}' was folded before '{first}', which began before"));
+                if let Some(first) =
+                    fan.and_then(|items| items.first()).filter(|first| *first != frame)
+                {
+                    return Err(format!(
+                        "'{frame}' was folded before '{first}', which began before"
+                    ));
                 }
             }
             Event::WorkspaceDropped { workspace, .. } => {
@@ -127,7 +133,9 @@ impl Spaces {
                     return Err(format!("frame '{frame}' ended and left {id}"));
                 }
                 let own = self.planned.iter().filter(|(id, space)| {
-                    space.frame == *frame && space.tenure == Tenure::Frame && !self.lost.contains(*id)
+                    space.frame == *frame
+                        && space.tenure == Tenure::Frame
+                        && !self.lost.contains(*id)
                 });
                 for (id, space) in own {
                     let is_done = *outcome == End::Done;
@@ -150,7 +158,8 @@ impl Spaces {
                 self.planned.retain(|_, space| space.frame != *frame || !space.is_closed());
             }
             Event::RunEnded { .. } => {
-                if let Some((id, space)) = self.planned.iter().find(|(_, space)| !space.is_closed()) {
+                if let Some((id, space)) = self.planned.iter().find(|(_, space)| !space.is_closed())
+                {
                     return Err(format!("the run ended, and {id} is {:?}", space.state));
                 }
             }

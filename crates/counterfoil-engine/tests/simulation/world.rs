@@ -1,4 +1,5 @@
-//! What agents, commands and files do: how an attempt goes, when its replies come, and whether they come at all.
+//! What agents, commands and files do: how an attempt goes, when its replies come, and whether they
+//! come at all.
 
 use crate::dice::Dice;
 use counterfoil_contract::{ClaimPolicy, ClaimReport, HeldClaim, Verdict};
@@ -47,7 +48,9 @@ impl World {
         let (frame, workspace) = (errand.frame.clone(), errand.workspace.clone());
         let kept = dice.percent(50).then(|| format!("kept/{workspace}.patch"));
         let fact = match errand.what {
-            _ if dice.percent(4) => Event::WorkspaceFailed { frame, workspace, reason: "no room".to_owned() },
+            _ if dice.percent(4) => {
+                Event::WorkspaceFailed { frame, workspace, reason: "no room".to_owned() }
+            }
             Chore::Open => Event::WorkspaceOpened { frame, workspace, notes: Vec::new() },
             Chore::Fold if dice.percent(15) => Event::WorkspaceFolded {
                 frame,
@@ -98,60 +101,60 @@ pub(crate) fn course(dice: &mut Dice, weather: Weather, start: &Start, now: i64)
     let mut due = now;
     let mut deliveries = Vec::new();
     let well = matches!(weather, Weather::Calm) && dice.percent(85);
-    let outcome = match &start.work {
-        _ if well => Some(AttemptOutcome::Accepted),
-        Work::Agent(work) => {
-            for _ in 0..dice.weigh(&[(8, 0), (1, 1), (1, 2)]).min(work.bounds.repairs) {
-                due += later(dice);
-                let reply = Reply { status: "rejected".to_owned(), ..Reply::default() };
-                let fact = Event::RepairAsked {
-                    attempt: start.attempt.clone(),
-                    reply,
-                    usage: usage(dice),
-                    claims: Vec::new(),
-                };
-                deliveries.push(Delivery { due, fact });
+    let outcome =
+        match &start.work {
+            _ if well => Some(AttemptOutcome::Accepted),
+            Work::Agent(work) => {
+                for _ in 0..dice.weigh(&[(8, 0), (1, 1), (1, 2)]).min(work.bounds.repairs) {
+                    due += later(dice);
+                    let reply = Reply { status: "rejected".to_owned(), ..Reply::default() };
+                    let fact = Event::RepairAsked {
+                        attempt: start.attempt.clone(),
+                        reply,
+                        usage: usage(dice),
+                        claims: Vec::new(),
+                    };
+                    deliveries.push(Delivery { due, fact });
+                }
+                dice.weigh(&[
+                    (140, Some(AttemptOutcome::Accepted)),
+                    (8, Some(AttemptOutcome::Contract)),
+                    (12, Some(AttemptOutcome::Transport)),
+                    (8, Some(AttemptOutcome::Timeout)),
+                    (8, Some(AttemptOutcome::Limit)),
+                    (3, Some(AttemptOutcome::Permission)),
+                    (4, Some(AttemptOutcome::Agent)),
+                    (3, Some(AttemptOutcome::Claim)),
+                    (3, None),
+                ])
             }
-            dice.weigh(&[
-                (140, Some(AttemptOutcome::Accepted)),
-                (8, Some(AttemptOutcome::Contract)),
-                (12, Some(AttemptOutcome::Transport)),
-                (8, Some(AttemptOutcome::Timeout)),
-                (8, Some(AttemptOutcome::Limit)),
-                (3, Some(AttemptOutcome::Permission)),
-                (4, Some(AttemptOutcome::Agent)),
-                (3, Some(AttemptOutcome::Claim)),
-                (3, None),
-            ])
-        }
-        Work::Command(work) if work.output.is_some() => dice.weigh(&[
-            (10, Some(AttemptOutcome::Accepted)),
-            (1, Some(AttemptOutcome::Contract)),
-            (1, Some(AttemptOutcome::Timeout)),
-        ]),
-        Work::Command(_) => {
-            dice.weigh(&[(10, Some(AttemptOutcome::Accepted)), (1, Some(AttemptOutcome::Timeout))])
-        }
-        Work::Read(work) if work.contract.is_some() => dice.weigh(&[
-            (10, Some(AttemptOutcome::Accepted)),
-            (1, Some(AttemptOutcome::Contract)),
-            (1, Some(AttemptOutcome::Blocked)),
-        ]),
-        Work::Read(_) | Work::Changes(_) => {
-            dice.weigh(&[(10, Some(AttemptOutcome::Accepted)), (1, Some(AttemptOutcome::Blocked))])
-        }
-        Work::Commit(_) => dice.weigh(&[
-            (10, Some(AttemptOutcome::Accepted)),
-            (1, Some(AttemptOutcome::Blocked)),
-            (1, Some(AttemptOutcome::Timeout)),
-        ]),
-    };
+            Work::Command(work) if work.output.is_some() => dice.weigh(&[
+                (10, Some(AttemptOutcome::Accepted)),
+                (1, Some(AttemptOutcome::Contract)),
+                (1, Some(AttemptOutcome::Timeout)),
+            ]),
+            Work::Command(_) => dice
+                .weigh(&[(10, Some(AttemptOutcome::Accepted)), (1, Some(AttemptOutcome::Timeout))]),
+            Work::Read(work) if work.contract.is_some() => dice.weigh(&[
+                (10, Some(AttemptOutcome::Accepted)),
+                (1, Some(AttemptOutcome::Contract)),
+                (1, Some(AttemptOutcome::Blocked)),
+            ]),
+            Work::Read(_) | Work::Changes(_) => dice
+                .weigh(&[(10, Some(AttemptOutcome::Accepted)), (1, Some(AttemptOutcome::Blocked))]),
+            Work::Commit(_) => dice.weigh(&[
+                (10, Some(AttemptOutcome::Accepted)),
+                (1, Some(AttemptOutcome::Blocked)),
+                (1, Some(AttemptOutcome::Timeout)),
+            ]),
+        };
     let Some(outcome) = outcome else { return Course { deliveries: Vec::new(), duplicate: None } };
     due += later(dice);
     let fact = ended(dice, start, outcome, due);
-    let duplicate = dice
-        .percent(15)
-        .then(|| Delivery { due: due + i64::try_from(dice.below(50_000)).unwrap_or(0), fact: fact.clone() });
+    let duplicate = dice.percent(15).then(|| Delivery {
+        due: due + i64::try_from(dice.below(50_000)).unwrap_or(0),
+        fact: fact.clone(),
+    });
     deliveries.push(Delivery { due, fact });
     Course { deliveries, duplicate }
 }
@@ -194,9 +197,13 @@ fn usage(dice: &mut Dice) -> Usage {
 fn ended(dice: &mut Dice, start: &Start, outcome: AttemptOutcome, due: i64) -> Event {
     let accepted = outcome == AttemptOutcome::Accepted;
     let value = accepted.then(|| value(dice, &start.work));
-    let reason =
-        if accepted { String::new() } else { format!("the {} of {}", outcome.name(), start.attempt) };
-    let wrong = json!({"code": "C0301", "pointer": dice.pick(&["/passed", "/topic"]), "message": "wrong"});
+    let reason = if accepted {
+        String::new()
+    } else {
+        format!("the {} of {}", outcome.name(), start.attempt)
+    };
+    let wrong =
+        json!({"code": "C0301", "pointer": dice.pick(&["/passed", "/topic"]), "message": "wrong"});
     let reset_at = (outcome == AttemptOutcome::Limit && dice.percent(50))
         .then(|| due + i64::try_from(dice.below(7_200_000)).unwrap_or(0) - 600_000);
     Event::AttemptEnded(Box::new(Ended {

@@ -50,7 +50,11 @@ fn sees_what_is_done_to_a_file() {
         ("mode", |lab| lab.chmod("a.rs", 0o755), &["M a.rs"]),
         ("mode that git does not know", |lab| lab.chmod("a.rs", 0o600), &[]),
         ("a new link", |lab| symlink("src", lab.at("to-folder")).unwrap(), &["A to-folder"]),
-        ("a dangling link", |lab| symlink("/no/such/thing", lab.at("nowhere")).unwrap(), &["A nowhere"]),
+        (
+            "a dangling link",
+            |lab| symlink("/no/such/thing", lab.at("nowhere")).unwrap(),
+            &["A nowhere"],
+        ),
         (
             "a file becomes a link",
             |lab| {
@@ -178,7 +182,8 @@ fn what_is_remembered_of_a_settled_file_is_right() {
     lab.write("new.rs", "one\n");
     let mut tree = lab.tree();
     let first = tree.snapshot();
-    // Longer than the times take to settle: from here on the file is not read again unless it changed.
+    // Longer than the times take to settle: from here on the file is not read again unless it
+    // changed.
     std::thread::sleep(Duration::from_millis(2100));
     let second = tree.snapshot();
     let third = tree.snapshot();
@@ -374,9 +379,13 @@ fn what_becomes_ignored_or_is_no_longer_is_no_change() {
     fs::rename(lab.at("moved"), lab.at("elsewhere")).unwrap();
     let after = tree.snapshot();
     let changes = tree.changes(&before, &after);
-    let expected = ["M .gitignore", "A elsewhere/x", "A made.log", "D moved/x", "R moved/x -> elsewhere/x"];
+    let expected =
+        ["M .gitignore", "A elsewhere/x", "A made.log", "D moved/x", "R moved/x -> elsewhere/x"];
     assert_eq!(told(&changes), expected);
-    assert_eq!(changes.notes, ["hidden.log: ignored before and unchanged since, not counted as added"]);
+    assert_eq!(
+        changes.notes,
+        ["hidden.log: ignored before and unchanged since, not counted as added"]
+    );
     lab.write("seen.tmp", "y");
     assert_eq!(changed(&mut tree, &after), ["M seen.tmp"]);
 }
@@ -415,9 +424,16 @@ fn what_is_ours_and_what_is_noise_is_left_out() {
     let mut tree = Tree::open(lab.path(), settings);
     let before = tree.snapshot();
     assert_eq!(before.notes.len(), 1, "{:?}", before.notes);
-    for name in
-        ["a.rs", ".state/x", "not-yet/there", "x/y.pyc", "y.pyc", "p/out/z", "src/deep/c.rs", "later/x"]
-    {
+    for name in [
+        "a.rs",
+        ".state/x",
+        "not-yet/there",
+        "x/y.pyc",
+        "y.pyc",
+        "p/out/z",
+        "src/deep/c.rs",
+        "later/x",
+    ] {
         lab.write(name, "new");
     }
     tree.note_ours(lab.at("later"));

@@ -1,4 +1,5 @@
-//! What is in the way: git that is missing, refuses or hangs; repositories that are locked, broken or not there.
+//! What is in the way: git that is missing, refuses or hangs; repositories that are locked, broken
+//! or not there.
 
 use super::*;
 use counterfoil_engine::tree::{Git, Since};
@@ -147,7 +148,11 @@ fn a_repository_that_vanishes_says_nothing_it_does_not_know() {
     assert!(after.notes[0].contains("not a git repository"), "{:?}", after.notes);
     let changes = tree.changes(&before, &after);
     assert!(changes.files.is_empty(), "{changes:?}");
-    assert!(changes.notes[0].starts_with("what changed here cannot be told"), "{:?}", changes.notes);
+    assert!(
+        changes.notes[0].starts_with("what changed here cannot be told"),
+        "{:?}",
+        changes.notes
+    );
 }
 
 #[test]
@@ -192,7 +197,9 @@ fn a_huge_file_is_not_read() {
     other.set_len(1 << 40).unwrap();
     fs::File::create(lab.at("huge too")).unwrap().set_len(1 << 40).unwrap();
     assert_eq!(changed(&mut tree, &before), ["D a.rs", "M d.rs", "M huge", "A huge too"]);
-    assert!(tree.content(&before, Path::new("huge")).unwrap_err().to_string().starts_with("not kept"));
+    assert!(
+        tree.content(&before, Path::new("huge")).unwrap_err().to_string().starts_with("not kept")
+    );
     let failed = tree.restore(&before, &["huge".into()]);
     assert_eq!(failed.len(), 1);
     assert!(lab.at("huge").exists());
@@ -318,7 +325,8 @@ fn hooks_and_monitors_are_not_run_and_settings_of_an_agent_do_not_blind_us() {
     lab.write("d.rs", "x\n");
     fs::File::options().write(true).open(lab.at("d.rs")).unwrap().set_modified(old).unwrap();
     fs::rename(lab.at("src/b.rs"), lab.at("src/B.rs")).unwrap();
-    let expected = ["M a.rs", "M d.rs", "A new.rs", "A src/B.rs", "D src/b.rs", "R src/b.rs -> src/B.rs"];
+    let expected =
+        ["M a.rs", "M d.rs", "A new.rs", "A src/B.rs", "D src/b.rs", "R src/b.rs -> src/B.rs"];
     assert_eq!(changed(&mut tree, &before), expected);
     assert!(!lab.at("ran").exists());
 }

@@ -193,7 +193,9 @@ fn a_revision_is_a_commit_in_the_work_tree() {
     for bad in ["no-such", "--all", "", "HEAD:a.rs", "-n"] {
         let error = tree.revision(bad).unwrap_err();
         assert!(
-            error.starts_with(&format!("revision '{bad}' cannot be found: `git rev-parse` failed: ")),
+            error.starts_with(&format!(
+                "revision '{bad}' cannot be found: `git rev-parse` failed: "
+            )),
             "{error}"
         );
     }

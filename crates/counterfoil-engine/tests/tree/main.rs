@@ -90,10 +90,14 @@ impl Lab {
     }
 
     fn keeping(&self, keep: &TempDir) -> Tree {
-        Tree::open(self.path(), Settings { keep: Some(keep.path().to_owned()), ..Settings::default() })
+        Tree::open(
+            self.path(),
+            Settings { keep: Some(keep.path().to_owned()), ..Settings::default() },
+        )
     }
 
-    /// What git has, byte for byte: the index, the refs, HEAD, the stash; and every file of the work tree with its mode.
+    /// What git has, byte for byte: the index, the refs, HEAD, the stash; and every file of the
+    /// work tree with its mode.
     fn everything(&self) -> Vec<(PathBuf, u32, Vec<u8>)> {
         let mut found = Vec::new();
         let mut open = vec![self.path().to_owned()];
@@ -129,13 +133,22 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 /// A git that hears nothing of the machine it runs on.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
-    command.args(["-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false", "-c", "gc.auto=0"]);
+    command.args([
+        "-c",
+        "protocol.file.allow=always",
+        "-c",
+        "commit.gpgsign=false",
+        "-c",
+        "gc.auto=0",
+    ]);
     command.args(arguments).current_dir(folder);
     for name in ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"] {
         command.env(name, "/dev/null");
     }
     for who in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{who}_NAME"), "somebody").env(format!("GIT_{who}_EMAIL"), "some@body");
+        command
+            .env(format!("GIT_{who}_NAME"), "somebody")
+            .env(format!("GIT_{who}_EMAIL"), "some@body");
         command.env(format!("GIT_{who}_DATE"), "2026-01-01T00:00:00Z");
     }
     command.env("GIT_EDITOR", "true").env("LC_ALL", "C");
@@ -149,13 +162,17 @@ fn told(changes: &Changes) -> Vec<String> {
         Change::Modified => 'M',
         Change::Deleted => 'D',
     };
-    let files = changes.files.iter().map(|(path, change)| format!("{} {}", mark(change), path.display()));
-    let renamed =
-        changes.renamed.iter().map(|(from, to)| format!("R {} -> {}", from.display(), to.display()));
+    let files =
+        changes.files.iter().map(|(path, change)| format!("{} {}", mark(change), path.display()));
+    let renamed = changes
+        .renamed
+        .iter()
+        .map(|(from, to)| format!("R {} -> {}", from.display(), to.display()));
     files.chain(renamed).collect()
 }
 
-/// What changes while something is done, and that it is found from both sides and by a look from the start as well.
+/// What changes while something is done, and that it is found from both sides and by a look from
+/// the start as well.
 fn during(tree: &mut Tree, act: impl FnOnce()) -> Vec<String> {
     let before = tree.snapshot();
     act();

@@ -64,7 +64,9 @@ fn no_link_is_followed_and_nothing_outside_is_touched() {
     symlink(outside.path(), lab.at("src")).unwrap();
     lab.write("ok", "x");
     let paths: Vec<PathBuf> =
-        ["src/b.rs", "src/new", "/etc/passwd", "../x", "", "..", "src/../../y"].map(PathBuf::from).into();
+        ["src/b.rs", "src/new", "/etc/passwd", "../x", "", "..", "src/../../y"]
+            .map(PathBuf::from)
+            .into();
     let failed = tree.restore(&before, &paths);
     let names: Vec<&PathBuf> = failed.iter().map(|(path, _)| path).collect();
     // There is nothing to do for what was not there and is not there.

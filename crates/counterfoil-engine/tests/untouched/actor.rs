@@ -1,5 +1,5 @@
-//! An agent in this process that does anything at all to the files it is given, and says anything at all about it. What it did
-//! is written down as it happens.
+//! An agent in this process that does anything at all to the files it is given, and says anything
+//! at all about it. What it did is written down as it happens.
 
 use crate::dice::Dice;
 use crate::things::{Thing, Things, plain, things};
@@ -30,7 +30,8 @@ pub(crate) const NAMES: [&str; 14] = [
     "../above.txt",
 ];
 
-/// What one reply did: what stands afterwards at each path that was touched, from the top of its workspace.
+/// What one reply did: what stands afterwards at each path that was touched, from the top of its
+/// workspace.
 #[derive(Clone)]
 pub(crate) struct Deed {
     /// The attempt, without its run.
@@ -45,7 +46,9 @@ pub(crate) struct Deed {
 impl std::fmt::Debug for Deed {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{} in {}", self.attempt, self.folder.display())?;
-        self.left.iter().try_for_each(|(path, thing)| write!(out, "\n        {}: {thing:?}", path.display()))
+        self.left
+            .iter()
+            .try_for_each(|(path, thing)| write!(out, "\n        {}: {thing:?}", path.display()))
     }
 }
 
@@ -140,7 +143,10 @@ impl Acting {
         let base = base.unwrap_or_else(|| Arc::new(things(&top, &[".git", ".counterfoil"])));
         let mut hands = Hands::new(&self.cwd, &top);
         for n in 0..dice.below(5) {
-            hands.do_something(dice, &format!("by {} reply {} deed {n}\n", self.attempt, self.replies));
+            hands.do_something(
+                dice,
+                &format!("by {} reply {} deed {n}\n", self.attempt, self.replies),
+            );
         }
         let touched = hands.touched;
         if self.commits && dice.percent(4) {
@@ -151,8 +157,12 @@ impl Acting {
             let path = plain(&self.cwd.join(path));
             (path.strip_prefix(&top).unwrap().to_owned(), Thing::at(&path))
         });
-        let deed =
-            Deed { attempt: self.attempt.clone(), folder: self.cwd.clone(), base, left: left.collect() };
+        let deed = Deed {
+            attempt: self.attempt.clone(),
+            folder: self.cwd.clone(),
+            base,
+            left: left.collect(),
+        };
         self.log.deeds.lock().unwrap().push(deed);
         self.touched.extend(touched);
         self.say(dice)
@@ -257,12 +267,14 @@ impl<'a> Hands<'a> {
         }
     }
 
-    /// Whether a file can be put there: what it would stand in are folders, and no folder stands there.
+    /// Whether a file can be put there: what it would stand in are folders, and no folder stands
+    /// there.
     fn is_free(&self, name: &Path) -> bool {
         let full = self.cwd.join(name);
         let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
         let real = full.ancestors().skip(1).take_while(|path| path.starts_with(self.cwd));
-        real.into_iter().all(|path| path.symlink_metadata().is_err() || is_folder(path)) && !is_folder(&full)
+        real.into_iter().all(|path| path.symlink_metadata().is_err() || is_folder(path))
+            && !is_folder(&full)
     }
 
     /// Puts something there, in place of what stands there: no link is followed.

@@ -1,8 +1,9 @@
-//! A thousand random runs, and nothing of the user's is touched that no agent's accepted work changed: not a byte of the index, the
-//! refs, the stash, the hooks, the settings, nothing outside of the repository; and nothing that anybody wrote is lost.
+//! A thousand random runs, and nothing of the user's is touched that no agent's accepted work
+//! changed: not a byte of the index, the refs, the stash, the hooks, the settings, nothing outside
+//! of the repository; and nothing that anybody wrote is lost.
 //!
-//! `SEED=n` plays one batch of runs in one repository again, `SEEDS=n` plays so many runs. All but the moment at which a run is
-//! stopped from outside, which some are, is the same again.
+//! `SEED=n` plays one batch of runs in one repository again, `SEEDS=n` plays so many runs. All but
+//! the moment at which a run is stopped from outside, which some are, is the same again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod actor;
@@ -25,7 +26,9 @@ const BATCH: u64 = 20;
 const HANDS: usize = 4;
 
 fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+    std::env::var(name)
+        .ok()
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
 
 /// The runs of one repository.
@@ -42,8 +45,11 @@ fn batch(runtime: &tokio::runtime::Runtime, seed: u64) -> Tally {
 
 #[test]
 fn nothing_of_the_users_is_touched_in_a_thousand_runs() {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(HANDS).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(HANDS)
+        .enable_all()
+        .build()
+        .unwrap();
     if let Some(seed) = number("SEED") {
         eprintln!("{:#?}", batch(&runtime, seed));
         return;
@@ -58,8 +64,9 @@ fn nothing_of_the_users_is_touched_in_a_thousand_runs() {
                     if seed >= batches {
                         return;
                     }
-                    let played =
-                        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| batch(&runtime, seed)));
+                    let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                        batch(&runtime, seed)
+                    }));
                     match played {
                         Ok(tally) => all.lock().unwrap().add(tally),
                         Err(why) => {

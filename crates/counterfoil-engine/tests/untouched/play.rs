@@ -51,12 +51,23 @@ impl Play {
         if guarded {
             text.push_str("protect: [\"guarded/**\", guarded]\n");
         }
-        let _ = writeln!(text, "protection: {}\ntests: {}", dice.pick(&["record", "require"]), policy(dice));
+        let _ = writeln!(
+            text,
+            "protection: {}\ntests: {}",
+            dice.pick(&["record", "require"]),
+            policy(dice)
+        );
         let step = |dice: &mut Dice, next: &str| {
             let place = *dice.pick(&["", ", workspace: worktree", ", workspace: repository"]);
-            let on =
-                if dice.percent(60) { format!(", on: {{ any: {{ go: {next} }} }}") } else { String::new() };
-            format!("{{ agent: worker{place}, claims: {{ files: {} }}{on}, go: {next} }}", policy(dice))
+            let on = if dice.percent(60) {
+                format!(", on: {{ any: {{ go: {next} }} }}")
+            } else {
+                String::new()
+            };
+            format!(
+                "{{ agent: worker{place}, claims: {{ files: {} }}{on}, go: {next} }}",
+                policy(dice)
+            )
         };
         match dice.below(10) {
             0..=4 => {
@@ -143,7 +154,12 @@ impl Tally {
 }
 
 /// One run: the user works, agents do, and everything is accounted for.
-pub(crate) fn run(runtime: &tokio::runtime::Runtime, user: &User, engine: &Engine, seed: u64) -> Tally {
+pub(crate) fn run(
+    runtime: &tokio::runtime::Runtime,
+    user: &User,
+    engine: &Engine,
+    seed: u64,
+) -> Tally {
     let mut dice = Dice::new(seed);
     user.work(&mut dice, seed);
     let play = Play::throw(&mut dice);
@@ -182,7 +198,8 @@ pub(crate) fn run(runtime: &tokio::runtime::Runtime, user: &User, engine: &Engin
         engine.cancel(&report.run, "the test").unwrap();
     }
     let deeds = std::mem::take(&mut *log.deeds.lock().unwrap());
-    let audit = Audit { user, play: &play, before: &before, deeds: &deeds, report: &report, engine };
+    let audit =
+        Audit { user, play: &play, before: &before, deeds: &deeds, report: &report, engine };
     audit.hold(tally)
 }
 
@@ -197,7 +214,10 @@ struct Audit<'a> {
 
 impl Audit<'_> {
     fn fail(&self, why: &str) -> ! {
-        panic!("{why}\nin a {:?}, {}\n{:#?}\n{}", self.user.kind, self.report.run, self.deeds, self.play.text)
+        panic!(
+            "{why}\nin a {:?}, {}\n{:#?}\n{}",
+            self.user.kind, self.report.run, self.deeds, self.play.text
+        )
     }
 
     /// Holds what is on the disk against what was done and what became of it.
@@ -213,7 +233,9 @@ impl Audit<'_> {
                     over.insert(ended.attempt.clone());
                     self.in_place(Some(&ended.attempt), &mut expected, &mut touched);
                 }
-                Event::WorkspaceFolded { workspace, conflicts, kept, .. } if !conflicts.is_empty() => {
+                Event::WorkspaceFolded { workspace, conflicts, kept, .. }
+                    if !conflicts.is_empty() =>
+                {
                     tally.conflicts += 1;
                     tally.kept += u64::from(self.is_kept(workspace, kept.as_deref()));
                 }
@@ -279,7 +301,12 @@ impl Audit<'_> {
     }
 
     /// What an attempt did in the repository itself stands there, but what it may not write.
-    fn in_place(&self, attempt: Option<&str>, expected: &mut Things, touched: &mut BTreeSet<PathBuf>) {
+    fn in_place(
+        &self,
+        attempt: Option<&str>,
+        expected: &mut Things,
+        touched: &mut BTreeSet<PathBuf>,
+    ) {
         let here = self.deeds.iter().filter(|deed| deed.folder == self.user.repo);
         for deed in here.filter(|deed| attempt.is_none_or(|attempt| deed.attempt == attempt)) {
             for (path, thing) in &deed.left {
@@ -311,7 +338,8 @@ impl Audit<'_> {
         worked
     }
 
-    /// All that was worked in a workspace stands in the repository, beside what was there. How many files were merged.
+    /// All that was worked in a workspace stands in the repository, beside what was there. How many
+    /// files were merged.
     fn fold(&self, workspace: &str, expected: &mut Things, touched: &mut BTreeSet<PathBuf>) -> u64 {
         let mut merges = 0;
         for (path, (base, worked)) in self.worked(workspace) {
@@ -346,7 +374,10 @@ impl Audit<'_> {
             Some(Thing::File { bytes: worked, mode: worked_mode }),
         ) = (base, stands, worked)
         else {
-            self.fail(&format!("{} was written over: it should have been a conflict", path.display()));
+            self.fail(&format!(
+                "{} was written over: it should have been a conflict",
+                path.display()
+            ));
         };
         let mode = if stands_mode & 0o100 == base_mode & 0o100 { worked_mode } else { stands_mode };
         if let Some(bytes) = merged(base, stands, worked) {
@@ -379,15 +410,20 @@ impl Audit<'_> {
         };
         let path = self.user.state.parent().unwrap().join(kept);
         let text: Vec<u8> = if path.is_dir() {
-            crate::things::things(&path, &[]).values().flat_map(|thing| thing.bytes().to_vec()).collect()
+            crate::things::things(&path, &[])
+                .values()
+                .flat_map(|thing| thing.bytes().to_vec())
+                .collect()
         } else {
-            std::fs::read(&path).unwrap_or_else(|error| self.fail(&format!("{}: {error}", path.display())))
+            std::fs::read(&path)
+                .unwrap_or_else(|error| self.fail(&format!("{}: {error}", path.display())))
         };
         for (path, (base, worked)) in worked {
             // A text of its own, not one that was moved or had its mode changed.
             let Some(Thing::File { bytes, .. }) = worked else { continue };
             let own = bytes.split(|byte| *byte == b'\n').rfind(|line| line.starts_with(b"by "));
-            let Some(line) = own.filter(|line| base.is_none_or(|base| !has(base.bytes(), line))) else {
+            let Some(line) = own.filter(|line| base.is_none_or(|base| !has(base.bytes(), line)))
+            else {
                 continue;
             };
             if !has(&text, line) {
@@ -397,10 +433,11 @@ impl Audit<'_> {
         true
     }
 
-    /// What agents wrote where they may not was put aside: the last that each of them left at a path. What it wrote over itself,
-    /// before anybody looked, is its own affair.
+    /// What agents wrote where they may not was put aside: the last that each of them left at a
+    /// path. What it wrote over itself, before anybody looked, is its own affair.
     fn set_aside(&self) -> u64 {
-        let aside = crate::things::things(&self.user.state.join("set-aside").join(&self.report.run), &[]);
+        let aside =
+            crate::things::things(&self.user.state.join("set-aside").join(&self.report.run), &[]);
         let mut last = BTreeMap::new();
         for deed in self.deeds {
             for (path, thing) in &deed.left {
@@ -412,7 +449,8 @@ impl Audit<'_> {
             let Some(thing) = thing else { continue };
             let same = deed.base.get(*path).is_some_and(|base| base.is_like(thing));
             let place = strip(&self.seen_from_folder(path));
-            if !same && !aside.iter().any(|(at, kept)| at.ends_with(&place) && kept.is_like(thing)) {
+            if !same && !aside.iter().any(|(at, kept)| at.ends_with(&place) && kept.is_like(thing))
+            {
                 self.fail(&format!(
                     "what stood at {} is lost; set aside: {:?}",
                     path.display(),

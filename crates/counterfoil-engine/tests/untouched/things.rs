@@ -20,7 +20,11 @@ impl std::fmt::Debug for Thing {
         match self {
             Self::Link(aim) => write!(out, "a link to {}", aim.display()),
             Self::File { bytes, mode } => {
-                write!(out, "{mode:o} {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(200)]))
+                write!(
+                    out,
+                    "{mode:o} {:?}",
+                    String::from_utf8_lossy(&bytes[..bytes.len().min(200)])
+                )
             }
         }
     }
@@ -33,7 +37,8 @@ impl Thing {
         if meta.is_symlink() {
             return Some(Self::Link(std::fs::read_link(path).ok()?));
         }
-        meta.is_file().then(|| Self::File { bytes: std::fs::read(path).unwrap(), mode: meta.mode() & 0o7777 })
+        meta.is_file()
+            .then(|| Self::File { bytes: std::fs::read(path).unwrap(), mode: meta.mode() & 0o7777 })
     }
 
     /// The same but for what git does not keep of a mode.
@@ -96,7 +101,9 @@ fn walk(folder: &Path, without: &[&str]) -> Vec<PathBuf> {
 pub(crate) fn differences(one: &Things, other: &Things) -> Vec<String> {
     let paths: BTreeSet<&PathBuf> = one.keys().chain(other.keys()).collect();
     let differ = paths.into_iter().filter(|path| one.get(*path) != other.get(*path));
-    differ.map(|path| format!("{}: {:?} -> {:?}", path.display(), one.get(path), other.get(path))).collect()
+    differ
+        .map(|path| format!("{}: {:?} -> {:?}", path.display(), one.get(path), other.get(path)))
+        .collect()
 }
 
 /// A path without `..`.
@@ -112,8 +119,8 @@ pub(crate) fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// What comes of three texts, line by line, where none of them has more lines than another and no line differs in both; none
-/// where that cannot be told so simply.
+/// What comes of three texts, line by line, where none of them has more lines than another and no
+/// line differs in both; none where that cannot be told so simply.
 pub(crate) fn merged(base: &[u8], one: &[u8], other: &[u8]) -> Option<Vec<u8>> {
     let lines = |text: &[u8]| -> Vec<Vec<u8>> {
         text.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()

@@ -44,8 +44,12 @@ impl User {
     pub(crate) fn new(dice: &mut Dice) -> Self {
         let home = tempfile::tempdir_in(room()).unwrap();
         let path = home.path().canonicalize().unwrap();
-        let kind =
-            dice.weigh(&[(7, Kind::Repository), (1, Kind::Below), (1, Kind::Unborn), (1, Kind::Folder)]);
+        let kind = dice.weigh(&[
+            (7, Kind::Repository),
+            (1, Kind::Below),
+            (1, Kind::Unborn),
+            (1, Kind::Folder),
+        ]);
         let top = path.join("top");
         let repo = if kind == Kind::Below { top.join("web") } else { top.clone() };
         let state = if dice.percent(50) { repo.join(".counterfoil") } else { path.join("state") };
@@ -130,15 +134,22 @@ impl User {
         self.kind != Kind::Folder
             && (path.extension().is_some_and(|ending| ending == "log")
                 || path.iter().any(|part| part == "build")
-                || path.iter().any(|part| Path::new(part).extension().is_some_and(|ending| ending == "log")))
+                || path
+                    .iter()
+                    .any(|part| Path::new(part).extension().is_some_and(|ending| ending == "log")))
     }
 }
 
-/// A folder in memory, where there is one with room, since a disk takes most of the time of so many runs; else the usual one.
+/// A folder in memory, where there is one with room, since a disk takes most of the time of so many
+/// runs; else the usual one.
 fn room() -> PathBuf {
     const MEMORY: &str = "/dev/shm";
-    let most = rustix::fs::statvfs(MEMORY).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize));
-    if most > 256 << 20 && std::env::var_os("TMPDIR").is_none() && tempfile::tempdir_in(MEMORY).is_ok() {
+    let most = rustix::fs::statvfs(MEMORY)
+        .map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize));
+    if most > 256 << 20
+        && std::env::var_os("TMPDIR").is_none()
+        && tempfile::tempdir_in(MEMORY).is_ok()
+    {
         MEMORY.into()
     } else {
         std::env::temp_dir()
@@ -148,13 +159,23 @@ fn room() -> PathBuf {
 /// Git, with nothing of whoever runs the tests, and without hooks. It may refuse.
 pub(crate) fn git(folder: &Path, arguments: &[&str]) {
     let mut command = Command::new("git");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
+    for (name, _) in
+        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_"))
+    {
         command.env_remove(name);
     }
-    command.args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"]).args(arguments).current_dir(folder);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null").env("LC_ALL", "C");
+    command
+        .args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"])
+        .args(arguments)
+        .current_dir(folder);
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .env("LC_ALL", "C");
     for who in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{who}_NAME"), "Ann").env(format!("GIT_{who}_EMAIL"), "ann@example.com");
+        command
+            .env(format!("GIT_{who}_NAME"), "Ann")
+            .env(format!("GIT_{who}_EMAIL"), "ann@example.com");
     }
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.expect("git is there");

@@ -1,4 +1,5 @@
-//! Killed between any two steps: a repeated call finishes, a sweep cleans up, and the repository is never left half folded.
+//! Killed between any two steps: a repeated call finishes, a sweep cleans up, and the repository is
+//! never left half folded.
 
 use crate::scene::{RUN, Scene, Tree, all_files, set_mode, tree, write};
 use counterfoil_engine::workspace::{Error, Folded, FoldingState, Step, Workspaces};
@@ -10,8 +11,9 @@ use std::sync::{Arc, OnceLock};
 
 fn scene() -> Scene {
     static FIRST: OnceLock<Scene> = OnceLock::new();
-    let first = FIRST
-        .get_or_init(|| Scene::new(&[("edited", "1\n2\n3\n4\n5\n"), ("gone/x", "1\n"), ("folder/f", "1\n")]));
+    let first = FIRST.get_or_init(|| {
+        Scene::new(&[("edited", "1\n2\n3\n4\n5\n"), ("gone/x", "1\n"), ("folder/f", "1\n")])
+    });
     let scene = first.copy();
     scene.write("untracked", "1\n");
     scene
@@ -36,7 +38,8 @@ fn killed_at(scene: &Scene, n: usize) -> Workspaces {
     })
 }
 
-/// Runs something until it survives, killing it one step later each time. Returns how often it was killed.
+/// Runs something until it survives, killing it one step later each time. Returns how often it was
+/// killed.
 fn at_each_step(mut run: impl FnMut(usize) -> bool) -> usize {
     (0..200).find(|n| run(*n)).expect("it never ended")
 }
@@ -50,8 +53,10 @@ fn finished(scene: &Scene, worked: &Tree, before: &Tree) {
     assert_eq!((folded.changed, &folded.conflicts), (6, &vec![]));
     assert_eq!(&scene.tree(), worked);
     scene.assert_gone("a");
-    let left: Vec<_> =
-        all_files(&scene.repo).into_iter().filter(|path| path.to_string_lossy().ends_with(".part")).collect();
+    let left: Vec<_> = all_files(&scene.repo)
+        .into_iter()
+        .filter(|path| path.to_string_lossy().ends_with(".part"))
+        .collect();
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(scene.spaces.undo(RUN, None).unwrap().restored, 6);
     assert_eq!(&scene.tree(), before);
@@ -189,7 +194,8 @@ fn meanwhile(scene: &Scene, at: Step, path: &'static str, text: &'static str) ->
 
 #[test]
 fn what_the_user_writes_meanwhile_is_never_overwritten() {
-    // (when, where): before anything was written, in the middle, to a file yet to come and one that comes new.
+    // (when, where): before anything was written, in the middle, to a file yet to come and one that
+    // comes new.
     for (at, path, written) in [
         (Step::Compared, "edited", 0),
         (Step::Imaged, "edited", 0),
@@ -210,7 +216,10 @@ fn what_the_user_writes_meanwhile_is_never_overwritten() {
         scene.assert_gone("a");
         if matches!(at, Step::Written(_)) {
             assert!(folded.changed >= written.min(2), "{at:?} {folded:?}");
-            assert!(folded.notes.iter().any(|note| note.starts_with("already written")), "{folded:?}");
+            assert!(
+                folded.notes.iter().any(|note| note.starts_with("already written")),
+                "{folded:?}"
+            );
             assert_eq!(scene.spaces.foldings(RUN)[0].state, FoldingState::Stopped);
             // What was written can be put back when the user's own is out of the way.
             assert_eq!(scene.spaces.undo(RUN, None).unwrap().changed_since, [path]);
@@ -267,7 +276,11 @@ fn a_stopped_fold_stays_stopped_after_any_crash() {
         let spaces = killed_at(&scene, n);
         let survived = survives(|| spaces.fold(RUN, "a").unwrap()).is_some();
         let folded = scene.fold("a");
-        assert_eq!((folded.changed, folded.conflicts), (2, vec!["edited".to_owned()]), "killed at step {n}");
+        assert_eq!(
+            (folded.changed, folded.conflicts),
+            (2, vec!["edited".to_owned()]),
+            "killed at step {n}"
+        );
         assert_eq!(scene.tree(), now);
         assert_eq!(all_files(&scene.state.join("kept")).len(), 1);
         scene.assert_gone("a");

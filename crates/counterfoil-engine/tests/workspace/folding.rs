@@ -72,7 +72,8 @@ fn what_git_did_in_the_workspace_does_not_matter() {
     assert_eq!(folded.changed, 2);
     assert_eq!(folded.notes.len(), 1);
     assert!(
-        folded.notes[0].ends_with("was committed in the workspace; its files are folded, the commit is not"),
+        folded.notes[0]
+            .ends_with("was committed in the workspace; its files are folded, the commit is not"),
         "{:?}",
         folded.notes
     );
@@ -194,7 +195,8 @@ fn items_fold_one_after_the_other() {
     assert_eq!(scene.fold("c"), folded);
     assert_eq!(scene.fold("a").changed, 1);
     let foldings = scene.spaces.foldings(RUN);
-    let shown: Vec<_> = foldings.iter().map(|folding| (&folding.id, folding.state, &folding.files)).collect();
+    let shown: Vec<_> =
+        foldings.iter().map(|folding| (&folding.id, folding.state, &folding.files)).collect();
     insta::assert_debug_snapshot!(shown);
 }
 
@@ -363,7 +365,10 @@ fn a_base_that_was_pruned_is_a_conflict_not_a_guess() {
     assert_eq!(scene.read("ten"), TEN.replace("8\n", "eight\n"));
     // There is no patch against what is gone, but there is the work.
     let kept = scene.repo.join(folded.kept.unwrap());
-    assert_eq!(std::fs::read_to_string(kept.join("files/ten")).unwrap(), TEN.replace("2\n", "two\n"));
+    assert_eq!(
+        std::fs::read_to_string(kept.join("files/ten")).unwrap(),
+        TEN.replace("2\n", "two\n")
+    );
     scene.assert_gone("a");
 }
 

@@ -1,4 +1,5 @@
-//! Random bases, random dirt, random work, random edits at the same time: a model says what must come of each path.
+//! Random bases, random dirt, random work, random edits at the same time: a model says what must
+//! come of each path.
 
 use crate::scene::{RUN, Scene, Tree, set_mode, tree, write};
 use proptest::prelude::*;
@@ -64,7 +65,8 @@ fn thing() -> impl Strategy<Value = Thing> {
     ]
 }
 
-/// An edit of a path: another thing, nothing, or one line of a text changed to a version of the editor's.
+/// An edit of a path: another thing, nothing, or one line of a text changed to a version of the
+/// editor's.
 #[derive(Clone, Debug)]
 enum Edit {
     Put(Thing),
@@ -99,7 +101,9 @@ fn edited(things: &Things, edits: &[(usize, Edit)]) -> Things {
                 }
             }
             Edit::Mode => {
-                if let Some(Thing::Text(_, program) | Thing::Binary(_, program)) = things.get_mut(path) {
+                if let Some(Thing::Text(_, program) | Thing::Binary(_, program)) =
+                    things.get_mut(path)
+                {
                     *program = !*program;
                 }
             }
@@ -116,7 +120,8 @@ fn make(folder: &Path, from: &Things, to: &Things) {
             (_, None) => {
                 std::fs::remove_file(folder.join(path)).unwrap();
                 // As git leaves it; no folder here was empty before.
-                for parent in Path::new(path).ancestors().skip(1).filter(|path| !path.as_os_str().is_empty())
+                for parent in
+                    Path::new(path).ancestors().skip(1).filter(|path| !path.as_os_str().is_empty())
                 {
                     let _ = std::fs::remove_dir(folder.join(parent));
                 }
@@ -126,7 +131,8 @@ fn make(folder: &Path, from: &Things, to: &Things) {
 }
 
 fn as_tree(things: &Things) -> Tree {
-    let mut tree: Tree = things.iter().map(|(path, thing)| (PathBuf::from(path), thing.found())).collect();
+    let mut tree: Tree =
+        things.iter().map(|(path, thing)| (PathBuf::from(path), thing.found())).collect();
     tree.insert("keep".into(), (0o100_644, b"keep".to_vec()));
     tree
 }
@@ -158,7 +164,9 @@ fn model(
             Err(n) => Thing::Binary(n, program),
         }));
     }
-    let (Ok(was), Ok(worked), Ok(stands)) = (was.0, worked.0, stands.0) else { return Err(Conflict) };
+    let (Ok(was), Ok(worked), Ok(stands)) = (was.0, worked.0, stands.0) else {
+        return Err(Conflict);
+    };
     let mut lines = [0; 3];
     for n in 0..3 {
         lines[n] = three(&was[n], &worked[n], &stands[n]).ok_or(Conflict)?;

@@ -100,14 +100,18 @@ fn what_is_ours_stays_out() {
 
 #[test]
 fn bytes_are_the_users_whatever_filters_say() {
-    let scene = Scene::new(&[("a.txt", "one\r\ntwo\r\n"), ("b.up", "lower\n"), ("c.txt", "$Id$\n")]);
+    let scene =
+        Scene::new(&[("a.txt", "one\r\ntwo\r\n"), ("b.up", "lower\n"), ("c.txt", "$Id$\n")]);
     scene.git(&["config", "core.autocrlf", "true"]);
     // A filter that would be noticed if anything of ours ran it.
     let ran = scene.home.join("ran");
     let filter = format!("touch '{}'; tr a-z A-Z", ran.display());
     scene.git(&["config", "filter.up.smudge", &filter]);
     scene.git(&["config", "filter.up.clean", &filter]);
-    scene.write(".gitattributes", "*.up filter=up\n*.txt text ident\nd.txt working-tree-encoding=UTF-16\n");
+    scene.write(
+        ".gitattributes",
+        "*.up filter=up\n*.txt text ident\nd.txt working-tree-encoding=UTF-16\n",
+    );
     scene.write("d.txt", "not UTF-16 at all");
     let user = scene.tree();
     let folder = scene.open("a");
@@ -132,7 +136,11 @@ fn hooks_and_monitors_do_not_run() {
         write(&path, &hook);
         set_mode(&path, 0o755);
     }
-    scene.git(&["config", "core.fsmonitor", scene.repo.join(".git/hooks/fsmonitor").to_str().unwrap()]);
+    scene.git(&[
+        "config",
+        "core.fsmonitor",
+        scene.repo.join(".git/hooks/fsmonitor").to_str().unwrap(),
+    ]);
     let folder = scene.open("a");
     write(&folder.join("a"), "2");
     assert_eq!(scene.fold("a").changed, 1);
@@ -189,7 +197,9 @@ fn any_state_of_a_repository_will_do() {
             assert!(!rebase.status.success());
         }),
         ("packed", |scene| drop(scene.git(&["gc", "-q"]))),
-        ("worktree config", |scene| drop(scene.git(&["config", "extensions.worktreeConfig", "true"]))),
+        ("worktree config", |scene| {
+            drop(scene.git(&["config", "extensions.worktreeConfig", "true"]))
+        }),
         ("a worktree of the user's that is gone", |scene| {
             scene.git(&["worktree", "add", "-q", "--detach", "../gone"]);
             std::fs::remove_dir_all(scene.home.join("gone")).unwrap();
@@ -224,7 +234,8 @@ fn sha256_and_shallow_repositories_will_do() {
     let origin = Scene::new(&[("a", "1\n")]);
     origin.write("a", "2\n");
     origin.commit();
-    for arguments in [&["clone", "-q", "--depth=1"][..], &["init", "-q", "--object-format=sha256"]] {
+    for arguments in [&["clone", "-q", "--depth=1"][..], &["init", "-q", "--object-format=sha256"]]
+    {
         let scene = Scene::bare();
         let mut words = arguments.to_vec();
         let from = format!("file://{}", origin.repo.display());
@@ -277,8 +288,14 @@ fn submodules_come_with_their_files() {
     git(&scene.repo.join("own"), &["init", "-q"]);
     let kept = scene.kept();
     let opened = scene.spaces.open(RUN, "a", &BTreeSet::new()).unwrap();
-    assert_eq!(opened.notes, ["own is a repository of its own: its files are here, its history is not"]);
-    assert_eq!(std::fs::read_to_string(opened.folder.join("vendor/inner/lib.rs")).unwrap(), "dirty\n");
+    assert_eq!(
+        opened.notes,
+        ["own is a repository of its own: its files are here, its history is not"]
+    );
+    assert_eq!(
+        std::fs::read_to_string(opened.folder.join("vendor/inner/lib.rs")).unwrap(),
+        "dirty\n"
+    );
     assert!(!opened.folder.join("vendor/inner/x.o").exists());
     write(&opened.folder.join("vendor/inner/lib.rs"), "worked\n");
     write(&opened.folder.join("own/file"), "2\n");
@@ -301,7 +318,9 @@ fn without_a_commit_it_is_a_copy_with_a_repository_of_its_own() {
     let opened = scene.spaces.open(RUN, "a", &BTreeSet::new()).unwrap();
     assert_eq!(
         opened.notes,
-        ["the repository has no commit yet: this is a plain copy of its files, in a repository of its own"]
+        [
+            "the repository has no commit yet: this is a plain copy of its files, in a repository of its own"
+        ]
     );
     assert!(!opened.folder.join("x.log").exists());
     // Whatever git does there does not reach the user's index.
@@ -322,7 +341,10 @@ fn outside_git_it_is_a_copy() {
     scene.write(".hidden", "1\n");
     let opened = scene.spaces.open(RUN, "a", &BTreeSet::new()).unwrap();
     assert_eq!(opened.notes, ["the folder is in no git repository: this is a plain copy of it"]);
-    assert_eq!(tree(&opened.folder).into_keys().collect::<Vec<_>>(), [PathBuf::from(".hidden"), "a".into()]);
+    assert_eq!(
+        tree(&opened.folder).into_keys().collect::<Vec<_>>(),
+        [PathBuf::from(".hidden"), "a".into()]
+    );
     write(&opened.folder.join("a"), "one\n2\n3\n4\n5\n");
     scene.write("a", "1\n2\n3\n4\nfive\n");
     assert_eq!(scene.fold("a").changed, 1);
@@ -330,7 +352,8 @@ fn outside_git_it_is_a_copy() {
     let opened = scene.open("b");
     std::fs::remove_file(opened.join("a")).unwrap();
     let patch =
-        std::fs::read_to_string(scene.repo.join(scene.spaces.discard(RUN, "b").unwrap().unwrap())).unwrap();
+        std::fs::read_to_string(scene.repo.join(scene.spaces.discard(RUN, "b").unwrap().unwrap()))
+            .unwrap();
     assert!(patch.contains("deleted file mode"), "{patch}");
 }
 
@@ -340,7 +363,10 @@ fn a_bare_repository_is_a_folder_like_others() {
     scene.git(&["init", "-q", "--bare"]);
     let spaces = Workspaces::new(&scene.home.join("state"), &scene.repo);
     let opened = spaces.open(RUN, "a", &BTreeSet::new()).unwrap();
-    assert_eq!(opened.notes, ["the repository has no work tree here: this is a plain copy of the folder"]);
+    assert_eq!(
+        opened.notes,
+        ["the repository has no work tree here: this is a plain copy of the folder"]
+    );
     assert_eq!(spaces.fold(RUN, "a").unwrap().changed, 0);
 }
 

@@ -98,7 +98,8 @@ impl Scene {
 
     /// Everything of the user's that git keeps.
     pub(crate) fn kept(&self) -> BTreeMap<String, String> {
-        let files = ["index", "HEAD", "config", "packed-refs", "logs/HEAD", "ORIG_HEAD", "info/exclude"];
+        let files =
+            ["index", "HEAD", "config", "packed-refs", "logs/HEAD", "ORIG_HEAD", "info/exclude"];
         let mut kept: BTreeMap<_, _> = files
             .iter()
             .map(|name| {
@@ -123,8 +124,10 @@ impl Scene {
         assert!(!self.spaces.path(RUN, id).exists());
         assert!(!self.repo.join(".git/worktrees").exists());
         let bases = self.state.join("bases");
-        let left: Vec<_> =
-            all_files(&bases).into_iter().filter(|path| !path.ends_with("workspace.json")).collect();
+        let left: Vec<_> = all_files(&bases)
+            .into_iter()
+            .filter(|path| !path.ends_with("workspace.json"))
+            .collect();
         assert!(left.is_empty(), "{left:?}");
     }
 }
@@ -147,7 +150,9 @@ pub(crate) fn all_files(folder: &Path) -> Vec<PathBuf> {
 
 pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
+    for (name, _) in
+        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_"))
+    {
         command.env_remove(name);
     }
     command
@@ -159,14 +164,20 @@ pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("LC_ALL", "C");
     for who in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{who}_NAME"), "Ann").env(format!("GIT_{who}_EMAIL"), "ann@example.com");
+        command
+            .env(format!("GIT_{who}_NAME"), "Ann")
+            .env(format!("GIT_{who}_EMAIL"), "ann@example.com");
     }
     command
 }
 
 pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = command(folder, arguments).output().unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -198,7 +209,8 @@ pub(crate) fn tree(folder: &Path) -> Tree {
             if meta.is_dir() {
                 open.push(path);
             } else if meta.is_symlink() {
-                let aim = std::fs::read_link(entry.path()).unwrap().into_os_string().into_encoded_bytes();
+                let aim =
+                    std::fs::read_link(entry.path()).unwrap().into_os_string().into_encoded_bytes();
                 tree.insert(path, (0o120_000, aim));
             } else if meta.is_file() {
                 tree.insert(path, (meta.mode(), std::fs::read(entry.path()).unwrap()));

@@ -36,7 +36,11 @@ fn all_of_a_run_newest_first() {
     let scene = Scene::new(&[("a", "1\n")]);
     let before = scene.tree();
     for n in 2..12 {
-        folded(&scene, &format!("item {n}"), &[("a", &format!("{n}\n")), (&format!("f{n}/g"), "x")]);
+        folded(
+            &scene,
+            &format!("item {n}"),
+            &[("a", &format!("{n}\n")), (&format!("f{n}/g"), "x")],
+        );
     }
     let undone = scene.spaces.undo(RUN, None).unwrap();
     assert_eq!((undone.restored, undone.changed_since), (11, vec![]));

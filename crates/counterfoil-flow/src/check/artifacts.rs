@@ -35,7 +35,13 @@ impl<'n> Checker<'n> {
             let when = artifact.when.map(|node| self.guard(node, &scope));
             if let (Some(path), Some(template), None | Some(Some(_))) = (path, template, &when) {
                 let when = when.flatten();
-                artifacts.push(Artifact { path, template, contract, append: artifact.append, when });
+                artifacts.push(Artifact {
+                    path,
+                    template,
+                    contract,
+                    append: artifact.append,
+                    when,
+                });
             }
         }
         artifacts

@@ -13,7 +13,12 @@ impl<'n> Checker<'n> {
         let mut budget = Budget::default();
         if !matches!(node.kind, Kind::Map(_) | Kind::Null) {
             let message = format!("a budget is {}, not a mapping", node.name());
-            self.report(Code::WrongForm, node, message, "write { tokens: 100000, cost_usd: 2.5, time: 20m }");
+            self.report(
+                Code::WrongForm,
+                node,
+                message,
+                "write { tokens: 100000, cost_usd: 2.5, time: 20m }",
+            );
         }
         for (key, value) in node.entries().unwrap_or_default() {
             match key.text() {
@@ -25,12 +30,17 @@ impl<'n> Checker<'n> {
                     Kind::Number(number) if number.as_f64().is_some_and(|cost| cost >= 0.0) => {
                         budget.cost_usd = number.as_f64();
                     }
-                    _ => self.report(Code::WrongForm, value, "`cost_usd` is not an amount", "write 2.5"),
+                    _ => self.report(
+                        Code::WrongForm,
+                        value,
+                        "`cost_usd` is not an amount",
+                        "write 2.5",
+                    ),
                 },
                 other => {
                     let other = other.unwrap_or_default();
-                    let hint =
-                        did_you_mean(other, KEYS).unwrap_or_else(|| format!("known: {}", KEYS.join(", ")));
+                    let hint = did_you_mean(other, KEYS)
+                        .unwrap_or_else(|| format!("known: {}", KEYS.join(", ")));
                     self.report(Code::UnknownKey, key, format!("a budget has no '{other}'"), hint);
                 }
             }
@@ -42,7 +52,10 @@ impl<'n> Checker<'n> {
     pub(super) fn duration(&mut self, node: &Node, what: &str) -> Option<u64> {
         let text = node.text();
         let parsed = text.and_then(|text| text.parse::<jiff::SignedDuration>().ok());
-        match parsed.and_then(|duration| u64::try_from(duration.as_millis()).ok()).filter(|ms| *ms > 0) {
+        match parsed
+            .and_then(|duration| u64::try_from(duration.as_millis()).ok())
+            .filter(|ms| *ms > 0)
+        {
             Some(ms) => Some(ms),
             None => {
                 self.report(
@@ -66,7 +79,9 @@ impl<'n> Checker<'n> {
         if let Some(node) = settings.idle {
             bounds.idle_ms = self.duration(node, "`idle`");
         }
-        if let Some(repairs) = settings.repairs.and_then(|node| self.reader.whole(node, "`repairs`")) {
+        if let Some(repairs) =
+            settings.repairs.and_then(|node| self.reader.whole(node, "`repairs`"))
+        {
             bounds.repairs = u32::try_from(repairs).unwrap_or(u32::MAX).min(10);
         }
         for (key, value) in settings.retries.and_then(Node::entries).unwrap_or_default() {
@@ -83,14 +98,22 @@ impl<'n> Checker<'n> {
             match retried.iter().find(|trouble| trouble.name() == name) {
                 Some(trouble) => {
                     if let Some(times) = self.reader.whole(value, "the number of retries") {
-                        bounds.retries.insert(*trouble, u32::try_from(times).unwrap_or(u32::MAX).min(100));
+                        bounds
+                            .retries
+                            .insert(*trouble, u32::try_from(times).unwrap_or(u32::MAX).min(100));
                     }
                 }
                 None => {
                     let names = retried.iter().map(|trouble| trouble.name());
-                    let hint = did_you_mean(name, names.clone())
-                        .unwrap_or_else(|| format!("known: {}", names.collect::<Vec<_>>().join(", ")));
-                    self.report(Code::UnknownKey, key, format!("there is no retry for '{name}'"), hint);
+                    let hint = did_you_mean(name, names.clone()).unwrap_or_else(|| {
+                        format!("known: {}", names.collect::<Vec<_>>().join(", "))
+                    });
+                    self.report(
+                        Code::UnknownKey,
+                        key,
+                        format!("there is no retry for '{name}'"),
+                        hint,
+                    );
                 }
             }
         }

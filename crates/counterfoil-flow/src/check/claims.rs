@@ -8,7 +8,8 @@ use crate::finding::Code;
 use crate::tree::{Kind, Node};
 use crate::workflow::{Held, Holding, PROTECTED, TESTS};
 use counterfoil_contract::{
-    ClaimKind, ClaimMatch, ClaimPolicy, HeldClaim, ObjectType, Scope, Type, assignable, did_you_mean,
+    ClaimKind, ClaimMatch, ClaimPolicy, HeldClaim, ObjectType, Scope, Type, assignable,
+    did_you_mean,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,15 +17,26 @@ use std::sync::Arc;
 /// What a guard reads of a claim that the result does not make, or that is ignored.
 pub(crate) const NO_CLAIM: &str = "none";
 
-const POLICIES: [(&str, ClaimPolicy); 3] =
-    [("record", ClaimPolicy::Record), ("require", ClaimPolicy::Require), ("ignore", ClaimPolicy::Ignore)];
-const MATCHES: [(&str, ClaimMatch); 3] =
-    [("exact", ClaimMatch::Exact), ("subset", ClaimMatch::Subset), ("best-effort", ClaimMatch::BestEffort)];
+const POLICIES: [(&str, ClaimPolicy); 3] = [
+    ("record", ClaimPolicy::Record),
+    ("require", ClaimPolicy::Require),
+    ("ignore", ClaimPolicy::Ignore),
+];
+const MATCHES: [(&str, ClaimMatch); 3] = [
+    ("exact", ClaimMatch::Exact),
+    ("subset", ClaimMatch::Subset),
+    ("best-effort", ClaimMatch::BestEffort),
+];
 const KEYS: &[&str] = &["policy", "match", "check", "run", "findings"];
 
 impl<'n> Checker<'n> {
     /// One of some words; another is reported with those it may be.
-    pub(super) fn word<T: Copy>(&mut self, name: Name<'_>, what: &str, known: &[(&str, T)]) -> Option<T> {
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        name: Name<'_>,
+        what: &str,
+        known: &[(&str, T)],
+    ) -> Option<T> {
         if let Some((_, found)) = known.iter().find(|(word, _)| *word == name.text) {
             return Some(*found);
         }
@@ -52,7 +64,12 @@ impl<'n> Checker<'n> {
 
     fn never_ignored(&mut self, node: &Node) {
         let message = "what may not be written is put back and reported, whatever follows";
-        self.report(Code::BadHolding, node, message, "write record, or require to have it sent back as well");
+        self.report(
+            Code::BadHolding,
+            node,
+            message,
+            "write record, or require to have it sent back as well",
+        );
     }
 
     /// The claims of an agent, with what its declaration says otherwise.
@@ -60,7 +77,8 @@ impl<'n> Checker<'n> {
         self.held(node, base, None).holding
     }
 
-    /// The claims of a state, with what it says otherwise. Without a scope there is nothing that `findings` could read.
+    /// The claims of a state, with what it says otherwise. Without a scope there is nothing that
+    /// `findings` could read.
     pub(super) fn held(
         &mut self,
         node: Option<&'n Node>,
@@ -123,8 +141,14 @@ impl<'n> Checker<'n> {
         let rule = self.rule(node);
         let more = [rule.run, rule.check, rule.findings, rule.matching.map(|(_, name)| name)];
         if let Some(more) = more.into_iter().flatten().next() {
-            let message = format!("the claim '{}' is made by the engine and has only a policy", name.text);
-            self.report(Code::BadHolding, more.node, message, format!("write {}: require", name.text));
+            let message =
+                format!("the claim '{}' is made by the engine and has only a policy", name.text);
+            self.report(
+                Code::BadHolding,
+                more.node,
+                message,
+                format!("write {}: require", name.text),
+            );
         }
         rule.policy
     }
@@ -134,24 +158,42 @@ impl<'n> Checker<'n> {
             claims.iter().map(|held| held.name.as_str()).chain([PROTECTED, TESTS]).collect();
         let hint = did_you_mean(name.text, known.iter().copied())
             .unwrap_or_else(|| format!("claims here: {}", listed(known.iter().copied())));
-        self.report(Code::UnknownClaim, name.node, format!("no claim is named '{}'", name.text), hint);
+        self.report(
+            Code::UnknownClaim,
+            name.node,
+            format!("no claim is named '{}'", name.text),
+            hint,
+        );
     }
 
     /// A policy alone, or a mapping.
     fn rule(&mut self, node: &'n Node) -> Rule<'n> {
         if let Some(text) = node.text() {
-            return Rule { policy: self.word(Name { text, node }, "a policy", &POLICIES), ..Rule::default() };
+            return Rule {
+                policy: self.word(Name { text, node }, "a policy", &POLICIES),
+                ..Rule::default()
+            };
         }
         if !matches!(node.kind, Kind::Map(_)) {
             let message = format!("what follows from a claim is {}, not a policy", node.name());
-            self.report(Code::WrongForm, node, message, "write require, or { policy: record, check: name }");
+            self.report(
+                Code::WrongForm,
+                node,
+                message,
+                "write require, or { policy: record, check: name }",
+            );
             return Rule::default();
         }
         let entries = self.reader.known(node, "a claim", &[KEYS]);
         let mut pick = |key: &str| {
             let name = self.reader.pick_name(&entries, key)?;
             if name.text.trim().is_empty() {
-                self.reader.report(Code::WrongForm, name.node, format!("`{key}` is empty"), "say which");
+                self.reader.report(
+                    Code::WrongForm,
+                    name.node,
+                    format!("`{key}` is empty"),
+                    "say which",
+                );
                 return None;
             }
             Some(name)
@@ -185,7 +227,12 @@ impl<'n> Checker<'n> {
         let is_command = all(|kind| kind == ClaimKind::Command);
         if let Some(name) = rule.run.or(rule.check).filter(|_| !is_command) {
             let message = "this is no claim that a command succeeds";
-            self.report(Code::BadHolding, name.node, message, "take it out: there is nothing to run for it");
+            self.report(
+                Code::BadHolding,
+                name.node,
+                message,
+                "take it out: there is nothing to run for it",
+            );
         }
         if let (Some(_), Some(check)) = (rule.run, rule.check) {
             let message = "a command claim names a command or a check, and not both";
@@ -196,7 +243,8 @@ impl<'n> Checker<'n> {
             self.report(Code::BadHolding, name.node, message, "take it out");
         }
         if let Some(name) = rule.findings.filter(|_| !all(|kind| kind == ClaimKind::Fixed)) {
-            let message = "`findings` says what was to be fixed, and this is no claim that something is";
+            let message =
+                "`findings` says what was to be fixed, and this is no claim that something is";
             self.report(Code::BadHolding, name.node, message, "take it out");
         }
         self.reader.findings.len() == before
@@ -208,13 +256,20 @@ impl<'n> Checker<'n> {
         scope: Option<&Scope>,
     ) -> Option<counterfoil_contract::Expression> {
         let Some(scope) = scope else {
-            let message = "`findings` is read where the step starts, and an agent knows no variables";
-            self.report(Code::BadHolding, name.node, message, "say it in the state that uses the agent");
+            let message =
+                "`findings` is read where the step starts, and an agent knows no variables";
+            self.report(
+                Code::BadHolding,
+                name.node,
+                message,
+                "say it in the state that uses the agent",
+            );
             return None;
         };
         let expression = self.expression(name, scope)?;
         if let Err(why) = assignable(expression.ty(), &findings_type()) {
-            let message = format!("expected a list of objects with the texts `id` and `file`: {why}");
+            let message =
+                format!("expected a list of objects with the texts `id` and `file`: {why}");
             let hint = "write findings.map(one, {'id': one.id, 'file': one.file})";
             self.report(Code::WrongType, name.node, message, hint);
             return None;
@@ -235,7 +290,8 @@ struct Rule<'n> {
 
 /// A file may be null: whether that finding is fixed cannot be told from what the step changed.
 fn findings_type() -> Type {
-    let Type::Object(plain) = object([("id", Type::text()), ("file", nullable(Type::text()))]) else {
+    let Type::Object(plain) = object([("id", Type::text()), ("file", nullable(Type::text()))])
+    else {
         return Type::Any;
     };
     list_of(Type::Object(Arc::new(ObjectType { fields: plain.fields.clone(), open: true })))
@@ -248,6 +304,7 @@ pub(super) fn claims_type(holding: &Holding) -> Type {
     let names: BTreeSet<&str> =
         holding.claims.iter().map(|held| held.name.as_str()).chain([PROTECTED, TESTS]).collect();
     let fields = names.into_iter().enumerate();
-    let fields = fields.map(|(at, name)| (name.to_owned(), field(stood.clone(), Presence::Always, at)));
+    let fields =
+        fields.map(|(at, name)| (name.to_owned(), field(stood.clone(), Presence::Always, at)));
     Type::Object(Arc::new(ObjectType { fields: fields.collect(), open: false }))
 }

@@ -17,7 +17,11 @@ const SINCE: &str = "run.base";
 const PATHS: &str = "run.changed";
 
 impl<'n> Checker<'n> {
-    pub(super) fn read_step(&mut self, draft: &ReadDraft<'n>, frame: &Frame<'_, 'n>) -> Option<(Step, Type)> {
+    pub(super) fn read_step(
+        &mut self,
+        draft: &ReadDraft<'n>,
+        frame: &Frame<'_, 'n>,
+    ) -> Option<(Step, Type)> {
         let path = self.in_place(draft.path, frame);
         let contract = match draft.contract {
             None => None,

@@ -9,7 +9,8 @@ use counterfoil_contract::Type;
 use std::collections::BTreeMap;
 
 impl<'n> Checker<'n> {
-    /// The patterns that protect paths: templates, since some paths are known only when the run is under way.
+    /// The patterns that protect paths: templates, since some paths are known only when the run is
+    /// under way.
     pub(super) fn protected(&mut self, node: &'n Node) -> Vec<Template> {
         let names = self.patterns(node, "protect");
         let plain = |text: &str| !text.contains("{{") && !text.contains("{%");
@@ -40,7 +41,12 @@ impl<'n> Checker<'n> {
         let kept = self.kept;
         for name in names.iter().filter(|name| !kept && name.text.contains("{{")) {
             let message = format!("`{key}` does not know the run's variables");
-            self.report(Code::BadGlob, name.node, message, "only `protect` does: write plain globs here");
+            self.report(
+                Code::BadGlob,
+                name.node,
+                message,
+                "only `protect` does: write plain globs here",
+            );
         }
         names
             .into_iter()
@@ -102,12 +108,23 @@ mod tests {
 
     #[test]
     fn globs_stay_in_the_repository() {
-        for good in
-            ["src/**", "*.lock", "docs", "docs/", "./a", "/a/b", "a/{b,c}/[xy]?.rs", "..a", "a b\n", "ä"]
-        {
+        for good in [
+            "src/**",
+            "*.lock",
+            "docs",
+            "docs/",
+            "./a",
+            "/a/b",
+            "a/{b,c}/[xy]?.rs",
+            "..a",
+            "a b\n",
+            "ä",
+        ] {
             assert_eq!(glob(good), Ok(()), "{good:?}");
         }
-        for bad in ["", " ", "/", "./", "..", "../x", "a/../b", "a/..", "a[", "a{b", "a}", "[z-a]", "a\\"] {
+        for bad in
+            ["", " ", "/", "./", "..", "../x", "a/../b", "a/..", "a[", "a{b", "a}", "[z-a]", "a\\"]
+        {
             assert!(glob(bad).is_err(), "{bad:?}");
         }
     }

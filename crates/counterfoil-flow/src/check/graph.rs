@@ -1,4 +1,5 @@
-//! The shape of the machine: what can be reached, what leads to an end, and that every cycle is bounded.
+//! The shape of the machine: what can be reached, what leads to an end, and that every cycle is
+//! bounded.
 
 use crate::draft::{MachineDraft, Reader};
 use crate::finding::Code;
@@ -26,7 +27,8 @@ pub(super) fn check(
     limits: &BTreeMap<String, Limit>,
 ) {
     let names: Vec<&str> = draft.states.iter().map(|(name, _)| name.text).collect();
-    let index: BTreeMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
+    let index: BTreeMap<&str, usize> =
+        names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
     let edges = edges(draft, states, limits, &index);
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); names.len()];
     let mut back: Vec<Vec<usize>> = vec![Vec::new(); names.len()];
@@ -36,14 +38,20 @@ pub(super) fn check(
     }
     let from = index.get(start).copied().into_iter().collect();
     let reached = spread(from, &out);
-    let is_end =
-        |at: &usize| matches!(states.get(names[*at]).map(|state| &state.kind), Some(Step::End { .. }));
+    let is_end = |at: &usize| {
+        matches!(states.get(names[*at]).map(|state| &state.kind), Some(Step::End { .. }))
+    };
     let ends: Vec<usize> = (0..names.len()).filter(is_end).collect();
     let ending = spread(ends, &back);
     for (at, (name, _)) in draft.states.iter().enumerate() {
         if !reached.contains(&at) {
             let message = format!("state '{}' cannot be reached from '{start}'", name.text);
-            reader.report(Code::Unreachable, name.node, message, "lead a transition to it, or take it out");
+            reader.report(
+                Code::Unreachable,
+                name.node,
+                message,
+                "lead a transition to it, or take it out",
+            );
         } else if !ending.contains(&at) {
             let message = format!("no end can be reached from '{}'", name.text);
             reader.report(Code::NoWayOut, name.node, message, "lead it to a state with `end: …`");
@@ -97,10 +105,14 @@ fn edges<'a>(
             for target in transition.go.states() {
                 let Some(&to) = index.get(target.as_str()) else { continue };
                 let entry = states.get(target).and_then(|state| state.counts.as_deref());
-                let counts: Vec<&str> = transition.counts.as_deref().into_iter().chain(entry).collect();
-                // A limit that is used up leads elsewhere, and that way counts nothing and sets nothing back.
+                let counts: Vec<&str> =
+                    transition.counts.as_deref().into_iter().chain(entry).collect();
+                // A limit that is used up leads elsewhere, and that way counts nothing and sets
+                // nothing back.
                 for limit in &counts {
-                    if let Some(&to) = limits.get(*limit).and_then(|limit| index.get(limit.then.as_str())) {
+                    if let Some(&to) =
+                        limits.get(*limit).and_then(|limit| index.get(limit.then.as_str()))
+                    {
                         edges.push(Edge {
                             from,
                             to,
@@ -111,7 +123,14 @@ fn edges<'a>(
                         });
                     }
                 }
-                edges.push(Edge { from, to, counts, resets: &transition.resets, used_up: None, node });
+                edges.push(Edge {
+                    from,
+                    to,
+                    counts,
+                    resets: &transition.resets,
+                    used_up: None,
+                    node,
+                });
             }
         }
     }
@@ -130,18 +149,21 @@ fn spread(mut open: Vec<usize>, out: &[Vec<usize>]) -> BTreeSet<usize> {
     seen
 }
 
-/// The cycles that nothing bounds, as sets of edges. In a set of states that reach each other, a limit that no edge of
-/// the set resets bounds every cycle through the edges that count it: without these edges, what is left must be bounded in
-/// the same way.
+/// The cycles that nothing bounds, as sets of edges. In a set of states that reach each other, a
+/// limit that no edge of the set resets bounds every cycle through the edges that count it: without
+/// these edges, what is left must be bounded in the same way.
 fn unbounded(edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize>> {
     let mut bad = Vec::new();
     let mut set: Vec<usize> = (0..edges.len()).collect();
-    // Each round takes at least one limit out of every component, so there are no more rounds than limits.
+    // Each round takes at least one limit out of every component, so there are no more rounds than
+    // limits.
     while !set.is_empty() {
         let mut left = Vec::new();
         for component in components(&set, edges, states) {
-            let resets: BTreeSet<&str> =
-                component.iter().flat_map(|at| edges[*at].resets.iter().map(String::as_str)).collect();
+            let resets: BTreeSet<&str> = component
+                .iter()
+                .flat_map(|at| edges[*at].resets.iter().map(String::as_str))
+                .collect();
             let rest: Vec<usize> = component
                 .iter()
                 .copied()
@@ -159,14 +181,16 @@ fn unbounded(edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize>> {
     bad
 }
 
-/// The edges inside each strongly connected component that has any. Iterative, since a machine may have many states.
+/// The edges inside each strongly connected component that has any. Iterative, since a machine may
+/// have many states.
 fn components(set: &[usize], edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); states];
     for &at in set {
         out[edges[at].from].push(edges[at].to);
     }
-    let (mut number, mut low, mut component) = (vec![NEW; states], vec![NEW; states], vec![NEW; states]);
+    let (mut number, mut low, mut component) =
+        (vec![NEW; states], vec![NEW; states], vec![NEW; states]);
     let (mut next, mut count) = (0, 0);
     let mut stack = Vec::new();
     for root in 0..states {

@@ -30,7 +30,12 @@ impl<'n> Checker<'n> {
                 Type::List(item) => item.as_ref().clone(),
                 other => {
                     let message = format!("`in` is {}, not a list", with_article(other));
-                    self.report(Code::WrongType, draft.list.unwrap_or(draft.node), message, "give a list");
+                    self.report(
+                        Code::WrongType,
+                        draft.list.unwrap_or(draft.node),
+                        message,
+                        "give a list",
+                    );
                     Type::Any
                 }
             },
@@ -72,7 +77,11 @@ impl<'n> Checker<'n> {
     }
 
     /// A list that is put in order.
-    pub(super) fn order(&mut self, draft: &ListDraft<'n>, frame: &Frame<'_, 'n>) -> Option<(Step, Type)> {
+    pub(super) fn order(
+        &mut self,
+        draft: &ListDraft<'n>,
+        frame: &Frame<'_, 'n>,
+    ) -> Option<(Step, Type)> {
         let (listing, _) = self.listing(draft, frame);
         let listing = listing?;
         let result = object([("items", list_of(listing.item.clone()))]);

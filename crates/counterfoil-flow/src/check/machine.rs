@@ -128,7 +128,12 @@ impl<'n> Checker<'n> {
             if let Term::Literal(value) = &term
                 && value.as_u64().is_none_or(|max| max == 0)
             {
-                self.report(Code::BadLimit, node, "the limit is less than one", "write a number from 1");
+                self.report(
+                    Code::BadLimit,
+                    node,
+                    "the limit is less than one",
+                    "write a number from 1",
+                );
             }
             Some(term)
         });
@@ -142,18 +147,33 @@ impl<'n> Checker<'n> {
             && let Some(name) = draft.per
         {
             let message = format!("a counter cannot be kept by {}", with_article(per.ty()));
-            self.report(Code::WrongType, name.node, message, "use a text, a whole number or a boolean");
+            self.report(
+                Code::WrongType,
+                name.node,
+                message,
+                "use a text, a whole number or a boolean",
+            );
         }
         let total = draft.total.map(|node| self.reader.whole(node, "`total`"));
         if let (Some(node), None) = (draft.total, draft.per) {
-            self.report(Code::BadLimit, node, "`total` means nothing without `per`", "`max` is the bound");
+            self.report(
+                Code::BadLimit,
+                node,
+                "`total` means nothing without `per`",
+                "`max` is the bound",
+            );
         }
         let per = match per {
             Some(None) => return None,
             Some(per) => per,
             None => None,
         };
-        Some(Limit { max: max?, then: then?.to_owned(), per, total: total.flatten().unwrap_or(TOTAL) })
+        Some(Limit {
+            max: max?,
+            then: then?.to_owned(),
+            per,
+            total: total.flatten().unwrap_or(TOTAL),
+        })
     }
 
     fn unused_limits(&mut self, draft: &MachineDraft<'n>) {
@@ -166,13 +186,20 @@ impl<'n> Checker<'n> {
         for (name, _) in &draft.limits {
             if !used.contains(name.text) {
                 let message = format!("nothing counts the limit '{}'", name.text);
-                let hint = format!("add `counts: {}` to a transition or a state, or take it out", name.text);
+                let hint = format!(
+                    "add `counts: {}` to a transition or a state, or take it out",
+                    name.text
+                );
                 self.report(Code::Unused, name.node, message, hint);
             }
         }
     }
 
-    pub(super) fn known_state(&mut self, name: Name<'n>, states: &BTreeSet<&'n str>) -> Option<&'n str> {
+    pub(super) fn known_state(
+        &mut self,
+        name: Name<'n>,
+        states: &BTreeSet<&'n str>,
+    ) -> Option<&'n str> {
         if let Some(known) = states.get(name.text) {
             return Some(known);
         }
@@ -181,24 +208,44 @@ impl<'n> Checker<'n> {
         }
         let hint = did_you_mean(name.text, states.iter().copied())
             .unwrap_or_else(|| format!("states here: {}", listed(states.iter().copied())));
-        self.report(Code::UnknownState, name.node, format!("no state is named '{}'", name.text), hint);
+        self.report(
+            Code::UnknownState,
+            name.node,
+            format!("no state is named '{}'", name.text),
+            hint,
+        );
         None
     }
 
-    pub(super) fn known_limit(&mut self, name: Name<'n>, draft: &MachineDraft<'n>) -> Option<String> {
+    pub(super) fn known_limit(
+        &mut self,
+        name: Name<'n>,
+        draft: &MachineDraft<'n>,
+    ) -> Option<String> {
         let known = draft.limits.iter().map(|(name, _)| name.text);
         if known.clone().any(|known| known == name.text) {
             return Some(name.text.to_owned());
         }
-        let hint = did_you_mean(name.text, known.clone()).unwrap_or_else(|| match known.clone().next() {
-            Some(_) => format!("limits here: {}", listed(known)),
-            None => format!("declare it: limits: {{ {}: {{ max: 5, then: … }} }}", name.text),
-        });
-        self.report(Code::UnknownLimit, name.node, format!("no limit is named '{}'", name.text), hint);
+        let hint =
+            did_you_mean(name.text, known.clone()).unwrap_or_else(|| match known.clone().next() {
+                Some(_) => format!("limits here: {}", listed(known)),
+                None => format!("declare it: limits: {{ {}: {{ max: 5, then: … }} }}", name.text),
+            });
+        self.report(
+            Code::UnknownLimit,
+            name.node,
+            format!("no limit is named '{}'", name.text),
+            hint,
+        );
         None
     }
 
-    fn state(&mut self, name: Name<'n>, draft: &StateDraft<'n>, frame: &Frame<'_, 'n>) -> Option<State> {
+    fn state(
+        &mut self,
+        name: Name<'n>,
+        draft: &StateDraft<'n>,
+        frame: &Frame<'_, 'n>,
+    ) -> Option<State> {
         let step = self.step(draft, frame);
         let counts = draft.counts.map(|name| self.known_limit(name, frame.draft));
         // What cannot be typed is any value, so that one mistake is one finding.
@@ -227,10 +274,11 @@ impl<'n> Checker<'n> {
 }
 
 fn counts(draft: &MachineDraft<'_>) -> Type {
-    let fields =
-        draft.limits.iter().filter(|(_, limit)| limit.per.is_none()).enumerate().map(
-            |(position, (name, _))| (name.text.to_owned(), field(Type::Int, Presence::Always, position)),
-        );
+    let fields = draft.limits.iter().filter(|(_, limit)| limit.per.is_none()).enumerate().map(
+        |(position, (name, _))| {
+            (name.text.to_owned(), field(Type::Int, Presence::Always, position))
+        },
+    );
     Type::Object(Arc::new(ObjectType { fields: fields.collect(), open: false }))
 }
 

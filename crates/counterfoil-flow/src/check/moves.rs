@@ -52,7 +52,8 @@ impl<'n> Checker<'n> {
         if transitions.is_empty() {
             return None;
         }
-        let guards: Vec<Option<&Expression>> = transitions.iter().map(|one| one.when.as_ref()).collect();
+        let guards: Vec<Option<&Expression>> =
+            transitions.iter().map(|one| one.when.as_ref()).collect();
         let found = branches(&guards, &whole);
         for (index, why) in found.dead {
             let node = draft.next.get(index).map_or(draft.node, |transition| transition.node);
@@ -86,7 +87,8 @@ impl<'n> Checker<'n> {
         let mut on = BTreeMap::new();
         let mut whole = true;
         for (trouble, transition) in &draft.on {
-            let scope = step.with_claims(frame.scope.clone().with("problem", problem_type(step.result)));
+            let scope =
+                step.with_claims(frame.scope.clone().with("problem", problem_type(step.result)));
             let checked = self.transition(transition, frame, &scope);
             if transition.when.is_some() {
                 let message = "a transition on trouble has no guard";
@@ -103,9 +105,12 @@ impl<'n> Checker<'n> {
                 (Some(known), Some(checked)) => {
                     if allowed.is_some_and(|allowed| !allowed.contains(known)) {
                         let can = allowed.into_iter().flatten().map(|trouble| trouble.name());
-                        let message = format!("state '{}' never ends as '{}'", name.text, trouble.text);
+                        let message =
+                            format!("state '{}' never ends as '{}'", name.text, trouble.text);
                         let hint = match listed(can) {
-                            none if none.is_empty() => "nothing can go wrong in it: take `on` out".to_owned(),
+                            none if none.is_empty() => {
+                                "nothing can go wrong in it: take `on` out".to_owned()
+                            }
                             can => format!("it can: {can}"),
                         };
                         self.report(Code::UnknownKey, trouble.node, message, hint);
@@ -202,7 +207,12 @@ impl<'n> Checker<'n> {
             return Some(Wait::Seconds(seconds));
         }
         let message = format!("`wait` is {}, not a number of seconds", with_article(seconds.ty()));
-        self.report(Code::WrongType, node, message, "write 30s, or an expression that gives an integer");
+        self.report(
+            Code::WrongType,
+            node,
+            message,
+            "write 30s, or an expression that gives an integer",
+        );
         None
     }
 
@@ -229,20 +239,21 @@ impl<'n> Checker<'n> {
         if variables.clone().any(|known| known == name.text) {
             return frame.types.get(name.text).cloned();
         }
-        let (message, hint) = if frame.draft.inputs.iter().any(|(input, _)| input.text == name.text) {
-            (
-                format!("'{}' is an input and does not change", name.text),
-                "declare a variable for it".to_owned(),
-            )
-        } else {
-            let hint = did_you_mean(name.text, variables.clone()).unwrap_or_else(|| {
-                match variables.clone().next() {
-                    Some(_) => format!("variables here: {}", listed(variables)),
-                    None => format!("declare it: variables: {{ {}: string? }}", name.text),
-                }
-            });
-            (format!("no variable is named '{}'", name.text), hint)
-        };
+        let (message, hint) =
+            if frame.draft.inputs.iter().any(|(input, _)| input.text == name.text) {
+                (
+                    format!("'{}' is an input and does not change", name.text),
+                    "declare a variable for it".to_owned(),
+                )
+            } else {
+                let hint = did_you_mean(name.text, variables.clone()).unwrap_or_else(|| {
+                    match variables.clone().next() {
+                        Some(_) => format!("variables here: {}", listed(variables)),
+                        None => format!("declare it: variables: {{ {}: string? }}", name.text),
+                    }
+                });
+                (format!("no variable is named '{}'", name.text), hint)
+            };
         self.report(Code::UnknownVariable, name.node, message, hint);
         None
     }
@@ -250,8 +261,10 @@ impl<'n> Checker<'n> {
     fn computed(&mut self, name: Name<'n>, frame: &Frame<'_, 'n>, scope: &Scope) -> Option<Target> {
         let expression = self.expression(name, scope)?;
         let Type::String(Some(values)) = expression.ty().clone() else {
-            let message =
-                format!("the target is {}, not one of a set of states", with_article(expression.ty()));
+            let message = format!(
+                "the target is {}, not one of a set of states",
+                with_article(expression.ty())
+            );
             self.report(
                 Code::BadTarget,
                 name.node,
@@ -263,8 +276,9 @@ impl<'n> Checker<'n> {
         let mut good = true;
         for value in values.iter() {
             if !frame.states.contains(value.as_str()) {
-                let hint = did_you_mean(value, frame.states.iter().copied())
-                    .unwrap_or_else(|| format!("states here: {}", listed(frame.states.iter().copied())));
+                let hint = did_you_mean(value, frame.states.iter().copied()).unwrap_or_else(|| {
+                    format!("states here: {}", listed(frame.states.iter().copied()))
+                });
                 let message = format!("the target may be '{value}', and no state is named so");
                 self.report(Code::BadTarget, name.node, message, hint);
                 good = false;
@@ -297,21 +311,26 @@ impl<'n> Checker<'n> {
 /// What can go wrong in a state of this kind.
 pub(super) fn troubles(step: &Step) -> Vec<Trouble> {
     use Trouble::{
-        Agent, Any, Blocked, Claim, Conflict, Contract, Exhausted, Failed, Limit, Order, Permission, Timeout,
-        Transport,
+        Agent, Any, Blocked, Claim, Conflict, Contract, Exhausted, Failed, Limit, Order,
+        Permission, Timeout, Transport,
     };
     let (mut troubles, workspace) = match step {
-        Step::Agent(dispatch) => {
-            (vec![Contract, Claim, Agent, Transport, Limit, Permission, Timeout, Blocked], dispatch.workspace)
-        }
+        Step::Agent(dispatch) => (
+            vec![Contract, Claim, Agent, Transport, Limit, Permission, Timeout, Blocked],
+            dispatch.workspace,
+        ),
         Step::Command(command) if command.output.is_some() => {
             (vec![Contract, Timeout], Workplace::Repository)
         }
         Step::Command(_) => (vec![Timeout], Workplace::Repository),
-        Step::Read(read) if read.contract.is_some() => (vec![Contract, Blocked], Workplace::Repository),
+        Step::Read(read) if read.contract.is_some() => {
+            (vec![Contract, Blocked], Workplace::Repository)
+        }
         Step::Read(_) | Step::Changes(_) => (vec![Blocked], Workplace::Repository),
         Step::Commit(_) => (vec![Blocked, Timeout], Workplace::Repository),
-        Step::Each(each) if each.failures == Failures::Collect => (vec![Order], Workplace::Repository),
+        Step::Each(each) if each.failures == Failures::Collect => {
+            (vec![Order], Workplace::Repository)
+        }
         Step::Each(each) => (vec![Order, Blocked, Failed, Exhausted], each.workspace),
         Step::Order(_) => (vec![Order], Workplace::Repository),
         Step::Call { workspace, .. } => (vec![Blocked, Failed, Exhausted], *workspace),
@@ -327,7 +346,8 @@ pub(super) fn troubles(step: &Step) -> Vec<Trouble> {
 /// What `problem` is in a transition on trouble.
 pub(crate) fn problem_type(result: &Type) -> Type {
     let names = Trouble::ALL.iter().filter(|trouble| **trouble != Trouble::Any);
-    let outcome = Type::String(Some(Arc::new(names.map(|trouble| trouble.name().to_owned()).collect())));
+    let outcome =
+        Type::String(Some(Arc::new(names.map(|trouble| trouble.name().to_owned()).collect())));
     let Type::Object(plain) = object([("outcome", outcome), ("reason", Type::text())]) else {
         return Type::Any;
     };

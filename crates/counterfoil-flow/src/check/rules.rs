@@ -35,7 +35,8 @@ impl<'n> Checker<'n> {
                     self.report(Code::BadName, id.node, message, "give each a name of its own");
                 }
             }
-            if let Some(at) = draft.at.filter(|at| !at.text.is_empty() && !at.text.starts_with('/')) {
+            if let Some(at) = draft.at.filter(|at| !at.text.is_empty() && !at.text.starts_with('/'))
+            {
                 let message = format!("'{}' is no place in a result", at.text);
                 self.report(Code::WrongForm, at.node, message, "write a JSON pointer: /outcomes");
             }

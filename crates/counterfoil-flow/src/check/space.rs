@@ -1,4 +1,5 @@
-//! Where work is done: in the repository or in worktrees, and what follows from where a machine is run.
+//! Where work is done: in the repository or in worktrees, and what follows from where a machine is
+//! run.
 
 use super::Checker;
 use crate::draft::{BodyDraft, Draft, EachDraft, KindDraft, MachineDraft, Name, StateDraft};
@@ -15,7 +16,8 @@ impl<'n> Checker<'n> {
         self.word(name?, "a workspace", &PLACES)
     }
 
-    /// Where the items of a fan-out work: those that write and run beside each other have worktrees, unless it says otherwise.
+    /// Where the items of a fan-out work: those that write and run beside each other have
+    /// worktrees, unless it says otherwise.
     pub(super) fn place_of_items(
         &mut self,
         each: &EachDraft<'n>,
@@ -23,15 +25,19 @@ impl<'n> Checker<'n> {
         agents: &BTreeMap<String, Role>,
     ) -> Workplace {
         let writes = match &each.body {
-            Some(BodyDraft::Agent(step)) => agents.get(step.agent.text).is_some_and(Role::can_write),
+            Some(BodyDraft::Agent(step)) => {
+                agents.get(step.agent.text).is_some_and(Role::can_write)
+            }
             Some(BodyDraft::Machine { machine, .. }) => self.writers.contains(machine.text),
             None => false,
         };
-        let default = if writes && parallel > 1 { Workplace::Worktree } else { Workplace::Repository };
+        let default =
+            if writes && parallel > 1 { Workplace::Worktree } else { Workplace::Repository };
         self.workplace(each.workspace).unwrap_or(default)
     }
 
-    /// What asks for a worktree inside of another one, or would commit in one: only files are folded back, not commits.
+    /// What asks for a worktree inside of another one, or would commit in one: only files are
+    /// folded back, not commits.
     pub(super) fn nested(&mut self, draft: &Draft<'n>, agents: &BTreeMap<String, Role>) {
         let machines: BTreeMap<&str, &MachineDraft<'n>> =
             draft.machines.iter().map(|(name, machine)| (name.text, machine)).collect();
@@ -44,14 +50,19 @@ impl<'n> Checker<'n> {
         let mut inside: BTreeSet<&str> = BTreeSet::new();
         while let Some(name) = open.pop() {
             if inside.insert(name) {
-                open.extend(machines.get(name).into_iter().flat_map(|machine| super::called(machine)));
+                open.extend(
+                    machines.get(name).into_iter().flat_map(|machine| super::called(machine)),
+                );
             }
         }
         for name in inside {
             let Some(machine) = machines.get(name) else { continue };
             for (_, state) in &machine.states {
-                if let Some(asked) = asked(state).filter(|asked| asked.text == Workplace::Worktree.name()) {
-                    let message = format!("'{name}' is run in a worktree, and this asks for another in it");
+                if let Some(asked) =
+                    asked(state).filter(|asked| asked.text == Workplace::Worktree.name())
+                {
+                    let message =
+                        format!("'{name}' is run in a worktree, and this asks for another in it");
                     let hint = "take it out, or write `workspace: repository` where the sub-workflow is run";
                     self.report(Code::NestedWorktree, asked.node, message, hint);
                 }
@@ -114,7 +125,9 @@ pub(super) fn writers<'n>(draft: &Draft<'n>, agents: &BTreeMap<String, Role>) ->
         }
         let agent = |state: &StateDraft<'n>| match &state.kind {
             KindDraft::Agent(step) => Some(step.agent.text),
-            KindDraft::Each(EachDraft { body: Some(BodyDraft::Agent(step)), .. }) => Some(step.agent.text),
+            KindDraft::Each(EachDraft { body: Some(BodyDraft::Agent(step)), .. }) => {
+                Some(step.agent.text)
+            }
             _ => None,
         };
         let mut used = machine.states.iter().filter_map(|(_, state)| agent(state));

@@ -4,7 +4,8 @@ use super::Checker;
 use super::machine::{Frame, scope_of};
 use super::types::{Presence, field, list_of, nullable, object, one_of};
 use crate::draft::{
-    Asked, BodyDraft, CommandDraft, EachDraft, KindDraft, Name, QuestionDraft, StateDraft, StepDraft,
+    Asked, BodyDraft, CommandDraft, EachDraft, KindDraft, Name, QuestionDraft, StateDraft,
+    StepDraft,
 };
 use crate::finding::Code;
 use crate::tree::Node;
@@ -22,7 +23,11 @@ const MOST_PARALLEL: u64 = 256;
 
 impl<'n> Checker<'n> {
     /// What happens in a state and the type of `result` behind it.
-    pub(super) fn step(&mut self, draft: &StateDraft<'n>, frame: &Frame<'_, 'n>) -> Option<(Step, Type)> {
+    pub(super) fn step(
+        &mut self,
+        draft: &StateDraft<'n>,
+        frame: &Frame<'_, 'n>,
+    ) -> Option<(Step, Type)> {
         match &draft.kind {
             KindDraft::Agent(step) => {
                 let workspace = self.workplace(step.workspace).unwrap_or_default();
@@ -39,10 +44,15 @@ impl<'n> Checker<'n> {
             KindDraft::Call { machine, with, workspace } => {
                 let workspace = self.workplace(*workspace).unwrap_or_default();
                 let (name, with, result) = self.call(*machine, with, frame.types)?;
-                Some((Step::Call { machine: name, with, workspace }, result.unwrap_or_else(|| object([]))))
+                Some((
+                    Step::Call { machine: name, with, workspace },
+                    result.unwrap_or_else(|| object([])),
+                ))
             }
             KindDraft::Route => Some((Step::Route, object([]))),
-            KindDraft::End { outcome, reason, result } => self.end(*outcome, *reason, *result, frame),
+            KindDraft::End { outcome, reason, result } => {
+                self.end(*outcome, *reason, *result, frame)
+            }
             KindDraft::Unclear => None,
         }
     }
@@ -119,7 +129,11 @@ impl<'n> Checker<'n> {
     }
 
     /// A term whose type follows from what it is.
-    fn free_term(&mut self, node: &'n Node, scope: &counterfoil_contract::Scope) -> (Option<Term>, Type) {
+    fn free_term(
+        &mut self,
+        node: &'n Node,
+        scope: &counterfoil_contract::Scope,
+    ) -> (Option<Term>, Type) {
         match node.text() {
             Some(text) => match self.expression(Name { text, node }, scope) {
                 Some(expression) => {
@@ -132,7 +146,9 @@ impl<'n> Checker<'n> {
                 let value = node.json();
                 let ty = match &value {
                     serde_json::Value::Bool(_) => Type::Bool,
-                    serde_json::Value::Number(number) if number.is_i64() || number.is_u64() => Type::Int,
+                    serde_json::Value::Number(number) if number.is_i64() || number.is_u64() => {
+                        Type::Int
+                    }
                     serde_json::Value::Number(_) => Type::Double,
                     _ => Type::Any,
                 };
@@ -153,7 +169,9 @@ impl<'n> Checker<'n> {
         let output = draft.output.map(|name| self.contract(name));
         let timeout_ms =
             draft.timeout.and_then(|node| self.duration(node, "`timeout`")).unwrap_or(COMMAND_MS);
-        if argv.len() != draft.argv.len() || [&input, &cwd].iter().any(|one| matches!(one, Some(None))) {
+        if argv.len() != draft.argv.len()
+            || [&input, &cwd].iter().any(|one| matches!(one, Some(None)))
+        {
             return None;
         }
         let Type::Object(plain) =
@@ -171,7 +189,8 @@ impl<'n> Checker<'n> {
             None => None,
         };
         let ty = Type::Object(Arc::new(ObjectType { fields, open: false }));
-        let command = ShellStep { argv, input: input.flatten(), output, cwd: cwd.flatten(), timeout_ms };
+        let command =
+            ShellStep { argv, input: input.flatten(), output, cwd: cwd.flatten(), timeout_ms };
         Some((Step::Command(command), ty))
     }
 
@@ -202,8 +221,11 @@ impl<'n> Checker<'n> {
                 Form::Choices(choices) => Type::String(Some(Arc::new(choices.clone()))),
                 Form::Pattern(_) | Form::Text => Type::text(),
             };
-            let (ty, presence) =
-                if draft.optional { (nullable(ty), Presence::Sometimes) } else { (ty, Presence::Always) };
+            let (ty, presence) = if draft.optional {
+                (nullable(ty), Presence::Sometimes)
+            } else {
+                (ty, Presence::Always)
+            };
             fields.insert(name.text.to_owned(), field(ty, presence, fields.len()));
             questions.push(Question {
                 name: name.text.to_owned(),
@@ -221,14 +243,21 @@ impl<'n> Checker<'n> {
 
     fn form(&mut self, draft: &QuestionDraft<'n>) -> Form {
         match (&draft.choices, draft.pattern) {
-            (Some(choices), None) => Form::Choices(choices.iter().map(|name| name.text.to_owned()).collect()),
+            (Some(choices), None) => {
+                Form::Choices(choices.iter().map(|name| name.text.to_owned()).collect())
+            }
             (None, Some(pattern)) => {
                 let whole = format!("^(?:{})$", pattern.text);
                 if let Err(error) = regex::RegexBuilder::new(&whole).size_limit(1 << 20).build() {
                     let why = error.to_string();
                     let why = why.lines().last().unwrap_or(&why).trim_start_matches("error: ");
                     let message = format!("the pattern cannot be used: {why}");
-                    self.report(Code::WrongForm, pattern.node, message, "see the syntax of the regex crate");
+                    self.report(
+                        Code::WrongForm,
+                        pattern.node,
+                        message,
+                        "see the syntax of the regex crate",
+                    );
                 }
                 Form::Pattern(pattern.text.to_owned())
             }
@@ -250,11 +279,14 @@ impl<'n> Checker<'n> {
         self.machines_used.insert(machine.text);
         let Some(signature) = self.signatures.get(machine.text) else {
             let names = self.signatures.keys().copied();
-            let hint =
-                did_you_mean(machine.text, names.clone()).unwrap_or_else(|| match names.clone().next() {
-                    Some(_) => format!("sub-workflows here: {}", names.collect::<Vec<_>>().join(", ")),
+            let hint = did_you_mean(machine.text, names.clone()).unwrap_or_else(|| {
+                match names.clone().next() {
+                    Some(_) => {
+                        format!("sub-workflows here: {}", names.collect::<Vec<_>>().join(", "))
+                    }
                     None => "declare it under `workflows:`".to_owned(),
-                });
+                }
+            });
             let message = format!("no sub-workflow is named '{}'", machine.text);
             self.report(Code::UnknownWorkflow, machine.node, message, hint);
             return None;
@@ -266,8 +298,9 @@ impl<'n> Checker<'n> {
         for (name, node) in given {
             let Some(input) = inputs.get(name.text) else {
                 let names = inputs.keys().map(String::as_str);
-                let hint = did_you_mean(name.text, names.clone())
-                    .unwrap_or_else(|| format!("its inputs: {}", names.collect::<Vec<_>>().join(", ")));
+                let hint = did_you_mean(name.text, names.clone()).unwrap_or_else(|| {
+                    format!("its inputs: {}", names.collect::<Vec<_>>().join(", "))
+                });
                 let message = format!("'{}' has no input '{}'", machine.text, name.text);
                 self.report(Code::UnknownVariable, name.node, message, hint);
                 whole = false;
@@ -281,7 +314,12 @@ impl<'n> Checker<'n> {
         for (name, input) in &inputs {
             if input.default.is_none() && !given.iter().any(|(given, _)| given.text == name) {
                 let message = format!("'{}' needs the input '{name}'", machine.text);
-                self.report(Code::MissingKey, machine.node, message, format!("add with: {{ {name}: … }}"));
+                self.report(
+                    Code::MissingKey,
+                    machine.node,
+                    message,
+                    format!("add with: {{ {name}: … }}"),
+                );
                 whole = false;
             }
         }
@@ -290,10 +328,16 @@ impl<'n> Checker<'n> {
 
     fn each(&mut self, draft: &EachDraft<'n>, frame: &Frame<'_, 'n>) -> Option<(Step, Type)> {
         let (listing, types) = self.listing(&draft.listing, frame);
-        let parallel = draft.parallel.and_then(|node| self.reader.whole(node, "`parallel`")).unwrap_or(1);
+        let parallel =
+            draft.parallel.and_then(|node| self.reader.whole(node, "`parallel`")).unwrap_or(1);
         if let Some(node) = draft.parallel.filter(|_| parallel == 0 || parallel > MOST_PARALLEL) {
             let message = format!("{parallel} items cannot run at once");
-            self.report(Code::WrongForm, node, message, format!("write a number from 1 to {MOST_PARALLEL}"));
+            self.report(
+                Code::WrongForm,
+                node,
+                message,
+                format!("write a number from 1 to {MOST_PARALLEL}"),
+            );
         }
         let failures = match draft.failures.map(|name| (name, name.text)) {
             None | Some((_, "stop")) => Failures::Stop,
@@ -343,14 +387,22 @@ impl<'n> Checker<'n> {
             let names = End::ALL.iter().map(|end| end.name());
             let hint = did_you_mean(outcome.text, names.clone())
                 .unwrap_or_else(|| format!("known: {}", names.collect::<Vec<_>>().join(", ")));
-            self.report(Code::WrongForm, outcome.node, format!("'{}' is not an outcome", outcome.text), hint);
+            self.report(
+                Code::WrongForm,
+                outcome.node,
+                format!("'{}' is not an outcome", outcome.text),
+                hint,
+            );
         }
         let reason = reason.map(|node| self.term(node, frame.scope, &Type::Any));
         let given = match (result, frame.result) {
             (Some(node), Some(ty)) => Some(self.term(node, frame.scope, ty)),
             (Some(node), None) => {
                 let (message, hint) = if frame.sub {
-                    ("this sub-workflow does not say what it hands back", "add `result: type` to it")
+                    (
+                        "this sub-workflow does not say what it hands back",
+                        "add `result: type` to it",
+                    )
                 } else {
                     ("the main workflow hands nothing back", "use a variable or an artifact")
                 };
@@ -358,7 +410,8 @@ impl<'n> Checker<'n> {
                 None
             }
             (None, Some(ty)) if known == Some(End::Done) && !ty.is_nullable() => {
-                let message = format!("this end hands nothing back, and the sub-workflow promises {ty}");
+                let message =
+                    format!("this end hands nothing back, and the sub-workflow promises {ty}");
                 self.report(Code::MissingKey, outcome.node, message, "add `result: …`");
                 None
             }
@@ -378,7 +431,8 @@ type Called = (String, Vec<(String, Term)>, Option<Type>);
 /// What a fan-out gives: every item, the values of those that are done, and those that are not.
 fn collected(value: Option<Type>) -> Type {
     let outcome = one_of(["done", "blocked", "failed", "exhausted", "skipped"]);
-    let Type::Object(plain) = object([("key", Type::text()), ("outcome", outcome), ("reason", Type::text())])
+    let Type::Object(plain) =
+        object([("key", Type::text()), ("outcome", outcome), ("reason", Type::text())])
     else {
         return Type::Any;
     };

@@ -8,7 +8,8 @@ use counterfoil_contract::{Source, Type};
 use std::collections::BTreeMap;
 
 impl<'n> Checker<'n> {
-    /// A template in a file of its own (one that ends in `.md`, `.j2`, `.txt`, …) or written in place.
+    /// A template in a file of its own (one that ends in `.md`, `.j2`, `.txt`, …) or written in
+    /// place.
     pub(super) fn file_template(&mut self, name: Name<'n>) -> Option<Template> {
         let looks_like_file = !name.text.contains(['\n', '{', ' '])
             && name.text.rsplit_once('.').is_some_and(|(stem, extension)| {
@@ -25,7 +26,12 @@ impl<'n> Checker<'n> {
         let template = match self.files.read(name.text) {
             Err(why) => {
                 let message = format!("cannot read {}: {why}", name.text);
-                self.report(Code::MissingFile, name.node, message, "paths are relative to the workflow file");
+                self.report(
+                    Code::MissingFile,
+                    name.node,
+                    message,
+                    "paths are relative to the workflow file",
+                );
                 None
             }
             Ok(text) => {
@@ -48,7 +54,8 @@ impl<'n> Checker<'n> {
     pub(super) fn report_in_file(&mut self, file: &str, problem: &TemplateProblem) {
         let text = self.read.get(file).map(String::as_str).unwrap_or_default();
         let span = Source::whole(text).span(problem.start, problem.end.max(problem.start + 1));
-        let finding = Finding::new(Code::BadTemplate, file, problem.message.clone(), problem.hint.clone());
+        let finding =
+            Finding::new(Code::BadTemplate, file, problem.message.clone(), problem.hint.clone());
         self.reader.findings.push(finding.at(span));
     }
 
@@ -68,7 +75,13 @@ impl<'n> Checker<'n> {
     pub(super) fn report_template(&mut self, name: Name<'_>, problem: &TemplateProblem) {
         let chars = |at: usize| name.text.get(..at).map_or(0, |head| head.chars().count());
         let part = (chars(problem.start), chars(problem.end));
-        self.reader.report_inside(Code::BadTemplate, name.node, part, &problem.message, &problem.hint);
+        self.reader.report_inside(
+            Code::BadTemplate,
+            name.node,
+            part,
+            &problem.message,
+            &problem.hint,
+        );
     }
 
     /// Holds a template to the variables it may read.

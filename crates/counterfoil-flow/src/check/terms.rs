@@ -35,12 +35,15 @@ impl<'n> Checker<'n> {
         if let Some(read) = soft_read(text, scope, ty) {
             return Some(Term::Computed(read));
         }
-        let is_meant_as_words = text.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
-            && *ty != Type::Any
-            && crate::value::fits(&Value::String(text.to_owned()), ty).is_ok();
-        let words = || format!("a text is an expression here; for the words themselves write \"'{text}'\"");
+        let is_meant_as_words =
+            text.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+                && *ty != Type::Any
+                && crate::value::fits(&Value::String(text.to_owned()), ty).is_ok();
+        let words =
+            || format!("a text is an expression here; for the words themselves write \"'{text}'\"");
         if is_meant_as_words && let Err(problems) = Expression::compile(text, scope) {
-            let message = problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
+            let message =
+                problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
             self.report(Code::BadExpression, node, message, words());
             return None;
         }
@@ -50,7 +53,8 @@ impl<'n> Checker<'n> {
             && let Err(why) = assignable(expression.ty(), ty)
         {
             let message = format!("expected {ty}: {why}");
-            let hint = if is_meant_as_words { words() } else { "assign a value of that type".to_owned() };
+            let hint =
+                if is_meant_as_words { words() } else { "assign a value of that type".to_owned() };
             self.report(Code::WrongType, node, message, hint);
             return None;
         }
@@ -58,8 +62,8 @@ impl<'n> Checker<'n> {
     }
 }
 
-/// A field that may be missing, read as null where null will do: `fix_info: result.fix_info` needs no guard if the
-/// variable is optional.
+/// A field that may be missing, read as null where null will do: `fix_info: result.fix_info` needs
+/// no guard if the variable is optional.
 fn soft_read(text: &str, scope: &Scope, ty: &Type) -> Option<Expression> {
     let is_path = text.contains('.')
         && text.split('.').all(|part| {

@@ -112,7 +112,8 @@ pub(crate) fn run_seen_by_artifacts() -> Type {
         ("variables", open()),
         ("value", Type::Any),
     ]);
-    let question = object([("id", Type::text()), ("question", Type::text()), ("state", Type::text())]);
+    let question =
+        object([("id", Type::text()), ("question", Type::text()), ("state", Type::text())]);
     let Type::Object(plain) = run() else { return Type::Any };
     let mut fields = plain.fields.clone();
     for (name, ty) in [
@@ -150,8 +151,11 @@ fn bound(schema: &Value) -> Option<&'static str> {
     // A field may be named like a keyword: only what stands beside a type is one.
     let own = BOUNDS.into_iter().find(|word| map.contains_key("type") && map.contains_key(*word));
     own.or_else(|| {
-        let fields =
-            map.get("properties").and_then(Value::as_object).into_iter().flat_map(|fields| fields.values());
+        let fields = map
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(|fields| fields.values());
         fields.chain(map.get("items")).find_map(bound)
     })
 }
@@ -164,21 +168,31 @@ impl<'n> Checker<'n> {
             && name.text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         if !good {
             let message = format!("'{}' cannot be the name of a variable", name.text);
-            self.report(Code::BadName, name.node, message, "use small letters, digits and _, a letter first");
+            self.report(
+                Code::BadName,
+                name.node,
+                message,
+                "use small letters, digits and _, a letter first",
+            );
         } else if TAKEN.contains(&name.text) {
             let message = format!("'{}' means something else in expressions", name.text);
             self.report(Code::BadName, name.node, message, "choose another name");
         }
     }
 
-    /// The type that a node describes, and the settings beside it (`optional`, `initial`, `default`, `summary`).
-    pub(super) fn type_of(&mut self, node: &'n Node) -> Option<(Type, BTreeMap<&'n str, &'n Node>)> {
+    /// The type that a node describes, and the settings beside it (`optional`, `initial`,
+    /// `default`, `summary`).
+    pub(super) fn type_of(
+        &mut self,
+        node: &'n Node,
+    ) -> Option<(Type, BTreeMap<&'n str, &'n Node>)> {
         const BESIDE: [&str; 4] = ["optional", "initial", "default", "summary"];
         let mut beside = BTreeMap::new();
         let ty = match &node.kind {
             Kind::Map(entries) => {
-                let (settings, rest): (Vec<_>, Vec<_>) =
-                    entries.iter().partition(|(key, _)| key.text().is_some_and(|key| BESIDE.contains(&key)));
+                let (settings, rest): (Vec<_>, Vec<_>) = entries
+                    .iter()
+                    .partition(|(key, _)| key.text().is_some_and(|key| BESIDE.contains(&key)));
                 let only = |name: &str| match rest.as_slice() {
                     [(key, value)] if key.text() == Some(name) => Some(value),
                     _ => None,
@@ -239,8 +253,10 @@ impl<'n> Checker<'n> {
     fn short(&mut self, node: &Node, kind: &Kind) -> Option<Type> {
         let form = Node { start: node.start, end: node.end, kind: kind.clone() }.json();
         if let Some(bound) = bound(&form).filter(|_| !self.kept) {
-            let message = format!("`{bound}` is not held here: a type says only what kind of value it is");
-            let hint = "take it out, and refuse what is out of bounds by a guard in the first state";
+            let message =
+                format!("`{bound}` is not held here: a type says only what kind of value it is");
+            let hint =
+                "take it out, and refuse what is out of bounds by a guard in the first state";
             self.report(Code::BadType, node, message, hint);
         }
         match short_type(&form) {
@@ -275,7 +291,8 @@ impl<'n> Checker<'n> {
                 None if ty.is_nullable() && ty != Type::Any => Some(Value::Null),
                 None => None,
             };
-            let summary = beside.get("summary").and_then(|node| node.text()).unwrap_or_default().to_owned();
+            let summary =
+                beside.get("summary").and_then(|node| node.text()).unwrap_or_default().to_owned();
             types.insert(name.text.to_owned(), ty.clone());
             inputs.insert(name.text.to_owned(), Input { ty, default, summary });
         }
@@ -317,7 +334,10 @@ impl<'n> Checker<'n> {
                 }
             };
             types.insert(name.text.to_owned(), ty.clone());
-            variables.insert(name.text.to_owned(), Variable { ty, initial: initial.unwrap_or(Value::Null) });
+            variables.insert(
+                name.text.to_owned(),
+                Variable { ty, initial: initial.unwrap_or(Value::Null) },
+            );
         }
         variables
     }
@@ -345,6 +365,8 @@ fn is_short(node: &Node) -> bool {
 
 fn is_schema(entries: &[&(Node, Node)]) -> bool {
     entries.iter().any(|(key, _)| {
-        key.text().is_some_and(|key| matches!(key, "type" | "enum" | "$ref" | "const" | "anyOf" | "oneOf"))
+        key.text().is_some_and(|key| {
+            matches!(key, "type" | "enum" | "$ref" | "const" | "anyOf" | "oneOf")
+        })
     })
 }

@@ -1,4 +1,5 @@
-//! What the engine is to do itself: plain data, every template rendered and every expression evaluated.
+//! What the engine is to do itself: plain data, every template rendered and every expression
+//! evaluated.
 
 use super::enter::At;
 use super::{Command, Work, path_of, seen};
@@ -40,9 +41,11 @@ pub struct CommitWork {
     pub message: String,
     /// What is committed: paths in the workspace.
     pub paths: Vec<String>,
-    /// Names this visit of the state, on one line: the same for every attempt of it, and no other visit has it.
+    /// Names this visit of the state, on one line: the same for every attempt of it, and no other
+    /// visit has it.
     pub step: String,
-    /// Whether an attempt of this visit was lost or stopped, so that the commit may be there already.
+    /// Whether an attempt of this visit was lost or stopped, so that the commit may be there
+    /// already.
     pub repeated: bool,
     /// The workspace it would be made in; the repository, if there is none.
     pub workspace: Option<String>,
@@ -93,7 +96,8 @@ impl At<'_> {
             && matches!(&step.paths, Term::Computed(paths) if paths.reads().iter().any(|read| read == "run.changed"))
         {
             return Err(
-                "more files were changed than `run.changed` lists; name what is to be committed".to_owned()
+                "more files were changed than `run.changed` lists; name what is to be committed"
+                    .to_owned(),
             );
         }
         let paths = match seen.term(&step.paths)? {
@@ -111,7 +115,8 @@ impl At<'_> {
         Ok(self.start(Work::Commit(Box::new(work))))
     }
 
-    /// The name of this visit of the state: that of its first attempt, also for those that are started because one was lost.
+    /// The name of this visit of the state: that of its first attempt, also for those that are
+    /// started because one was lost.
     fn visit(&self) -> String {
         let path = join(&path_of(self.workflow, self.fold, self.id, self.frame));
         let next = self.fold.visits.get(&path).copied().unwrap_or(0) + 1;

@@ -7,8 +7,8 @@ use crate::fold::{Fold, Frame, Problem, join, visit};
 use crate::rule::HeldRule;
 use crate::scope::Seen;
 use crate::workflow::{
-    Body, Dispatch, Each, End, Failures, Held, Listing, Machine, Question, State, Step, StepRule, Term,
-    Trouble, Workflow,
+    Body, Dispatch, Each, End, Failures, Held, Listing, Machine, Question, State, Step, StepRule,
+    Term, Trouble, Workflow,
 };
 use counterfoil_contract::{ClaimPolicy, HeldClaim, Type};
 use serde_json::{Map, Value, json};
@@ -26,7 +26,11 @@ pub(super) struct At<'a> {
 
 /// The run itself begins.
 pub(super) fn first(workflow: &Workflow, fold: &Fold) -> Event {
-    Opening { workflow, fold, frame: "", parent: None, item: None }.of(&workflow.main, &fold.inputs, Some(1))
+    Opening { workflow, fold, frame: "", parent: None, item: None }.of(
+        &workflow.main,
+        &fold.inputs,
+        Some(1),
+    )
 }
 
 /// A frame that begins.
@@ -55,7 +59,8 @@ impl Opening<'_> {
         }
     }
 
-    /// The first entry counts like every other. A limit that an input sets to nothing is used up before it began.
+    /// The first entry counts like every other. A limit that an input sets to nothing is used up
+    /// before it began.
     fn first_entry(
         &self,
         machine: &Machine,
@@ -64,7 +69,8 @@ impl Opening<'_> {
     ) -> (String, BTreeMap<String, u64>) {
         let nothing = (machine.start.clone(), BTreeMap::new());
         let counted = machine.states.get(&machine.start).and_then(|state| state.counts.as_ref());
-        let Some((name, limit)) = counted.and_then(|name| machine.limits.get_key_value(name)) else {
+        let Some((name, limit)) = counted.and_then(|name| machine.limits.get_key_value(name))
+        else {
             return nothing;
         };
         let frame = Frame::opened(&machine.name, &machine.start, inputs, variables);
@@ -76,9 +82,10 @@ impl Opening<'_> {
         let counter = match &limit.per {
             None => Some(name.clone()),
             // A key that cannot be computed here is a fault of the next step that needs it.
-            Some(per) => {
-                seen.evaluate(per).ok().map(|key| format!("{name}[{}]", crate::value::in_words(&key)))
-            }
+            Some(per) => seen
+                .evaluate(per)
+                .ok()
+                .map(|key| format!("{name}[{}]", crate::value::in_words(&key))),
         };
         (machine.start.clone(), counter.map(|counter| (counter, 1)).into_iter().collect())
     }
@@ -108,12 +115,17 @@ pub(super) fn item(
             iteration: None,
         }),
         Body::Machine { machine, with } => {
-            let seen =
-                seen(workflow, fold, frame, state)?.with(&each.listing.bind, &item.value, &each.listing.item);
+            let seen = seen(workflow, fold, frame, state)?.with(
+                &each.listing.bind,
+                &item.value,
+                &each.listing.item,
+            );
             let given = given(&seen, with)?;
-            let machine = workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
+            let machine =
+                workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
             let frame = join(&path);
-            let opening = Opening { workflow, fold, frame: &frame, parent: Some(id), item: Some(&item.key) };
+            let opening =
+                Opening { workflow, fold, frame: &frame, parent: Some(id), item: Some(&item.key) };
             Ok(opening.of(machine, &given, None))
         }
     }
@@ -125,26 +137,39 @@ fn given(seen: &Seen<'_>, with: &[(String, Term)]) -> Result<Map<String, Value>,
 
 /// The claims of a step that are not ignored, with what it was asked to fix.
 fn claims(held: &Held, seen: &Seen<'_>) -> Result<Vec<HeldClaim>, String> {
-    let counted = held.holding.claims.iter().filter(|held| held.claim.policy != ClaimPolicy::Ignore);
+    let counted =
+        held.holding.claims.iter().filter(|held| held.claim.policy != ClaimPolicy::Ignore);
     let with_findings = |claim: &HeldClaim| {
-        let findings = held.findings.get(&claim.name).map(|findings| seen.evaluate(findings)).transpose()?;
+        let findings =
+            held.findings.get(&claim.name).map(|findings| seen.evaluate(findings)).transpose()?;
         Ok(HeldClaim { findings, ..claim.clone() })
     };
     counted.map(with_findings).collect()
 }
 
 /// A rule of a step with the values it reads; the result is not known yet.
-fn held(rule: &StepRule, seen: &Seen<'_>, more: &BTreeMap<String, Value>) -> Result<HeldRule, String> {
+fn held(
+    rule: &StepRule,
+    seen: &Seen<'_>,
+    more: &BTreeMap<String, Value>,
+) -> Result<HeldRule, String> {
     let mut known = seen.known(&rule.check);
     for read in rule.check.reads() {
         let root = read.split('.').next().unwrap_or_default();
-        if let Some(value) = more.get(root).filter(|_| !known.iter().any(|(name, ..)| name == root)) {
+        if let Some(value) = more.get(root).filter(|_| !known.iter().any(|(name, ..)| name == root))
+        {
             let ty = rule.with.get(root).cloned().unwrap_or(Type::Any);
             known.push((root.to_owned(), value.clone(), ty));
         }
     }
     let message = seen.render(&rule.message, more)?;
-    Ok(HeldRule { id: rule.id.clone(), check: rule.check.clone(), message, at: rule.at.clone(), known })
+    Ok(HeldRule {
+        id: rule.id.clone(),
+        check: rule.check.clone(),
+        message,
+        at: rule.at.clone(),
+        known,
+    })
 }
 
 /// A value whose texts stand for themselves in a glob.
@@ -184,11 +209,14 @@ impl At<'_> {
             Step::Call { machine, with, .. } => {
                 let seen = seen(self.workflow, self.fold, self.frame, state)?;
                 let given = given(&seen, with)?;
-                let callee =
-                    self.workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
+                let callee = self
+                    .workflow
+                    .machine(machine)
+                    .ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
                 let frame = join(&path_of(self.workflow, self.fold, self.id, self.frame));
                 let (workflow, fold) = (self.workflow, self.fold);
-                let opening = Opening { workflow, fold, frame: &frame, parent: Some(self.id), item: None };
+                let opening =
+                    Opening { workflow, fold, frame: &frame, parent: Some(self.id), item: None };
                 Ok(Command::Record(opening.of(callee, &given, None)))
             }
             Step::Route => {
@@ -235,10 +263,18 @@ impl At<'_> {
         let seen = seen(self.workflow, self.fold, self.frame, state)?;
         if !self.context && !dispatch.needs.is_empty() {
             let none = BTreeMap::new();
-            let paths =
-                dispatch.needs.iter().map(|need| seen.render(need, &none)).collect::<Result<_, _>>()?;
+            let paths = dispatch
+                .needs
+                .iter()
+                .map(|need| seen.render(need, &none))
+                .collect::<Result<_, _>>()?;
             let (frame, workspace) = (self.id.to_owned(), self.workspace());
-            return Ok(Command::Look(Look { frame, workspace, paths, not_before: self.not_before }));
+            return Ok(Command::Look(Look {
+                frame,
+                workspace,
+                paths,
+                not_before: self.not_before,
+            }));
         }
         let Some(role) = self.workflow.agents.get(&dispatch.agent) else {
             return Err(format!("the workflow has no agent '{}'", dispatch.agent));
@@ -254,7 +290,11 @@ impl At<'_> {
             access: role.access,
             workspace: self.workspace(),
             claims: Vec::new(),
-            rules: dispatch.rules.iter().map(|rule| held(rule, &seen, &more)).collect::<Result<_, _>>()?,
+            rules: dispatch
+                .rules
+                .iter()
+                .map(|rule| held(rule, &seen, &more))
+                .collect::<Result<_, _>>()?,
             writes: None,
             protect: Vec::new(),
             protected: ClaimPolicy::Ignore,
@@ -281,7 +321,8 @@ impl At<'_> {
         let rendered = patterns.iter().filter_map(|pattern| {
             let source = pattern.source();
             let known = |name: String| Some((name.clone(), seen.value(&name)?.clone()));
-            let values: BTreeMap<String, Value> = pattern.reads().into_iter().filter_map(known).collect();
+            let values: BTreeMap<String, Value> =
+                pattern.reads().into_iter().filter_map(known).collect();
             // An exception for nothing in particular would be one for everything.
             if source.starts_with('!') && values.values().any(|value| value == "") {
                 return None;
@@ -290,7 +331,9 @@ impl At<'_> {
             let rendered = seen.render(pattern, &values);
             Some(match rendered {
                 // Only who wrote the workflow makes exceptions.
-                Ok(glob) if glob.starts_with('!') && !source.starts_with('!') => Ok(format!("\\{glob}")),
+                Ok(glob) if glob.starts_with('!') && !source.starts_with('!') => {
+                    Ok(format!("\\{glob}"))
+                }
                 Ok(glob) => Ok(glob),
                 Err(why) => Err(format!("`protect` cannot be written: {why}")),
             })
@@ -334,8 +377,11 @@ impl At<'_> {
         };
         let mut items = Vec::with_capacity(values.len());
         for (at, value) in values.into_iter().enumerate() {
-            let seen =
-                seen(self.workflow, self.fold, self.frame, state)?.with(&listing.bind, &value, &listing.item);
+            let seen = seen(self.workflow, self.fold, self.frame, state)?.with(
+                &listing.bind,
+                &value,
+                &listing.item,
+            );
             let key = match &listing.key {
                 Some(key) => crate::value::in_words(&seen.evaluate(key)?),
                 None => (at + 1).to_string(),
@@ -376,7 +422,8 @@ impl At<'_> {
                 return super::troubled(workflow, fold, id, frame, state, &problem);
             }
         };
-        let sorted: Vec<Value> = order.into_iter().map(|at| std::mem::take(&mut items[at].value)).collect();
+        let sorted: Vec<Value> =
+            order.into_iter().map(|at| std::mem::take(&mut items[at].value)).collect();
         super::moves::next(workflow, fold, id, frame, state, &json!({"items": sorted}))
     }
 }

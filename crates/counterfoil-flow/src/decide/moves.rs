@@ -1,4 +1,5 @@
-//! Leaving a state: which transition is taken, what it assigns, what it counts, and whether anything moves at all.
+//! Leaving a state: which transition is taken, what it assigns, what it counts, and whether
+//! anything moves at all.
 
 use super::{Command, end, seen};
 use crate::check::{NO_CLAIM, problem_type};
@@ -57,8 +58,10 @@ pub(super) fn on(
 ) -> Result<Command, String> {
     let mut shown = json!({"outcome": problem.trouble.name(), "reason": problem.reason});
     if let Some(map) = shown.as_object_mut() {
-        // Expressions were checked against the whole type: what lacks more than items of its lists is not shown to them.
-        if let Some(partial) = problem.partial.as_ref().filter(|partial| fits(partial, &state.result).is_ok())
+        // Expressions were checked against the whole type: what lacks more than items of its lists
+        // is not shown to them.
+        if let Some(partial) =
+            problem.partial.as_ref().filter(|partial| fits(partial, &state.result).is_ok())
         {
             map.insert("partial".into(), partial.clone());
         }
@@ -74,10 +77,15 @@ pub(super) fn on(
     }
     let leaving = Leaving { fold, id, frame, transition, seen: &seen, subject: &shown };
     // Why it came here is the trouble, unless the transition says otherwise.
-    leaving.take(Moved { trouble: Some(problem.trouble), reason: problem.reason.clone(), ..Moved::default() })
+    leaving.take(Moved {
+        trouble: Some(problem.trouble),
+        reason: problem.reason.clone(),
+        ..Moved::default()
+    })
 }
 
-/// What `claims` is where an agent worked: each of its claims as it stood, and those that were not made.
+/// What `claims` is where an agent worked: each of its claims as it stood, and those that were not
+/// made.
 fn stood<'s>(frame: &Frame, state: &'s State) -> Option<(Value, &'s Type)> {
     let ty = state.claims.as_ref()?;
     let names = ty.object().into_iter().flat_map(|object| object.fields.keys());
@@ -145,7 +153,9 @@ impl Leaving<'_> {
         const LONGEST_MS: i64 = 7 * 24 * 60 * 60 * 1000;
         let ms = match wait {
             Wait::For(ms) => i64::try_from(*ms).unwrap_or(LONGEST_MS),
-            Wait::Seconds(seconds) => self.seen.evaluate(seconds)?.as_i64().unwrap_or(0).saturating_mul(1000),
+            Wait::Seconds(seconds) => {
+                self.seen.evaluate(seconds)?.as_i64().unwrap_or(0).saturating_mul(1000)
+            }
         };
         Ok(ms.clamp(0, LONGEST_MS))
     }
@@ -157,12 +167,15 @@ impl Leaving<'_> {
         }
     }
 
-    /// Going round again asks for something. If it is the same as before, with the same work tree, so often in a row,
-    /// nothing moves.
+    /// Going round again asks for something. If it is the same as before, with the same work tree,
+    /// so often in a row, nothing moves.
     fn request(&self, moved: &mut Moved) -> Option<Command> {
         let tree = self.frame.tree.as_ref()?;
-        let asked =
-            if moved.set.is_empty() { self.subject.clone() } else { Value::Object(moved.set.clone()) };
+        let asked = if moved.set.is_empty() {
+            self.subject.clone()
+        } else {
+            Value::Object(moved.set.clone())
+        };
         let digest = Sha256::digest(format!("{asked}\n{tree}"));
         let what: String = crate::value::hex(&digest[..8]);
         let edge = format!("{}>{}", moved.from, moved.to);
@@ -178,7 +191,12 @@ impl Leaving<'_> {
         })
     }
 
-    fn count(&self, machine: &Machine, limits: &[&String], moved: &mut Moved) -> Result<(), String> {
+    fn count(
+        &self,
+        machine: &Machine,
+        limits: &[&String],
+        moved: &mut Moved,
+    ) -> Result<(), String> {
         let mut counts = BTreeMap::new();
         for name in limits {
             let Some(limit) = machine.limits.get(*name) else { continue };
@@ -197,7 +215,12 @@ impl Leaving<'_> {
             let next = current(&counter) + 1;
             let all: u64 = if limit.per.is_some() && !moved.resets.contains(name) {
                 let keyed = format!("{name}[");
-                self.frame.counters.iter().filter(|(name, _)| name.starts_with(&keyed)).map(|(_, n)| n).sum()
+                self.frame
+                    .counters
+                    .iter()
+                    .filter(|(name, _)| name.starts_with(&keyed))
+                    .map(|(_, n)| n)
+                    .sum()
             } else {
                 0
             };
@@ -210,7 +233,8 @@ impl Leaving<'_> {
                 moved.to.clone_from(&limit.then);
                 moved.exhausted = Some((*name).clone());
                 moved.request = None;
-                // The checker counts on it: this way sets nothing back, or a cycle through it would have no bound.
+                // The checker counts on it: this way sets nothing back, or a cycle through it would
+                // have no bound.
                 moved.resets.clear();
                 return Ok(());
             }
@@ -228,14 +252,18 @@ impl Leaving<'_> {
         match &machine.iterations {
             Some(limit) => {
                 let keyed = format!("{limit}[");
-                let counted =
-                    moved.counts.iter().find(|(name, _)| *name == limit || name.starts_with(&keyed));
+                let counted = moved
+                    .counts
+                    .iter()
+                    .find(|(name, _)| *name == limit || name.starts_with(&keyed));
                 let (name, count) = counted?;
                 if name != limit {
                     return Some(self.fold.iterations + 1);
                 }
-                // Counted on the way in, the first time counts too; counted on the way back, it does not.
-                let on_entry = machine.states.values().any(|state| state.counts.as_ref() == Some(limit));
+                // Counted on the way in, the first time counts too; counted on the way back, it
+                // does not.
+                let on_entry =
+                    machine.states.values().any(|state| state.counts.as_ref() == Some(limit));
                 Some(if on_entry { *count } else { count + 1 })
             }
             None => (moved.to == machine.start).then_some(self.fold.iterations + 1),

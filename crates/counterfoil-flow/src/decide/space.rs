@@ -1,17 +1,20 @@
-//! Workspaces of their own: who gets one, and what must become of it before its frame may go on or end.
+//! Workspaces of their own: who gets one, and what must become of it before its frame may go on or
+//! end.
 //!
-//! A state that has one opens it before its agent starts, and folds it back when the result was accepted. A frame that has one
-//! opens it before its first state, and folds it back when it ends as done. In every other case it is dropped, and the engine
-//! keeps what was done in it as a patch. Only then the transition or the end is recorded. Items are folded back in the order
-//! they began, so the first of those at work never waits for another.
+//! A state that has one opens it before its agent starts, and folds it back when the result was
+//! accepted. A frame that has one opens it before its first state, and folds it back when it ends
+//! as done. In every other case it is dropped, and the engine keeps what was done in it as a patch.
+//! Only then the transition or the end is recorded. Items are folded back in the order they began,
+//! so the first of those at work never waits for another.
 
 use super::{Command, path_of};
 use crate::event::{CLAIMS_VERIFIED, Event, Tenure};
 use crate::fold::{Fold, Frame, Phase, Stage, Workspace, counted, join, with_kept};
 use crate::workflow::{Body, End, State, Step, Workflow, Workplace};
 
-/// Something to do with a workspace. It is handed out each turn until what came of it was told, so whoever does it must bear
-/// to be asked again, also by another process after a crash: the id says whether it is the same.
+/// Something to do with a workspace. It is handed out each turn until what came of it was told, so
+/// whoever does it must bear to be asked again, also by another process after a crash: the id says
+/// whether it is the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Errand {
     /// The frame it is for.
@@ -25,13 +28,14 @@ pub struct Errand {
 /// What to do with a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Chore {
-    /// Make it: the repository as it stands now. Answered by `WorkspaceOpened` or `WorkspaceFailed`.
+    /// Make it: the repository as it stands now. Answered by `WorkspaceOpened` or
+    /// `WorkspaceFailed`.
     Open,
-    /// Bring what was done in it into the repository, whole or not at all, and remove it. Answered by `WorkspaceFolded` or
-    /// `WorkspaceFailed`; one that failed is to be dropped next.
+    /// Bring what was done in it into the repository, whole or not at all, and remove it. Answered
+    /// by `WorkspaceFolded` or `WorkspaceFailed`; one that failed is to be dropped next.
     Fold,
-    /// Keep what was done in it as a patch, and remove it; it may not be there yet, or no longer. Answered by
-    /// `WorkspaceDropped`, or `WorkspaceFailed`.
+    /// Keep what was done in it as a patch, and remove it; it may not be there yet, or no longer.
+    /// Answered by `WorkspaceDropped`, or `WorkspaceFailed`.
     Drop,
 }
 
@@ -46,7 +50,8 @@ pub(crate) fn of<'a>(fold: &'a Fold, frame: &'a Frame) -> Option<&'a str> {
     }
 }
 
-/// What must happen before a frame can do anything in its state, if it is to have a workspace of its own.
+/// What must happen before a frame can do anything in its state, if it is to have a workspace of
+/// its own.
 pub(super) fn before(
     workflow: &Workflow,
     fold: &Fold,
@@ -94,7 +99,9 @@ fn wanted(workflow: &Workflow, fold: &Fold, frame: &Frame, state: &State) -> Opt
     match &state.kind {
         // One that ends where it begins has nothing to do in it.
         Step::End { .. } => None,
-        Step::Agent(dispatch) if of_frame.is_none() && dispatch.workspace == Workplace::Worktree => {
+        Step::Agent(dispatch)
+            if of_frame.is_none() && dispatch.workspace == Workplace::Worktree =>
+        {
             Some(Tenure::State)
         }
         _ => of_frame,
@@ -121,8 +128,12 @@ pub(super) fn gate(fold: &Fold, id: &str, frame: &Frame, command: Command) -> Op
                 },
             };
             Some(match own.stage {
-                Stage::Open if accepted && may_fold(fold, id, frame) => errand(id, own, Chore::Fold),
-                Stage::Open if accepted => Command::Record(Event::FoldQueued { frame: id.to_owned() }),
+                Stage::Open if accepted && may_fold(fold, id, frame) => {
+                    errand(id, own, Chore::Fold)
+                }
+                Stage::Open if accepted => {
+                    Command::Record(Event::FoldQueued { frame: id.to_owned() })
+                }
                 _ => errand(id, own, Chore::Drop),
             })
         }
@@ -133,7 +144,12 @@ pub(super) fn gate(fold: &Fold, id: &str, frame: &Frame, command: Command) -> Op
 }
 
 fn may_fold(fold: &Fold, id: &str, frame: &Frame) -> bool {
-    match frame.parent.as_ref().and_then(|parent| fold.frames.get(parent)).map(|parent| &parent.phase) {
+    match frame
+        .parent
+        .as_ref()
+        .and_then(|parent| fold.frames.get(parent))
+        .map(|parent| &parent.phase)
+    {
         Some(Phase::Fanned(fan)) => fan.may_fold(id),
         _ => true,
     }
@@ -153,7 +169,11 @@ fn saying_what_is_kept(frame: &Frame, mut event: Event) -> Event {
 /// What nobody works in any more is dropped, whatever else happens.
 pub(super) fn left(fold: &Fold) -> impl Iterator<Item = Command> {
     fold.left.iter().map(|(workspace, frame)| {
-        Command::Workspace(Errand { frame: frame.clone(), workspace: workspace.clone(), what: Chore::Drop })
+        Command::Workspace(Errand {
+            frame: frame.clone(),
+            workspace: workspace.clone(),
+            what: Chore::Drop,
+        })
     })
 }
 
@@ -177,7 +197,9 @@ pub(super) fn kept(fold: &Fold, reason: &str) -> String {
     let named = kept.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
     match kept.len() {
         0 => reason.to_owned(),
-        all if all > MOST_NAMED => with_kept(reason, &format!("{named} and {} more", all - MOST_NAMED)),
+        all if all > MOST_NAMED => {
+            with_kept(reason, &format!("{named} and {} more", all - MOST_NAMED))
+        }
         _ => with_kept(reason, &named),
     }
 }

@@ -30,7 +30,9 @@ impl<'n> Reader<'n> {
         let outer = self.known(node, what, &[&["commit", "timeout"], FLOW_KEYS]);
         let Some(inner) = Self::pick(&outer, "commit") else { return KindDraft::Unclear };
         let entries = self.known(inner, "`commit`", &[&["message", "paths"]]);
-        if Self::pick(&entries, "message").is_none() && matches!(inner.kind, Kind::Map(_) | Kind::Null) {
+        if Self::pick(&entries, "message").is_none()
+            && matches!(inner.kind, Kind::Map(_) | Kind::Null)
+        {
             let hint = "write commit: { message: \"feat: …\" }";
             self.report(Code::MissingKey, inner, "the commit has no message", hint);
         }

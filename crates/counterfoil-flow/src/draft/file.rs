@@ -16,14 +16,21 @@ impl<'n> Reader<'n> {
         let entries = self.known(root, "a workflow", &[WHOLE, MACHINE, HELD]);
         let name = self.pick_name(&entries, "workflow");
         if name.is_none() && Self::pick(&entries, "workflow").is_none() {
-            self.report(Code::MissingKey, root, "the workflow has no name", "begin with `workflow: name`");
+            self.report(
+                Code::MissingKey,
+                root,
+                "the workflow has no name",
+                "begin with `workflow: name`",
+            );
         }
         let version = match Self::pick(&entries, "version") {
             None => 1,
             Some(node) => self.version(node),
         };
-        let summary =
-            self.pick_name(&entries, "summary").map(|name| name.text.to_owned()).unwrap_or_default();
+        let summary = self
+            .pick_name(&entries, "summary")
+            .map(|name| name.text.to_owned())
+            .unwrap_or_default();
         let main = self.machine(root, &entries, false);
         let mut machines = Vec::new();
         if let Some(node) = Self::pick(&entries, "workflows") {
@@ -38,8 +45,9 @@ impl<'n> Reader<'n> {
                 agents.push((name, self.agent(name, node)));
             }
         }
-        let contracts =
-            Self::pick(&entries, "contracts").map(|node| self.names(node, "`contracts`")).unwrap_or_default();
+        let contracts = Self::pick(&entries, "contracts")
+            .map(|node| self.names(node, "`contracts`"))
+            .unwrap_or_default();
         Draft {
             name,
             version,
@@ -59,7 +67,12 @@ impl<'n> Reader<'n> {
     fn version(&mut self, node: &Node) -> u32 {
         let Some(number) = self.whole(node, "`version`") else { return 1 };
         u32::try_from(number).unwrap_or_else(|_| {
-            self.report(Code::WrongForm, node, format!("{number} is not a version"), "write a number from 1");
+            self.report(
+                Code::WrongForm,
+                node,
+                format!("{number} is not a version"),
+                "write a number from 1",
+            );
             1
         })
     }
@@ -67,7 +80,9 @@ impl<'n> Reader<'n> {
     fn artifacts(&mut self, entries: &Entries<'n>) -> Vec<ArtifactDraft<'n>> {
         let Some(node) = Self::pick(entries, "artifacts") else { return Vec::new() };
         match &node.kind {
-            Kind::List(items) => return items.iter().filter_map(|item| self.artifact(item)).collect(),
+            Kind::List(items) => {
+                return items.iter().filter_map(|item| self.artifact(item)).collect();
+            }
             Kind::Null => {}
             _ => self.report(
                 Code::WrongForm,
@@ -80,9 +95,12 @@ impl<'n> Reader<'n> {
     }
 
     fn artifact(&mut self, node: &'n Node) -> Option<ArtifactDraft<'n>> {
-        let entries = self.known(node, "an artifact", &[&["path", "template", "contract", "append", "when"]]);
-        let (path, template) = (self.pick_name(&entries, "path"), self.pick_name(&entries, "template"));
-        let (contract, append) = (self.pick_name(&entries, "contract"), self.flag(&entries, "append"));
+        let entries =
+            self.known(node, "an artifact", &[&["path", "template", "contract", "append", "when"]]);
+        let (path, template) =
+            (self.pick_name(&entries, "path"), self.pick_name(&entries, "template"));
+        let (contract, append) =
+            (self.pick_name(&entries, "contract"), self.flag(&entries, "append"));
         let (Some(path), Some(template)) = (path, template) else {
             self.report(
                 Code::MissingKey,
@@ -97,8 +115,10 @@ impl<'n> Reader<'n> {
     }
 
     fn agent(&mut self, name: Name<'n>, node: &'n Node) -> AgentDraft<'n> {
-        const KEYS: &[&str] =
-            &["contract", "prompt", "access", "timeout", "startup", "idle", "repairs", "retries", "budget"];
+        const KEYS: &[&str] = &[
+            "contract", "prompt", "access", "timeout", "startup", "idle", "repairs", "retries",
+            "budget",
+        ];
         const HELD: &[&str] = &["claims", "writes"];
         let entries = self.known(node, "an agent", &[KEYS, HELD]);
         for key in ["contract", "prompt"] {
@@ -145,13 +165,19 @@ impl<'n> Reader<'n> {
         let (inputs, variables, limits, states) =
             (listed("inputs"), listed("variables"), listed("limits"), listed("states"));
         let limits = limits.into_iter().map(|(name, node)| (name, self.limit(node))).collect();
-        let states: Vec<_> = states.into_iter().map(|(name, node)| (name, self.state(name, node))).collect();
+        let states: Vec<_> =
+            states.into_iter().map(|(name, node)| (name, self.state(name, node))).collect();
         let start = self.pick_name(entries, "start");
         if start.is_none() && Self::pick(entries, "start").is_none() {
             let what = if sub { "the sub-workflow" } else { "the workflow" };
             let first = states.first().map_or("name-of-a-state", |(name, _)| name.text);
             let hint = format!("add `start: {first}`");
-            self.report(Code::MissingKey, node, format!("{what} does not say where it starts"), hint);
+            self.report(
+                Code::MissingKey,
+                node,
+                format!("{what} does not say where it starts"),
+                hint,
+            );
         }
         MachineDraft {
             inputs,

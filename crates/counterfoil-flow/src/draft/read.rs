@@ -1,4 +1,5 @@
-//! Reading nodes: texts, mappings with known keys, numbers; what has the wrong form is reported where it stands.
+//! Reading nodes: texts, mappings with known keys, numbers; what has the wrong form is reported
+//! where it stands.
 
 use super::Name;
 use crate::finding::{Code, Finding};
@@ -53,7 +54,8 @@ impl<'n> Reader<'n> {
         self.findings.push(Finding::new(code, self.file, message, hint).at(span));
     }
 
-    /// Whether more findings would help nobody; finding the place and the nearest name of each takes its time.
+    /// Whether more findings would help nobody; finding the place and the nearest name of each
+    /// takes its time.
     pub(crate) fn is_full(&self) -> bool {
         self.findings.len() >= MOST_FINDINGS
     }
@@ -89,7 +91,12 @@ impl<'n> Reader<'n> {
             match key.text() {
                 Some(text) => names.push((Name { text, node: key }, value)),
                 None => {
-                    self.report(Code::WrongForm, key, format!("{} is not a name", key.name()), "quote it");
+                    self.report(
+                        Code::WrongForm,
+                        key,
+                        format!("{} is not a name", key.name()),
+                        "quote it",
+                    );
                 }
             }
         }
@@ -105,7 +112,12 @@ impl<'n> Reader<'n> {
                 let all = || keys.iter().copied().flatten().copied();
                 let hint = did_you_mean(name.text, all())
                     .unwrap_or_else(|| format!("known: {}", all().collect::<Vec<_>>().join(", ")));
-                self.report(Code::UnknownKey, name.node, format!("{what} has no '{}'", name.text), hint);
+                self.report(
+                    Code::UnknownKey,
+                    name.node,
+                    format!("{what} has no '{}'", name.text),
+                    hint,
+                );
             }
         }
         entries

@@ -2,16 +2,16 @@
 
 use super::read::{Entries, Reader};
 use super::{
-    Asked, BodyDraft, CommandDraft, EachDraft, KindDraft, ListDraft, Name, QuestionDraft, RuleDraft,
-    StateDraft, StepDraft, TransitionDraft,
+    Asked, BodyDraft, CommandDraft, EachDraft, KindDraft, ListDraft, Name, QuestionDraft,
+    RuleDraft, StateDraft, StepDraft, TransitionDraft,
 };
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
 use std::collections::BTreeSet;
 
 const STEP_KEYS: &[&str] = &[
-    "agent", "prompt", "with", "needs", "timeout", "startup", "idle", "repairs", "retries", "budget",
-    "claims", "rules",
+    "agent", "prompt", "with", "needs", "timeout", "startup", "idle", "repairs", "retries",
+    "budget", "claims", "rules",
 ];
 /// What a step that can have a workspace of its own may say.
 const PLACE_KEYS: &[&str] = &["workspace"];
@@ -22,8 +22,10 @@ pub(super) const FLOW_KEYS: &[&str] = &["next", "go", "on", "counts"];
 
 impl<'n> Reader<'n> {
     pub(super) fn state(&mut self, name: Name<'n>, node: &'n Node) -> StateDraft<'n> {
-        const KINDS: &[&str] =
-            &["agent", "command", "ask", "asks", "each", "order", "run", "read", "changes", "commit", "end"];
+        const KINDS: &[&str] = &[
+            "agent", "command", "ask", "asks", "each", "order", "run", "read", "changes", "commit",
+            "end",
+        ];
         let plain = self.entries(node, &format!("state '{}'", name.text));
         let kinds: Vec<&str> =
             plain.iter().map(|(key, _)| key.text).filter(|key| KINDS.contains(key)).collect();
@@ -31,7 +33,12 @@ impl<'n> Reader<'n> {
             && let Some((key, _)) = plain.iter().find(|(key, _)| key.text == *second)
         {
             let message = format!("state '{}' is two things: {}", name.text, kinds.join(" and "));
-            self.report(Code::WrongForm, key.node, message, "a state does one thing: make two states");
+            self.report(
+                Code::WrongForm,
+                key.node,
+                message,
+                "a state does one thing: make two states",
+            );
         }
         let what = format!("state '{}'", name.text);
         let kind = match kinds.first().copied() {
@@ -39,8 +46,9 @@ impl<'n> Reader<'n> {
             Some("agent") => {
                 let entries = self.known(node, &what, &[STEP_KEYS, PLACE_KEYS, FLOW_KEYS]);
                 let workspace = self.pick_name(&entries, "workspace");
-                self.step(&entries)
-                    .map_or(KindDraft::Unclear, |step| KindDraft::Agent(StepDraft { workspace, ..step }))
+                self.step(&entries).map_or(KindDraft::Unclear, |step| {
+                    KindDraft::Agent(StepDraft { workspace, ..step })
+                })
             }
             Some("command") => self.command(node, &what),
             Some("read") => self.read(node, &what),
@@ -49,7 +57,10 @@ impl<'n> Reader<'n> {
             Some("ask") => {
                 self.known(node, &what, &[&["ask"], FLOW_KEYS]);
                 let inner = Self::pick(&plain, "ask").unwrap_or(node);
-                KindDraft::Ask(vec![(Name { text: "answer", node: inner }, self.question(inner))], Asked::One)
+                KindDraft::Ask(
+                    vec![(Name { text: "answer", node: inner }, self.question(inner))],
+                    Asked::One,
+                )
             }
             Some("asks") => {
                 self.known(node, &what, &[&["asks"], FLOW_KEYS]);
@@ -67,7 +78,11 @@ impl<'n> Reader<'n> {
                 self.known(node, &what, &[&["order"], FLOW_KEYS]);
                 let inner = Self::pick(&plain, "order").unwrap_or(node);
                 let entries = self.known(inner, "`order`", &[LIST_KEYS]);
-                KindDraft::Order(self.listing(inner, &entries, "order: { in: list, as: item, key: item.id }"))
+                KindDraft::Order(self.listing(
+                    inner,
+                    &entries,
+                    "order: { in: list, as: item, key: item.id }",
+                ))
             }
             Some("run") => {
                 let entries = self.known(node, &what, &[&["run", "with"], PLACE_KEYS, FLOW_KEYS]);
@@ -168,8 +183,9 @@ impl<'n> Reader<'n> {
         draft.reason = Self::pick(&entries, "reason");
         draft.counts = self.pick_name(&entries, "counts");
         draft.wait = Self::pick(&entries, "wait");
-        draft.resets =
-            Self::pick(&entries, "resets").map(|node| self.names(node, "`resets`")).unwrap_or_default();
+        draft.resets = Self::pick(&entries, "resets")
+            .map(|node| self.names(node, "`resets`"))
+            .unwrap_or_default();
         match (draft.go, draft.goto) {
             (None, None) if matches!(node.kind, Kind::Map(_) | Kind::Null) => self.report(
                 Code::MissingKey,
@@ -200,7 +216,9 @@ impl<'n> Reader<'n> {
             agent: self.pick_name(entries, "agent")?,
             prompt: self.pick_name(entries, "prompt"),
             with: self.with(entries),
-            needs: Self::pick(entries, "needs").map(|node| self.names(node, "`needs`")).unwrap_or_default(),
+            needs: Self::pick(entries, "needs")
+                .map(|node| self.names(node, "`needs`"))
+                .unwrap_or_default(),
             rules: self.rules(entries),
             workspace: None,
             settings: self.settings(entries),
@@ -220,7 +238,12 @@ impl<'n> Reader<'n> {
             let entries = self.known(item, "a rule", &[&["id", "check", "message", "at"]]);
             for key in ["id", "check", "message"] {
                 if Self::pick(&entries, key).is_none() {
-                    self.report(Code::MissingKey, item, format!("the rule has no `{key}`"), EXAMPLE);
+                    self.report(
+                        Code::MissingKey,
+                        item,
+                        format!("the rule has no `{key}`"),
+                        EXAMPLE,
+                    );
                 }
             }
             rules.push(RuleDraft {
@@ -234,7 +257,8 @@ impl<'n> Reader<'n> {
     }
 
     fn command(&mut self, node: &'n Node, what: &str) -> KindDraft<'n> {
-        let entries = self.known(node, what, &[&["command", "input", "output", "cwd", "timeout"], FLOW_KEYS]);
+        let entries =
+            self.known(node, what, &[&["command", "input", "output", "cwd", "timeout"], FLOW_KEYS]);
         let Some(list) = Self::pick(&entries, "command") else { return KindDraft::Unclear };
         let Some(items) = list.items().filter(|items| !items.is_empty()) else {
             self.report(
@@ -255,7 +279,8 @@ impl<'n> Reader<'n> {
     }
 
     fn question(&mut self, node: &'n Node) -> QuestionDraft<'n> {
-        let entries = self.known(node, "a question", &[&["question", "choices", "pattern", "optional"]]);
+        let entries =
+            self.known(node, "a question", &[&["question", "choices", "pattern", "optional"]]);
         let question = self.pick_name(&entries, "question");
         if question.is_none() {
             self.report(Code::MissingKey, node, "the question has no text", "add `question: …`");
@@ -296,7 +321,12 @@ impl<'n> Reader<'n> {
             (None, Some(_)) => {
                 if let Some(claims) = Self::pick(&entries, "claims") {
                     let message = "the claims are those of the agents in the sub-workflow";
-                    self.report(Code::UnknownKey, claims, message, "say it in its states, or of the agent");
+                    self.report(
+                        Code::UnknownKey,
+                        claims,
+                        message,
+                        "say it in its states, or of the agent",
+                    );
                 }
                 let with = self.with(&entries);
                 self.pick_name(&entries, "run").map(|machine| BodyDraft::Machine { machine, with })

@@ -167,7 +167,8 @@ pub struct Reply {
     /// What the agent was not allowed to do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
-    /// What else is worth telling: what contradicts the result, what was odd about the program's output.
+    /// What else is worth telling: what contradicts the result, what was odd about the program's
+    /// output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -212,9 +212,12 @@ pub(crate) fn split(path: &str) -> Vec<String> {
     path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
 }
 
-/// The name under which the visits of a question are counted. The key of an item may hold a `#` of its own, and a state or a name
-/// stands behind it.
+/// The name under which the visits of a question are counted. The key of an item may hold a `#` of
+/// its own, and a state or a name stands behind it.
 pub(crate) fn visit(id: &str) -> String {
     let number = |tail: &str| !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_digit());
-    format!("?{}", id.rsplit_once('#').filter(|(_, tail)| number(tail)).map_or(id, |(name, _)| name))
+    format!(
+        "?{}",
+        id.rsplit_once('#').filter(|(_, tail)| number(tail)).map_or(id, |(name, _)| name)
+    )
 }

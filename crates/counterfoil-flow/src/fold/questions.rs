@@ -31,15 +31,18 @@ impl Fold {
 
     /// Whether an answer can be taken; the error says why not.
     pub fn check_answer(&self, question: &str, answer: &str) -> Result<(), Refused> {
-        let Some(open) = self.questions.get(question).filter(|question| question.answer.is_none()) else {
+        let Some(open) = self.questions.get(question).filter(|question| question.answer.is_none())
+        else {
             let open = self.open_questions().map(|(id, _)| id.clone()).collect();
             return Err(Refused::NotOpen { question: question.to_owned(), open });
         };
-        let wrong = |expected: String| Err(Refused::Invalid { answer: answer.to_owned(), expected });
+        let wrong =
+            |expected: String| Err(Refused::Invalid { answer: answer.to_owned(), expected });
         match &open.form {
             Form::Choices(choices) if choices.iter().any(|choice| choice == answer) => Ok(()),
             Form::Choices(choices) => {
-                let near = counterfoil_contract::did_you_mean(answer, choices.iter().map(String::as_str));
+                let near =
+                    counterfoil_contract::did_you_mean(answer, choices.iter().map(String::as_str));
                 let near = near.map(|near| format!("; {near}")).unwrap_or_default();
                 wrong(format!("one of {}{near}", choices.join(", ")))
             }

@@ -1,4 +1,5 @@
-//! Workspaces of their own: planned, open, folded back or dropped. What to do with them is decided elsewhere.
+//! Workspaces of their own: planned, open, folded back or dropped. What to do with them is decided
+//! elsewhere.
 
 use super::{Fold, Phase, Problem};
 use crate::event::{AFRESH, Event, Tenure};
@@ -73,7 +74,8 @@ impl Fold {
         own.chain(self.left.iter().map(|(id, frame)| (id.as_str(), frame.as_str())))
     }
 
-    /// Whether a fact about a workspace concerns the run: it is the one that its frame has, and it is where the fact says.
+    /// Whether a fact about a workspace concerns the run: it is the one that its frame has, and it
+    /// is where the fact says.
     pub(crate) fn awaits(&self, fact: &Event) -> bool {
         let own = |frame: &str, id: &str| {
             let own = self.frames.get(frame).and_then(|frame| frame.workspace.as_ref());
@@ -89,7 +91,8 @@ impl Fold {
             Event::WorkspaceFailed { frame, workspace, .. }
             | Event::WorkspaceDropped { frame, workspace, .. } => {
                 is_left(frame, workspace)
-                    || own(frame, workspace).is_some_and(|own| own.is_held() && !self.is_working_in(frame))
+                    || own(frame, workspace)
+                        .is_some_and(|own| own.is_held() && !self.is_working_in(frame))
             }
             _ => false,
         }
@@ -102,7 +105,8 @@ impl Fold {
     pub(super) fn workspace(&mut self, event: &Event) {
         match event {
             Event::WorkspacePlanned { frame, workspace, tenure } => {
-                let place = workspace.rsplit_once('#').map_or(workspace.as_str(), |(place, _)| place);
+                let place =
+                    workspace.rsplit_once('#').map_or(workspace.as_str(), |(place, _)| place);
                 *self.visits.entry(counted(place)).or_default() += 1;
                 if let Some(at) = self.frames.get_mut(frame) {
                     at.workspace = Some(Workspace {
@@ -114,10 +118,12 @@ impl Fold {
                 }
             }
             Event::WorkspaceOpened { frame, .. } => self.staged(frame, Stage::Open, None),
-            Event::WorkspaceFailed { frame, workspace, reason } => match self.left.remove(workspace) {
-                Some(_) => {}
-                None => self.workspace_failed(frame, reason),
-            },
+            Event::WorkspaceFailed { frame, workspace, reason } => {
+                match self.left.remove(workspace) {
+                    Some(_) => {}
+                    None => self.workspace_failed(frame, reason),
+                }
+            }
             Event::WorkspaceFolded { frame, conflicts, kept, .. } => {
                 self.staged(frame, Stage::Folded, kept.as_ref());
                 if !conflicts.is_empty() {
@@ -146,8 +152,8 @@ impl Fold {
         }
     }
 
-    /// One that cannot be opened is a trouble of the step. One that cannot be folded back is dropped; one that cannot be
-    /// dropped either is left to whoever sweeps.
+    /// One that cannot be opened is a trouble of the step. One that cannot be folded back is
+    /// dropped; one that cannot be dropped either is left to whoever sweeps.
     fn workspace_failed(&mut self, frame: &str, reason: &str) {
         let Some(at) = self.frames.get_mut(frame) else { return };
         let Some(own) = at.workspace.as_mut() else { return };
@@ -164,7 +170,8 @@ impl Fold {
         }
     }
 
-    /// An attempt was lost: what it left in a workspace is nothing to build on, unless steps before it were done there.
+    /// An attempt was lost: what it left in a workspace is nothing to build on, unless steps before
+    /// it were done there.
     pub(super) fn leave_workspace(&mut self, frame: &str) {
         let afresh = self.decide >= AFRESH;
         let Some(at) = self.frames.get_mut(frame) else { return };
@@ -196,7 +203,8 @@ pub(crate) fn with_kept(reason: &str, kept: &str) -> String {
 }
 
 fn in_conflict(conflicts: &[String], kept: Option<&str>) -> String {
-    let named = conflicts.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let named =
+        conflicts.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = match conflicts.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),

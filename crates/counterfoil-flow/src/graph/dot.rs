@@ -39,7 +39,8 @@ pub(super) fn write(picture: &Picture) -> String {
 
 fn frame_in(out: &mut String, frame: &Frame, indent: &str) {
     for node in &frame.nodes {
-        let _ = writeln!(out, "{indent}\"{}\" [label={} {}]", node.id, quoted(&node.lines), look(node));
+        let _ =
+            writeln!(out, "{indent}\"{}\" [label={} {}]", node.id, quoted(&node.lines), look(node));
     }
     for Arrow { from, to, kind, lines } in &frame.arrows {
         let mut settings = Vec::new();
@@ -49,9 +50,13 @@ fn frame_in(out: &mut String, frame: &Frame, indent: &str) {
         if *kind == Kind::Trouble {
             settings.push("style=dashed".to_owned());
         }
-        let settings = if settings.is_empty() { String::new() } else { format!(" [{}]", settings.join(" ")) };
-        let _ =
-            writeln!(out, "{indent}\"{}\" -> \"{}\"{settings}", frame.nodes[*from].id, frame.nodes[*to].id);
+        let settings =
+            if settings.is_empty() { String::new() } else { format!(" [{}]", settings.join(" ")) };
+        let _ = writeln!(
+            out,
+            "{indent}\"{}\" -> \"{}\"{settings}",
+            frame.nodes[*from].id, frame.nodes[*to].id
+        );
     }
 }
 

@@ -1,8 +1,9 @@
-//! The layout of a frame: states in layers from the first to the ends, labels in the layers between them.
+//! The layout of a frame: states in layers from the first to the ends, labels in the layers between
+//! them.
 //!
-//! Arrows that lead far to the same state for the same reason share a trunk: fewer lines to follow, and the size of the
-//! drawing does not grow with states times arrows. Every box and label has a spot in a layer and lines bend only between
-//! layers, so nothing is drawn over a text.
+//! Arrows that lead far to the same state for the same reason share a trunk: fewer lines to follow,
+//! and the size of the drawing does not grow with states times arrows. Every box and label has a
+//! spot in a layer and lines bend only between layers, so nothing is drawn over a text.
 
 use super::picture::{Frame, Kind, Shape};
 use super::rows;
@@ -40,8 +41,8 @@ pub(super) struct Layout {
 
 /// The line of an arrow.
 pub(super) struct Line {
-    /// From the state it leaves: pairs of places, one where it enters a layer and one where it leaves it. Empty for an arrow
-    /// from a state to itself.
+    /// From the state it leaves: pairs of places, one where it enters a layer and one where it
+    /// leaves it. Empty for an arrow from a state to itself.
     pub(super) bends: Vec<Point>,
     /// The middle of its label.
     pub(super) label: Point,
@@ -68,7 +69,15 @@ pub(super) struct Spot {
 impl Spot {
     fn new(layer: usize, size: Size, weight: f64) -> Self {
         let half = size.width / 2.0;
-        Self { layer, left: half, right: half, height: size.height, weight, above: vec![], below: vec![] }
+        Self {
+            layer,
+            left: half,
+            right: half,
+            height: size.height,
+            weight,
+            above: vec![],
+            below: vec![],
+        }
     }
 }
 
@@ -105,17 +114,22 @@ pub(super) fn arrange(frame: &Frame, nodes: &[Size], labels: &[Size]) -> Layout 
     for (at, (arrow, path)) in frame.arrows.iter().zip(&paths).enumerate() {
         if arrow.from == arrow.to {
             let right = across[arrow.from] + nodes[arrow.from].width / 2.0;
-            // Several of them have their labels below one another, in the middle of the box together.
+            // Several of them have their labels below one another, in the middle of the box
+            // together.
             let all: f64 = loops(frame, labels, arrow.from).map(|(_, height)| height).sum();
             let before = loops(frame, labels, arrow.from).take_while(|(other, _)| *other < at);
-            let top = middle(arrow.from) - all / 2.0 + before.map(|(_, height)| height).sum::<f64>();
+            let top =
+                middle(arrow.from) - all / 2.0 + before.map(|(_, height)| height).sum::<f64>();
             let y = top + labels[at].height.max(LOOP_HEIGHT) / 2.0;
             let label = Point { x: right + LOOP + labels[at].width / 2.0, y };
             lines.push(Line { bends: Vec::new(), label, arrives: true });
             continue;
         }
         let mut line = Line { bends: Vec::new(), label: Point::default(), arrives: true };
-        line.label = path.get(1).map(|spot| Point { x: across[*spot], y: middle(*spot) }).unwrap_or_default();
+        line.label = path
+            .get(1)
+            .map(|spot| Point { x: across[*spot], y: middle(*spot) })
+            .unwrap_or_default();
         for pair in path.windows(2) {
             let [one, other] = [pair[0], pair[1]];
             if !drawn.insert((one, other, arrow.kind)) {
@@ -152,7 +166,11 @@ pub(super) const LOOP: f64 = 34.0;
 const LOOP_HEIGHT: f64 = 18.0;
 
 /// The arrows from a state to itself, at most one of a kind, each with the height of its label.
-fn loops<'a>(frame: &'a Frame, labels: &'a [Size], node: usize) -> impl Iterator<Item = (usize, f64)> + 'a {
+fn loops<'a>(
+    frame: &'a Frame,
+    labels: &'a [Size],
+    node: usize,
+) -> impl Iterator<Item = (usize, f64)> + 'a {
     let arrows = frame.arrows.iter().zip(labels).enumerate();
     let own = arrows.filter(move |(_, (arrow, _))| arrow.from == node && arrow.to == node);
     own.map(|(at, (_, label))| (at, label.height.max(LOOP_HEIGHT)))
@@ -196,7 +214,8 @@ fn ranks(frame: &Frame) -> Vec<usize> {
     ranks
 }
 
-/// The spots that each arrow passes, from the state it leaves to the one it reaches; new spots for labels and trunks.
+/// The spots that each arrow passes, from the state it leaves to the one it reaches; new spots for
+/// labels and trunks.
 fn paths(frame: &Frame, labels: &[Size], spots: &mut Vec<Spot>) -> Vec<Vec<usize>> {
     let mut trunks: BTreeMap<(usize, Kind, bool, usize), usize> = BTreeMap::new();
     let mut paths = Vec::with_capacity(frame.arrows.len());
@@ -240,7 +259,11 @@ fn paths(frame: &Frame, labels: &[Size], spots: &mut Vec<Spot>) -> Vec<Vec<usize
 }
 
 /// The top and the bottom of each layer.
-fn heights(spots: &[Spot], across: &[f64], links: &BTreeSet<(usize, usize)>) -> (Vec<f64>, Vec<f64>) {
+fn heights(
+    spots: &[Spot],
+    across: &[f64],
+    links: &BTreeSet<(usize, usize)>,
+) -> (Vec<f64>, Vec<f64>) {
     let layers = spots.iter().map(|spot| spot.layer + 1).max().unwrap_or(0);
     let mut tall = vec![0.0_f64; layers];
     let mut aside = vec![0.0_f64; layers];

@@ -10,7 +10,11 @@ pub(super) fn write(picture: &Picture) -> String {
         if at == 0 {
             frame_in(&mut out, frame, "  ");
         } else {
-            out.push_str(&format!("  subgraph {}[\"{}\"]\n    direction TB\n", frame.id, text(&frame.name)));
+            out.push_str(&format!(
+                "  subgraph {}[\"{}\"]\n    direction TB\n",
+                frame.id,
+                text(&frame.name)
+            ));
             frame_in(&mut out, frame, "    ");
             out.push_str("  end\n");
         }
@@ -26,7 +30,12 @@ pub(super) fn write(picture: &Picture) -> String {
         ("failed", "fill:#fbd9d7,stroke:#b3261e,color:#5c130f"),
         ("exhausted", "fill:#e3e3e8,stroke:#66666f,color:#2e2e33"),
     ] {
-        if picture.frames.iter().flat_map(|frame| &frame.nodes).any(|node| class_of(node) == Some(class)) {
+        if picture
+            .frames
+            .iter()
+            .flat_map(|frame| &frame.nodes)
+            .any(|node| class_of(node) == Some(class))
+        {
             out.push_str(&format!("  classDef {class} {style}\n"));
         }
     }
@@ -60,12 +69,18 @@ fn frame_in(out: &mut String, frame: &Frame, indent: &str) {
             Kind::Trouble => "-.->",
         };
         let lines: Vec<String> = lines.iter().map(|line| text(line)).collect();
-        let label = if lines.is_empty() { String::new() } else { format!("|\"{}\"|", lines.join("<br/>")) };
-        let _ = writeln!(out, "{indent}{} {line}{label} {}", frame.nodes[*from].id, frame.nodes[*to].id);
+        let label =
+            if lines.is_empty() { String::new() } else { format!("|\"{}\"|", lines.join("<br/>")) };
+        let _ = writeln!(
+            out,
+            "{indent}{} {line}{label} {}",
+            frame.nodes[*from].id, frame.nodes[*to].id
+        );
     }
 }
 
-/// A text as Mermaid shows it as it stands: what its quotes, its HTML or its Markdown would take is written as a code.
+/// A text as Mermaid shows it as it stands: what its quotes, its HTML or its Markdown would take is
+/// written as a code.
 fn text(line: &str) -> String {
     let letters: Vec<char> = line.chars().collect();
     let beside = |at: usize| letters.get(at).is_some_and(|c| c.is_alphanumeric());

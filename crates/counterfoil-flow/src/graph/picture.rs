@@ -38,7 +38,8 @@ pub(super) struct Frame {
 
 /// A state.
 pub(super) struct Node {
-    /// Its name in the file that is written: letters, digits and `_`, unlike any other in the picture.
+    /// Its name in the file that is written: letters, digits and `_`, unlike any other in the
+    /// picture.
     pub(super) id: String,
     /// Its shape.
     pub(super) shape: Shape,
@@ -120,7 +121,12 @@ impl Picture {
                 };
                 // The first frame is the main machine, which nothing runs.
                 let runs = machines.iter().skip(1).position(|other| other.name == *name);
-                calls.extend(runs.map(|runs| Call { frame: at, node: place + 1, runs: runs + 1, label }));
+                calls.extend(runs.map(|runs| Call {
+                    frame: at,
+                    node: place + 1,
+                    runs: runs + 1,
+                    label,
+                }));
             }
         }
         Self { name: shown(&workflow.name), summary: plain(&workflow.summary), frames, calls }
@@ -129,14 +135,19 @@ impl Picture {
 
 /// The states in the order of the file.
 fn states(machine: &Machine) -> Vec<(&str, &State)> {
-    machine.order.iter().filter_map(|name| Some((name.as_str(), machine.states.get(name)?))).collect()
+    machine
+        .order
+        .iter()
+        .filter_map(|name| Some((name.as_str(), machine.states.get(name)?)))
+        .collect()
 }
 
 fn frame(machine: &Machine, ids: &mut Ids) -> Frame {
     let states = states(machine);
     let id = ids.fresh("in", if machine.name.is_empty() { "main" } else { &machine.name });
     let prefix = if machine.name.is_empty() { "s" } else { id.as_str() };
-    let mut nodes = vec![Node { id: ids.fresh(prefix, "start"), shape: Shape::Start, lines: Vec::new() }];
+    let mut nodes =
+        vec![Node { id: ids.fresh(prefix, "start"), shape: Shape::Start, lines: Vec::new() }];
     nodes.extend(states.iter().map(|(name, state)| Node {
         id: ids.fresh(prefix, name),
         shape: shape(&state.kind),
@@ -167,7 +178,8 @@ fn leave(from: usize, state: &State, machine: &Machine, arrows: &mut Arrows<'_>)
         counted.extend(transition.counts.as_deref());
     }
     for name in counted {
-        let then = machine.limits.get(name).and_then(|limit| arrows.places.get(limit.then.as_str()));
+        let then =
+            machine.limits.get(name).and_then(|limit| arrows.places.get(limit.then.as_str()));
         if let Some(then) = then.copied() {
             arrows.add(from, then, Kind::UsedUp, format!("{} used up", shown(name)));
         }
@@ -182,14 +194,22 @@ struct Arrows<'a> {
 }
 
 impl Arrows<'_> {
-    fn lead(&mut self, from: usize, transition: &Transition, kind: Kind, guard: &str, machine: &Machine) {
+    fn lead(
+        &mut self,
+        from: usize,
+        transition: &Transition,
+        kind: Kind,
+        guard: &str,
+        machine: &Machine,
+    ) {
         for name in transition.go.states() {
             let Some(to) = self.places.get(name.as_str()).copied() else { continue };
             let mut parts = vec![guard.to_owned()];
             if let Target::Computed(expression, _) = &transition.go {
                 parts.push(format!("{} is {}", shown(expression.source()), shown(name)));
             }
-            let limit = transition.counts.as_ref().and_then(|name| Some((name, machine.limits.get(name)?)));
+            let limit =
+                transition.counts.as_ref().and_then(|name| Some((name, machine.limits.get(name)?)));
             parts.extend(limit.map(|(name, limit)| bound(name, limit)));
             parts.extend(transition.resets.iter().map(|name| format!("resets {}", shown(name))));
             parts.retain(|part| !part.is_empty());
@@ -225,7 +245,8 @@ fn guard(transition: &Transition, alone: bool) -> String {
 /// A limit the way it bounds an arrow: `rounds ≤ 5`.
 fn bound(name: &str, limit: &Limit) -> String {
     let max = shown(&said(&limit.max));
-    let per = limit.per.as_ref().map(|per| format!(" per {}", shown(per.source()))).unwrap_or_default();
+    let per =
+        limit.per.as_ref().map(|per| format!(" per {}", shown(per.source()))).unwrap_or_default();
     format!("{} ≤ {max}{per}", shown(name))
 }
 
@@ -259,7 +280,10 @@ fn inside(name: &str, state: &State, machine: &Machine) -> Vec<String> {
         Step::Read(step) => format!("read {}", shown(step.path.source())),
         Step::Changes(step) => format!("changes since {}", shown(&said(&step.since))),
         Step::Commit(step) => {
-            format!("commit {}", shown(step.message.source().trim().lines().next().unwrap_or_default()))
+            format!(
+                "commit {}",
+                shown(step.message.source().trim().lines().next().unwrap_or_default())
+            )
         }
         Step::Ask(questions) => asked(questions),
         Step::Each(each) => repeated(each),
@@ -268,7 +292,8 @@ fn inside(name: &str, state: &State, machine: &Machine) -> Vec<String> {
         Step::Route => String::new(),
         Step::End { outcome, .. } => outcome.name().to_owned(),
     };
-    let counts = state.counts.as_ref().and_then(|name| Some(bound(name, machine.limits.get(name)?)));
+    let counts =
+        state.counts.as_ref().and_then(|name| Some(bound(name, machine.limits.get(name)?)));
     let mut lines = vec![shown(name)];
     // An end named as its outcome, an agent named as its state: once is enough.
     lines.extend(Some(what).filter(|what| !what.is_empty() && what != name));
@@ -291,7 +316,8 @@ fn repeated(each: &Each) -> String {
         Body::Agent(work) => &work.agent,
         Body::Machine { machine, .. } => machine,
     };
-    let at_once = if each.parallel > 1 { format!(", {} at once", each.parallel) } else { String::new() };
+    let at_once =
+        if each.parallel > 1 { format!(", {} at once", each.parallel) } else { String::new() };
     format!("{} for each {}{at_once}", shown(body), shown(&each.listing.bind))
 }
 
@@ -305,7 +331,8 @@ fn shown(text: &str) -> String {
     format!("{}…", cut.trim_end())
 }
 
-/// A text on one line, without the characters that no drawing can hold and those that turn the direction of all that follows.
+/// A text on one line, without the characters that no drawing can hold and those that turn the
+/// direction of all that follows.
 fn plain(text: &str) -> String {
     let kept: String = text
         .chars()
@@ -318,7 +345,8 @@ fn plain(text: &str) -> String {
     kept.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Names for nodes that every drawing language takes: a prefix and what is left of the name, told apart by a number.
+/// Names for nodes that every drawing language takes: a prefix and what is left of the name, told
+/// apart by a number.
 #[derive(Default)]
 struct Ids {
     taken: BTreeSet<String>,
@@ -326,7 +354,8 @@ struct Ids {
 
 impl Ids {
     fn fresh(&mut self, prefix: &str, name: &str) -> String {
-        let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let name: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let plain = format!("{prefix}_{name}");
         // One more try than there are names taken always finds one that is free.
         let more = (2..self.taken.len() + 3).map(|number| format!("{plain}_{number}"));

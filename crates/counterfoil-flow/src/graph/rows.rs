@@ -32,18 +32,20 @@ pub(super) fn place(spots: &[Spot]) -> Vec<f64> {
                 .iter()
                 .map(|spot| {
                     let Spot { above, below, .. } = &spots[*spot];
-                    let beside: &mut dyn Iterator<Item = &usize> = match (turn >= AFTER_ONE, turn % 2 == 0) {
-                        (true, _) => &mut above.iter().chain(below),
-                        (false, true) => &mut above.iter(),
-                        (false, false) => &mut below.iter(),
-                    };
+                    let beside: &mut dyn Iterator<Item = &usize> =
+                        match (turn >= AFTER_ONE, turn % 2 == 0) {
+                            (true, _) => &mut above.iter().chain(below),
+                            (false, true) => &mut above.iter(),
+                            (false, false) => &mut below.iter(),
+                        };
                     mean(beside.map(|other| across[*other])).unwrap_or(across[*spot])
                 })
                 .collect();
             settle(spots, row, &wanted, &mut across);
         }
     }
-    let left = spots.iter().zip(&across).map(|(spot, x)| x - spot.left).fold(f64::INFINITY, f64::min);
+    let left =
+        spots.iter().zip(&across).map(|(spot, x)| x - spot.left).fold(f64::INFINITY, f64::min);
     across.iter().map(|x| x - left).collect()
 }
 
@@ -68,7 +70,10 @@ fn sort(spots: &[Spot], rows: &mut [Vec<usize>]) {
                 .iter()
                 .map(|spot| {
                     let beside = if down { &spots[*spot].above } else { &spots[*spot].below };
-                    (*spot, mean(beside.iter().map(|other| places[*other])).unwrap_or(places[*spot]))
+                    (
+                        *spot,
+                        mean(beside.iter().map(|other| places[*other])).unwrap_or(places[*spot]),
+                    )
                 })
                 .collect();
             rows[at].sort_by(|one, other| wanted[one].total_cmp(&wanted[other]));
@@ -86,8 +91,8 @@ struct Block {
     count: usize,
 }
 
-/// Moves the spots of a row as little as possible from where they are wanted, so that none overlap and their order stays:
-/// isotonic regression by pooling neighbours that would pass each other.
+/// Moves the spots of a row as little as possible from where they are wanted, so that none overlap
+/// and their order stays: isotonic regression by pooling neighbours that would pass each other.
 fn settle(spots: &[Spot], row: &[usize], wanted: &[f64], across: &mut [f64]) {
     let mut offsets = Vec::with_capacity(row.len());
     let mut offset = 0.0;
@@ -99,7 +104,8 @@ fn settle(spots: &[Spot], row: &[usize], wanted: &[f64], across: &mut [f64]) {
         offsets.push(offset);
         let weight = spots[*spot].weight;
         let mut block = Block { sum: (wanted[at] - offset) * weight, weight, count: 1 };
-        while let Some(before) = blocks.pop_if(|before| before.sum / before.weight > block.sum / block.weight)
+        while let Some(before) =
+            blocks.pop_if(|before| before.sum / before.weight > block.sum / block.weight)
         {
             block.sum += before.sum;
             block.weight += before.weight;
@@ -107,7 +113,8 @@ fn settle(spots: &[Spot], row: &[usize], wanted: &[f64], across: &mut [f64]) {
         }
         blocks.push(block);
     }
-    let moved = blocks.iter().flat_map(|block| std::iter::repeat_n(block.sum / block.weight, block.count));
+    let moved =
+        blocks.iter().flat_map(|block| std::iter::repeat_n(block.sum / block.weight, block.count));
     for ((spot, offset), moved) in row.iter().zip(offsets).zip(moved) {
         across[*spot] = moved + offset;
     }

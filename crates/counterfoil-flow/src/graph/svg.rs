@@ -88,19 +88,30 @@ fn heading(picture: &Picture, frame: usize) -> (String, String) {
         .calls
         .iter()
         .filter(|call| call.runs == frame)
-        .filter_map(|call| picture.frames[call.frame].nodes[call.node].lines.first().map(String::as_str))
+        .filter_map(|call| {
+            picture.frames[call.frame].nodes[call.node].lines.first().map(String::as_str)
+        })
         .take(5)
         .collect();
-    let by = if callers.is_empty() { String::new() } else { format!("run by {}", callers.join(", ")) };
+    let by =
+        if callers.is_empty() { String::new() } else { format!("run by {}", callers.join(", ")) };
     (picture.frames[frame].name.clone(), by)
 }
 
-fn draw(out: &mut String, frame: &Frame, boxes: &[Size], labels: &[Size], layout: &Layout, origin: Point) {
+fn draw(
+    out: &mut String,
+    frame: &Frame,
+    boxes: &[Size],
+    labels: &[Size],
+    layout: &Layout,
+    origin: Point,
+) {
     let moved = |point: &Point| Point { x: point.x + origin.x, y: point.y + origin.y };
     for (arrow, line) in frame.arrows.iter().zip(&layout.lines) {
         let path = if arrow.from == arrow.to {
             let (middle, size) = (moved(&layout.nodes[arrow.from]), boxes[arrow.from]);
-            let (right, far) = (middle.x + size.width / 2.0, middle.x + size.width / 2.0 + LOOP - 8.0);
+            let (right, far) =
+                (middle.x + size.width / 2.0, middle.x + size.width / 2.0 + LOOP - 8.0);
             let half = (size.height / 2.0 - 7.0).max(0.0);
             let y = moved(&line.label).y.clamp(middle.y - half, middle.y + half);
             let (up, down) = (y - 7.0, y + 7.0);
@@ -137,7 +148,10 @@ fn curve(bends: &[Point]) -> String {
             Some(last) if (last.x - x).abs() < 0.5 => put(&mut path, format_args!("V{y:.0}")),
             Some(last) => {
                 let half = f64::midpoint(last.y, y);
-                put(&mut path, format_args!("C{:.0} {half:.0} {x:.0} {half:.0} {x:.0} {y:.0}", last.x));
+                put(
+                    &mut path,
+                    format_args!("C{:.0} {half:.0} {x:.0} {half:.0} {x:.0} {y:.0}", last.x),
+                );
             }
         }
         before = Some(*point);
@@ -156,9 +170,10 @@ fn draw_node(out: &mut String, node: &Node, middle: Point, size: Size) {
         )
     };
     let (class, shape) = match node.shape {
-        Shape::Start => {
-            ("start", format!("<circle class=\"box\" cx=\"{x:.0}\" cy=\"{y:.0}\" r=\"{:.0}\"/>", width / 2.0))
-        }
+        Shape::Start => (
+            "start",
+            format!("<circle class=\"box\" cx=\"{x:.0}\" cy=\"{y:.0}\" r=\"{:.0}\"/>", width / 2.0),
+        ),
         Shape::Agent => ("agent", rounded(9.0)),
         Shape::Command => ("command", rounded(0.0)),
         Shape::Question => {
@@ -176,7 +191,8 @@ fn draw_node(out: &mut String, node: &Node, middle: Point, size: Size) {
             ("nested", rounded(0.0) + &bars)
         }
         Shape::Branch => {
-            let points = format!("{left:.0},{y:.0} {x:.0},{top:.0} {right:.0},{y:.0} {x:.0},{bottom:.0}");
+            let points =
+                format!("{left:.0},{y:.0} {x:.0},{top:.0} {right:.0},{y:.0} {x:.0},{bottom:.0}");
             ("branch", format!("<polygon class=\"box\" points=\"{points}\"/>"))
         }
         Shape::End(end) => (end.name(), rounded(height / 2.0)),
@@ -208,7 +224,13 @@ fn draw_label(out: &mut String, arrow: &Arrow, middle: Point, size: Size) {
     let first = y - length(arrow.lines.len() - 1) * LABEL_LINE / 2.0 + 4.0;
     for (at, line) in arrow.lines.iter().enumerate() {
         let y = first + length(at) * LABEL_LINE;
-        put(out, format_args!("<text class=\"label\" x=\"{x:.0}\" y=\"{y:.0}\">{}</text>", text_of(line)));
+        put(
+            out,
+            format_args!(
+                "<text class=\"label\" x=\"{x:.0}\" y=\"{y:.0}\">{}</text>",
+                text_of(line)
+            ),
+        );
     }
     out.push('\n');
 }

@@ -17,9 +17,16 @@ impl Checker {
                     self.present(argument(arg));
                 }
                 if self.scope.get(var.id).is_some() {
-                    let hint =
-                        if var.id == "loop" { "a loop does not call itself" } else { "leave out the (…)" };
-                    return self.refuse(&call.expr, format!("'{}' is not a function", var.id), hint);
+                    let hint = if var.id == "loop" {
+                        "a loop does not call itself"
+                    } else {
+                        "leave out the (…)"
+                    };
+                    return self.refuse(
+                        &call.expr,
+                        format!("'{}' is not a function", var.id),
+                        hint,
+                    );
                 }
                 match var.id {
                     "range" => Shape::list(Shape::of(&Type::Int)),
@@ -28,8 +35,9 @@ impl Checker {
                         let hint = if is_filter(name) {
                             format!("it is a filter: … | {name}")
                         } else {
-                            did_you_mean(name, FUNCTIONS)
-                                .unwrap_or_else(|| format!("the functions are {}", FUNCTIONS.join(" and ")))
+                            did_you_mean(name, FUNCTIONS).unwrap_or_else(|| {
+                                format!("the functions are {}", FUNCTIONS.join(" and "))
+                            })
                         };
                         self.refuse(&call.expr, format!("unknown function '{name}'"), hint)
                     }
@@ -37,7 +45,8 @@ impl Checker {
             }
             Expr::GetAttr(attr) => {
                 let base = self.present(&attr.expr);
-                let args: Vec<Shape> = call.args.iter().map(|arg| self.there(argument(arg))).collect();
+                let args: Vec<Shape> =
+                    call.args.iter().map(|arg| self.there(argument(arg))).collect();
                 self.method(call, &attr.expr, &base, attr.name, args)
             }
             _ => self.refuse(expr, "this value is not a function", "leave out the (…)"),
@@ -54,7 +63,9 @@ impl Checker {
     ) -> Shape {
         if matches!(base.kind, Kind::Loop) {
             match (name, args.len()) {
-                ("cycle", 1..) => return args.into_iter().reduce(Shape::or).unwrap_or_else(Shape::any),
+                ("cycle", 1..) => {
+                    return args.into_iter().reduce(Shape::or).unwrap_or_else(Shape::any);
+                }
                 ("changed", _) => return Shape::of(&Type::Bool),
                 _ => {}
             }

@@ -34,7 +34,8 @@ pub(super) struct Checker {
 }
 
 impl Checker {
-    /// Notes what is wrong with an expression; what it is then is anybody's guess, so nothing follows from it.
+    /// Notes what is wrong with an expression; what it is then is anybody's guess, so nothing
+    /// follows from it.
     pub(super) fn refuse(
         &mut self,
         expr: &Expr<'_>,
@@ -91,7 +92,8 @@ impl Checker {
             }
             Stmt::SetBlock(set) => {
                 self.body(&set.body);
-                let shape = set.filter.as_ref().map_or_else(Shape::text, |filter| self.value(filter));
+                let shape =
+                    set.filter.as_ref().map_or_else(Shape::text, |filter| self.value(filter));
                 self.assign(&set.target, shape, &set.target);
             }
             Stmt::FilterBlock(block) => {
@@ -162,7 +164,8 @@ impl Checker {
             names.extend(bound.keys().cloned());
             branches.push((when, bound));
         }
-        // A name that only one branch sets keeps what it was in the other, as the condition leaves it.
+        // A name that only one branch sets keeps what it was in the other, as the condition leaves
+        // it.
         for (when, bound) in &mut branches {
             self.scope.enter(facts(&choice.expr, *when));
             for name in &names {
@@ -251,7 +254,10 @@ impl Checker {
                     };
                     (format!("'{path}'"), hint)
                 }
-                None => ("this value".to_owned(), "give it a default: … | default('none', true)".to_owned()),
+                None => (
+                    "this value".to_owned(),
+                    "give it a default: … | default('none', true)".to_owned(),
+                ),
             };
             self.refuse(expr, format!("{what} may be {state} here"), hint);
         }

@@ -42,7 +42,9 @@ impl Checker {
             },
             Expr::BinOp(op) => self.operation(expr, op),
             Expr::Compare(compare) => {
-                for part in std::iter::once(&compare.expr).chain(compare.ops.iter().map(|op| &op.expr)) {
+                for part in
+                    std::iter::once(&compare.expr).chain(compare.ops.iter().map(|op| &op.expr))
+                {
                     self.there(part);
                 }
                 Shape::of(&Type::Bool)
@@ -77,8 +79,8 @@ impl Checker {
         }
     }
 
-    /// A value at the end of a chain of fields of which any may be absent; the engine is handed such chains in a form
-    /// that survives it.
+    /// A value at the end of a chain of fields of which any may be absent; the engine is handed
+    /// such chains in a form that survives it.
     pub(super) fn soft(&mut self, expr: &Expr<'_>) -> Shape {
         let (base, name, at) = match expr {
             Expr::GetAttr(attr) => {
@@ -126,7 +128,8 @@ impl Checker {
         if shape.is_number() {
             return shape;
         }
-        let message = format!("'{sign}' needs numbers, and {} is {}", described(expr), shape.name());
+        let message =
+            format!("'{sign}' needs numbers, and {} is {}", described(expr), shape.name());
         self.refuse(expr, message, "write texts next to each other, or join them with ~")
     }
 
@@ -135,7 +138,11 @@ impl Checker {
             return shape;
         }
         if is_function(name) {
-            return self.refuse(expr, format!("'{name}' is a function"), format!("call it: {name}(…)"));
+            return self.refuse(
+                expr,
+                format!("'{name}' is a function"),
+                format!("call it: {name}(…)"),
+            );
         }
         if name == "loop" {
             let hint = "it is known inside of {% for … %}, not around it";
@@ -156,7 +163,13 @@ impl Checker {
     }
 
     /// A field of a value that is there; `at` is where its name stands.
-    pub(super) fn field(&mut self, what: &str, shape: &Shape, name: &str, at: (usize, usize)) -> Shape {
+    pub(super) fn field(
+        &mut self,
+        what: &str,
+        shape: &Shape,
+        name: &str,
+        at: (usize, usize),
+    ) -> Shape {
         let ty = match &shape.kind {
             Kind::Data(ty) => ty,
             Kind::Group(common, _) if name == "grouper" => return common.as_ref().clone(),
@@ -185,8 +198,12 @@ impl Checker {
                     Some(field) => Shape::of(&field.ty).missing(),
                     None if object.open => Shape::any(),
                     None => {
-                        let names: Vec<&str> =
-                            object.in_order().iter().map(|(name, _)| name.as_str()).take(12).collect();
+                        let names: Vec<&str> = object
+                            .in_order()
+                            .iter()
+                            .map(|(name, _)| name.as_str())
+                            .take(12)
+                            .collect();
                         let hint = did_you_mean(name, object.fields.keys().map(String::as_str))
                             .unwrap_or_else(|| format!("its fields are {}", names.join(", ")));
                         let message = format!("unknown field '{name}' of {what}");
@@ -198,7 +215,10 @@ impl Checker {
                     let hint = match ty {
                         Type::List(_) => "loop over it, or take one: … | first".to_owned(),
                         _ if ty_is_mixed => {
-                            format!("test it first: {{% if {} is mapping %}}", what.trim_matches('\''))
+                            format!(
+                                "test it first: {{% if {} is mapping %}}",
+                                what.trim_matches('\'')
+                            )
                         }
                         _ if is_filter(name) => format!("use the filter: … | {name}"),
                         _ => "use it as it is".to_owned(),
@@ -226,7 +246,10 @@ impl Checker {
                     Expr::Const(constant) => constant.value.as_usize(),
                     _ => None,
                 };
-                index.and_then(|index| parts.get(index)).cloned().unwrap_or_else(|| Shape::any().missing())
+                index
+                    .and_then(|index| parts.get(index))
+                    .cloned()
+                    .unwrap_or_else(|| Shape::any().missing())
             }
             _ if base.is_any() => Shape::any(),
             _ if base.is_list() && by_number => base.items().unwrap_or_else(Shape::any).missing(),
@@ -253,7 +276,11 @@ impl Checker {
         for bound in [&slice.start, &slice.stop, &slice.step].into_iter().flatten() {
             let shape = self.present(bound);
             if !shape.all(|ty| matches!(ty, Type::Int)) {
-                self.refuse(bound, format!("a slice takes integers, not {}", shape.name()), "use | int");
+                self.refuse(
+                    bound,
+                    format!("a slice takes integers, not {}", shape.name()),
+                    "use | int",
+                );
             }
         }
         if base.is_list() || base.is_text() {
@@ -286,11 +313,16 @@ impl Checker {
             BinOpKind::In => {
                 let one = self.there(&op.left);
                 let many = self.present(&op.right);
-                let fits =
-                    many.is_any() || many.items().is_some() || (many.is_text() && one.is_text() && !one.null);
+                let fits = many.is_any()
+                    || many.items().is_some()
+                    || (many.is_text() && one.is_text() && !one.null);
                 if !fits {
                     let message = format!("{} is never in {}", one.name(), many.name());
-                    self.refuse(&op.right, message, "look in a list, an object, or for a text in a text");
+                    self.refuse(
+                        &op.right,
+                        message,
+                        "look in a list, an object, or for a text in a text",
+                    );
                 }
                 Shape::of(&Type::Bool)
             }
@@ -300,7 +332,8 @@ impl Checker {
                     let shape = self.present(side);
                     weight += shape.weight;
                     if !shape.all(|ty| matches!(ty, Type::String(_) | Type::Int | Type::Double)) {
-                        let message = format!("'~' joins texts, and {} is {}", described(side), shape.name());
+                        let message =
+                            format!("'~' joins texts, and {} is {}", described(side), shape.name());
                         self.refuse(side, message, "write it as JSON: … | tojson");
                     }
                 }
@@ -330,7 +363,8 @@ impl Checker {
             | BinOpKind::FloorDiv
             | BinOpKind::Rem
             | BinOpKind::Pow => {
-                let (left, right) = (self.number(&op.left, sign(op.op)), self.number(&op.right, sign(op.op)));
+                let (left, right) =
+                    (self.number(&op.left, sign(op.op)), self.number(&op.right, sign(op.op)));
                 match op.op {
                     BinOpKind::Div | BinOpKind::Pow => Shape::of(&Type::Double),
                     _ => arithmetic(&left, &right),
@@ -342,7 +376,11 @@ impl Checker {
     pub(super) fn weighed(&mut self, expr: &Expr<'_>, shape: Shape, weight: usize) -> Shape {
         if weight > HEAVIEST {
             let message = format!("more than {HEAVIEST} values are strung together here");
-            return self.refuse(expr, message, "write them out where they are needed, or join a list");
+            return self.refuse(
+                expr,
+                message,
+                "write them out where they are needed, or join a list",
+            );
         }
         Shape { weight, ..shape }
     }
@@ -361,7 +399,11 @@ impl Checker {
                 _ => all_named = false,
             }
         }
-        let map = if all_named { Shape::object(fields) } else { Shape::of(&Type::Map(Arc::new(Type::Any))) };
+        let map = if all_named {
+            Shape::object(fields)
+        } else {
+            Shape::of(&Type::Map(Arc::new(Type::Any)))
+        };
         self.weighed(expr, map, weight)
     }
 }

@@ -61,17 +61,24 @@ impl Checker {
             "lower" | "upper" | "title" | "capitalize" | "trim" | "replace" | "indent" | "safe"
             | "escape" | "e" | "string" => (input.all(plain), "a text"),
             "split" | "lines" | "format" => (input.is_text(), "a text"),
-            "int" | "float" => (input.all(|ty| plain(ty) || *ty == Type::Bool), "a text or a number"),
+            "int" | "float" => {
+                (input.all(|ty| plain(ty) || *ty == Type::Bool), "a text or a number")
+            }
             "round" | "abs" => (input.is_number(), "a number"),
             "items" | "dictsort" => (input.is_mapping(), "an object"),
             "attr" => (input.is_mapping(), "an object"),
-            "length" | "count" => (input.items().is_some() || input.is_text(), "a list, an object or a text"),
-            "first" | "last" | "reverse" => (input.is_list() || input.is_text(), "a list or a text"),
+            "length" | "count" => {
+                (input.items().is_some() || input.is_text(), "a list, an object or a text")
+            }
+            "first" | "last" | "reverse" => {
+                (input.is_list() || input.is_text(), "a list or a text")
+            }
             "list" => (input.items().is_some(), "a list or an object"),
             _ => (input.is_list(), "a list"),
         };
         if !fits {
-            let message = format!("'{name}' takes {wanted}, and {} is {}", described(of), input.name());
+            let message =
+                format!("'{name}' takes {wanted}, and {} is {}", described(of), input.name());
             let hint = if wanted == "a text" { "write it as JSON: … | tojson" } else { "" };
             return self.refuse(of, message, hint);
         }
@@ -105,9 +112,9 @@ impl Checker {
                 Shape::of(&Type::Double)
             }
             "list" => Shape::list(item()),
-            "batch" | "slice" => {
-                Shape::list(Shape::list(shapes.get(1).cloned().map_or_else(item, |fill| item().or(fill))))
-            }
+            "batch" | "slice" => Shape::list(Shape::list(
+                shapes.get(1).cloned().map_or_else(item, |fill| item().or(fill)),
+            )),
             "select" | "reject" => {
                 self.named_test(args, 0);
                 Shape::list(item())
@@ -123,7 +130,10 @@ impl Checker {
                     Some(_) => Shape::any(),
                     None => common,
                 };
-                Shape::list(Shape::kind(Kind::Group(Box::new(common), Box::new(Shape::list(item())))))
+                Shape::list(Shape::kind(Kind::Group(
+                    Box::new(common),
+                    Box::new(Shape::list(item())),
+                )))
             }
             "map" => self.mapped(of, &item(), args, shapes),
             "chain" | "zip" => {
@@ -146,7 +156,11 @@ impl Checker {
                 }
             }
             "attr" => {
-                match args.first().map(argument).and_then(|arg| constant(arg).map(|name| (arg, name))) {
+                match args
+                    .first()
+                    .map(argument)
+                    .and_then(|arg| constant(arg).map(|name| (arg, name)))
+                {
                     Some((arg, field)) => self.field(&described(of), &input, field, place(arg)),
                     None if input.all(|ty| matches!(ty, Type::Map(_))) => input.values(),
                     None => input.values().missing(),
@@ -157,7 +171,8 @@ impl Checker {
         }
     }
 
-    /// The field of a list's items that a filter is told to look at; the item itself if it is told none.
+    /// The field of a list's items that a filter is told to look at; the item itself if it is told
+    /// none.
     fn attribute(&mut self, of: &Expr<'_>, item: &Shape, named: Option<&Expr<'_>>) -> Shape {
         let Some(named) = named else { return item.clone() };
         let Some(path) = constant(named) else { return Shape::any() };
@@ -181,7 +196,13 @@ impl Checker {
     }
 
     /// `map` takes a field of each item, or runs each through another filter.
-    fn mapped(&mut self, of: &Expr<'_>, item: &Shape, args: &[CallArg<'_>], shapes: &[Shape]) -> Shape {
+    fn mapped(
+        &mut self,
+        of: &Expr<'_>,
+        item: &Shape,
+        args: &[CallArg<'_>],
+        shapes: &[Shape],
+    ) -> Shape {
         if let Some(attribute) = passed(args, NOWHERE, "attribute") {
             let field = self.attribute(of, item, Some(attribute));
             return Shape::list(match passed(args, NOWHERE, "default") {
@@ -203,7 +224,13 @@ impl Checker {
         if let Some((message, hint)) = misused_filter(name, rest) {
             return self.refuse(first, message, hint);
         }
-        Shape::list(self.filtered(of, item.clone(), name, rest, shapes.get(1..).unwrap_or_default()))
+        Shape::list(self.filtered(
+            of,
+            item.clone(),
+            name,
+            rest,
+            shapes.get(1..).unwrap_or_default(),
+        ))
     }
 
     /// The test that `select` and its kin run on each item.
@@ -211,12 +238,18 @@ impl Checker {
         let Some(name) = args.get(at).map(argument) else { return };
         match constant(name) {
             Some(test) => {
-                if let Some((message, hint)) = misused_test(test, args.get(at + 1..).unwrap_or_default()) {
+                if let Some((message, hint)) =
+                    misused_test(test, args.get(at + 1..).unwrap_or_default())
+                {
                     self.refuse(name, message, hint);
                 }
             }
             None => {
-                self.refuse(name, "the name of the test has to stand in the template", "select('defined')");
+                self.refuse(
+                    name,
+                    "the name of the test has to stand in the template",
+                    "select('defined')",
+                );
             }
         }
     }
@@ -228,7 +261,8 @@ impl Checker {
             self.refuse_at(start, start + test.name.len(), message, hint);
             return Shape::of(&Type::Bool);
         }
-        let input = if is_soft_test(test.name) { self.soft(&test.expr) } else { self.value(&test.expr) };
+        let input =
+            if is_soft_test(test.name) { self.soft(&test.expr) } else { self.value(&test.expr) };
         let args: Vec<Shape> = test.args.iter().map(|arg| self.there(argument(arg))).collect();
         match test.name {
             "startingwith" | "endingwith" => {
@@ -237,7 +271,10 @@ impl Checker {
                     self.refuse(expr, format!("'{}' compares texts", test.name), "");
                 }
             }
-            "in" if args.iter().any(|arg| arg.null || (arg.items().is_none() && !arg.is_text())) => {
+            "in" if args
+                .iter()
+                .any(|arg| arg.null || (arg.items().is_none() && !arg.is_text())) =>
+            {
                 self.refuse(expr, "'in' looks in a list, an object or a text", "");
             }
             "filter" | "test" => {

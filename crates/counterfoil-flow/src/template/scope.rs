@@ -131,7 +131,9 @@ pub(super) fn facts(condition: &Expr<'_>, when: When) -> Vec<Fact> {
                 let sides = [(&op.left, &op.right), (&op.right, &op.left)];
                 sides
                     .into_iter()
-                    .filter(|(_, other)| is_constant(other, |kind| (kind == ValueKind::None) != equal))
+                    .filter(|(_, other)| {
+                        is_constant(other, |kind| (kind == ValueKind::None) != equal)
+                    })
                     .flat_map(|(side, _)| there(side))
                     .collect()
             }
@@ -150,7 +152,9 @@ fn is_constant(expr: &Expr<'_>, passes: impl Fn(ValueKind) -> bool) -> bool {
 fn tested(test: &Test<'_>, when: When) -> Vec<Fact> {
     let mut known = Vec::new();
     match (test.name, when) {
-        ("defined", When::Holds) | ("none" | "undefined", When::Fails) => known.extend(there(&test.expr)),
+        ("defined", When::Holds) | ("none" | "undefined", When::Fails) => {
+            known.extend(there(&test.expr))
+        }
         ("mapping" | "string" | "number" | "boolean" | "sequence", _) => {
             // What is missing passes as a sequence, and as nothing else.
             if when == When::Holds && test.name != "sequence" {

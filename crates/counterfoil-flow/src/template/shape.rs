@@ -51,7 +51,8 @@ impl Shape {
         Self::of(&Type::Any)
     }
 
-    /// A value that there is none of: what is in an empty list, what a text is where it is a number.
+    /// A value that there is none of: what is in an empty list, what a text is where it is a
+    /// number.
     pub(super) fn never() -> Self {
         Self::of(&one_of(Vec::new()))
     }
@@ -95,9 +96,9 @@ impl Shape {
         let ty = match &self.kind {
             Kind::Data(ty) => ty.clone(),
             Kind::List(item) => Type::List(Arc::new(item.ty())),
-            Kind::Tuple(_) => {
-                Type::List(Arc::new(self.items().map_or_else(|| one_of(Vec::new()), |item| item.ty())))
-            }
+            Kind::Tuple(_) => Type::List(Arc::new(
+                self.items().map_or_else(|| one_of(Vec::new()), |item| item.ty()),
+            )),
             // No type says that nothing can be done with a value; this one comes near.
             Kind::Group(..) | Kind::Loop | Kind::Mixed => one_of(vec![Type::Bool, Type::Int]),
         };
@@ -120,14 +121,20 @@ impl Shape {
     /// One value or the other.
     pub(super) fn or(self, other: Self) -> Self {
         let kind = match (self.kind, other.kind) {
-            (kind, Kind::Data(never)) | (Kind::Data(never), kind) if never.alternatives().is_empty() => kind,
+            (kind, Kind::Data(never)) | (Kind::Data(never), kind)
+                if never.alternatives().is_empty() =>
+            {
+                kind
+            }
             (Kind::Data(one), Kind::Data(two)) => Kind::Data(one_of(vec![one, two])),
             (Kind::Tuple(one), Kind::Tuple(two)) if one.len() == two.len() => {
                 Kind::Tuple(one.into_iter().zip(two).map(|(one, two)| one.or(two)).collect())
             }
             (Kind::List(one), Kind::List(two)) => Kind::List(Box::new(one.or(*two))),
             (Kind::List(one), Kind::Data(Type::List(two)))
-            | (Kind::Data(Type::List(two)), Kind::List(one)) => Kind::List(Box::new(one.or(Shape::of(&two)))),
+            | (Kind::Data(Type::List(two)), Kind::List(one)) => {
+                Kind::List(Box::new(one.or(Shape::of(&two))))
+            }
             (Kind::Data(Type::Any), _) | (_, Kind::Data(Type::Any)) => Kind::Data(Type::Any),
             _ => Kind::Mixed,
         };
@@ -165,7 +172,9 @@ impl Shape {
     pub(super) fn is_list(&self) -> bool {
         match &self.kind {
             Kind::List(_) | Kind::Tuple(_) => true,
-            Kind::Data(ty) => ty.alternatives().iter().all(|ty| matches!(ty, Type::Any | Type::List(_))),
+            Kind::Data(ty) => {
+                ty.alternatives().iter().all(|ty| matches!(ty, Type::Any | Type::List(_)))
+            }
             Kind::Group(..) | Kind::Loop | Kind::Mixed => false,
         }
     }
@@ -250,8 +259,10 @@ impl Shape {
                     | ("sequence", Type::List(_))
             )
         };
-        let left =
-            ty.alternatives().iter().filter(|ty| **ty == Type::Any || passes(ty) == (when == When::Holds));
+        let left = ty
+            .alternatives()
+            .iter()
+            .filter(|ty| **ty == Type::Any || passes(ty) == (when == When::Holds));
         let kind = Kind::Data(one_of(left.cloned().collect()));
         Self { kind, ..self }
     }

@@ -1,4 +1,5 @@
-//! Reads a template's text: bounds it before anything recurses over it, and finds the place of a syntax error.
+//! Reads a template's text: bounds it before anything recurses over it, and finds the place of a
+//! syntax error.
 
 use counterfoil_contract::did_you_mean;
 use minijinja::machinery::{Token, ast, parse, tokenize};
@@ -46,8 +47,11 @@ pub(super) fn tree(source: &str) -> Option<ast::Stmt<'_>> {
 /// The syntax tree, or what is wrong with the text.
 pub(super) fn read(source: &str) -> Result<ast::Stmt<'_>, Vec<TemplateProblem>> {
     if source.len() > LONGEST_SOURCE {
-        let message =
-            format!("the template has {} bytes, more than {} KiB", source.len(), LONGEST_SOURCE >> 10);
+        let message = format!(
+            "the template has {} bytes, more than {} KiB",
+            source.len(),
+            LONGEST_SOURCE >> 10
+        );
         return Err(vec![TemplateProblem::new(message, "pass long texts in as variables", 0, 0)]);
     }
     let tokens = scan(source)?;
@@ -147,7 +151,9 @@ fn scan(source: &str) -> Result<Tokens<'_>, Vec<TemplateProblem>> {
 }
 
 fn is_block_tag(source: &str, tokens: &Tokens<'_>) -> bool {
-    tokens.open_tag.is_some_and(|(start, _)| source.get(start..).is_some_and(|tag| tag.starts_with("{%")))
+    tokens
+        .open_tag
+        .is_some_and(|(start, _)| source.get(start..).is_some_and(|tag| tag.starts_with("{%")))
 }
 
 /// Statements that other template languages have and this one does not.
@@ -204,7 +210,12 @@ impl<'s> Tokens<'s> {
         let (start, end) = self.place_of(source, detail);
         if detail.contains("maximum recursion limits") {
             let message = "the template is nested too deeply";
-            return TemplateProblem::new(message, "name the inner parts with {% set %}", start, end);
+            return TemplateProblem::new(
+                message,
+                "name the inner parts with {% set %}",
+                start,
+                end,
+            );
         }
         if let Some(name) = detail.strip_prefix("unknown statement ") {
             if name.starts_with("end") || matches!(name, "else" | "elif") {
@@ -222,8 +233,8 @@ impl<'s> Tokens<'s> {
         TemplateProblem::new(detail.replace('`', "'"), "", start, end)
     }
 
-    /// The token that the parser stopped at: the first one up to which it already complains in the same words. Up to
-    /// an earlier one, it misses the rest instead.
+    /// The token that the parser stopped at: the first one up to which it already complains in the
+    /// same words. Up to an earlier one, it misses the rest instead.
     fn place_of(&self, source: &str, detail: &str) -> (usize, usize) {
         let found = self.places.partition_point(|(_, end)| {
             let head = source.get(..*end).unwrap_or(source);
@@ -238,5 +249,8 @@ impl<'s> Tokens<'s> {
 }
 
 fn end_of_line(source: &str, start: usize) -> usize {
-    source.get(start..).and_then(|rest| rest.find('\n')).map_or(source.len(), |length| start + length)
+    source
+        .get(start..)
+        .and_then(|rest| rest.find('\n'))
+        .map_or(source.len(), |length| start + length)
 }

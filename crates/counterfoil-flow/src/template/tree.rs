@@ -1,12 +1,13 @@
-//! Ways through a syntax tree that do not care for types: its depth, its names, where its expressions stand.
+//! Ways through a syntax tree that do not care for types: its depth, its names, where its
+//! expressions stand.
 
 use minijinja::machinery::ast::{Call, CallArg, Expr, Stmt};
 
 use super::TemplateProblem;
 use super::syntax::DEEPEST;
 
-/// The byte range of an expression. The parser's own spans begin too late in chains like `a.b.c` and too early in
-/// conditions, so the start is that of the leftmost part.
+/// The byte range of an expression. The parser's own spans begin too late in chains like `a.b.c`
+/// and too early in conditions, so the start is that of the leftmost part.
 pub(super) fn place(expr: &Expr<'_>) -> (usize, usize) {
     let span = expr.span();
     let mut leftmost = expr;
@@ -83,15 +84,21 @@ pub(super) fn contents<'t, 's>(stmt: &'t Stmt<'s>) -> (Vec<&'t Expr<'s>>, Vec<&'
         Stmt::EmitExpr(emit) => (vec![&emit.expr], Vec::new()),
         Stmt::EmitRaw(_) => (Vec::new(), Vec::new()),
         Stmt::ForLoop(each) => (
-            [Some(&each.target), Some(&each.iter), each.filter_expr.as_ref()].into_iter().flatten().collect(),
+            [Some(&each.target), Some(&each.iter), each.filter_expr.as_ref()]
+                .into_iter()
+                .flatten()
+                .collect(),
             vec![&each.body, &each.else_body],
         ),
         Stmt::IfCond(choice) => (vec![&choice.expr], vec![&choice.true_body, &choice.false_body]),
-        Stmt::WithBlock(with) => {
-            (with.assignments.iter().flat_map(|(target, expr)| [target, expr]).collect(), vec![&with.body])
-        }
+        Stmt::WithBlock(with) => (
+            with.assignments.iter().flat_map(|(target, expr)| [target, expr]).collect(),
+            vec![&with.body],
+        ),
         Stmt::Set(set) => (vec![&set.target, &set.expr], Vec::new()),
-        Stmt::SetBlock(set) => (std::iter::once(&set.target).chain(&set.filter).collect(), vec![&set.body]),
+        Stmt::SetBlock(set) => {
+            (std::iter::once(&set.target).chain(&set.filter).collect(), vec![&set.body])
+        }
         Stmt::AutoEscape(block) => (vec![&block.enabled], vec![&block.body]),
         Stmt::FilterBlock(block) => (vec![&block.filter], vec![&block.body]),
         Stmt::Do(call) => {
@@ -100,7 +107,8 @@ pub(super) fn contents<'t, 's>(stmt: &'t Stmt<'s>) -> (Vec<&'t Expr<'s>>, Vec<&'
     }
 }
 
-/// Refuses expressions nested so deeply that going through them could exhaust the stack. Goes without recursion itself.
+/// Refuses expressions nested so deeply that going through them could exhaust the stack. Goes
+/// without recursion itself.
 pub(super) fn too_deep(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>) {
     let mut statements = vec![tree];
     while let Some(stmt) = statements.pop() {
@@ -126,8 +134,8 @@ pub(super) fn too_deep(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>) {
     }
 }
 
-/// The steps a template may take. Text that a loop writes into a block's value (`{% set %}…{% endset %}`) is held in
-/// memory uncounted; the more of it, the fewer steps.
+/// The steps a template may take. Text that a loop writes into a block's value (`{% set %}…{%
+/// endset %}`) is held in memory uncounted; the more of it, the fewer steps.
 pub(super) fn fuel(tree: &Stmt<'_>, most: u64) -> u64 {
     const MEMORY: u64 = 256 << 20;
     let mut largest = 1;
@@ -143,8 +151,8 @@ pub(super) fn fuel(tree: &Stmt<'_>, most: u64) -> u64 {
     most.min(MEMORY / largest)
 }
 
-/// Refuses what the engine does not survive: slices that step backwards or by a number that is not known, and
-/// `loop.cycle` without anything to go through.
+/// Refuses what the engine does not survive: slices that step backwards or by a number that is not
+/// known, and `loop.cycle` without anything to go through.
 pub(super) fn unsafe_to_run(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>) {
     let mut statements = vec![tree];
     while let Some(stmt) = statements.pop() {
@@ -155,7 +163,12 @@ pub(super) fn unsafe_to_run(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>
             match expr {
                 Expr::Slice(slice) if slice.step.as_ref().is_some_and(|step| !is_forward(step)) => {
                     let hint = "write the step as a number from 1 up; to turn a list around, use | reverse";
-                    problems.push(TemplateProblem::new("a slice only steps forward", hint, start, end));
+                    problems.push(TemplateProblem::new(
+                        "a slice only steps forward",
+                        hint,
+                        start,
+                        end,
+                    ));
                 }
                 Expr::Call(call) if is_empty_cycle(call) => {
                     let hint = "pass them one by one: loop.cycle('a', 'b')";
@@ -192,9 +205,10 @@ pub(super) fn is_soft_test(name: &str) -> bool {
     matches!(name, "defined" | "undefined" | "none")
 }
 
-/// The source in the form the engine runs. The engine gives up at the first absent value in a chain, also where the end
-/// of the chain has a default, so there each part but the last gets an empty object for one: `a.b.c | default(1)` runs
-/// as `((a|default({})).b|default({})).c | default(1)`.
+/// The source in the form the engine runs. The engine gives up at the first absent value in a
+/// chain, also where the end of the chain has a default, so there each part but the last gets an
+/// empty object for one: `a.b.c | default(1)` runs as `((a|default({})).b|default({})).c |
+/// default(1)`.
 pub(super) fn softened(source: &str, tree: &Stmt<'_>) -> String {
     let mut insertions: Vec<(usize, &str)> = Vec::new();
     let mut statements = vec![tree];
@@ -210,7 +224,9 @@ pub(super) fn softened(source: &str, tree: &Stmt<'_>) -> String {
             while let Some(part) = chain {
                 chain = match part {
                     Expr::GetAttr(attr) => Some(&attr.expr),
-                    Expr::GetItem(item) if matches!(item.subscript_expr, Expr::Const(_)) => Some(&item.expr),
+                    Expr::GetItem(item) if matches!(item.subscript_expr, Expr::Const(_)) => {
+                        Some(&item.expr)
+                    }
                     _ => None,
                 };
                 if let Some(base @ (Expr::Var(_) | Expr::GetAttr(_) | Expr::GetItem(_))) = chain {

@@ -1,8 +1,10 @@
-//! The run-time half of templates: what filters and tests exist, how JSON becomes template data and how values are
-//! written, all within bounds.
+//! The run-time half of templates: what filters and tests exist, how JSON becomes template data and
+//! how values are written, all within bounds.
 
 use minijinja::value::{Enumerator, Kwargs, Object, Rest, ValueKind, ValueOrKwargs, from_args};
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value as Data};
+use minijinja::{
+    AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value as Data,
+};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io;
@@ -26,7 +28,8 @@ pub(super) fn environment() -> Environment<'static> {
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     environment.set_formatter(write);
     environment.set_unknown_method_callback(method);
-    // An optional field and a null are one thing to a template: absent. One guard is enough for both.
+    // An optional field and a null are one thing to a template: absent. One guard is enough for
+    // both.
     environment.add_test("none", is_absent);
     environment.add_test("undefined", is_absent);
     environment.add_test("defined", |value: &Data| !is_absent(value));
@@ -43,7 +46,8 @@ pub(super) fn environment() -> Environment<'static> {
     environment.add_filter("pprint", |value: &Data| json(value, Some(2)));
     environment.add_test("divisibleby", is_divisible);
     environment.add_function("range", range);
-    // `namespace` would let a loop double a text over and over, `debug` shows what no template should say.
+    // `namespace` would let a loop double a text over and over, `debug` shows what no template
+    // should say.
     environment.remove_global("namespace");
     environment.remove_global("debug");
     environment
@@ -55,14 +59,16 @@ pub(super) fn data(value: &Value) -> Data {
         Value::Null => Data::from(()),
         Value::Bool(flag) => Data::from(*flag),
         Value::String(text) => Data::from(text.as_str()),
-        Value::Number(number) => match (number.as_i64(), number.as_f64().filter(|float| float.is_finite())) {
-            (Some(int), _) => Data::from(int),
-            (None, float) => match (number.to_string().parse::<i128>(), float) {
-                (Ok(int), _) => Data::from(int),
-                (Err(_), Some(float)) => Data::from(float),
-                (Err(_), None) => Data::from(number.to_string()),
-            },
-        },
+        Value::Number(number) => {
+            match (number.as_i64(), number.as_f64().filter(|float| float.is_finite())) {
+                (Some(int), _) => Data::from(int),
+                (None, float) => match (number.to_string().parse::<i128>(), float) {
+                    (Ok(int), _) => Data::from(int),
+                    (Err(_), Some(float)) => Data::from(float),
+                    (Err(_), None) => Data::from(number.to_string()),
+                },
+            }
+        }
         Value::Array(items) => Data::from(items.iter().map(data).collect::<Vec<_>>()),
         Value::Object(members) => Data::from_object(Members {
             names: members.keys().map(|name| Data::from(name.as_str())).collect(),
@@ -156,14 +162,16 @@ fn json(value: &Data, indent: Option<usize>) -> Result<String, Error> {
         serde_json::error::Category::Io => too_long("the JSON"),
         _ => Error::new(ErrorKind::BadSerialization, format!("the value has no JSON: {error}")),
     })?;
-    String::from_utf8(bytes.text).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+    String::from_utf8(bytes.text)
+        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
 fn is_absent(value: &Data) -> bool {
     value.is_undefined() || value.is_none()
 }
 
-/// `default(other)` stands in for what is absent, `default(other, true)` also for what is empty, zero or false.
+/// `default(other)` stands in for what is absent, `default(other, true)` also for what is empty,
+/// zero or false.
 fn or_default(value: &Data, other: Option<Data>, empty_too: Option<bool>) -> Data {
     if is_absent(value) || (empty_too.unwrap_or(false) && !value.is_true()) {
         other.unwrap_or_else(|| Data::from(""))
@@ -172,7 +180,8 @@ fn or_default(value: &Data, other: Option<Data>, empty_too: Option<bool>) -> Dat
     }
 }
 
-/// JSON as it is, without the escapes that HTML needs; `indent` takes a number of spaces, or true for two.
+/// JSON as it is, without the escapes that HTML needs; `indent` takes a number of spaces, or true
+/// for two.
 #[allow(clippy::needless_pass_by_value)] // A filter takes its arguments by these types.
 fn to_json(value: &Data, indent: Option<Data>, named: Kwargs) -> Result<String, Error> {
     let indent = match indent {
@@ -273,7 +282,8 @@ fn format(state: &mut State, pattern: &Data, values: Rest<ValueOrKwargs>) -> Res
     if widths.max_by_key(|digits| digits.len()).is_some_and(|digits| digits.len() > 4)
         || pattern.as_str().is_some_and(|pattern| pattern.contains('*'))
     {
-        let message = "format pads to 9999 characters at most, with a width that stands in the pattern";
+        let message =
+            "format pads to 9999 characters at most, with a width that stands in the pattern";
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
     minijinja::filters::format(state, pattern, values)
@@ -336,7 +346,11 @@ fn method(state: &mut State, value: &Data, name: &str, args: &[Data]) -> Result<
         }
         "values" => {
             let () = from_args(args)?;
-            value.try_iter()?.map(|key| value.get_item(&key)).collect::<Result<Vec<_>, _>>().map(Data::from)
+            value
+                .try_iter()?
+                .map(|key| value.get_item(&key))
+                .collect::<Result<Vec<_>, _>>()
+                .map(Data::from)
         }
         "get" => {
             let (key, other): (&Data, Option<Data>) = from_args(args)?;

@@ -139,8 +139,10 @@ pub(super) fn is_filter(name: &str) -> bool {
 /// What is wrong with the use of a filter, and what to do about it; nothing if it may be used so.
 pub(super) fn misused_filter(name: &str, args: &[CallArg<'_>]) -> Option<(String, String)> {
     let Some((_, least, most, named)) = SIGNATURES.iter().find(|(known, ..)| *known == name) else {
-        let hint = did_you_mean(name, SIGNATURES.iter().map(|(known, ..)| *known))
-            .unwrap_or_else(|| "the usual ones are default, join, length, indent, tojson, items".to_owned());
+        let hint =
+            did_you_mean(name, SIGNATURES.iter().map(|(known, ..)| *known)).unwrap_or_else(|| {
+                "the usual ones are default, join, length, indent, tojson, items".to_owned()
+            });
         return Some((format!("unknown filter '{name}'"), hint));
     };
     for arg in args {
@@ -159,14 +161,20 @@ pub(super) fn misused_filter(name: &str, args: &[CallArg<'_>]) -> Option<(String
 pub(super) fn misused_test(name: &str, args: &[CallArg<'_>]) -> Option<(String, String)> {
     let Some((_, count)) = TESTS.iter().find(|(known, _)| *known == name) else {
         let words = TESTS.iter().map(|(known, _)| *known);
-        let hint = did_you_mean(name, words)
-            .unwrap_or_else(|| "the usual ones are defined, none, string, number, mapping, in".to_owned());
+        let hint = did_you_mean(name, words).unwrap_or_else(|| {
+            "the usual ones are defined, none, string, number, mapping, in".to_owned()
+        });
         return Some((format!("unknown test '{name}'"), hint));
     };
     miscounted(&format!("the test '{name}'"), *count, *count, args)
 }
 
-fn miscounted(what: &str, least: usize, most: usize, args: &[CallArg<'_>]) -> Option<(String, String)> {
+fn miscounted(
+    what: &str,
+    least: usize,
+    most: usize,
+    args: &[CallArg<'_>],
+) -> Option<(String, String)> {
     if args.iter().any(|arg| matches!(arg, CallArg::PosSplat(_) | CallArg::KwargSplat(_))) {
         return Some((
             format!("{what} does not take its arguments from a value"),
@@ -181,11 +189,16 @@ fn miscounted(what: &str, least: usize, most: usize, args: &[CallArg<'_>]) -> Op
         (least, most) if least == most => format!("{least} arguments"),
         (least, most) => format!("{least} to {most} arguments"),
     };
-    (count < least || count > most).then(|| (format!("{what} takes {wanted}, not {count}"), String::new()))
+    (count < least || count > most)
+        .then(|| (format!("{what} takes {wanted}, not {count}"), String::new()))
 }
 
 /// An argument by its place, or else by its name.
-pub(super) fn passed<'t, 's>(args: &'t [CallArg<'s>], place: usize, name: &str) -> Option<&'t Expr<'s>> {
+pub(super) fn passed<'t, 's>(
+    args: &'t [CallArg<'s>],
+    place: usize,
+    name: &str,
+) -> Option<&'t Expr<'s>> {
     let by_place = args.iter().filter_map(|arg| match arg {
         CallArg::Pos(expr) => Some(expr),
         _ => None,

@@ -1,4 +1,5 @@
-//! What a step is held to beside its contract: its claims, the paths it may write, and where it works.
+//! What a step is held to beside its contract: its claims, the paths it may write, and where it
+//! works.
 
 use crate::template::Template;
 use counterfoil_contract::{ClaimPolicy, Expression, HeldClaim};
@@ -34,8 +35,8 @@ pub struct Held {
 pub struct Paths {
     /// Only there, as globs; anywhere, if there is no list.
     pub writes: Option<Vec<String>>,
-    /// Never there, as globs that may name inputs and variables of the run; one that begins with `!` lets through again what
-    /// those before it hold.
+    /// Never there, as globs that may name inputs and variables of the run; one that begins with
+    /// `!` lets through again what those before it hold.
     pub protect: Vec<Template>,
     /// What follows when something was written that may not be.
     pub protection: ClaimPolicy,

@@ -65,7 +65,9 @@ impl Kind {
             Self::Number => json!([0.25, 1.5, -2.75][dice.below(3)]),
             Self::Text => json!(["", "a", "abc", "some words, ä"][dice.below(4)]),
             Self::Word(words) => json!(dice.pick(words)),
-            Self::Texts => Value::Array((0..dice.below(4)).map(|_| Self::Text.value(dice)).collect()),
+            Self::Texts => {
+                Value::Array((0..dice.below(4)).map(|_| Self::Text.value(dice)).collect())
+            }
             Self::Things => Value::Array((0..dice.below(5)).map(|at| thing(dice, at)).collect()),
         }
     }
@@ -187,20 +189,24 @@ fn test(dice: &mut Dice, one: &Seen) -> String {
     }
 }
 
-/// A value of a type, as `set` and `with` write it: anything but a text as it stands, an expression as a text.
+/// A value of a type, as `set` and `with` write it: anything but a text as it stands, an expression
+/// as a text.
 pub(crate) fn term(dice: &mut Dice, seen: &[Seen], kind: &Kind, there: There) -> Value {
     if there == There::OrNull && dice.chance(25) {
         return Value::Null;
     }
     // A value that may be missing is null for an optional variable, and wrong for any other.
-    let fits = |one: &&Seen| one.kind == *kind && (one.there == There::Always || there == There::OrNull);
+    let fits =
+        |one: &&Seen| one.kind == *kind && (one.there == There::Always || there == There::OrNull);
     let same: Vec<&Seen> = seen.iter().filter(fits).collect();
     if !same.is_empty() && dice.chance(60) {
         return json!(dice.pick(&same).path);
     }
     let whole = |dice: &mut Dice| {
-        let wholes: Vec<&Seen> =
-            seen.iter().filter(|one| one.kind == Kind::Whole && one.there == There::Always).collect();
+        let wholes: Vec<&Seen> = seen
+            .iter()
+            .filter(|one| one.kind == Kind::Whole && one.there == There::Always)
+            .collect();
         if wholes.is_empty() { "2".to_owned() } else { dice.pick(&wholes).path.clone() }
     };
     match kind {
@@ -216,8 +222,10 @@ pub(crate) fn term(dice: &mut Dice, seen: &[Seen], kind: &Kind, there: There) ->
         Kind::Number if dice.chance(50) => json!(format!("double({}) / 4.0", whole(dice))),
         Kind::Text if dice.chance(50) => json!(format!("'n' + string({})", whole(dice))),
         Kind::Texts if dice.chance(50) => {
-            let things: Vec<&Seen> =
-                seen.iter().filter(|one| one.kind == Kind::Things && one.there == There::Always).collect();
+            let things: Vec<&Seen> = seen
+                .iter()
+                .filter(|one| one.kind == Kind::Things && one.there == There::Always)
+                .collect();
             match things.first() {
                 Some(one) => json!(format!("{}.map(t, t.id)", one.path)),
                 None => json!("['a', 'b'].filter(x, x != 'b')"),

@@ -1,5 +1,6 @@
-//! Random workflows: states of all kinds, guards over random contracts, variables, limits, fan-outs, sub-workflows. They are
-//! built so that most pass the checker; what it refuses is not run.
+//! Random workflows: states of all kinds, guards over random contracts, variables, limits,
+//! fan-outs, sub-workflows. They are built so that most pass the checker; what it refuses is not
+//! run.
 
 use crate::dice::Dice;
 use crate::expressions::{Kind, Seen, There, condition, term};
@@ -71,8 +72,9 @@ struct Maker<'d> {
 /// A random workflow.
 pub(crate) fn workflow(dice: &mut Dice) -> Generated {
     let contracts: Vec<Agreed> = (0..2 + dice.below(2)).map(|at| Agreed::any(dice, at)).collect();
-    let agents: Vec<(String, Agreed)> =
-        (0..=dice.below(2)).map(|at| (format!("agent{at}"), dice.pick(&contracts).clone())).collect();
+    let agents: Vec<(String, Agreed)> = (0..=dice.below(2))
+        .map(|at| (format!("agent{at}"), dice.pick(&contracts).clone()))
+        .collect();
     let parts: Vec<Part> = (0..dice.below(3))
         .map(|at| Part {
             name: format!("part{at}"),
@@ -91,7 +93,8 @@ pub(crate) fn workflow(dice: &mut Dice) -> Generated {
 
 impl Maker<'_> {
     fn whole(&mut self) -> Value {
-        let mut inputs = vec![("most".to_owned(), Kind::Whole), ("things".to_owned(), Kind::Things)];
+        let mut inputs =
+            vec![("most".to_owned(), Kind::Whole), ("things".to_owned(), Kind::Things)];
         inputs.extend((0..self.dice.below(2)).map(|at| (format!("in{at}"), Kind::any(self.dice))));
         let main = self.machine(&inputs, None, 0);
         let mut whole = Map::from_iter([("workflow".to_owned(), json!("made"))]);
@@ -109,9 +112,11 @@ impl Maker<'_> {
         let mut agents = self.agents.clone();
         agents.retain(|(name, _)| self.used.contains(name));
         let agents = agents.iter().map(|(name, contract)| {
-            let mut agent = json!({"contract": contract.id, "prompt": "Do it. {{ run.iteration }}"});
+            let mut agent =
+                json!({"contract": contract.id, "prompt": "Do it. {{ run.iteration }}"});
             if self.dice.chance(30) {
-                agent["retries"] = json!({"transport": self.dice.below(3), "contract": self.dice.below(5)});
+                agent["retries"] =
+                    json!({"transport": self.dice.below(3), "contract": self.dice.below(5)});
             }
             (name.clone(), agent)
         });
@@ -131,7 +136,8 @@ impl Maker<'_> {
         inner: usize,
     ) -> Map<String, Value> {
         let count = 2 + self.dice.below(5);
-        let names: Vec<String> = (0..count).map(|at| format!("s{at}")).chain(["done".to_owned()]).collect();
+        let names: Vec<String> =
+            (0..count).map(|at| format!("s{at}")).chain(["done".to_owned()]).collect();
         let limits: Vec<String> = (0..=self.dice.below(2)).map(|at| format!("l{at}")).collect();
         let mut variables: Vec<(String, Kind, There)> = (0..self.dice.below(4))
             .map(|at| {
@@ -142,15 +148,20 @@ impl Maker<'_> {
         // A variable that names states that lie ahead of all others can be a target anywhere.
         let targets = Kind::Word(vec!["done".to_owned(), "lost".to_owned()]);
         variables.push(("then".to_owned(), targets, There::Always));
-        let mut seen: Vec<Seen> =
-            inputs.iter().map(|(name, kind)| Seen::new(name, kind.clone(), There::Always)).collect();
-        seen.extend(variables.iter().map(|(name, kind, there)| Seen::new(name, kind.clone(), *there)));
+        let mut seen: Vec<Seen> = inputs
+            .iter()
+            .map(|(name, kind)| Seen::new(name, kind.clone(), There::Always))
+            .collect();
+        seen.extend(
+            variables.iter().map(|(name, kind, there)| Seen::new(name, kind.clone(), *there)),
+        );
         seen.push(Seen::new("run.iteration", Kind::Whole, There::Always));
         let keyed = self.dice.chance(25);
         if !keyed {
             seen.push(Seen::new("counts.l0", Kind::Whole, There::Always));
         }
-        let place = Place { names: &names, limits: &limits, variables: &variables, seen: &seen, inner };
+        let place =
+            Place { names: &names, limits: &limits, variables: &variables, seen: &seen, inner };
         let mut states = Map::new();
         for (at, name) in names.iter().take(count).enumerate() {
             states.insert(name.clone(), self.state(at, &place));
@@ -161,7 +172,8 @@ impl Maker<'_> {
         }
         states.insert("done".to_owned(), done);
         let ending = ["failed", "blocked", "exhausted"][self.dice.below(3)];
-        states.insert("lost".to_owned(), json!({"end": ending, "reason": "'lost at ' + run.state"}));
+        states
+            .insert("lost".to_owned(), json!({"end": ending, "reason": "'lost at ' + run.state"}));
         let limit = |(at, name): (usize, &String)| {
             let max = if self.dice.chance(30) && inputs.iter().any(|(name, _)| name == "most") {
                 json!("most")
@@ -244,13 +256,17 @@ impl Maker<'_> {
         if self.dice.chance(50) {
             answer["reason"] = json!("problem.outcome + ': ' + problem.reason");
         }
-        let inner: Vec<&Seen> = results.iter().filter(|one| one.path.starts_with("result.")).collect();
+        let inner: Vec<&Seen> =
+            results.iter().filter(|one| one.path.starts_with("result.")).collect();
         let flags: Vec<&(String, Kind, There)> =
             place.variables.iter().filter(|(_, kind, _)| *kind == Kind::Flag).collect();
         if let (Some((name, _, _)), false) = (flags.first(), inner.is_empty()) {
             let read = self.dice.pick(&inner);
-            let salvaged =
-                Seen::new(read.path.replacen("result", "problem.partial", 1), read.kind.clone(), read.there);
+            let salvaged = Seen::new(
+                read.path.replacen("result", "problem.partial", 1),
+                read.kind.clone(),
+                read.there,
+            );
             let test = condition(self.dice, &[salvaged], 0);
             answer["set"] = json!({name.as_str(): format!("has(problem.partial) && ({test})")});
         }
@@ -279,7 +295,8 @@ impl Maker<'_> {
         if to <= at && !self.dice.chance(4) {
             let limit = self.dice.pick(place.limits).clone();
             if self.dice.chance(15) {
-                let others: Vec<&String> = place.limits.iter().filter(|other| **other != limit).collect();
+                let others: Vec<&String> =
+                    place.limits.iter().filter(|other| **other != limit).collect();
                 transition["resets"] = json!(others);
             }
             transition["counts"] = json!(limit);
@@ -302,7 +319,10 @@ impl Maker<'_> {
                 if self.dice.chance(50) {
                     changes = json!({"since": "run.base == '' ? 'HEAD' : run.base", "split": 100});
                 }
-                let seen = vec![text("result.base"), Seen::new("result.added", Kind::Whole, There::Always)];
+                let seen = vec![
+                    text("result.base"),
+                    Seen::new("result.added", Kind::Whole, There::Always),
+                ];
                 (json!({"changes": changes}), seen, Some(vec!["blocked", "any"]))
             }
             _ => {
@@ -315,15 +335,32 @@ impl Maker<'_> {
                     text("result.commit"),
                     text("result.output"),
                 ];
-                (json!({"commit": commit, "timeout": "1m"}), seen, Some(vec!["blocked", "timeout", "any"]))
+                (
+                    json!({"commit": commit, "timeout": "1m"}),
+                    seen,
+                    Some(vec!["blocked", "timeout", "any"]),
+                )
             }
         }
     }
 
     /// What happens in a state, what it gives, and the troubles it knows.
-    fn step(&mut self, at: usize, place: &Place<'_>) -> (Value, Vec<Seen>, Option<Vec<&'static str>>) {
-        const AGENT: [&str; 9] =
-            ["contract", "claim", "agent", "transport", "limit", "permission", "timeout", "blocked", "any"];
+    fn step(
+        &mut self,
+        at: usize,
+        place: &Place<'_>,
+    ) -> (Value, Vec<Seen>, Option<Vec<&'static str>>) {
+        const AGENT: [&str; 9] = [
+            "contract",
+            "claim",
+            "agent",
+            "transport",
+            "limit",
+            "permission",
+            "timeout",
+            "blocked",
+            "any",
+        ];
         let prompt = self.prompt(place);
         let parts: Vec<Part> = self.parts.iter().skip(place.inner).cloned().collect();
         match self.dice.below(10) {
@@ -359,18 +396,26 @@ impl Maker<'_> {
                 (state, seen, Some(troubles))
             }
             4 | 5 => {
-                let words: Vec<String> = vec!["yes".to_owned(), "no".to_owned(), "later".to_owned()];
+                let words: Vec<String> =
+                    vec!["yes".to_owned(), "no".to_owned(), "later".to_owned()];
                 if self.dice.chance(50) {
                     let state = json!({"ask": {"question": prompt, "choices": words}});
-                    return (state, vec![Seen::new("result.answer", Kind::Word(words), There::Always)], None);
+                    return (
+                        state,
+                        vec![Seen::new("result.answer", Kind::Word(words), There::Always)],
+                        None,
+                    );
                 }
                 let state = json!({"asks": {
                     "first": {"question": prompt, "pattern": "[a-c]+"},
                     "second": {"question": "And then?", "optional": true, "choices": words},
                     "third": {"question": "Why?", "optional": self.dice.chance(50)},
                 }});
-                let third =
-                    if state["asks"]["third"]["optional"] == true { There::Sometimes } else { There::Always };
+                let third = if state["asks"]["third"]["optional"] == true {
+                    There::Sometimes
+                } else {
+                    There::Always
+                };
                 let seen = vec![
                     Seen::new("result.first", Kind::Text, There::Always),
                     Seen::new("result.second", Kind::Word(words), There::Sometimes),
@@ -383,7 +428,11 @@ impl Maker<'_> {
                 let part = self.dice.pick(&parts).clone();
                 let state = json!({"run": part.name, "with": self.with(&part, place.seen)});
                 let seen = part.result.map(|kind| Seen::new("result", kind, There::Always));
-                (state, seen.into_iter().collect(), Some(vec!["blocked", "failed", "exhausted", "any"]))
+                (
+                    state,
+                    seen.into_iter().collect(),
+                    Some(vec!["blocked", "failed", "exhausted", "any"]),
+                )
             }
             _ => (json!({}), Vec::new(), None),
         }
@@ -395,13 +444,17 @@ impl Maker<'_> {
         place: &Place<'_>,
         at: usize,
     ) -> (Value, Vec<Seen>, Option<Vec<&'static str>>) {
-        let lists: Vec<&Seen> =
-            place.seen.iter().filter(|one| one.kind == Kind::Things && one.there == There::Always).collect();
+        let lists: Vec<&Seen> = place
+            .seen
+            .iter()
+            .filter(|one| one.kind == Kind::Things && one.there == There::Always)
+            .collect();
         let list = match lists.as_slice() {
             [] => "[{'id': 'one', 'rank': 1, 'after': ['one'].filter(x, x != 'one')}]".to_owned(),
             lists => self.dice.pick(lists).path.clone(),
         };
-        let mut each = json!({"in": list, "as": format!("item{at}"), "parallel": 1 + self.dice.below(3)});
+        let mut each =
+            json!({"in": list, "as": format!("item{at}"), "parallel": 1 + self.dice.below(3)});
         let item = format!("item{at}");
         if self.dice.chance(60) {
             each["key"] = json!(format!("{item}.id"));
@@ -442,8 +495,10 @@ impl Maker<'_> {
 
     fn with(&mut self, part: &Part, seen: &[Seen]) -> Value {
         self.used.insert(part.name.clone());
-        let inputs =
-            part.inputs.iter().map(|(name, kind)| (name.clone(), term(self.dice, seen, kind, There::Always)));
+        let inputs = part
+            .inputs
+            .iter()
+            .map(|(name, kind)| (name.clone(), term(self.dice, seen, kind, There::Always)));
         Value::Object(inputs.collect())
     }
 

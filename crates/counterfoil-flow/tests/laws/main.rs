@@ -1,7 +1,8 @@
-//! The laws of running: a workflow that passes the checker never fails on its wiring, ends or waits for somebody, keeps its
-//! limits, and is the sum of its events wherever the sum begins.
+//! The laws of running: a workflow that passes the checker never fails on its wiring, ends or waits
+//! for somebody, keeps its limits, and is the sum of its events wherever the sum begins.
 //!
-//! `CASES=20000 cargo test -p counterfoil-flow --test laws` plays more; `SEED=n` plays one and prints it.
+//! `CASES=20000 cargo test -p counterfoil-flow --test laws` plays more; `SEED=n` plays one and
+//! prints it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod dice;
@@ -60,13 +61,17 @@ fn what_passes_runs_to_its_end_and_is_the_sum_of_its_events() {
     println!("{events} events, {faults} data faults, ends {outcomes:?}, {:?}", begin.elapsed());
     broken.truncate(10);
     assert!(broken.is_empty(), "{}", broken.join("\n"));
-    assert!(count == 1 || refused * 2 < count, "{refused} of {count} are refused: the laws are hardly tried");
+    assert!(
+        count == 1 || refused * 2 < count,
+        "{refused} of {count} are refused: the laws are hardly tried"
+    );
 }
 
 #[test]
 fn what_is_shipped_runs_to_its_end_too() {
     for example in shipped::examples() {
-        let workflow = check(&example.workflow, &example.files, &counterfoil_packs::registry()).unwrap();
+        let workflow =
+            check(&example.workflow, &example.files, &counterfoil_packs::registry()).unwrap();
         let mut outcomes = BTreeMap::new();
         for seed in 0..40 {
             match plays(&workflow, &mut Dice::new(seed)) {
@@ -76,9 +81,14 @@ fn what_is_shipped_runs_to_its_end_too() {
             }
         }
         println!("{}: {outcomes:?}", example.name);
-        // One whose guards wait for verdicts on claims is done only by a chance that never comes here; the binary plays it.
+        // One whose guards wait for verdicts on claims is done only by a chance that never comes
+        // here; the binary plays it.
         let waits = example.files[&example.workflow].contains("when: claims.");
-        assert!(waits || outcomes.contains_key("done"), "{} is never done: {outcomes:?}", example.name);
+        assert!(
+            waits || outcomes.contains_key("done"),
+            "{} is never done: {outcomes:?}",
+            example.name
+        );
     }
 }
 
@@ -95,7 +105,9 @@ fn case(seed: u64) -> Result<Came, String> {
             if number("SEED").is_some() {
                 println!("{rejected}");
             }
-            return Ok(Came::Refused(rejected.findings.iter().map(|one| one.code.as_str()).collect()));
+            return Ok(Came::Refused(
+                rejected.findings.iter().map(|one| one.code.as_str()).collect(),
+            ));
         }
     };
     plays(&workflow, &mut dice)
@@ -111,7 +123,11 @@ fn plays(workflow: &Workflow, dice: &mut Dice) -> Result<Came, String> {
     }
     is_the_sum_of_its_events(&played, dice)?;
     let outcome = played.fold.ended.as_ref().map_or("waits", |ending| ending.outcome.name());
-    Ok(Came::Ran { events: played.events.len(), faults: played.faults.len(), outcome: outcome.to_owned() })
+    Ok(Came::Ran {
+        events: played.events.len(),
+        faults: played.faults.len(),
+        outcome: outcome.to_owned(),
+    })
 }
 
 /// Whether a step failed on what the values were: no checker can know these.
@@ -129,7 +145,8 @@ fn is_the_sum_of_its_events(played: &Played, dice: &mut Dice) -> Result<(), Stri
     let mut events: Vec<(Event, i64)> = Vec::with_capacity(played.events.len());
     for (event, at) in &played.events {
         let text = serde_json::to_string(event).unwrap();
-        let back: Event = serde_json::from_str(&text).map_err(|error| format!("{text}: {error}"))?;
+        let back: Event =
+            serde_json::from_str(&text).map_err(|error| format!("{text}: {error}"))?;
         if back != *event {
             return Err(format!("an event is not what it was: {text}"));
         }

@@ -1,11 +1,12 @@
-//! Plays a run in memory: every attempt ends in some way its contract allows, every question is answered some time.
+//! Plays a run in memory: every attempt ends in some way its contract allows, every question is
+//! answered some time.
 
 use crate::dice::Dice;
 use crate::expressions::Kind;
 use counterfoil_contract::{ClaimReport, HeldClaim, Type, Verdict};
 use counterfoil_flow::{
-    AttemptOutcome, Bundle, Chore, DECIDE, Ended, Errand, Event, Fold, Form, Started, Term, Turn, Usage,
-    Work, Workflow, artifacts, turn,
+    AttemptOutcome, Bundle, Chore, DECIDE, Ended, Errand, Event, Fold, Form, Started, Term, Turn,
+    Usage, Work, Workflow, artifacts, turn,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -54,26 +55,34 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
                 .map(|start| Pending::Attempt { id: start.attempt, work: Box::new(start.work) }),
         );
         for look in looks {
-            let known = pending
-                .iter()
-                .any(|one| matches!(one, Pending::Look { frame: known, .. } if *known == look.frame));
+            let known = pending.iter().any(
+                |one| matches!(one, Pending::Look { frame: known, .. } if *known == look.frame),
+            );
             if !known {
                 pending.push(Pending::Look { frame: look.frame, paths: look.paths.len() });
             }
         }
         for errand in errands {
-            if !pending.iter().any(|one| matches!(one, Pending::Errand(known) if *known == errand)) {
+            if !pending.iter().any(|one| matches!(one, Pending::Errand(known) if *known == errand))
+            {
                 pending.push(Pending::Errand(errand));
             }
         }
-        let questions: Vec<(String, Form)> =
-            played.fold.open_questions().map(|(id, open)| (id.clone(), open.form.clone())).collect();
+        let questions: Vec<(String, Form)> = played
+            .fold
+            .open_questions()
+            .map(|(id, open)| (id.clone(), open.form.clone()))
+            .collect();
         if !pending.is_empty() && (questions.is_empty() || dice.chance(70)) {
             let one = pending.swap_remove(dice.below(pending.len()));
             facts.push(fact(one, dice));
         } else if !questions.is_empty() {
             let (question, form) = dice.pick(&questions).clone();
-            facts.push(Event::Answered { question, answer: answer(&form, dice), by: "somebody".to_owned() });
+            facts.push(Event::Answered {
+                question,
+                answer: answer(&form, dice),
+                by: "somebody".to_owned(),
+            });
         } else if let Some(time) = wake_at {
             now = now.max(time);
         } else {
@@ -132,11 +141,19 @@ fn holds_after(workflow: &Workflow, fold: &Fold, done: &Turn) -> Result<(), Stri
                 None => 0,
                 Some(_) => {
                     let keyed = format!("{name}[");
-                    frame.counters.iter().filter(|(one, _)| one.starts_with(&keyed)).map(|(_, n)| n).sum()
+                    frame
+                        .counters
+                        .iter()
+                        .filter(|(one, _)| one.starts_with(&keyed))
+                        .map(|(_, n)| n)
+                        .sum()
                 }
             };
             if all > limit.total {
-                return Err(format!("'{name}' was counted {all} times over all keys of {}", limit.total));
+                return Err(format!(
+                    "'{name}' was counted {all} times over all keys of {}",
+                    limit.total
+                ));
             }
         }
         for (name, variable) in &machine.variables {
@@ -167,8 +184,11 @@ fn answer(form: &Form, dice: &mut Dice) -> String {
 fn fact(pending: Pending, dice: &mut Dice) -> Event {
     let (id, work) = match pending {
         Pending::Look { frame, paths } => {
-            let missing =
-                if dice.chance(15) { vec!["docs/missing.md".to_owned(); paths.min(1)] } else { Vec::new() };
+            let missing = if dice.chance(15) {
+                vec!["docs/missing.md".to_owned(); paths.min(1)]
+            } else {
+                Vec::new()
+            };
             return Event::ContextChecked { frame, missing };
         }
         Pending::Errand(errand) => return seen_to(errand, dice),
@@ -255,7 +275,14 @@ fn seen_to(errand: Errand, dice: &mut Dice) -> Event {
         Chore::Fold => {
             let conflicts = if dice.chance(15) { vec!["src/a.rs".to_owned()] } else { Vec::new() };
             let kept = (!conflicts.is_empty()).then(|| "kept.patch".to_owned());
-            Event::WorkspaceFolded { frame, workspace, changed: 1, conflicts, kept, notes: Vec::new() }
+            Event::WorkspaceFolded {
+                frame,
+                workspace,
+                changed: 1,
+                conflicts,
+                kept,
+                notes: Vec::new(),
+            }
         }
         Chore::Drop => Event::WorkspaceDropped { frame, workspace, kept: None },
     }

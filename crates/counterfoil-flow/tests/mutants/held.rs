@@ -25,7 +25,12 @@ impl Maker<'_> {
                     let mut whole = members.clone();
                     let Some(rule) = whole.shift_remove(name) else { continue };
                     whole.insert(other, rule);
-                    self.changed("the name of a claim", Claim::Refused, path, Some(Value::Object(whole)));
+                    self.changed(
+                        "the name of a claim",
+                        Claim::Refused,
+                        path,
+                        Some(Value::Object(whole)),
+                    );
                 }
             }
             // A claim that runs something may run something else.
@@ -41,7 +46,9 @@ impl Maker<'_> {
         if matches!(parent, "writes" | "protect")
             && let Some(glob) = value.as_str()
         {
-            for other in [format!("{glob}["), format!("{{{glob}"), format!("../{glob}"), String::new()] {
+            for other in
+                [format!("{glob}["), format!("{{{glob}"), format!("../{glob}"), String::new()]
+            {
                 self.changed("a pattern for paths", Claim::Refused, path, Some(json!(other)));
             }
         }

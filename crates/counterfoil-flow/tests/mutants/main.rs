@@ -1,7 +1,9 @@
-//! Small mistakes in workflows that are right: each shipped workflow is changed in every place where a mistake of a kind can
-//! be made, in several ways, and the checker must refuse every change that means something else.
+//! Small mistakes in workflows that are right: each shipped workflow is changed in every place
+//! where a mistake of a kind can be made, in several ways, and the checker must refuse every change
+//! that means something else.
 //!
-//! A kind with a rule under which a mutant may pass says so ([`Claim::Open`]); all others must be refused without exception.
+//! A kind with a rule under which a mutant may pass says so ([`Claim::Open`]); all others must be
+//! refused without exception.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod held;

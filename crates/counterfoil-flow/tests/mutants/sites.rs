@@ -36,8 +36,10 @@ pub(crate) type Site<'v> = (Vec<String>, &'v Value);
 /// Every mutant of a workflow.
 pub(crate) fn mutants(example: &Example, root: &Value) -> Vec<Mutant> {
     let all = example.files.values().cloned().collect::<Vec<_>>().join(" ");
-    let words =
-        all.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).map(str::to_owned).collect();
+    let words = all
+        .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
+        .map(str::to_owned)
+        .collect();
     let mut maker = Maker { example, root, words, mutants: Vec::new() };
     let mut sites = Vec::new();
     walk(root, &mut Vec::new(), &mut sites);
@@ -64,20 +66,27 @@ fn walk<'v>(value: &'v Value, path: &mut Vec<String>, sites: &mut Vec<Site<'v>>)
         path.pop();
     };
     match value {
-        Value::Array(items) => items.iter().enumerate().for_each(|(at, item)| below(at.to_string(), item)),
-        Value::Object(members) => members.iter().for_each(|(key, member)| below(key.clone(), member)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(at, item)| below(at.to_string(), item))
+        }
+        Value::Object(members) => {
+            members.iter().for_each(|(key, member)| below(key.clone(), member))
+        }
         _ => {}
     }
 }
 
 pub(crate) fn pointer(path: &[String]) -> String {
-    path.iter().fold(String::new(), |pointer, key| pointer + "/" + &key.replace('~', "~0").replace('/', "~1"))
+    path.iter().fold(String::new(), |pointer, key| {
+        pointer + "/" + &key.replace('~', "~0").replace('/', "~1")
+    })
 }
 
 /// The last key of a path, and the one before it.
 pub(crate) fn keys(path: &[String]) -> (&str, &str) {
-    let key =
-        |back: usize| path.len().checked_sub(back).and_then(|at| path.get(at)).map_or("", String::as_str);
+    let key = |back: usize| {
+        path.len().checked_sub(back).and_then(|at| path.get(at)).map_or("", String::as_str)
+    };
     (key(1), key(2))
 }
 
@@ -199,7 +208,8 @@ impl Maker<'_> {
     /// A field, a variable or a value that an expression names wrongly.
     fn expression(&mut self, (path, value): &Site<'_>) {
         let Some(text) = value.as_str().filter(|_| is_expression(path)) else { return };
-        // Names that a macro such as map() binds are not in scope anywhere else, so a misspelling is one in any place.
+        // Names that a macro such as map() binds are not in scope anywhere else, so a misspelling
+        // is one in any place.
         for (at, word) in bare_words(text) {
             let (before, after) = (&text[..at], &text[at + word.len()..]);
             let is_call = after.starts_with('(');
@@ -214,7 +224,12 @@ impl Maker<'_> {
             };
             // The name that a macro binds, where it is bound: renaming it leaves its uses unknown.
             for other in self.misspelt(word) {
-                self.changed(kind, Claim::Refused, path, Some(json!(replaced(text, at, word, &other))));
+                self.changed(
+                    kind,
+                    Claim::Refused,
+                    path,
+                    Some(json!(replaced(text, at, word, &other))),
+                );
             }
         }
         for (at, word) in quoted_words(text) {
@@ -222,7 +237,9 @@ impl Maker<'_> {
             if word.is_empty() || !(before.ends_with("==") || before.ends_with("!=")) {
                 continue;
             }
-            for other in [word.to_uppercase(), format!("{word}x"), word[..word.len() - 1].to_owned()] {
+            for other in
+                [word.to_uppercase(), format!("{word}x"), word[..word.len() - 1].to_owned()]
+            {
                 let other = replaced(text, at, word, &other);
                 self.changed("an enum value", Claim::Refused, path, Some(json!(other)));
             }
@@ -259,7 +276,8 @@ impl Maker<'_> {
         walk(self.root, &mut Vec::new(), &mut sites);
         sites.iter().any(|(path, value)| {
             let text = value.as_str().filter(|_| is_expression(path));
-            let reads = text.is_some_and(|text| bare_words(text).iter().any(|(_, word)| *word == name));
+            let reads =
+                text.is_some_and(|text| bare_words(text).iter().any(|(_, word)| *word == name));
             reads || (keys(path) == (name, "set") && !value.is_null())
         })
     }
@@ -282,7 +300,9 @@ impl Maker<'_> {
                 self.changed("a type", claim, path, Some(other));
             }
             self.changed("a declaration that is gone", Claim::Refused, path, None);
-            if let Some(members) = value.as_object().filter(|members| members.contains_key("initial")) {
+            if let Some(members) =
+                value.as_object().filter(|members| members.contains_key("initial"))
+            {
                 let mut rest = members.clone();
                 rest.shift_remove("initial");
                 self.changed(
@@ -299,17 +319,24 @@ impl Maker<'_> {
         if last == "counts" && value.is_string() {
             let mut sites = Vec::new();
             walk(self.root, &mut Vec::new(), &mut sites);
-            let places =
-                sites.iter().filter(|(other, limit)| keys(other).0 == "counts" && limit == value).count();
-            let claim =
-                if places == 1 { Claim::Refused } else { Claim::Open("another place counts the same limit") };
+            let places = sites
+                .iter()
+                .filter(|(other, limit)| keys(other).0 == "counts" && limit == value)
+                .count();
+            let claim = if places == 1 {
+                Claim::Refused
+            } else {
+                Claim::Open("another place counts the same limit")
+            };
             self.changed("counts that is gone", claim, path, None);
         }
     }
 
     /// The branches of a state.
     fn branches(&mut self, (path, value): &Site<'_>) {
-        let Some(items) = value.as_array().filter(|items| keys(path).0 == "next" && items.len() > 1) else {
+        let Some(items) =
+            value.as_array().filter(|items| keys(path).0 == "next" && items.len() > 1)
+        else {
             return;
         };
         for at in 0..items.len() {
@@ -323,8 +350,11 @@ impl Maker<'_> {
             if items[at].get("when").is_some() {
                 let guard = [branch, vec!["when".to_owned()]].concat();
                 // Without its guard it takes everything that those behind it are for.
-                let claim =
-                    if at + 1 == items.len() { Claim::Open("it is the last") } else { Claim::Refused };
+                let claim = if at + 1 == items.len() {
+                    Claim::Open("it is the last")
+                } else {
+                    Claim::Refused
+                };
                 self.changed("a guard that is gone", claim, &guard, None);
             }
         }
@@ -343,8 +373,11 @@ impl Maker<'_> {
         let declared = &machine["variables"][last];
         let ty = declared.get("type").unwrap_or(declared);
         let is_whole = ty == &json!("integer");
-        let others =
-            if is_whole { [json!("run.id"), json!("'x'")] } else { [json!("run.iteration"), json!(7)] };
+        let others = if is_whole {
+            [json!("run.id"), json!("'x'")]
+        } else {
+            [json!("run.iteration"), json!(7)]
+        };
         for other in others {
             self.changed("an assignment's source", Claim::Refused, path, Some(other));
         }
@@ -361,20 +394,36 @@ impl Maker<'_> {
             let members = set.as_object_mut().unwrap();
             members.shift_remove(last);
             members.insert(other, (*value).clone());
-            self.changed("a variable that is assigned", Claim::Refused, &path[..path.len() - 1], Some(set));
+            self.changed(
+                "a variable that is assigned",
+                Claim::Refused,
+                &path[..path.len() - 1],
+                Some(set),
+            );
         }
     }
 
     /// What a sub-workflow is given.
     fn call(&mut self, (path, value): &Site<'_>) {
         let Some(name) = value.get("run").and_then(Value::as_str) else { return };
-        let path =
-            |keys: &[&str]| [path.clone(), keys.iter().map(|key| (*key).to_owned()).collect()].concat();
+        let path = |keys: &[&str]| {
+            [path.clone(), keys.iter().map(|key| (*key).to_owned()).collect()].concat()
+        };
         for other in self.misspelt(name) {
-            self.changed("a sub-workflow's name", Claim::Refused, &path(&["run"]), Some(json!(other)));
+            self.changed(
+                "a sub-workflow's name",
+                Claim::Refused,
+                &path(&["run"]),
+                Some(json!(other)),
+            );
         }
         for (input, _) in value["with"].as_object().into_iter().flatten() {
-            self.changed("an input that is not given", Claim::Refused, &path(&["with", input]), None);
+            self.changed(
+                "an input that is not given",
+                Claim::Refused,
+                &path(&["with", input]),
+                None,
+            );
         }
     }
 
@@ -388,8 +437,8 @@ impl Maker<'_> {
 
     fn template_files(&mut self) {
         let files = self.example.files.iter();
-        let templates =
-            files.filter(|(name, _)| name.starts_with("prompts/") || name.starts_with("templates/"));
+        let templates = files
+            .filter(|(name, _)| name.starts_with("prompts/") || name.starts_with("templates/"));
         for (name, text) in templates {
             for other in self.misspelt_template(text) {
                 let what = format!("{name} is {other:?}");
@@ -407,14 +456,16 @@ impl Maker<'_> {
     /// A template with one of its variables, or a field of one, misspelt.
     fn misspelt_template(&self, text: &str) -> Vec<String> {
         const LANGUAGE: [&str; 14] = [
-            "if", "endif", "for", "in", "endfor", "else", "default", "join", "length", "tojson", "true",
-            "false", "none", "loop",
+            "if", "endif", "for", "in", "endfor", "else", "default", "join", "length", "tojson",
+            "true", "false", "none", "loop",
         ];
         let mut found = Vec::new();
         let mut at = 0;
-        while let Some(open) = text[at..].find("{{").into_iter().chain(text[at..].find("{%")).min() {
+        while let Some(open) = text[at..].find("{{").into_iter().chain(text[at..].find("{%")).min()
+        {
             let begin = at + open + 2;
-            let Some(long) = text[begin..].find("}}").into_iter().chain(text[begin..].find("%}")).min()
+            let Some(long) =
+                text[begin..].find("}}").into_iter().chain(text[begin..].find("%}")).min()
             else {
                 break;
             };
@@ -436,8 +487,9 @@ impl Maker<'_> {
     /// A key without which nothing goes.
     fn needed(&mut self, (path, value): &Site<'_>) {
         let (last, parent) = keys(path);
-        let before =
-            |back: usize| path.len().checked_sub(back).and_then(|at| path.get(at)).map_or("", String::as_str);
+        let before = |back: usize| {
+            path.len().checked_sub(back).and_then(|at| path.get(at)).map_or("", String::as_str)
+        };
         let in_transition = matches!(before(3), "next") || parent == "next" || before(3) == "on";
         let is_needed = match last {
             "workflow" | "start" | "states" => path.len() == 1 || before(3) == "workflows",
@@ -446,7 +498,10 @@ impl Maker<'_> {
             "in" | "as" => parent == "each",
             "key" => {
                 parent == "each"
-                    && self.root.pointer(&format!("{}/after", pointer(&path[..path.len() - 1]))).is_some()
+                    && self
+                        .root
+                        .pointer(&format!("{}/after", pointer(&path[..path.len() - 1])))
+                        .is_some()
             }
             "question" => value.is_string(),
             "path" | "template" => before(3) == "artifacts",
@@ -476,11 +531,17 @@ impl Maker<'_> {
             && parent != "with";
         if is_key {
             for other in self.misspelt(last) {
-                let mut whole = self.root.pointer(&pointer(&path[..path.len() - 1])).unwrap().clone();
+                let mut whole =
+                    self.root.pointer(&pointer(&path[..path.len() - 1])).unwrap().clone();
                 let Some(members) = whole.as_object_mut() else { return };
                 let Some(moved) = members.shift_remove(last) else { return };
                 members.insert(other, moved);
-                self.changed("a misspelt key", Claim::Refused, &path[..path.len() - 1], Some(whole));
+                self.changed(
+                    "a misspelt key",
+                    Claim::Refused,
+                    &path[..path.len() - 1],
+                    Some(whole),
+                );
             }
         }
     }

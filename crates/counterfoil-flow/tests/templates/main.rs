@@ -49,8 +49,10 @@ fn shown(source: &str, problem: &TemplateProblem) -> String {
     let from = source[..problem.start].rfind('\n').map_or(0, |at| at + 1);
     let line = source[from..].lines().next().unwrap_or("");
     let before = source[from..problem.start].chars().count();
-    let carets = source[problem.start..problem.end].chars().take_while(|c| *c != '\n').count().max(1);
-    let hint = if problem.hint.is_empty() { String::new() } else { format!("\n  {}", problem.hint) };
+    let carets =
+        source[problem.start..problem.end].chars().take_while(|c| *c != '\n').count().max(1);
+    let hint =
+        if problem.hint.is_empty() { String::new() } else { format!("\n  {}", problem.hint) };
     format!("{line}\n{}{}\n{}{hint}", " ".repeat(before), "^".repeat(carets), problem.message)
 }
 
@@ -292,7 +294,11 @@ fn everything_wrong_is_said_at_once_in_the_order_of_the_text() {
     let messages: Vec<&str> = found.iter().filter_map(|text| text.lines().nth(2)).collect();
     assert_eq!(
         messages,
-        ["unknown variable 'titel'", "unknown field 'pfad' of 'file'", "'file.why' may be missing here"]
+        [
+            "unknown variable 'titel'",
+            "unknown field 'pfad' of 'file'",
+            "'file.why' may be missing here"
+        ]
     );
     assert!(found[0].starts_with("Grüße an {{ titel }}:\n            ^^^^^\n"), "{}", found[0]);
 }
@@ -331,7 +337,10 @@ const WRITTEN: &[(&str, &str)] = &[
         "1/2 src/z.rs;2/2 a.rs;",
     ),
     ("{% for f in result.files if f.why %}{{ f.why }}{% else %}none{% endfor %}", "old"),
-    ("{% for f in result.files %}{% set long = f.lines > 5 %}{{ long }} {% endfor %}", "true false "),
+    (
+        "{% for f in result.files %}{% set long = f.lines > 5 %}{{ long }} {% endfor %}",
+        "true false ",
+    ),
     ("{% for key, value in env | items %}{{ key }}={{ value }} {% endfor %}", "B=2 A=1 "),
     ("{% for key, value in env | dictsort %}{{ key }}={{ value }} {% endfor %}", "A=1 B=2 "),
     ("{% for key, value in env.items() %}{{ key }}={{ value }} {% endfor %}", "B=2 A=1 "),
@@ -347,7 +356,10 @@ const WRITTEN: &[(&str, &str)] = &[
     ("{% for a, b in tags | zip(tags | reverse) %}{{ a }}{{ b }} {% endfor %}", "ab ba "),
     ("{{ result.files | map(attribute='path') | sort | join(', ') }}", "a.rs, src/z.rs"),
     ("{{ result.files | sum(attribute='lines') }} {{ tags | map('upper') | join }}", "9 AB"),
-    ("{{ result.files | selectattr('why') | map(attribute='path') | first | default('-') }}", "a.rs"),
+    (
+        "{{ result.files | selectattr('why') | map(attribute='path') | first | default('-') }}",
+        "a.rs",
+    ),
     ("{{ result.files | map(attribute='why') | join('/') }}", "/old"),
     ("{% set name = 'x' ~ count %}{% with y = name %}{{ y }}{% endwith %}", "x3"),
     ("{% set text %}a {{ count }}{% endset %}{{ text | upper }}", "A 3"),
@@ -410,7 +422,8 @@ fn numbers_and_the_order_of_members_stay_as_they_are() {
 
 #[test]
 fn a_template_says_what_it_reads_and_goes_to_other_threads() {
-    let source = "{% set x = a.b %}{{ x }}{% for i in range(c) %}{{ i }}{{ loop.index }}{{ d }}{% endfor %}";
+    let source =
+        "{% set x = a.b %}{{ x }}{% for i in range(c) %}{{ i }}{{ loop.index }}{{ d }}{% endfor %}";
     let template = Template::compile(source).unwrap();
     let copy = template.clone();
     let reads = std::thread::spawn(move || copy.reads()).join().unwrap();
@@ -445,21 +458,36 @@ fn work_without_end_and_text_without_end_are_errors_in_words() {
         "{{ tags | batch(1000000000, 'x') }}",
         "{{ range(100001) }}",
     ];
-    let given = values(json!({ "big": "x".repeat(10_000), "lines": "x\n".repeat(10_000), "tags": ["a"] }));
+    let given =
+        values(json!({ "big": "x".repeat(10_000), "lines": "x\n".repeat(10_000), "tags": ["a"] }));
     for bomb in bombs {
         let error = Template::compile(bomb).unwrap().render(&given).unwrap_err();
-        let words = ["steps", "longer than 16 MiB", "more than 16 MiB", "at most", "parts", "too many"];
-        assert!(words.iter().any(|word| error.contains(word)), "{}: {error}", &bomb[..40.min(bomb.len())]);
+        let words =
+            ["steps", "longer than 16 MiB", "more than 16 MiB", "at most", "parts", "too many"];
+        assert!(
+            words.iter().any(|word| error.contains(word)),
+            "{}: {error}",
+            &bomb[..40.min(bomb.len())]
+        );
     }
 }
 
 #[test]
 fn doubling_a_value_again_and_again_is_refused_before_it_runs() {
-    for step in ["x ~ x", "x + x", "[x, x]", "{'a': x, 'b': x}", "[x] | chain([x]) | list", "{'a': [x, x]}.a"]
-    {
+    for step in [
+        "x ~ x",
+        "x + x",
+        "[x, x]",
+        "{'a': x, 'b': x}",
+        "[x] | chain([x]) | list",
+        "{'a': [x, x]}.a",
+    ] {
         let steps = format!("{{% set x = {step} %}}").repeat(40);
         let found = refusals(&format!("{{% set x = title %}}{steps}{{{{ x | tojson }}}}"));
-        assert!(found[0].contains("more than 64 values are strung together here"), "{step}: {found:?}");
+        assert!(
+            found[0].contains("more than 64 values are strung together here"),
+            "{step}: {found:?}"
+        );
     }
 }
 

@@ -57,8 +57,10 @@ fn value(schema: &Value, choices: &mut impl Iterator<Item = u8>) -> Value {
             (0..count).map(|_| value(&schema["items"], choices)).collect()
         }
         _ => {
-            // A map has the keys that the grammar asks for: which ones it has is not a matter of types.
-            let map = schema["additionalProperties"].as_object().map(|_| &schema["additionalProperties"]);
+            // A map has the keys that the grammar asks for: which ones it has is not a matter of
+            // types.
+            let map =
+                schema["additionalProperties"].as_object().map(|_| &schema["additionalProperties"]);
             let mut members = serde_json::Map::new();
             for name in ["x", "y"] {
                 let required =
@@ -169,5 +171,10 @@ fn for_every_value_of_the_types() {
             }
         }
     });
-    assert!(passed.get() * 20 > tried.get(), "only {} of {} passed the check", passed.get(), tried.get());
+    assert!(
+        passed.get() * 20 > tried.get(),
+        "only {} of {} passed the check",
+        passed.get(),
+        tried.get()
+    );
 }

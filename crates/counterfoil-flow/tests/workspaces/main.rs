@@ -1,4 +1,5 @@
-//! The life of workspaces, claims in guards, and what agents are held to, each in the smallest workflow that shows it.
+//! The life of workspaces, claims in guards, and what agents are held to, each in the smallest
+//! workflow that shows it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod play;
@@ -15,7 +16,11 @@ fn items_that_write_beside_each_other_work_in_worktrees_and_are_folded_in_the_or
     assert_eq!(play.errands(), [(Chore::Open, "all/a#1"), (Chore::Open, "all/b#1")]);
     assert!(play.started().is_empty(), "an agent started before its worktree was there");
     assert_eq!(play.see_to("all/a#1", &[]).started(), [("all/a/make#1", Some("all/a#1"))]);
-    assert_eq!(play.errands(), [(Chore::Open, "all/b#1")], "an errand is given again until it is answered");
+    assert_eq!(
+        play.errands(),
+        [(Chore::Open, "all/b#1")],
+        "an errand is given again until it is answered"
+    );
     play.see_to("all/b#1", &[]);
     // Agents and commands of an item share its worktree, and so do the files it needs.
     assert_eq!(play.accept("all/b/make#1").started(), [("all/b/build#1", Some("all/b#1"))]);
@@ -24,7 +29,10 @@ fn items_that_write_beside_each_other_work_in_worktrees_and_are_folded_in_the_or
     play.looked("all/b");
     play.accept("all/b/look#1");
     assert!(play.errands().is_empty(), "b was folded before a: {:?}", play.errands());
-    assert!(!play.fold.frames.contains_key("all/c"), "an item that is not folded back is still at work");
+    assert!(
+        !play.fold.frames.contains_key("all/c"),
+        "an item that is not folded back is still at work"
+    );
     play.accept("all/a/make#1").accept("all/a/build#1").looked("all/a");
     assert_eq!(play.accept("all/a/look#1").errands(), [(Chore::Fold, "all/a#1")]);
     play.see_to("all/a#1", &[]);
@@ -69,19 +77,24 @@ fn an_item_in_conflict_is_not_done_and_says_where_its_work_is() {
         play.opened(&["all/a#1", "all/b#1"]);
         for item in ["a", "b"] {
             let at = |state: &str| format!("all/{item}/{state}#1");
-            play.accept(&at("make")).accept(&at("build")).looked(&format!("all/{item}")).accept(&at("look"));
+            play.accept(&at("make"))
+                .accept(&at("build"))
+                .looked(&format!("all/{item}"))
+                .accept(&at("look"));
         }
         play.see_to("all/a#1", &["src/a.rs", "b.rs"]);
         play
     };
-    let reason = "changes conflict with the repository: src/a.rs, b.rs; the work is kept in all/a#1.patch";
+    let reason =
+        "changes conflict with the repository: src/a.rs, b.rs; the work is kept in all/a#1.patch";
     let mut play = finished("parallel: 2, failures: collect");
     play.see_to("all/b#1", &[]).see_to("all/c#1", &[]);
     play.accept("all/c/make#1").accept("all/c/build#1").looked("all/c").accept("all/c/look#1");
     play.see_to("all/c#1", &[]);
     assert_eq!(play.ending().0, Outcome::Failed);
     assert!(play.ending().1.contains(&format!("a: {reason}")), "{}", play.ending().1);
-    // Where one that is lost ends the state, those that are done are still folded back, and none begins.
+    // Where one that is lost ends the state, those that are done are still folded back, and none
+    // begins.
     let mut play = finished("parallel: 2");
     assert_eq!(play.errands(), [(Chore::Fold, "all/b#1")]);
     play.see_to("all/b#1", &[]);
@@ -174,9 +187,15 @@ fn facts_about_a_workspace_that_is_gone_are_dropped() {
     assert!(play.tell([opened("work#2")]).turn.events.is_empty());
     play.tell([opened("work#1")]);
     assert!(play.tell([opened("work#1")]).turn.events.is_empty());
-    let dropped =
-        Event::WorkspaceDropped { frame: String::new(), workspace: "work#1".to_owned(), kept: None };
-    assert!(play.tell([dropped]).turn.events.is_empty(), "dropped under the agent that works in it");
+    let dropped = Event::WorkspaceDropped {
+        frame: String::new(),
+        workspace: "work#1".to_owned(),
+        kept: None,
+    };
+    assert!(
+        play.tell([dropped]).turn.events.is_empty(),
+        "dropped under the agent that works in it"
+    );
 }
 
 #[test]
@@ -266,7 +285,10 @@ fn what_runs_in_a_worktree_shares_it() {
         );
     let mut play = Play::begin(&text);
     play.see_to("all/a#1", &[]);
-    assert_eq!(play.started(), [("all/a/make/1#1", Some("all/a#1")), ("all/a/make/2#1", Some("all/a#1"))]);
+    assert_eq!(
+        play.started(),
+        [("all/a/make/1#1", Some("all/a#1")), ("all/a/make/2#1", Some("all/a#1"))]
+    );
 }
 
 #[test]
@@ -301,11 +323,17 @@ states:
         (vec![report("files", Verdict::Refuted, record)], Outcome::Blocked),
         // Two of one name: the worse counts, whichever comes first.
         (
-            vec![report("files", Verdict::Refuted, record), report("files", Verdict::Verified, record)],
+            vec![
+                report("files", Verdict::Refuted, record),
+                report("files", Verdict::Verified, record),
+            ],
             Outcome::Blocked,
         ),
         (
-            vec![report("files", Verdict::Verified, record), report("files", Verdict::Refuted, record)],
+            vec![
+                report("files", Verdict::Verified, record),
+                report("files", Verdict::Refuted, record),
+            ],
             Outcome::Blocked,
         ),
         // One that is ignored is as if it had not been made.
@@ -366,7 +394,8 @@ states:
   done: { end: done }
 "#;
     let mut play = Play::begin(text);
-    let held = |work: &AgentWork, name: &str| work.claims.iter().find(|held| held.name == name).cloned();
+    let held =
+        |work: &AgentWork, name: &str| work.claims.iter().find(|held| held.name == name).cloned();
     let work = play.agent();
     let files = held(work, "files").unwrap().claim;
     assert_eq!((files.policy, files.matching), (ClaimPolicy::Record, ClaimMatch::Subset));
@@ -393,9 +422,11 @@ fn who_may_write_where() {
         ("writes: src", Some(&["src"])),
     ];
     for (more, writes) in cases {
-        let text = one("").replace("retries: { agent: 1 }", more).replace("    workspace: worktree\n", "");
+        let text =
+            one("").replace("retries: { agent: 1 }", more).replace("    workspace: worktree\n", "");
         let play = Play::begin(&text);
-        let expected = writes.map(|globs| globs.iter().map(|&glob| glob.to_owned()).collect::<Vec<_>>());
+        let expected =
+            writes.map(|globs| globs.iter().map(|&glob| glob.to_owned()).collect::<Vec<_>>());
         assert_eq!(play.agent().writes, expected, "{more}");
     }
 }
@@ -408,7 +439,10 @@ fn a_conflict_is_a_trouble_of_its_own_and_has_no_cause() {
     play.opened(&["all/a#1", "all/b#1"]);
     for item in ["a", "b"] {
         let at = |state: &str| format!("all/{item}/{state}#1");
-        play.accept(&at("make")).accept(&at("build")).looked(&format!("all/{item}")).accept(&at("look"));
+        play.accept(&at("make"))
+            .accept(&at("build"))
+            .looked(&format!("all/{item}"))
+            .accept(&at("look"));
     }
     play.see_to("all/a#1", &["a.rs"]).see_to("all/b#1", &[]);
     assert_eq!(play.ending(), (Outcome::Failed, "conflict"));

@@ -2,8 +2,8 @@
 
 use counterfoil_contract::{ClaimKind, ClaimPolicy, ClaimReport, Definition, Registry, Verdict};
 use counterfoil_flow::{
-    AgentWork, AttemptOutcome, Budget, Chore, DECIDE, Ended, Event, Fold, Outcome, Started, Turn, Usage,
-    Work, Workflow, check, turn,
+    AgentWork, AttemptOutcome, Budget, Chore, DECIDE, Ended, Event, Fold, Outcome, Started, Turn,
+    Usage, Work, Workflow, check, turn,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -92,7 +92,8 @@ impl Play {
         let files = BTreeMap::from([("play.yaml".to_owned(), text.to_owned())]);
         let workflow = check("play.yaml", &files, &registry).unwrap_or_else(|why| panic!("{why}"));
         let inputs = workflow.main.inputs.iter();
-        let inputs = inputs.map(|(name, input)| (name.clone(), input.default.clone().unwrap_or(json!([]))));
+        let inputs =
+            inputs.map(|(name, input)| (name.clone(), input.default.clone().unwrap_or(json!([]))));
         let started = Event::RunStarted(Box::new(Started {
             run: "run".to_owned(),
             workflow: "play".to_owned(),
@@ -124,7 +125,9 @@ impl Play {
     ) -> &mut Self {
         let value = match attempt {
             _ if outcome != AttemptOutcome::Accepted => None,
-            name if name.contains("build") => Some(json!({"ok": true, "exit_code": 0, "output": ""})),
+            name if name.contains("build") => {
+                Some(json!({"ok": true, "exit_code": 0, "output": ""}))
+            }
             name if name.contains("look") => Some(json!({"fine": true})),
             _ => Some(json!({"files": []})),
         };
@@ -155,8 +158,12 @@ impl Play {
         let (frame, workspace) = (errand.frame, errand.workspace);
         let kept = || Some(format!("{workspace}.patch"));
         let fact = match errand.what {
-            Chore::Open => Event::WorkspaceOpened { frame, workspace: workspace.clone(), notes: Vec::new() },
-            Chore::Drop => Event::WorkspaceDropped { frame, kept: kept(), workspace: workspace.clone() },
+            Chore::Open => {
+                Event::WorkspaceOpened { frame, workspace: workspace.clone(), notes: Vec::new() }
+            }
+            Chore::Drop => {
+                Event::WorkspaceDropped { frame, kept: kept(), workspace: workspace.clone() }
+            }
             Chore::Fold => Event::WorkspaceFolded {
                 frame,
                 workspace: workspace.clone(),
@@ -182,7 +189,11 @@ impl Play {
 
     /// What was started, and where it works.
     pub(crate) fn started(&self) -> Vec<(&str, Option<&str>)> {
-        self.turn.starts.iter().map(|start| (start.attempt.as_str(), start.work.workspace())).collect()
+        self.turn
+            .starts
+            .iter()
+            .map(|start| (start.attempt.as_str(), start.work.workspace()))
+            .collect()
     }
 
     pub(crate) fn agent(&self) -> &AgentWork {

@@ -1,4 +1,5 @@
-//! Results of the agents that change code, task by task and file by file; and the untyped result of old.
+//! Results of the agents that change code, task by task and file by file; and the untyped result of
+//! old.
 
 use super::Usage;
 use crate::value::choice;
@@ -291,8 +292,7 @@ pub struct AgentResult {
 
 impl AgentOutput for AgentResult {
     fn definition() -> Definition {
-        let usage =
-            json!({"input_tokens": 900, "output_tokens": 80, "duration_ms": 2100, "total_cost": 0.01});
+        let usage = json!({"input_tokens": 900, "output_tokens": 80, "duration_ms": 2100, "total_cost": 0.01});
         Definition::of::<Self>("review-fix/agent-result", 1, Framing::FencedJson)
             .summary("Whether an agent succeeded and what it said, untyped")
             .deprecated(

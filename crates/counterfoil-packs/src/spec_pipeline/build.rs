@@ -1,7 +1,8 @@
 //! Results of the agents that build: implement, test, review, and the issues at the end.
 
 use super::{
-    Envelope, PipelineFinding, SpecResult, display, normalised, on_result, percentage_agrees, succeeded,
+    Envelope, PipelineFinding, SpecResult, display, normalised, on_result, percentage_agrees,
+    succeeded,
 };
 use crate::value::choice;
 use counterfoil_contract::{Claim, ClaimKind, Definition, Figure, RepoPath, Rule};

@@ -1,4 +1,5 @@
-//! What the pipeline gives to its agents: where they are in the workflow, and what a later agent wants fixed.
+//! What the pipeline gives to its agents: where they are in the workflow, and what a later agent
+//! wants fixed.
 
 use super::{EnvelopeStatus, PipelineFinding, normalised};
 use crate::value::choice;

@@ -1,7 +1,8 @@
 //! Results of the agents that write documents: specify to tasks, and the analysis over them.
 
 use super::{
-    Envelope, PipelineFinding, SpecResult, display, normalised, on_result, percentage_agrees, succeeded,
+    Envelope, PipelineFinding, SpecResult, display, normalised, on_result, percentage_agrees,
+    succeeded,
 };
 use crate::value::choice;
 use counterfoil_contract::{Claim, ClaimKind, ClaimMatch, Definition, RepoPath, Rule};

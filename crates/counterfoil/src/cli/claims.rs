@@ -32,7 +32,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = STATS_HELP)]
 pub(crate) struct StatsArgs {
-    /// What to group by; `agent` is the name in the workflow and who plays it, `player` only the latter
+    /// What to group by; `agent` is the name in the workflow and who plays it, `player` only the
+    /// latter
     #[arg(long, value_enum, value_name = "WHAT,…", value_delimiter = ',', default_values_t = [By::Contract, By::Field, By::Agent])]
     pub(crate) by: Vec<By>,
 
@@ -40,7 +41,8 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) workflow: Option<String>,
 
-    /// Only runs that began at this time or later: a date, or a date and time, in UTC unless it says otherwise
+    /// Only runs that began at this time or later: a date, or a date and time, in UTC unless it
+    /// says otherwise
     #[arg(long, value_name = "DATE", value_parser = since)]
     pub(crate) since: Option<i64>,
 
@@ -134,7 +136,8 @@ pub(crate) struct VerifyArgs {
     #[arg(long)]
     pub(crate) no_commands: bool,
 
-    /// How to report: human words about a text that is refused go to stderr, everything else to stdout
+    /// How to report: human words about a text that is refused go to stderr, everything else to
+    /// stdout
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -170,6 +173,7 @@ fn since(text: &str) -> Result<i64, String> {
         .ok()
         .or_else(|| text.parse::<DateTime>().ok().and_then(utc))
         .or_else(|| text.parse::<Date>().ok().and_then(|date| utc(date.at(0, 0, 0, 0))));
-    at.map(Timestamp::as_millisecond)
-        .ok_or_else(|| "expected a date such as 2026-01-31 or a time such as 2026-01-31T08:00Z".to_owned())
+    at.map(Timestamp::as_millisecond).ok_or_else(|| {
+        "expected a date such as 2026-01-31 or a time such as 2026-01-31T08:00Z".to_owned()
+    })
 }

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
-    /// A file that says what one attempt of a run hands in, and where it is kept; written by the engine
+    /// A file that says what one attempt of a run hands in, and where it is kept; written by the
+    /// engine
     #[arg(long, value_name = "FILE", conflicts_with_all = ["contract", "contracts", "target", "repo", "state"])]
     pub(crate) session: Option<PathBuf>,
 
-    /// A contract that results are held to, as ID or ID@VERSION [default: those that counterfoil.toml binds to agents]
+    /// A contract that results are held to, as ID or ID@VERSION [default: those that
+    /// counterfoil.toml binds to agents]
     #[arg(long, value_name = "ID")]
     pub(crate) contract: Vec<String>,
 

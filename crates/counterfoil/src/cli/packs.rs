@@ -17,7 +17,8 @@ pub(crate) struct DemoArgs {
     #[arg(value_name = "PACK|DIR", default_value = "execution-loop")]
     pub(crate) pack: String,
 
-    /// Where to make the repository: a folder that is empty or not there [default: in the temporary folder]
+    /// Where to make the repository: a folder that is empty or not there [default: in the
+    /// temporary folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 

@@ -29,7 +29,8 @@ pub(crate) struct ReplayArgs {
     #[arg(value_name = "DIR|FILE", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Judge by this contract, as ID, ID@VERSION or a file [default: the newest of the id that was recorded]
+    /// Judge by this contract, as ID, ID@VERSION or a file [default: the newest of the id that was
+    /// recorded]
     #[arg(long, value_name = "ID")]
     pub(crate) contract: Option<String>,
 

@@ -82,8 +82,8 @@ pub(crate) struct RunArgs {
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) inputs: Vec<(String, String)>,
 
-    /// Who plays the agents: claude, codex, gemini, command:CMDLINE or script:FILE; NAME=SPEC for one of them [default: as
-    /// counterfoil.toml says]
+    /// Who plays the agents: claude, codex, gemini, command:CMDLINE or script:FILE; NAME=SPEC for
+    /// one of them [default: as counterfoil.toml says]
     #[arg(long = "agent", value_name = "[NAME=]SPEC")]
     pub(crate) agents: Vec<String>,
 

@@ -51,7 +51,8 @@ struct Contracts {
 const MOST_KEPT: usize = 256;
 
 pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
-    let mut contracts = Contracts { registry: input::registry(&args.contracts)?, schemas: HashMap::new() };
+    let mut contracts =
+        Contracts { registry: input::registry(&args.contracts)?, schemas: HashMap::new() };
     let mut reader: Box<dyn BufRead> = if path.as_os_str() == "-" {
         Box::new(BufReader::new(std::io::stdin()))
     } else {
@@ -65,7 +66,8 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut all_accepted = true;
     // A JSON string can need six bytes for one of the text, and the line holds a little more.
-    let longest = args.limits(&Policy::default()).max_bytes.saturating_mul(6).saturating_add(1 << 20);
+    let longest =
+        args.limits(&Policy::default()).max_bytes.saturating_mul(6).saturating_add(1 << 20);
     for number in 1.. {
         let mut bytes = Vec::new();
         let read = reader
@@ -92,7 +94,12 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
             }
             Err((id, message)) => {
                 all_accepted = false;
-                serde_json::to_string(&Failed { id: id.clone(), status: "error", line: number, message })?
+                serde_json::to_string(&Failed {
+                    id: id.clone(),
+                    status: "error",
+                    line: number,
+                    message,
+                })?
             }
         };
         if writeln!(out, "{text}").is_err() {
@@ -168,8 +175,9 @@ impl Contracts {
         if let Some(contract) = self.schemas.get(&key) {
             return Ok(Arc::clone(contract));
         }
-        let contract =
-            Arc::new(Contract::from_schema(schema, framing, policy).map_err(|error| error.to_string())?);
+        let contract = Arc::new(
+            Contract::from_schema(schema, framing, policy).map_err(|error| error.to_string())?,
+        );
         if self.schemas.len() >= MOST_KEPT {
             self.schemas.clear();
         }

@@ -54,7 +54,8 @@ fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {
         ..Policy::default()
     };
     let framing = args.framing.unwrap_or(Framing::AnyJson);
-    Contract::from_schema(&schema, framing, policy).with_context(|| format!("{name} cannot be used"))
+    Contract::from_schema(&schema, framing, policy)
+        .with_context(|| format!("{name} cannot be used"))
 }
 
 pub(super) fn report_as(
@@ -66,9 +67,9 @@ pub(super) fn report_as(
 ) -> Result<()> {
     match format {
         Format::Json => output::data(&(serde_json::to_string_pretty(report)? + "\n")),
-        Format::Sarif => {
-            output::data(&(serde_json::to_string_pretty(&output::sarif::render(report, name))? + "\n"))
-        }
+        Format::Sarif => output::data(
+            &(serde_json::to_string_pretty(&output::sarif::render(report, name))? + "\n"),
+        ),
         Format::Junit => output::data(&output::junit::render(report, name)),
         Format::Github => output::data(&output::github::render(report, name)),
         Format::Human => {

@@ -26,7 +26,9 @@ fn stats(args: &StatsArgs) -> Result<Exit> {
         }
         StatsFormat::Csv => output::data(&tell::stats::csv(&tally, &by)?)?,
         StatsFormat::Human if tally.groups.is_empty() => output::data(&format!("{nothing}\n"))?,
-        StatsFormat::Human => output::data(&tell::stats::tables(&tally, &by, output::style_of_data()))?,
+        StatsFormat::Human => {
+            output::data(&tell::stats::tables(&tally, &by, output::style_of_data()))?
+        }
     }
     Ok(Exit::Good)
 }
@@ -44,10 +46,14 @@ fn counted(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<(Tally, S
     // The oldest first, as they happened.
     for run in runs.iter().rev().filter(|run| is_meant(run, args)) {
         heard = true;
-        let read = engine.each_event_of(&run.id, &Ledger::KINDS, |event, at| stats.hear(&event, at));
+        let read =
+            engine.each_event_of(&run.id, &Ledger::KINDS, |event, at| stats.hear(&event, at));
         // One run that is damaged does not take the others away.
         if let Err(error) = read {
-            output::words(&format!("warning: of run {} only the beginning is counted: {error}\n", run.id));
+            output::words(&format!(
+                "warning: of run {} only the beginning is counted: {error}\n",
+                run.id
+            ));
         }
     }
     let nothing = match (heard, &args.workflow) {

@@ -13,7 +13,9 @@ use std::path::PathBuf;
 
 pub(crate) fn run(command: &ContractCommand) -> Result<Exit> {
     match command {
-        ContractCommand::List { sources, format } => list(&input::registry(&sources.contracts)?, *format),
+        ContractCommand::List { sources, format } => {
+            list(&input::registry(&sources.contracts)?, *format)
+        }
         ContractCommand::Show { id, sources, format } => {
             show(&*input::contract(id, &sources.contracts)?, *format)
         }
@@ -89,9 +91,10 @@ fn list(registry: &Registry, format: ListFormat) -> Result<Exit> {
 
 fn show(contract: &Contract, format: ShowFormat) -> Result<Exit> {
     let text = match format {
-        ShowFormat::Yaml => {
-            contract.definition().to_yaml().map_err(|error| anyhow!("cannot write it as YAML: {error}"))?
-        }
+        ShowFormat::Yaml => contract
+            .definition()
+            .to_yaml()
+            .map_err(|error| anyhow!("cannot write it as YAML: {error}"))?,
         ShowFormat::Json => serde_json::to_string_pretty(contract.definition())? + "\n",
         ShowFormat::Markdown => markdown::page(contract),
     };
@@ -139,7 +142,9 @@ fn lint(files: &[PathBuf]) -> Exit {
     let mut good = true;
     for file in files {
         match Contract::from_file(file) {
-            Ok(contract) => output::words(&format!("{}: {} is good\n", file.display(), contract.reference())),
+            Ok(contract) => {
+                output::words(&format!("{}: {} is good\n", file.display(), contract.reference()))
+            }
             Err(error) => {
                 good = false;
                 output::words(&format!("{error}\n"));

@@ -1,5 +1,5 @@
-//! `counterfoil demo`: a pack at work, offline, in a repository that is made for it. The run is a real one; only the agents are
-//! played by a script.
+//! `counterfoil demo`: a pack at work, offline, in a repository that is made for it. The run is a
+//! real one; only the agents are played by a script.
 
 mod contracts;
 mod plan;
@@ -59,9 +59,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
 
     output::words(&words::opening(&workflow.name, &workflow.summary, &plan.about));
     let spec = format!("script:{}", played.display());
-    let cast = Cast::from_specs(&workflow, &BTreeMap::new(), Some(&spec), &Equipment::default(), &[])?;
+    let cast =
+        Cast::from_specs(&workflow, &BTreeMap::new(), Some(&spec), &Equipment::default(), &[])?;
     let home = stuff.source.home().into_iter().collect();
-    let launch = Launch { workflow, inputs, budget: Budget::default(), cast, repo: repo.clone(), home };
+    let launch =
+        Launch { workflow, inputs, budget: Budget::default(), cast, repo: repo.clone(), home };
     let place = Place { repo: Some(repo.clone()), state: None };
     let report = super::run::begin(&state, launch, &place, RunFormat::Human)
         .with_context(|| format!("the demo in {} did not get far", repo.display()))?;
@@ -111,12 +113,20 @@ impl Stuff {
         }
         let folder = PathBuf::from(word);
         if !folder.is_dir() {
-            return Err(source::no_pack(word, "give a pack, `contracts`, or a folder with an ejected pack"));
+            return Err(source::no_pack(
+                word,
+                "give a pack, `contracts`, or a folder with an ejected pack",
+            ));
         }
         let full = folder.canonicalize().with_context(|| format!("cannot open {word}"))?;
-        let name = full.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            full.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self {
-            name: name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect(),
+            name: name
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+                .take(40)
+                .collect(),
             source: Source::named(&folder.join("workflow.yaml"))?,
             place: format!("the folder {word}"),
             files: lay::read(&folder.join("demo"), "demo", LARGEST)?,
@@ -133,6 +143,10 @@ impl Stuff {
     fn below(&self, folder: &str) -> Vec<lay::Laid<'_>> {
         let folder = format!("{folder}/");
         let inside = |(path, bytes)| Some((str::strip_prefix(path, &folder)?, bytes));
-        self.files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).filter_map(inside).collect()
+        self.files
+            .iter()
+            .map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+            .filter_map(inside)
+            .collect()
     }
 }

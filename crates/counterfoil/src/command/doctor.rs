@@ -11,7 +11,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit> {
     let diagnosis = judge(&look(&repo));
     match args.format {
         ListFormat::Json => output::data(&(serde_json::to_string_pretty(&diagnosis)? + "\n"))?,
-        ListFormat::Human => output::data(&tell::doctor::diagnosis(&diagnosis, output::style_of_data()))?,
+        ListFormat::Human => {
+            output::data(&tell::doctor::diagnosis(&diagnosis, output::style_of_data()))?
+        }
     }
     Ok(diagnosis.ok.into())
 }

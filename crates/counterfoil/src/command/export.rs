@@ -12,7 +12,8 @@ use counterfoil_engine::agent::adapter::{Adapter, adapter};
 use counterfoil_engine::config::Config;
 use counterfoil_engine::recording::redact::{Care, Redactor};
 use counterfoil_engine::recording::{
-    self, Attempt, Gathered, Gatherer, Kept, Names, Recording, Reply, Said, VERSION, differences, replayed,
+    self, Attempt, Gathered, Gatherer, Kept, Names, Recording, Reply, Said, VERSION, differences,
+    replayed,
 };
 use counterfoil_flow::{Bundle, Channel};
 use shelf::{Shelf, prompt_of};
@@ -31,7 +32,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     let workflow = engine
         .workflow(&fold)
         .map_err(|error| {
-            left_out.push(format!("the rules of steps: the workflow cannot be read any more: {error}"));
+            left_out
+                .push(format!("the rules of steps: the workflow cannot be read any more: {error}"));
         })
         .ok();
     let mut gatherer = Gatherer::new(workflow.as_ref());
@@ -41,7 +43,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
         left_out.push(format!("{open} attempts that did not end"));
     }
     let bundle = Bundle::from_bytes(&engine.journal().bundle(&fold.bundle)?)?;
-    let redactor = if args.raw { None } else { Some(redactor(&args.place, Path::new(&fold.repo))?) };
+    let redactor =
+        if args.raw { None } else { Some(redactor(&args.place, Path::new(&fold.repo))?) };
     let mut export = Export {
         shelf: Shelf::new(&state),
         redactor,
@@ -125,7 +128,8 @@ fn expect_room(folder: &Path) -> Result<()> {
     }
 }
 
-/// Where the recording is written before it is whole: beside its place, so that it can be moved there.
+/// Where the recording is written before it is whole: beside its place, so that it can be moved
+/// there.
 fn part_of(folder: &Path) -> PathBuf {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     folder.with_file_name(format!(".{name}.{}.part", std::process::id()))
@@ -163,7 +167,8 @@ impl Copies {
     /// What was said, as it was or as it is written; none without the output.
     fn said(&self, program: Option<&str>, written: bool) -> Option<Said> {
         let bytes = |copied: &Option<Copied>| {
-            let of = |copied: &Copied| if written { copied.written.clone() } else { copied.raw.clone() };
+            let of =
+                |copied: &Copied| if written { copied.written.clone() } else { copied.raw.clone() };
             copied.as_ref().map(of)
         };
         let some = |copied: &Option<Copied>| bytes(copied).unwrap_or_default();
@@ -173,13 +178,17 @@ impl Copies {
 }
 
 impl Export {
-    /// Looks at everything once before anything is written: what is a secret in one place is one in all.
+    /// Looks at everything once before anything is written: what is a secret in one place is one in
+    /// all.
     fn learn(&mut self, gathered: &[Gathered]) {
         let Some(redactor) = &mut self.redactor else { return };
         for reply in gathered.iter().flat_map(|gathered| &gathered.replies) {
-            let beside = [&reply.errors, &reply.submissions, &reply.text].into_iter().flatten().cloned();
-            let files =
-                [reply.transcript.clone()].into_iter().chain(prompt_of(&reply.transcript)).chain(beside);
+            let beside =
+                [&reply.errors, &reply.submissions, &reply.text].into_iter().flatten().cloned();
+            let files = [reply.transcript.clone()]
+                .into_iter()
+                .chain(prompt_of(&reply.transcript))
+                .chain(beside);
             for file in files {
                 if let Ok(bytes) = self.shelf.read(&file, None) {
                     redactor.learn(&bytes);
@@ -220,7 +229,8 @@ impl Export {
 
     fn attempt(&mut self, number: usize, gathered: &Gathered) -> Result<Attempt> {
         let mut attempt = gathered.attempt.clone();
-        let program = attempt.player.as_ref().and_then(|player| adapter(&player.spec)).map(Adapter::name);
+        let program =
+            attempt.player.as_ref().and_then(|player| adapter(&player.spec)).map(Adapter::name);
         let mut copies = Vec::new();
         for (index, reply) in gathered.replies.iter().enumerate() {
             let names = Names::of(number, &attempt.path, index + 1);
@@ -233,8 +243,11 @@ impl Export {
                 beside(names.submissions(), &reply.submissions)?,
                 beside(names.text(), &reply.text)?,
             );
-            let stdout =
-                self.copy(&names.stdout(), std::slice::from_ref(&reply.transcript), Some(&reply.sha256))?;
+            let stdout = self.copy(
+                &names.stdout(),
+                std::slice::from_ref(&reply.transcript),
+                Some(&reply.sha256),
+            )?;
             let prompt = self.copy(&names.prompt(), &prompt_of(&reply.transcript), None)?;
             let kept = |copied: &Option<Copied>| copied.as_ref().map(|copied| copied.kept.clone());
             attempt.replies.push(Reply {
@@ -258,33 +271,48 @@ impl Export {
         Ok(attempt)
     }
 
-    /// What came of an attempt, as it comes of what was written: where that is what came of it, but for the secrets.
-    fn settle(&mut self, attempt: &mut Attempt, program: Option<&str>, copies: &[Copies]) -> Result<()> {
-        let contract = attempt.contract.as_ref().and_then(|reference| self.contracts.get(reference));
+    /// What came of an attempt, as it comes of what was written: where that is what came of it, but
+    /// for the secrets.
+    fn settle(
+        &mut self,
+        attempt: &mut Attempt,
+        program: Option<&str>,
+        copies: &[Copies],
+    ) -> Result<()> {
+        let contract =
+            attempt.contract.as_ref().and_then(|reference| self.contracts.get(reference));
         let (Some(contract), Some(_)) = (contract, &self.redactor) else { return Ok(()) };
         let judged = |written: bool| {
-            let said: Option<Vec<Said>> = copies.iter().map(|copies| copies.said(program, written)).collect();
+            let said: Option<Vec<Said>> =
+                copies.iter().map(|copies| copies.said(program, written)).collect();
             replayed(attempt, Some(contract), &said?).ok()
         };
-        let (Some((before, _)), Some((after, texts))) = (judged(false), judged(true)) else { return Ok(()) };
-        // One that this program judges otherwise than it was stays as it was: that is what a replay shows.
+        let (Some((before, _)), Some((after, texts))) = (judged(false), judged(true)) else {
+            return Ok(());
+        };
+        // One that this program judges otherwise than it was stays as it was: that is what a replay
+        // shows.
         let is_same = |one: &Attempt| differences(attempt, one, &[]).is_empty();
         if !is_same(&before) {
             return Ok(());
         }
         if after.came.outcome != attempt.came.outcome {
             let name = attempt.name();
-            self.left_out.push(format!("the secrets of {name}, without which it is judged otherwise"));
+            self.left_out
+                .push(format!("the secrets of {name}, without which it is judged otherwise"));
             return Ok(());
         }
         attempt.came = after.came;
         for ((reply, copies), judged) in attempt.replies.iter_mut().zip(copies).zip(texts) {
-            // A secret that streams in pieces may be seen in the events and not in the text, or the other way round.
-            if let (Some(text), Some(copied), Some(kept)) = (judged.text, &copies.text, &mut reply.text)
+            // A secret that streams in pieces may be seen in the events and not in the text, or the
+            // other way round.
+            if let (Some(text), Some(copied), Some(kept)) =
+                (judged.text, &copies.text, &mut reply.text)
                 && copied.written != text.as_bytes()
             {
                 let path = self.folder.join(&kept.file);
-                std::fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+                std::fs::write(&path, &text)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
                 *kept = Kept::of(&kept.file, text.as_bytes());
             }
         }
@@ -292,7 +320,12 @@ impl Export {
     }
 
     /// Copies the first of these that is there. What cannot be copied is left out, and said.
-    fn copy(&mut self, name: &str, from: &[String], sha256: Option<&str>) -> Result<Option<Copied>> {
+    fn copy(
+        &mut self,
+        name: &str,
+        from: &[String],
+        sha256: Option<&str>,
+    ) -> Result<Option<Copied>> {
         let mut why = String::new();
         for reference in from {
             match self.shelf.read(reference, sha256) {
@@ -318,8 +351,10 @@ impl Export {
 
     fn file(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.folder.join(name);
-        let written =
-            path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, bytes));
+        let written = path
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::write(&path, bytes));
         written.with_context(|| format!("cannot write {}", path.display()))?;
         self.files += 1;
         Ok(())

@@ -1,4 +1,5 @@
-//! `counterfoil hook`: the I/O of a hook. Whatever goes wrong ends with 1: to Claude Code, 2 alone means that the agent goes on.
+//! `counterfoil hook`: the I/O of a hook. Whatever goes wrong ends with 1: to Claude Code, 2 alone
+//! means that the agent goes on.
 
 use crate::cli::{HeldArgs, HookCommand};
 use crate::exit::Exit;
@@ -51,12 +52,15 @@ fn held(event: Event, args: &HeldArgs) -> Result<Exit> {
         None => std::env::current_dir().context("the current folder cannot be read")?,
     };
     let home = project::home(&here);
-    let Some(contract) = bound(event, args, &payload, home.as_deref())? else { return Ok(Exit::Good) };
+    let Some(contract) = bound(event, args, &payload, home.as_deref())? else {
+        return Ok(Exit::Good);
+    };
     let message = match &payload.message {
         Some(message) => message.clone(),
         None => from_transcript(event, &payload)?,
     };
-    let session = payload.session.as_deref().context("the payload names no session; nothing was checked")?;
+    let session =
+        payload.session.as_deref().context("the payload names no session; nothing was checked")?;
     let report = contract.check(&message);
     let agent = payload.agent.as_deref().unwrap_or_default();
     let folder = memory_folder(&here, home.as_deref());
@@ -66,7 +70,8 @@ fn held(event: Event, args: &HeldArgs) -> Result<Exit> {
     }
     let repair = prompt::repair(&contract, &report);
     // Without a memory it could go on for ever, so nothing is blocked then.
-    let unkept = || format!("the result does not satisfy {}, and was not sent back", contract.reference());
+    let unkept =
+        || format!("the result does not satisfy {}, and was not sent back", contract.reference());
     let folder = folder
         .context("there is no folder to remember in; set HOME or XDG_STATE_HOME")
         .with_context(unkept)?;
@@ -81,7 +86,8 @@ fn held(event: Event, args: &HeldArgs) -> Result<Exit> {
         Err(enough) => {
             // Whatever comes after this is another turn.
             let _ = store.keep(&crate::hook::Chain::default());
-            let first = report.violations.first().map(|violation| format!(": {}", violation.message));
+            let first =
+                report.violations.first().map(|violation| format!(": {}", violation.message));
             output::words(&format!(
                 "counterfoil: the result does not satisfy {}, and is let through: {enough}{}\n",
                 contract.reference(),
@@ -145,7 +151,8 @@ fn from_transcript(event: Event, payload: &Payload) -> Result<String> {
         Event::Stop => Speaker::Main,
         Event::SubagentStop => Speaker::Subagent(payload.agent.as_deref()),
     };
-    let tail = tail(path).with_context(|| format!("cannot read the transcript {}", path.display()))?;
+    let tail =
+        tail(path).with_context(|| format!("cannot read the transcript {}", path.display()))?;
     last_message(&tail, speaker).with_context(|| {
         format!("there is no message of the agent in {}; nothing was checked", path.display())
     })
@@ -164,24 +171,30 @@ fn tail(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where is remembered how often an agent was sent back: the project's state folder if it has one, else the user's.
+/// Where is remembered how often an agent was sent back: the project's state folder if it has one,
+/// else the user's.
 fn memory_folder(here: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let top = project::top(here);
-    let states =
-        [home.map(Path::to_owned), top].into_iter().flatten().map(|folder| folder.join(project::STATE));
-    let variable =
-        |name| std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
+    let states = [home.map(Path::to_owned), top]
+        .into_iter()
+        .flatten()
+        .map(|folder| folder.join(project::STATE));
+    let variable = |name| {
+        std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute())
+    };
     states
         .into_iter()
         .find(|state| state.is_dir())
         .or_else(|| {
-            let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
+            let state =
+                variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
             state.map(|state| state.join("counterfoil"))
         })
         .map(|state| state.join("hooks"))
 }
 
-/// A good result ends the chain. If that cannot be written, the next turn is new by what the payload says.
+/// A good result ends the chain. If that cannot be written, the next turn is new by what the
+/// payload says.
 fn forget(folder: Option<&Path>, session: &str, agent: &str) {
     if let Some(folder) = folder
         && Store::is_there(folder, session, agent)

@@ -40,11 +40,16 @@ fn add(args: &InitArgs, root: &Path, mut record: Record, recorded: Option<&str>)
         output::words("there is nothing to add\n");
         return Ok(Exit::Good);
     }
-    show(plan.files.iter().map(|file| (file.file, file.before.as_deref(), Some(file.after.as_str()))))?;
+    show(
+        plan.files
+            .iter()
+            .map(|file| (file.file, file.before.as_deref(), Some(file.after.as_str()))),
+    )?;
     if !agreed(args, "Write this?", "counterfoil init --yes")? {
         return Ok(Exit::Bad);
     }
-    // The record first: what is in it and was not done is passed over later, and nothing is done that is not in it.
+    // The record first: what is in it and was not done is passed over later, and nothing is done
+    // that is not in it.
     record.changes.extend(plan.files.iter().map(|file| file.change.clone()));
     keep(root, &record, recorded)?;
     write(root, &plan)?;
@@ -63,7 +68,10 @@ fn write(root: &Path, plan: &Plan) -> Result<()> {
 
 fn undo(args: &InitArgs, root: &Path, record: &Record, recorded: Option<&str>) -> Result<Exit> {
     if record.changes.is_empty() {
-        output::words(&format!("there is nothing to take out: there is no {RECORD} in {}\n", root.display()));
+        output::words(&format!(
+            "there is nothing to take out: there is no {RECORD} in {}\n",
+            root.display()
+        ));
         return Ok(Exit::Good);
     }
     let (taken, left) = taken_out(root, record);
@@ -71,8 +79,12 @@ fn undo(args: &InitArgs, root: &Path, record: &Record, recorded: Option<&str>) -
         output::words(&format!("note: {words}\n"));
     }
     let files = taken.iter().filter(|one| Some(&one.now) != one.then.as_ref());
-    show(files.clone().map(|one| (one.file.as_str(), Some(one.now.as_str()), one.then.as_deref())))?;
-    if files.clone().next().is_some() && !agreed(args, "Take this out?", "counterfoil init --undo --yes")? {
+    show(
+        files.clone().map(|one| (one.file.as_str(), Some(one.now.as_str()), one.then.as_deref())),
+    )?;
+    if files.clone().next().is_some()
+        && !agreed(args, "Take this out?", "counterfoil init --undo --yes")?
+    {
         return Ok(Exit::Bad);
     }
     for one in files {
@@ -110,7 +122,8 @@ struct Taken {
     folder: bool,
 }
 
-/// Takes all changes out in memory, the newest first. What cannot be is named, with the change if it should stay known.
+/// Takes all changes out in memory, the newest first. What cannot be is named, with the change if
+/// it should stay known.
 fn taken_out(root: &Path, record: &Record) -> (Vec<Taken>, Vec<(Option<Change>, String)>) {
     let mut taken: Vec<Taken> = Vec::new();
     let mut left = Vec::new();
@@ -135,7 +148,8 @@ fn taken_out(root: &Path, record: &Record) -> (Vec<Taken>, Vec<(Option<Change>, 
             Undone::Nothing => continue,
             Undone::Whole(then) => then,
             Undone::Parts(then, theirs) => {
-                let stays = |name: &String| (None, format!("{file}: {name} was changed since, and stays"));
+                let stays =
+                    |name: &String| (None, format!("{file}: {name} was changed since, and stays"));
                 left.extend(theirs.iter().map(stays));
                 then
             }
@@ -152,9 +166,12 @@ fn taken_out(root: &Path, record: &Record) -> (Vec<Taken>, Vec<(Option<Change>, 
 }
 
 /// Shows what would be done to files, as diffs.
-fn show<'a>(files: impl Iterator<Item = (&'a str, Option<&'a str>, Option<&'a str>)>) -> Result<()> {
+fn show<'a>(
+    files: impl Iterator<Item = (&'a str, Option<&'a str>, Option<&'a str>)>,
+) -> Result<()> {
     let style = output::style_of_data();
-    let diffs: String = files.map(|(file, before, after)| setup::diff(file, before, after, style)).collect();
+    let diffs: String =
+        files.map(|(file, before, after)| setup::diff(file, before, after, style)).collect();
     output::data(&diffs)
 }
 

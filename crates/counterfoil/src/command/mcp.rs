@@ -19,7 +19,9 @@ pub(crate) fn run(args: &McpArgs) -> Result<Exit> {
                 .with_context(|| format!("the contract of the session {}", path.display()))?;
             (Desk::new(vec![Arc::new(contract)], session.target), Store::File(session.submissions))
         }
-        None => (Desk::new(contracts(args)?, args.target), Store::Folder(input::state(&args.place)?)),
+        None => {
+            (Desk::new(contracts(args)?, args.target), Store::Folder(input::state(&args.place)?))
+        }
     };
     serve(desk, store)?;
     Ok(Exit::Good)

@@ -63,7 +63,8 @@ fn page(pack: &'static Pack) -> Result<Page> {
 
 fn sheet(source: &Source, workflow: &Workflow) -> Sheet {
     // The task is what somebody looks for first.
-    let (task, others): (Vec<_>, Vec<_>) = workflow.main.inputs.iter().partition(|(name, _)| *name == "task");
+    let (task, others): (Vec<_>, Vec<_>) =
+        workflow.main.inputs.iter().partition(|(name, _)| *name == "task");
     let inputs = task.into_iter().chain(others).map(|(name, input)| Input {
         name: name.clone(),
         ty: input.ty.to_string(),

@@ -24,7 +24,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
         bail!("no program is called '{agent}'; {hint}");
     }
     let mut judge = Judge {
-        given: args.contract.as_ref().map(|name| input::contract(name, &args.contracts)).transpose()?,
+        given: args
+            .contract
+            .as_ref()
+            .map(|name| input::contract(name, &args.contracts))
+            .transpose()?,
         registry: input::registry(&args.contracts)?,
         recorded: BTreeMap::new(),
     };
@@ -42,12 +46,14 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
                 Ok(case) => {
                     let (one, after) = judge.case(&case);
                     let stays = matches!(one.came, Came::Same | Came::Broken { .. });
-                    settled.extend(after.filter(|_| !stays).map(|(attempt, judged, definition)| Settled {
-                        index,
-                        attempt,
-                        texts: judged.into_iter().map(|judged| judged.text).collect(),
-                        definition,
-                    }));
+                    settled.extend(after.filter(|_| !stays).map(
+                        |(attempt, judged, definition)| Settled {
+                            index,
+                            attempt,
+                            texts: judged.into_iter().map(|judged| judged.text).collect(),
+                            definition,
+                        },
+                    ));
                     one
                 }
                 Err((name, why)) => Replayed::broken(name, why),
@@ -68,7 +74,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
     }
     let counts = Counts::of(&all);
     match args.format {
-        RunFormat::Human => output::data(&tell::replay::told(&all, &counts, output::style_of_data()))?,
+        RunFormat::Human => {
+            output::data(&tell::replay::told(&all, &counts, output::style_of_data()))?
+        }
         RunFormat::Json => {
             let object = json!({"summary": counts, "replayed": all});
             output::data(&(serde_json::to_string_pretty(&object)? + "\n"))?;
@@ -124,7 +132,11 @@ impl Judge {
             program: after.replies.iter().find_map(|reply| reply.program.clone()),
             contract: contract.as_ref().map(|contract| contract.reference().to_owned()),
             judged_by: from,
-            recorded_with: case.attempt.contract.clone().filter(|_| case.attempt.came.outcome.is_some()),
+            recorded_with: case
+                .attempt
+                .contract
+                .clone()
+                .filter(|_| case.attempt.came.outcome.is_some()),
             outcome: after.came.outcome.clone(),
             channel: last.and_then(|judged| judged.channel.clone()),
             codes: after.replies.last().map(|reply| reply.codes.clone()).unwrap_or_default(),
@@ -137,8 +149,12 @@ impl Judge {
         (one, Some((after, judged, contract.map(|contract| contract.definition().clone()))))
     }
 
-    /// The contract that was named; else the newest there is of the id that was recorded; else the recorded one. And where it is from.
-    fn contract(&mut self, case: &Case) -> Result<(Option<Arc<Contract>>, Option<&'static str>), String> {
+    /// The contract that was named; else the newest there is of the id that was recorded; else the
+    /// recorded one. And where it is from.
+    fn contract(
+        &mut self,
+        case: &Case,
+    ) -> Result<(Option<Arc<Contract>>, Option<&'static str>), String> {
         if let Some(given) = &self.given {
             return Ok((Some(given.clone()), Some("named")));
         }

@@ -50,7 +50,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
 }
 
 /// Starts a run and drives it as far as it goes.
-pub(crate) fn begin(state: &Path, launch: Launch, place: &Place, format: RunFormat) -> Result<Report> {
+pub(crate) fn begin(
+    state: &Path,
+    launch: Launch,
+    place: &Place,
+    format: RunFormat,
+) -> Result<Report> {
     let engine = Engine::open(state)?;
     driven(&engine, place, format, |watcher, stop| engine.start(launch, watcher, stop))
 }
@@ -62,11 +67,17 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
 }
 
 /// Goes on with a run.
-pub(crate) fn drive_on(place: &Place, run: &str, agents: &[String], format: RunFormat) -> Result<Exit> {
+pub(crate) fn drive_on(
+    place: &Place,
+    run: &str,
+    agents: &[String],
+    format: RunFormat,
+) -> Result<Exit> {
     let (named, rest) = specs(agents)?;
     let state = &input::state(place)?;
     let engine = Engine::open(state)?;
-    // A repository that was moved took its runs along; one whose runs are kept elsewhere is where it was.
+    // A repository that was moved took its runs along; one whose runs are kept elsewhere is where
+    // it was.
     let repo = match (&place.repo, &place.state) {
         (None, Some(_)) => None,
         (named, _) => Some(input::repository(named.as_deref())?),
@@ -76,7 +87,8 @@ pub(crate) fn drive_on(place: &Place, run: &str, agents: &[String], format: RunF
         None => equipment(Path::new(&engine.fold(&engine.journal().resolve(run)?)?.repo))?,
     };
     let recast = Recast { named, rest, equipment, repo };
-    let report = driven(&engine, place, format, |watcher, stop| engine.resume(run, &recast, watcher, stop))?;
+    let report =
+        driven(&engine, place, format, |watcher, stop| engine.resume(run, &recast, watcher, stop))?;
     Ok(Exit::of(&report))
 }
 
@@ -121,9 +133,8 @@ pub(crate) fn inputs(
     inputs.extend(task.map(|task| ("task".to_owned(), Value::String(task))));
     for (name, word) in words {
         let value = match workflow.main.inputs.get(name) {
-            Some(input) => {
-                value::from_word(word, &input.ty).map_err(|why| anyhow::anyhow!("input '{name}': {why}"))?
-            }
+            Some(input) => value::from_word(word, &input.ty)
+                .map_err(|why| anyhow::anyhow!("input '{name}': {why}"))?,
             // The engine says which inputs there are.
             None => Value::String(word.clone()),
         };
@@ -174,7 +185,8 @@ where
     F: FnOnce(Arc<dyn Watcher>, channel::Receiver<Stop>) -> R,
     R: Future<Output = Result<Report, counterfoil_engine::Error>>,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let lines: Arc<dyn Lines> =
         if format == RunFormat::Human { watch::on_stderr() } else { watch::remarks() };
     let (sender, stop) = channel::channel(Stop::No);
@@ -198,7 +210,12 @@ where
     match format {
         RunFormat::Human => {
             let claims = engine.ledger(&report.run)?.entries();
-            output::words(&tell::ending(&report, &claims, engine.journal().folder(), &place.words()));
+            output::words(&tell::ending(
+                &report,
+                &claims,
+                engine.journal().folder(),
+                &place.words(),
+            ));
         }
         RunFormat::Json => output::data(&(serde_json::to_string_pretty(&report)? + "\n"))?,
         RunFormat::Junit => output::data(&output::junit::of_run(&report))?,
@@ -209,7 +226,8 @@ where
 /// The first signal stops gracefully, the second at once.
 async fn listen(sender: &channel::Sender<Stop>, told: &dyn Lines) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     for stop in [Stop::Gently, Stop::AtOnce] {
         tokio::select! {
             _ = interrupt.recv() => {}

@@ -68,7 +68,8 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
             let mut line = json!({"seq": event.seq, "at": event.at, "kind": event.kind});
             // The body is named by its kind; a line is flat.
             let body: Option<Value> = serde_json::from_slice(&event.body).ok();
-            let fields = body.as_ref().and_then(|body| body.get(&event.kind)).and_then(Value::as_object);
+            let fields =
+                body.as_ref().and_then(|body| body.get(&event.kind)).and_then(Value::as_object);
             if let (Some(line), Some(fields)) = (line.as_object_mut(), fields) {
                 line.extend(fields.clone());
             }

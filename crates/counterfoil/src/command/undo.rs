@@ -29,15 +29,15 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     let foldings = workspaces.foldings(&run);
     let known: BTreeSet<&str> = foldings.iter().map(|folding| folding.id.as_str()).collect();
     let workspace = match &args.workspace {
-        Some(name) => Some(
-            named(name, &known)
-                .map_err(|hint| anyhow!("run {run} brought in nothing from a workspace '{name}'; {hint}"))?,
-        ),
+        Some(name) => Some(named(name, &known).map_err(|hint| {
+            anyhow!("run {run} brought in nothing from a workspace '{name}'; {hint}")
+        })?),
         None => None,
     };
     let meant = foldings.iter().filter(|folding| workspace.is_none_or(|id| folding.id == id));
     if meant.clone().all(|folding| folding.state == FoldingState::Undone) {
-        let why = if foldings.is_empty() { "nothing was brought in" } else { "it was put back already" };
+        let why =
+            if foldings.is_empty() { "nothing was brought in" } else { "it was put back already" };
         output::words(&format!("there is nothing to undo in {}: {why}\n", repo.display()));
         return Ok(Exit::Good);
     }
@@ -46,7 +46,8 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     Ok(undone.changed_since.is_empty().into())
 }
 
-/// The workspace that is meant: by its whole name, or without the number behind it where there is one such. The error is a hint.
+/// The workspace that is meant: by its whole name, or without the number behind it where there is
+/// one such. The error is a hint.
 fn named<'a>(name: &str, known: &BTreeSet<&'a str>) -> Result<&'a str, String> {
     if let Some(id) = known.get(name) {
         return Ok(id);

@@ -63,7 +63,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     Ok(if weighed.iter().any(|weighed| weighed.counts) { Exit::Claim } else { Exit::Good })
 }
 
-/// The claims that are held: those of the contract, and what is required even where the contract says that nothing follows.
+/// The claims that are held: those of the contract, and what is required even where the contract
+/// says that nothing follows.
 fn held(contract: &Contract, required: &[String]) -> Result<Vec<HeldClaim>> {
     let mut held = contract.held_claims();
     for name in required {
@@ -74,11 +75,12 @@ fn held(contract: &Contract, required: &[String]) -> Result<Vec<HeldClaim>> {
             Some(_) => {}
             None => {
                 let known: Vec<&str> = held.iter().map(|held| held.name.as_str()).collect();
-                let hint =
-                    did_you_mean(name, known.iter().copied()).unwrap_or_else(|| match known.as_slice() {
-                        [] => "it has none".to_owned(),
-                        known => format!("its claims: {}", known.join(", ")),
-                    });
+                let hint = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| match known
+                    .as_slice()
+                {
+                    [] => "it has none".to_owned(),
+                    known => format!("its claims: {}", known.join(", ")),
+                });
                 bail!("{} has no claim '{name}'; {hint}", contract.reference());
             }
         }
@@ -135,7 +137,8 @@ fn observe(
         since: &args.base,
         company: None,
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (claims, stopped) = runtime.block_on(async {
         let mut verifying = std::pin::pin!(verify(held, contract, &value, &mut world));
         tokio::select! {
@@ -155,7 +158,9 @@ fn observe(
 async fn told_to_stop() {
     use tokio::signal::unix::{SignalKind, signal};
     let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-    let (Ok(mut interrupt), Ok(mut terminate)) = signals else { return std::future::pending().await };
+    let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
+        return std::future::pending().await;
+    };
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
@@ -163,7 +168,12 @@ async fn told_to_stop() {
 }
 
 /// The report of `check`, and what became of the claims.
-fn print_json(args: &VerifyArgs, report: &Report, weighed: &[Weighed], notes: &[String]) -> Result<()> {
+fn print_json(
+    args: &VerifyArgs,
+    report: &Report,
+    weighed: &[Weighed],
+    notes: &[String],
+) -> Result<()> {
     let mut object = serde_json::to_value(report)?;
     let summary = Totals::of(weighed.iter().map(|weighed| weighed.claim.verdict));
     object["base"] = json!(args.base);

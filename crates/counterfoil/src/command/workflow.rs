@@ -34,14 +34,19 @@ fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result
         good &= found.is_ok();
         match format {
             ListFormat::Json => {
-                let findings: &[Finding] = found.as_ref().err().map_or(&[], |rejected| &rejected.findings);
-                reports.push(json!({"file": source.shown(), "ok": found.is_ok(), "findings": findings}));
+                let findings: &[Finding] =
+                    found.as_ref().err().map_or(&[], |rejected| &rejected.findings);
+                reports.push(
+                    json!({"file": source.shown(), "ok": found.is_ok(), "findings": findings}),
+                );
             }
             ListFormat::Human => output::words(&in_words(&source.shown(), &found)),
         }
     }
     if format == ListFormat::Json {
-        output::data(&(serde_json::to_string_pretty(&json!({"ok": good, "workflows": reports}))? + "\n"))?;
+        output::data(
+            &(serde_json::to_string_pretty(&json!({"ok": good, "workflows": reports}))? + "\n"),
+        )?;
     }
     Ok(good.into())
 }
@@ -49,8 +54,9 @@ fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result
 fn in_words(name: &str, found: &Result<Workflow, Rejected>) -> String {
     match found {
         Ok(workflow) => {
-            let count =
-                |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+            let count = |number: usize, noun: &str| {
+                format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+            };
             let states = workflow.main.states.len()
                 + workflow.machines.values().map(|machine| machine.states.len()).sum::<usize>();
             format!(
@@ -63,7 +69,8 @@ fn in_words(name: &str, found: &Result<Workflow, Rejected>) -> String {
         }
         Err(rejected) => {
             let number = rejected.findings.len();
-            let first = rejected.findings.first().map(|finding| finding.code.as_str()).unwrap_or_default();
+            let first =
+                rejected.findings.first().map(|finding| finding.code.as_str()).unwrap_or_default();
             format!(
                 "{}{name}: {number} finding{}\nmore: counterfoil explain {first}\n",
                 render(&rejected.findings, &rejected.files, output::style()),

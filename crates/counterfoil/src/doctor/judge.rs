@@ -31,7 +31,12 @@ pub(crate) fn judge(seen: &Seen) -> Diagnosis {
     }
 }
 
-fn finding(level: Level, about: &str, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+fn finding(
+    level: Level,
+    about: &str,
+    message: impl Into<String>,
+    fix: impl Into<String>,
+) -> Finding {
     Finding { level, about: about.to_owned(), message: message.into(), fix: fix.into() }
 }
 
@@ -100,12 +105,13 @@ fn settings(seen: &Seen, agents: &Agents, findings: &mut Vec<Finding>, fine: &mu
         ));
     }
     let known: Vec<&str> = seen.programs.iter().map(|program| program.name).collect();
-    let specs = agents
-        .named
-        .iter()
-        .filter_map(|(name, settings)| Some((format!("agents.{name}.spec"), settings.spec.as_deref()?)));
-    for (place, spec) in specs.chain(agents.rest.as_deref().map(|rest| ("agent".to_owned(), rest))) {
-        let is_known = known.contains(&spec) || spec.starts_with("command:") || spec.starts_with("script:");
+    let specs = agents.named.iter().filter_map(|(name, settings)| {
+        Some((format!("agents.{name}.spec"), settings.spec.as_deref()?))
+    });
+    for (place, spec) in specs.chain(agents.rest.as_deref().map(|rest| ("agent".to_owned(), rest)))
+    {
+        let is_known =
+            known.contains(&spec) || spec.starts_with("command:") || spec.starts_with("script:");
         if !is_known {
             let near = did_you_mean(spec, known.iter().copied()).unwrap_or_default();
             findings.push(finding(
@@ -134,8 +140,9 @@ fn played(seen: &Seen, programs: &[Program], agents: &Agents, findings: &mut Vec
         let (oldest, newest) = &program.known;
         let version = program.version.as_deref().unwrap_or("?");
         let update = format!("`{}`", program.install);
-        let mut add =
-            |level, message: String, fix: String| findings.push(finding(level, &program.name, message, fix));
+        let mut add = |level, message: String, fix: String| {
+            findings.push(finding(level, &program.name, message, fix))
+        };
         match (program.state, &seen.found) {
             (State::Missing, Err(Trouble::Missing { looked, .. })) if program.needed => {
                 add(level, format!("the project wants it, and {looked}"), update);
@@ -168,9 +175,11 @@ fn played(seen: &Seen, programs: &[Program], agents: &Agents, findings: &mut Vec
             );
         }
     }
-    let others = agents.rest.is_some() || agents.named.values().any(|settings| settings.spec.is_some());
+    let others =
+        agents.rest.is_some() || agents.named.values().any(|settings| settings.spec.is_some());
     if !others && !programs.iter().any(|program| program.state.plays()) {
-        let ways: Vec<String> = programs.iter().map(|program| format!("`{}`", program.install)).collect();
+        let ways: Vec<String> =
+            programs.iter().map(|program| format!("`{}`", program.install)).collect();
         findings.push(finding(
             Level::Fail,
             "programs",
@@ -233,10 +242,14 @@ fn place(seen: &Seen, findings: &mut Vec<Finding>, fine: &mut Vec<String>) {
 /// What is in the way of people who use the programs by hand.
 fn people(seen: &Seen, agents: &Agents, findings: &mut Vec<Finding>, fine: &mut Vec<String>) {
     let tool = format!("mcp__{}__{}", Server::NAME, Server::TOOL);
-    let is_bound = |name: &str| agents.named.get(name).is_some_and(|settings| settings.contract.is_some());
-    let whole = [tool.clone(), format!("mcp__{}", Server::NAME), format!("mcp__{}__*", Server::NAME)];
+    let is_bound =
+        |name: &str| agents.named.get(name).is_some_and(|settings| settings.contract.is_some());
+    let whole =
+        [tool.clone(), format!("mcp__{}", Server::NAME), format!("mcp__{}__*", Server::NAME)];
     for (name, (file, tools)) in seen.subagents.named.iter().filter(|(name, _)| is_bound(name)) {
-        if let Some(tools) = tools.as_ref().filter(|tools| !tools.iter().any(|one| whole.contains(one))) {
+        if let Some(tools) =
+            tools.as_ref().filter(|tools| !tools.iter().any(|one| whole.contains(one)))
+        {
             findings.push(finding(
                 Level::Warn,
                 file,
@@ -248,7 +261,12 @@ fn people(seen: &Seen, agents: &Agents, findings: &mut Vec<Finding>, fine: &mut 
         }
     }
     for (file, why) in &seen.odd {
-        findings.push(finding(Level::Warn, file, format!("it is not JSON: {why}"), "mend the file"));
+        findings.push(finding(
+            Level::Warn,
+            file,
+            format!("it is not JSON: {why}"),
+            "mend the file",
+        ));
     }
     for file in &seen.hookless {
         findings.push(finding(

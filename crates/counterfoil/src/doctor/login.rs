@@ -1,5 +1,5 @@
-//! By what a program is logged in, as far as that can be seen without asking it: variables and files that are there. What is in
-//! them is not looked at, and nobody is called.
+//! By what a program is logged in, as far as that can be seen without asking it: variables and
+//! files that are there. What is in them is not looked at, and nobody is called.
 
 use serde_json::Value;
 use std::ffi::OsString;
@@ -19,7 +19,11 @@ pub(crate) struct Login {
 }
 
 /// Looks at what tells of a login. `named` are further variables that the program's own files name.
-pub(crate) fn seen(program: &str, ours: &dyn Fn(&str) -> Option<OsString>, named: &[String]) -> Login {
+pub(crate) fn seen(
+    program: &str,
+    ours: &dyn Fn(&str) -> Option<OsString>,
+    named: &[String],
+) -> Login {
     let home = ours("HOME").map(PathBuf::from);
     let folder = |variable: &str, usual: &str| {
         ours(variable).map(PathBuf::from).or_else(|| home.as_ref().map(|home| home.join(usual)))
@@ -46,7 +50,12 @@ pub(crate) fn seen(program: &str, ours: &dyn Fn(&str) -> Option<OsString>, named
             "`codex login`, or set CODEX_API_KEY",
         ),
         "gemini" => (
-            &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"],
+            &[
+                "GEMINI_API_KEY",
+                "GOOGLE_API_KEY",
+                "GOOGLE_GENAI_USE_VERTEXAI",
+                "GOOGLE_GENAI_USE_GCA",
+            ],
             folder("GEMINI_CLI_HOME", ".gemini").map(|folder| {
                 if ours("GEMINI_CLI_HOME").is_some() { folder.join(".gemini") } else { folder }
             }),
@@ -55,7 +64,8 @@ pub(crate) fn seen(program: &str, ours: &dyn Fn(&str) -> Option<OsString>, named
         ),
         _ => (&[], None, "", "its own way"),
     };
-    let variable = named.iter().map(String::as_str).chain(variables.iter().copied()).find(|name| set(name));
+    let variable =
+        named.iter().map(String::as_str).chain(variables.iter().copied()).find(|name| set(name));
     let by = variable.map(str::to_owned).or_else(|| {
         let folder = folder?;
         let path = folder.join(file);
@@ -77,8 +87,11 @@ pub(crate) fn seen(program: &str, ours: &dyn Fn(&str) -> Option<OsString>, named
 fn has(path: &Path, pointer: &str) -> bool {
     let mut bytes = Vec::new();
     let read = path.is_file()
-        && std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes)).is_ok();
-    read && serde_json::from_slice::<Value>(&bytes).is_ok_and(|value| value.pointer(pointer).is_some())
+        && std::fs::File::open(path)
+            .and_then(|file| file.take(LONGEST).read_to_end(&mut bytes))
+            .is_ok();
+    read && serde_json::from_slice::<Value>(&bytes)
+        .is_ok_and(|value| value.pointer(pointer).is_some())
 }
 
 fn shortened(path: &Path, home: Option<&Path>) -> String {
@@ -98,9 +111,10 @@ mod tests {
         let seen_with = |program: &str, variables: &[(&str, &str)], named: &[&str]| {
             let ours = |name: &str| match name {
                 "HOME" => Some(home.path().into()),
-                name => {
-                    variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value))
-                }
+                name => variables
+                    .iter()
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| OsString::from(value)),
             };
             let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
             seen(program, &ours, &named).by
@@ -109,12 +123,19 @@ mod tests {
         for program in ["claude", "codex", "gemini", "other"] {
             assert_eq!(seen_with(program, none, &[]), None, "{program}");
         }
-        assert_eq!(seen_with("claude", &[("ANTHROPIC_API_KEY", "")], &[]), None, "an empty key is none");
+        assert_eq!(
+            seen_with("claude", &[("ANTHROPIC_API_KEY", "")], &[]),
+            None,
+            "an empty key is none"
+        );
         assert_eq!(
             seen_with("claude", &[("ANTHROPIC_API_KEY", "x")], &[]).as_deref(),
             Some("ANTHROPIC_API_KEY")
         );
-        assert_eq!(seen_with("codex", &[("AZURE_KEY", "x")], &["AZURE_KEY"]).as_deref(), Some("AZURE_KEY"));
+        assert_eq!(
+            seen_with("codex", &[("AZURE_KEY", "x")], &["AZURE_KEY"]).as_deref(),
+            Some("AZURE_KEY")
+        );
         for (program, file) in [
             ("claude", ".claude/.credentials.json"),
             ("codex", ".codex/auth.json"),
@@ -128,7 +149,11 @@ mod tests {
                 let chosen = "{\"security\": {\"auth\": {\"selectedType\": \"oauth-personal\"}}}";
                 std::fs::write(path.with_file_name("settings.json"), chosen).unwrap();
             }
-            assert_eq!(seen_with(program, none, &[]).as_deref(), Some(&*format!("~/{file}")), "{program}");
+            assert_eq!(
+                seen_with(program, none, &[]).as_deref(),
+                Some(&*format!("~/{file}")),
+                "{program}"
+            );
         }
         let elsewhere = home.path().join("elsewhere").display().to_string();
         assert_eq!(seen_with("codex", &[("CODEX_HOME", &elsewhere)], &[]), None);

@@ -79,8 +79,9 @@ pub(crate) fn look(repo: &Path) -> Seen {
         .filter_map(|file| Some((file.to_owned(), read(repo, file, &mut odd)?)))
         .chain(user_settings())
         .collect();
-    let servers =
-        read(repo, ".mcp.json", &mut odd).map(|value| servers(&value, repo, path)).unwrap_or_default();
+    let servers = read(repo, ".mcp.json", &mut odd)
+        .map(|value| servers(&value, repo, path))
+        .unwrap_or_default();
     Seen {
         repo: repo.to_owned(),
         unbound: unbound(&known, &home),
@@ -107,11 +108,14 @@ pub(crate) fn look(repo: &Path) -> Seen {
     }
 }
 
-/// The programs, asked for their versions side by side: one that is slow does not hold up the others.
+/// The programs, asked for their versions side by side: one that is slow does not hold up the
+/// others.
 fn programs(config: &Config, home: &Path) -> Vec<SeenProgram> {
     std::thread::scope(|scope| {
-        let asked: Vec<_> =
-            adapters().iter().map(|adapter| scope.spawn(move || program(*adapter, config, home))).collect();
+        let asked: Vec<_> = adapters()
+            .iter()
+            .map(|adapter| scope.spawn(move || program(*adapter, config, home)))
+            .collect();
         asked.into_iter().filter_map(|asked| asked.join().ok()).collect()
     })
 }
@@ -121,10 +125,12 @@ fn program(adapter: &dyn Adapter, config: &Config, home: &Path) -> SeenProgram {
     let mut equipment = Equipment::of_this_process(config.agents.clone(), None);
     home.clone_into(&mut equipment.folder);
     let settings = config.agents.settings(adapter.name(), adapter.name());
-    let ours = |name: &str| settings.env.get(name).map(Into::into).or_else(|| equipment.variable(name));
+    let ours =
+        |name: &str| settings.env.get(name).map(Into::into).or_else(|| equipment.variable(name));
     let mut channels = vec![Channel::Native, Channel::Submit];
-    channels
-        .retain(|channel| settings.has(*channel) && (*channel != Channel::Native || adapter.takes_schema()));
+    channels.retain(|channel| {
+        settings.has(*channel) && (*channel != Channel::Native || adapter.takes_schema())
+    });
     SeenProgram {
         name: adapter.name(),
         install: adapter.install(),
@@ -137,8 +143,11 @@ fn program(adapter: &dyn Adapter, config: &Config, home: &Path) -> SeenProgram {
 
 /// Contracts that are bound and cannot be had.
 fn unbound(config: &Config, home: &Path) -> BTreeMap<String, String> {
-    let bound =
-        config.agents.named.iter().filter_map(|(name, settings)| Some((name, settings.contract.as_deref()?)));
+    let bound = config
+        .agents
+        .named
+        .iter()
+        .filter_map(|(name, settings)| Some((name, settings.contract.as_deref()?)));
     bound
         .filter_map(|(name, id)| {
             let error = project::contract(id, &[], Some(home)).err()?;
@@ -150,7 +159,8 @@ fn unbound(config: &Config, home: &Path) -> BTreeMap<String, String> {
 /// The settings of Claude Code for all projects of this user.
 fn user_settings() -> Option<(String, Value)> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    let folder = variable("CLAUDE_CONFIG_DIR").or_else(|| Some(variable("HOME")?.join(".claude")))?;
+    let folder =
+        variable("CLAUDE_CONFIG_DIR").or_else(|| Some(variable("HOME")?.join(".claude")))?;
     let value = read(&folder, "settings.json", &mut Vec::new())?;
     Some((folder.join("settings.json").display().to_string(), value))
 }
@@ -172,7 +182,11 @@ fn read(folder: &Path, file: &str, odd: &mut Vec<(String, String)>) -> Option<Va
 }
 
 /// The servers that a file names, and whether their commands are there.
-fn servers(value: &Value, repo: &Path, path: Option<&std::ffi::OsStr>) -> BTreeMap<String, (String, bool)> {
+fn servers(
+    value: &Value,
+    repo: &Path,
+    path: Option<&std::ffi::OsStr>,
+) -> BTreeMap<String, (String, bool)> {
     let servers = value["mcpServers"].as_object().into_iter().flatten();
     let mut found: BTreeMap<String, (String, bool)> = servers
         .filter_map(|(name, server)| {

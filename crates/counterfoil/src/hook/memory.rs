@@ -5,7 +5,8 @@ use std::fmt;
 
 /// So often the same text is sent back.
 pub(crate) const MOST_ALIKE: usize = 3;
-/// So often one turn is sent back, whatever it says. Claude Code itself ends the turn at more, with no answer at all.
+/// So often one turn is sent back, whatever it says. Claude Code itself ends the turn at more, with
+/// no answer at all.
 pub(crate) const MOST: usize = 6;
 
 /// The blocks of one turn of one agent, one after the other.
@@ -44,8 +45,9 @@ impl fmt::Display for Enough {
 }
 
 impl Chain {
-    /// What is remembered of the turn that a payload is of. A turn that goes on because of a block has what came before it; one
-    /// that does not is a new one, unless it answers the same prompt: then a block was not told of.
+    /// What is remembered of the turn that a payload is of. A turn that goes on because of a block
+    /// has what came before it; one that does not is a new one, unless it answers the same
+    /// prompt: then a block was not told of.
     pub(crate) fn of_turn(self, active: Option<bool>, prompt: Option<&str>) -> Self {
         let same_prompt = match (self.prompt.as_deref(), prompt) {
             (Some(before), Some(now)) => Some(before == now),
@@ -110,7 +112,11 @@ mod tests {
         assert_eq!(blocks(|_| ("no".into(), "send it".into())), (3, Enough::Alike));
         let spaced = |n: usize| (format!("no{}", " ".repeat(n)), format!("send {n}"));
         assert_eq!(blocks(spaced), (3, Enough::Alike), "space makes no other text");
-        assert_eq!(blocks(|n| (format!("no {n}"), "send it".into())), (3, Enough::Alike), "the same mistake");
+        assert_eq!(
+            blocks(|n| (format!("no {n}"), "send it".into())),
+            (3, Enough::Alike),
+            "the same mistake"
+        );
     }
 
     #[test]

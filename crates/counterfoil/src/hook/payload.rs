@@ -71,13 +71,16 @@ impl Payload {
                 event.name()
             ));
         }
-        let object: Map<String, Value> = serde_json::from_slice(bytes)
-            .map_err(|error| format!("the payload is not a JSON object: {error}; nothing was checked"))?;
+        let object: Map<String, Value> = serde_json::from_slice(bytes).map_err(|error| {
+            format!("the payload is not a JSON object: {error}; nothing was checked")
+        })?;
         match text(&object, "hook_event_name")?.as_deref() {
             Some(name) if name == event.name() => {}
             Some(name) => {
                 let way = match Event::named(name) {
-                    Some(other) => format!("for that one there is `counterfoil hook {}`", other.hook()),
+                    Some(other) => {
+                        format!("for that one there is `counterfoil hook {}`", other.hook())
+                    }
                     None => format!("move it to {} in the settings", event.name()),
                 };
                 return Err(format!(
@@ -85,9 +88,15 @@ impl Payload {
                     event.name()
                 ));
             }
-            None => return Err("the payload does not name its event; nothing was checked".to_owned()),
+            None => {
+                return Err("the payload does not name its event; nothing was checked".to_owned());
+            }
         }
-        let own = if event == Event::SubagentStop { text(&object, "agent_transcript_path")? } else { None };
+        let own = if event == Event::SubagentStop {
+            text(&object, "agent_transcript_path")?
+        } else {
+            None
+        };
         let transcript = match own {
             Some(own) => Some(own),
             None => text(&object, "transcript_path")?,
@@ -151,7 +160,10 @@ mod tests {
             (b"[]", "not a JSON object"),
             (b"\xff\xfe", "not a JSON object"),
             (b"{}", "does not name its event"),
-            (br#"{"hook_event_name": "SubagentStop"}"#, "there is `counterfoil hook claude-subagent-stop`"),
+            (
+                br#"{"hook_event_name": "SubagentStop"}"#,
+                "there is `counterfoil hook claude-subagent-stop`",
+            ),
             (br#"{"hook_event_name": "PreToolUse"}"#, "move it to Stop"),
             (br#"{"hook_event_name": "Stop", "session_id": 7}"#, "session_id is not a text"),
             (

@@ -1,4 +1,5 @@
-//! Where hooks keep how often they sent an agent back: one small file for each agent of each session. It decides nothing.
+//! Where hooks keep how often they sent an agent back: one small file for each agent of each
+//! session. It decides nothing.
 
 use super::Chain;
 use crate::digest;
@@ -77,18 +78,26 @@ fn make(folder: &Path) -> Result<()> {
     }
 }
 
-/// Opens a file and locks it; it is made if there is none. A file that was swept away in between is made anew.
+/// Opens a file and locks it; it is made if there is none. A file that was swept away in between is
+/// made anew.
 fn held(path: &Path) -> Result<File> {
     for _ in 0..TRIES {
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)?;
         let ours = file.metadata()?;
         if !ours.is_file() {
             bail!("it is not a file");
         }
         match file.try_lock() {
             Ok(()) => {
-                if path.symlink_metadata().is_ok_and(|now| (now.dev(), now.ino()) == (ours.dev(), ours.ino()))
+                if path
+                    .symlink_metadata()
+                    .is_ok_and(|now| (now.dev(), now.ino()) == (ours.dev(), ours.ino()))
                 {
                     return Ok(file);
                 }
@@ -132,7 +141,8 @@ fn sweep(folder: &Path) {
 
 /// Removes a file that nobody holds.
 fn remove(path: &Path) {
-    let held = File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
+    let held =
+        File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
     if !held {
         let _ = std::fs::remove_file(path);
     }
@@ -159,7 +169,12 @@ mod tests {
 
     fn aged(path: &Path, age: Duration) {
         std::fs::write(path, "{}").unwrap();
-        File::options().write(true).open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+        File::options()
+            .write(true)
+            .open(path)
+            .unwrap()
+            .set_modified(SystemTime::now() - age)
+            .unwrap();
     }
 
     #[test]
@@ -218,7 +233,9 @@ mod tests {
         drop(Store::open(home.path(), "new", "").unwrap());
         let left = names(home.path());
         assert_eq!(left.len(), MOST);
-        assert!(left.contains(&name("0", "")) && !left.contains(&name(&(MOST + 19).to_string(), "")));
+        assert!(
+            left.contains(&name("0", "")) && !left.contains(&name(&(MOST + 19).to_string(), ""))
+        );
     }
 
     #[test]

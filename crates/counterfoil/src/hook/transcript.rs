@@ -28,8 +28,9 @@ impl Speaker<'_> {
     }
 }
 
-/// The text of the last message of an agent, from the end of a transcript: one JSON object a line, of which the first may be cut.
-/// A message stands on several lines if it has several parts. Lines that are something else are passed over.
+/// The text of the last message of an agent, from the end of a transcript: one JSON object a line,
+/// of which the first may be cut. A message stands on several lines if it has several parts. Lines
+/// that are something else are passed over.
 pub(crate) fn last_message(tail: &[u8], speaker: Speaker<'_>) -> Option<String> {
     let mut id: Option<String> = None;
     let mut parts: Vec<String> = Vec::new();
@@ -105,7 +106,9 @@ mod tests {
     fn a_first_line_that_is_cut_and_lines_that_are_none_are_passed_over() {
         let mut text = b"\"text\": \"cut\"}]}}\n".to_vec();
         text.extend(lines(&[said("m1", "good")]));
-        text.extend(b"\xff\xfe garbage\n[]\n7\n{\"type\": \"assistant\"}\n{\"type\": \"assistant\", \"mess");
+        text.extend(
+            b"\xff\xfe garbage\n[]\n7\n{\"type\": \"assistant\"}\n{\"type\": \"assistant\", \"mess",
+        );
         assert_eq!(last_message(&text, Speaker::Main).as_deref(), Some("good"));
     }
 

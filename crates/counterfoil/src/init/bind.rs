@@ -32,10 +32,16 @@ pub(crate) fn propose(agent: &str, offers: &[Offer]) -> Proposal {
     let agent = plain(agent);
     let names = |offer: &Offer| {
         let tail = offer.id.rsplit('/').next().unwrap_or(&offer.id);
-        [Some(plain(tail)), offer.agent.as_deref().map(plain)].into_iter().flatten().collect::<BTreeSet<_>>()
+        [Some(plain(tail)), offer.agent.as_deref().map(plain)]
+            .into_iter()
+            .flatten()
+            .collect::<BTreeSet<_>>()
     };
-    let exact: Vec<String> =
-        offers.iter().filter(|offer| names(offer).contains(&agent)).map(|offer| offer.id.clone()).collect();
+    let exact: Vec<String> = offers
+        .iter()
+        .filter(|offer| names(offer).contains(&agent))
+        .map(|offer| offer.id.clone())
+        .collect();
     if let [one] = exact.as_slice() {
         return Proposal::Bound(one.clone());
     }
@@ -43,7 +49,8 @@ pub(crate) fn propose(agent: &str, offers: &[Offer]) -> Proposal {
         .iter()
         .filter(|offer| !exact.contains(&offer.id))
         .map(|offer| {
-            let likeness = names(offer).iter().map(|name| likeness(&agent, name)).fold(0.0, f64::max);
+            let likeness =
+                names(offer).iter().map(|name| likeness(&agent, name)).fold(0.0, f64::max);
             (likeness, offer.id.as_str())
         })
         .filter(|(likeness, _)| *likeness >= NEAR)
@@ -55,7 +62,8 @@ pub(crate) fn propose(agent: &str, offers: &[Offer]) -> Proposal {
     if candidates.is_empty() { Proposal::Nothing } else { Proposal::Unsure(candidates) }
 }
 
-/// How alike two names are: a name that holds all words of the other is as near as it gets without being the same.
+/// How alike two names are: a name that holds all words of the other is as near as it gets without
+/// being the same.
 fn likeness(agent: &str, name: &str) -> f64 {
     let words = |text: &str| text.split('-').map(str::to_owned).collect::<BTreeSet<_>>();
     let (ours, theirs) = (words(agent), words(name));
@@ -65,7 +73,8 @@ fn likeness(agent: &str, name: &str) -> f64 {
     strsim::jaro_winkler(agent, name)
 }
 
-/// A name as it is compared: `Code_Reviewer` and `CodeReviewer` are `code-reviewer`. What a plugin puts before it does not count.
+/// A name as it is compared: `Code_Reviewer` and `CodeReviewer` are `code-reviewer`. What a plugin
+/// puts before it does not count.
 fn plain(name: &str) -> String {
     let name = name.rsplit(':').next().unwrap_or(name);
     let mut plain = String::new();
@@ -75,7 +84,11 @@ fn plain(name: &str) -> String {
             plain.push('-');
         }
         lower = char.is_lowercase();
-        plain.extend(if matches!(char, '_' | ' ' | '.') { vec!['-'] } else { char.to_lowercase().collect() });
+        plain.extend(if matches!(char, '_' | ' ' | '.') {
+            vec!['-']
+        } else {
+            char.to_lowercase().collect()
+        });
     }
     plain
 }
@@ -85,8 +98,10 @@ mod tests {
     use super::*;
 
     fn offers() -> Vec<Offer> {
-        let offer =
-            |(id, agent): (&str, Option<&str>)| Offer { id: id.into(), agent: agent.map(str::to_owned) };
+        let offer = |(id, agent): (&str, Option<&str>)| Offer {
+            id: id.into(),
+            agent: agent.map(str::to_owned),
+        };
         [
             ("execution-loop/qa", Some("qa")),
             ("execution-loop/implementer", Some("implementer")),
@@ -100,7 +115,8 @@ mod tests {
 
     #[test]
     fn only_one_contract_of_the_very_name_is_bound() {
-        let unsure = |ids: &[&str]| Proposal::Unsure(ids.iter().map(|id| (*id).to_owned()).collect());
+        let unsure =
+            |ids: &[&str]| Proposal::Unsure(ids.iter().map(|id| (*id).to_owned()).collect());
         for (agent, proposal) in [
             ("qa", Proposal::Bound("execution-loop/qa".into())),
             ("QA", Proposal::Bound("execution-loop/qa".into())),
@@ -108,7 +124,10 @@ mod tests {
             ("code_reviewer", Proposal::Bound("feature-pipeline/code-reviewer".into())),
             ("tools:code-reviewer", Proposal::Bound("feature-pipeline/code-reviewer".into())),
             ("unified-reviewer", Proposal::Bound("review-fix/review-result".into())),
-            ("implementer", unsure(&["execution-loop/implementer", "review-fix/implementation-result"])),
+            (
+                "implementer",
+                unsure(&["execution-loop/implementer", "review-fix/implementation-result"]),
+            ),
             ("qa-engineer", unsure(&["execution-loop/qa"])),
             ("code-revewer", unsure(&["feature-pipeline/code-reviewer"])),
             ("translator", Proposal::Nothing),

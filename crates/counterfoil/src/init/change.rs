@@ -56,7 +56,8 @@ pub(crate) enum Undone {
     Nothing,
     /// The file is as it was before.
     Whole(Option<String>),
-    /// The file was edited since; what was added is gone. What somebody changed is theirs, and named.
+    /// The file was edited since; what was added is gone. What somebody changed is theirs, and
+    /// named.
     Parts(Option<String>, Vec<String>),
 }
 
@@ -95,8 +96,9 @@ impl Draft {
     pub(crate) fn json(&mut self, path: &[&str], value: Value, item: bool) -> Result<(), String> {
         let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
         let new = json::add(&self.text, &json::Entry { path: &path, value: &value, item })?;
-        let made =
-            (1..=path.len()).take_while(|depth| json::get(&self.text, &path[..*depth]).is_some()).count();
+        let made = (1..=path.len())
+            .take_while(|depth| json::get(&self.text, &path[..*depth]).is_some())
+            .count();
         self.take(new, Entry::Json { path, value, item, made })
     }
 
@@ -104,7 +106,8 @@ impl Draft {
     pub(crate) fn toml(&mut self, path: &[&str], value: Value) -> Result<(), String> {
         let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
         let new = toml::add(&self.text, &path, &value)?;
-        let made = (1..path.len()).take_while(|depth| toml::is_there(&self.text, &path[..*depth])).count();
+        let made =
+            (1..path.len()).take_while(|depth| toml::is_there(&self.text, &path[..*depth])).count();
         self.take(new, Entry::Toml { path, value, made })
     }
 
@@ -116,8 +119,9 @@ impl Draft {
     }
 
     fn take(&mut self, new: String, entry: Entry) -> Result<(), String> {
-        let insertion = Insertion::between(&self.text, &new)
-            .ok_or("it cannot be edited without changing more than what is added; it is left as it is")?;
+        let insertion = Insertion::between(&self.text, &new).ok_or(
+            "it cannot be edited without changing more than what is added; it is left as it is",
+        )?;
         self.insertions.push(insertion);
         self.entries.push(entry);
         self.text = new;
@@ -164,7 +168,11 @@ impl Change {
             return Undone::Nothing;
         }
         if self.after == digest {
-            let back = self.insertions.iter().rev().try_fold(now.to_owned(), |text, one| one.out_of(&text));
+            let back = self
+                .insertions
+                .iter()
+                .rev()
+                .try_fold(now.to_owned(), |text, one| one.out_of(&text));
             let is_it = |text: &String| {
                 self.before.as_ref().is_none_or(|before| *before == digest::of(text.as_bytes()))
             };
@@ -181,10 +189,14 @@ impl Change {
             }
         }
         if text == now {
-            return if theirs.is_empty() { Undone::Nothing } else { Undone::Parts(Some(text), theirs) };
+            return if theirs.is_empty() {
+                Undone::Nothing
+            } else {
+                Undone::Parts(Some(text), theirs)
+            };
         }
-        let is_empty =
-            text.trim().is_empty() || (text.trim_start().starts_with('{') && is_empty_object(&text));
+        let is_empty = text.trim().is_empty()
+            || (text.trim_start().starts_with('{') && is_empty_object(&text));
         Undone::Parts((self.before.is_some() || !is_empty).then_some(text), theirs)
     }
 }
@@ -204,7 +216,9 @@ impl Entry {
                 for depth in (*made..containers).rev() {
                     let path = &path[..=depth];
                     let nothing = [literal!({}), literal!([])];
-                    let Some(value) = json::get(&text, path).filter(|value| nothing.contains(value)) else {
+                    let Some(value) =
+                        json::get(&text, path).filter(|value| nothing.contains(value))
+                    else {
                         break;
                     };
                     text = json::remove(&text, &json::Entry { path, value: &value, item: false })?;
@@ -213,10 +227,12 @@ impl Entry {
             }
             Self::Toml { path, value, made } => toml::remove(text, path, value, *made),
             Self::Lines(lines) => {
-                let lines = if text.contains("\r\n") { lines.replace('\n', "\r\n") } else { lines.clone() };
+                let lines =
+                    if text.contains("\r\n") { lines.replace('\n', "\r\n") } else { lines.clone() };
                 let (before, behind) = text.split_once(&lines)?;
-                let before =
-                    before.strip_suffix("\n\n").map_or(before.to_owned(), |before| format!("{before}\n"));
+                let before = before
+                    .strip_suffix("\n\n")
+                    .map_or(before.to_owned(), |before| format!("{before}\n"));
                 Some(before + behind)
             }
         }
@@ -280,7 +296,9 @@ mod tests {
     fn with_ours(text: &str) -> Option<Draft> {
         let mut draft = Draft::new(Some(text.to_owned()), json::EMPTY);
         draft.json(&["hooks", "Stop"], hook(), true).ok()?;
-        draft.json(&["mcpServers", "ours"], literal!({"command": "x", "args": ["y"]}), false).ok()?;
+        draft
+            .json(&["mcpServers", "ours"], literal!({"command": "x", "args": ["y"]}), false)
+            .ok()?;
         Some(draft)
     }
 

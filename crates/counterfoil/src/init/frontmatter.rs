@@ -62,7 +62,8 @@ pub(crate) fn read(text: &str) -> Option<Head> {
     }
 }
 
-/// Tools as they are written on a line: with commas between them. A star, or nothing, is all of them.
+/// Tools as they are written on a line: with commas between them. A star, or nothing, is all of
+/// them.
 fn listed(line: &str) -> Option<Vec<String>> {
     let tools: Vec<String> = line
         .trim_matches(['[', ']'])
@@ -79,7 +80,8 @@ mod tests {
 
     #[test]
     fn heads_as_people_write_them() {
-        let tools = |head: &Head| head.tools.as_ref().map(|tools| tools.join("+")).unwrap_or_default();
+        let tools =
+            |head: &Head| head.tools.as_ref().map(|tools| tools.join("+")).unwrap_or_default();
         for (text, name, listed, odd) in [
             ("---\nname: qa\ntools: Read, Grep\n---\nYou check.", Some("qa"), "Read+Grep", false),
             ("---\r\nname: qa\r\ntools: [Read, Grep]\r\n---\r\n", Some("qa"), "Read+Grep", false),

@@ -16,7 +16,8 @@ pub(crate) struct Entry<'e> {
     pub(crate) item: bool,
 }
 
-/// The text with an entry more. Keys on the way to it are made if they are missing. The error says what is in the way.
+/// The text with an entry more. Keys on the way to it are made if they are missing. The error says
+/// what is in the way.
 pub(crate) fn add(text: &str, entry: &Entry<'_>) -> Result<String, String> {
     let at_root = read(text)?;
     let mut node = at_root;
@@ -25,8 +26,11 @@ pub(crate) fn add(text: &str, entry: &Entry<'_>) -> Result<String, String> {
         match members.iter().find(|(name, _)| name == key) {
             Some((_, inner)) => node = inner,
             None => {
-                let mut value =
-                    if entry.item { Value::Array(vec![entry.value.clone()]) } else { entry.value.clone() };
+                let mut value = if entry.item {
+                    Value::Array(vec![entry.value.clone()])
+                } else {
+                    entry.value.clone()
+                };
                 for key in entry.path[depth + 1..].iter().rev() {
                     value = Value::Object([(key.clone(), value)].into_iter().collect());
                 }
@@ -42,7 +46,8 @@ pub(crate) fn add(text: &str, entry: &Entry<'_>) -> Result<String, String> {
     Err(format!("{} is there already", place(entry.path)))
 }
 
-/// The text without an entry; none if it is not there as it was added. Keys that hold nothing then stay.
+/// The text without an entry; none if it is not there as it was added. Keys that hold nothing then
+/// stay.
 pub(crate) fn remove(text: &str, entry: &Entry<'_>) -> Option<String> {
     let (node, above) = find(text, entry.path)?;
     let (values, at) = if entry.item {
@@ -51,7 +56,8 @@ pub(crate) fn remove(text: &str, entry: &Entry<'_>) -> Option<String> {
         (items, at)
     } else {
         let members = members(above?, entry.path).ok()?;
-        let at = members.iter().position(|(_, value)| value.get().as_ptr() == node.get().as_ptr())?;
+        let at =
+            members.iter().position(|(_, value)| value.get().as_ptr() == node.get().as_ptr())?;
         if !is(node, entry.value) {
             return None;
         }
@@ -76,7 +82,8 @@ fn find<'t>(text: &'t str, path: &[String]) -> Option<(&'t RawValue, Option<&'t 
     let mut node = read(text).ok()?;
     let mut above = None;
     for (depth, key) in path.iter().enumerate() {
-        let (_, inner) = members(node, &path[..depth]).ok()?.into_iter().find(|(name, _)| name == key)?;
+        let (_, inner) =
+            members(node, &path[..depth]).ok()?.into_iter().find(|(name, _)| name == key)?;
         above = Some(node);
         node = inner;
     }
@@ -85,8 +92,10 @@ fn find<'t>(text: &'t str, path: &[String]) -> Option<(&'t RawValue, Option<&'t 
 
 fn read(text: &str) -> Result<&RawValue, String> {
     serde_json::from_str(text).map_err(|error| {
-        let comments = text.lines().any(|line| line.trim_start().starts_with("//") || line.contains("/*"));
-        let why = if comments { "it has comments, which strict JSON has not" } else { "it is not JSON" };
+        let comments =
+            text.lines().any(|line| line.trim_start().starts_with("//") || line.contains("/*"));
+        let why =
+            if comments { "it has comments, which strict JSON has not" } else { "it is not JSON" };
         format!("{why} ({error}); it is left as it is")
     })
 }
@@ -140,7 +149,8 @@ fn insert(
     let inside = &text[open..end(text, container) - 1];
     let space = &inside[..inside.len() - inside.trim_start().len()];
     let line = text[..open].rfind('\n').map_or(0, |line| line + 1);
-    let base: String = text[line..open].chars().take_while(|char| matches!(char, ' ' | '\t')).collect();
+    let base: String =
+        text[line..open].chars().take_while(|char| matches!(char, ' ' | '\t')).collect();
     let unit = unit(text);
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let named = |indentation: Option<&str>| {
@@ -155,7 +165,8 @@ fn insert(
         Some(last) => (end(text, last), format!(", {}", named(None))),
         None => {
             let indentation = base.clone() + &unit;
-            let close = if space.contains('\n') { String::new() } else { format!("{newline}{base}") };
+            let close =
+                if space.contains('\n') { String::new() } else { format!("{newline}{base}") };
             (open, format!("{newline}{indentation}{}{close}", named(Some(&indentation))))
         }
     };
@@ -168,7 +179,9 @@ fn cut(text: &str, container: &RawValue, values: &[&RawValue], at: usize) -> Str
     let behind = end(text, values[at]);
     let (from, to) = match (at.checked_sub(1).map(|before| values[before]), values.get(at + 1)) {
         (Some(before), _) => (end(text, before), behind),
-        (None, Some(_)) => (open, text[behind..].find(',').map_or(behind, |comma| behind + comma + 1)),
+        (None, Some(_)) => {
+            (open, text[behind..].find(',').map_or(behind, |comma| behind + comma + 1))
+        }
         (None, None) => (open, end(text, container) - 1),
     };
     format!("{}{}", &text[..from], &text[to..])
@@ -176,7 +189,8 @@ fn cut(text: &str, container: &RawValue, values: &[&RawValue], at: usize) -> Str
 
 /// The indentation of a file: that of its first line that has one.
 fn unit(text: &str) -> String {
-    let indented = text.lines().find(|line| line.starts_with([' ', '\t']) && !line.trim().is_empty());
+    let indented =
+        text.lines().find(|line| line.starts_with([' ', '\t']) && !line.trim().is_empty());
     let unit: String =
         indented.unwrap_or("  ").chars().take_while(|char| matches!(char, ' ' | '\t')).collect();
     if unit.len() > 8 { "  ".to_owned() } else { unit }
@@ -188,16 +202,27 @@ fn laid_out(value: &Value, indentation: Option<&str>, unit: &str, newline: &str)
     let (open, close, inner): (_, _, Vec<String>) = match value {
         // Lists of plain values are short: `["mcp"]`.
         Value::Array(items) if items.iter().all(|item| !item.is_array() && !item.is_object()) => {
-            return format!("[{}]", items.iter().map(Value::to_string).collect::<Vec<_>>().join(", "));
+            return format!(
+                "[{}]",
+                items.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
+            );
         }
         Value::Array(items) => {
             let deeper = format!("{indentation}{unit}");
-            ("[", "]", items.iter().map(|item| laid_out(item, Some(&deeper), unit, newline)).collect())
+            (
+                "[",
+                "]",
+                items.iter().map(|item| laid_out(item, Some(&deeper), unit, newline)).collect(),
+            )
         }
         Value::Object(members) if !members.is_empty() => {
             let deeper = format!("{indentation}{unit}");
             let member = |(key, value): (&String, &Value)| {
-                format!("{}: {}", Value::from(key.as_str()), laid_out(value, Some(&deeper), unit, newline))
+                format!(
+                    "{}: {}",
+                    Value::from(key.as_str()),
+                    laid_out(value, Some(&deeper), unit, newline)
+                )
             };
             ("{", "}", members.iter().map(member).collect())
         }
@@ -287,7 +312,11 @@ mod tests {
             .iter()
             .map(|(text, name)| {
                 let new = added(text, "mcpServers.counterfoil", &server, false).unwrap();
-                assert_eq!(get(&new, &path("mcpServers.counterfoil")), Some(server.clone()), "{name}");
+                assert_eq!(
+                    get(&new, &path("mcpServers.counterfoil")),
+                    Some(server.clone()),
+                    "{name}"
+                );
                 format!("## {name}\n{}\n", new.replace('\t', "→").replace('\r', "␍"))
             })
             .collect();
@@ -341,7 +370,11 @@ mod tests {
             assert_eq!(remove(&text, &entry).as_deref(), Some(left), "{text}");
         }
         let other = Entry { path: &path("x"), value: &json!({"b": [2]}), item: false };
-        assert_eq!(remove(&format!("{{{ours}}}"), &other), None, "somebody changed it: it is theirs");
+        assert_eq!(
+            remove(&format!("{{{ours}}}"), &other),
+            None,
+            "somebody changed it: it is theirs"
+        );
         assert_eq!(remove("{}", &Entry { path: &path("x"), value: &value, item: false }), None);
     }
 }

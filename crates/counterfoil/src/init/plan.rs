@@ -53,16 +53,21 @@ pub(crate) fn plan(survey: &Survey) -> Plan {
     }
     if claude {
         plan.draft(survey, CLAUDE_SETTINGS, json::EMPTY, |draft, _| hooks(draft));
-        plan.draft(survey, CLAUDE_SERVERS, json::EMPTY, |draft, notes| server(survey, draft, notes));
+        plan.draft(survey, CLAUDE_SERVERS, json::EMPTY, |draft, notes| {
+            server(survey, draft, notes)
+        });
     }
     if has(".gemini") {
-        plan.draft(survey, GEMINI_SETTINGS, json::EMPTY, |draft, notes| server(survey, draft, notes));
+        plan.draft(survey, GEMINI_SETTINGS, json::EMPTY, |draft, notes| {
+            server(survey, draft, notes)
+        });
     }
     if has(".codex") {
         plan.draft(survey, CODEX_SETTINGS, "", |draft, _| codex(survey, draft));
     }
     if !plan.files.is_empty() && !survey.on_path {
-        plan.notes.push("`counterfoil` is not on PATH; what is added calls it by that name".to_owned());
+        plan.notes
+            .push("`counterfoil` is not on PATH; what is added calls it by that name".to_owned());
     }
     plan
 }
@@ -70,8 +75,11 @@ pub(crate) fn plan(survey: &Survey) -> Plan {
 impl Plan {
     /// Whether an agent is bound to a contract, now or by what would be added.
     fn binds(&self, survey: &Survey) -> bool {
-        let planned =
-            self.files.iter().find(|planned| planned.file == FILE).map(|planned| planned.after.as_str());
+        let planned = self
+            .files
+            .iter()
+            .find(|planned| planned.file == FILE)
+            .map(|planned| planned.after.as_str());
         let text = match (planned, survey.files.get(FILE)) {
             (Some(after), _) => after,
             (None, Some(Standing::Text(text))) => text,
@@ -116,7 +124,8 @@ impl Plan {
 /// Who plays agents, and what they hand back.
 fn agents(survey: &Survey, draft: &mut Draft, notes: &mut Vec<String>) -> Result<(), Left> {
     toml::check(draft.text())?;
-    let config = Config::parse(draft.text()).map_err(|error| format!("{error}; it is left as it is"))?;
+    let config =
+        Config::parse(draft.text()).map_err(|error| format!("{error}; it is left as it is"))?;
     if draft.before().is_none() && config.agents.rest.is_none() {
         match survey.programs.as_slice() {
             [] => {}
@@ -141,18 +150,27 @@ fn agents(survey: &Survey, draft: &mut Draft, notes: &mut Vec<String>) -> Result
                 if unsure <= MOST_UNSURE && !draft.text().replace("\r\n", "\n").contains(&header) {
                     let lines: String =
                         candidates.iter().map(|id| format!("# contract = \"{id}\"\n")).collect();
-                    draft.lines(&format!("# By its name it may hand back one of these:\n{header}{lines}"))?;
+                    draft.lines(&format!(
+                        "# By its name it may hand back one of these:\n{header}{lines}"
+                    ))?;
                 }
             }
             Proposal::Nothing => unlike.push(name.as_str()),
         }
     }
     if unsure > MOST_UNSURE {
-        notes.push(format!("{} more agents have names like those of contracts", unsure - MOST_UNSURE));
+        notes.push(format!(
+            "{} more agents have names like those of contracts",
+            unsure - MOST_UNSURE
+        ));
     }
     if !unlike.is_empty() {
         let some = unlike.iter().take(5).copied().collect::<Vec<_>>().join(", ");
-        let more = if unlike.len() > 5 { format!(" and {} more", unlike.len() - 5) } else { String::new() };
+        let more = if unlike.len() > 5 {
+            format!(" and {} more", unlike.len() - 5)
+        } else {
+            String::new()
+        };
         notes.push(format!(
             "no contract is named like {some}{more}; `counterfoil contract list` lists all, and {} in {FILE} binds one",
             "[agents.NAME] contract = \"ID\""

@@ -65,7 +65,10 @@ pub(crate) fn survey(root: &Path, path: Option<&OsStr>) -> Survey {
         .iter()
         .map(counterfoil_contract::Entry::definition)
         .filter(|definition| definition.deprecated.is_none())
-        .map(|definition| Offer { id: definition.contract.clone(), agent: definition.agent.clone() })
+        .map(|definition| Offer {
+            id: definition.contract.clone(),
+            agent: definition.agent.clone(),
+        })
         .collect();
     let files = [FILE, CLAUDE_SETTINGS, CLAUDE_SERVERS, GEMINI_SETTINGS, CODEX_SETTINGS];
     let signs = [".claude", ".codex", ".gemini", "AGENTS.md"];
@@ -94,7 +97,8 @@ pub(crate) fn on_path(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
 
 /// Whether a file can be run.
 pub(crate) fn is_program(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    std::fs::metadata(path)
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// The subagents in `.claude/agents`, by their heads.
@@ -114,12 +118,14 @@ pub(crate) fn subagents(root: &Path) -> Subagents {
             }
         };
         if let Some(odd) = &head.odd {
-            found.notes.push(format!("the head of {shown} is not YAML ({odd}); its lines were read instead"));
+            found.notes.push(format!(
+                "the head of {shown} is not YAML ({odd}); its lines were read instead"
+            ));
         }
         let Some(name) = head.name else {
-            found
-                .notes
-                .push(format!("{shown} is left out: it names no agent; write `name: …` into its head"));
+            found.notes.push(format!(
+                "{shown} is left out: it names no agent; write `name: …` into its head"
+            ));
             continue;
         };
         if let Some((other, _)) = found.named.get(&name) {

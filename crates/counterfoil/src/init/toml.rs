@@ -3,8 +3,8 @@
 use serde_json::Value as Json;
 use toml_edit::{DocumentMut, Item, Key, TableLike, Value, value};
 
-/// The text with one value more, a text or a list of texts, at a path of keys. Tables on the way are made if they are missing: as a
-/// table of its own at the end, where the file lets it be there.
+/// The text with one value more, a text or a list of texts, at a path of keys. Tables on the way
+/// are made if they are missing: as a table of its own at the end, where the file lets it be there.
 pub(crate) fn add(text: &str, path: &[String], added: &Json) -> Result<String, String> {
     let [tables @ .., key] = path else { return Err("it has no place".to_owned()) };
     let document = read(text)?;
@@ -12,7 +12,8 @@ pub(crate) fn add(text: &str, path: &[String], added: &Json) -> Result<String, S
         return Err(format!("{} is there already", path.join(".")));
     }
     if !tables.is_empty() && find(document.as_table(), tables).is_none() {
-        let chunk = format!("{}\n{} = {}\n", header(tables), Key::new(key.as_str()), written(added));
+        let chunk =
+            format!("{}\n{} = {}\n", header(tables), Key::new(key.as_str()), written(added));
         let appended = append(text, &chunk);
         if has(&appended, path, added) {
             return Ok(appended);
@@ -29,7 +30,11 @@ pub(crate) fn add(text: &str, path: &[String], added: &Json) -> Result<String, S
         table.insert(key, value(written(added)));
         Ok(())
     })?;
-    if has(&new, path, added) { Ok(new) } else { Err(format!("{} cannot be added", path.join("."))) }
+    if has(&new, path, added) {
+        Ok(new)
+    } else {
+        Err(format!("{} cannot be added", path.join(".")))
+    }
 }
 
 /// A table's header.
@@ -50,8 +55,9 @@ pub(crate) fn append(text: &str, chunk: &str) -> String {
     format!("{text}{gap}{}", chunk.replace('\n', newline))
 }
 
-/// The text without the value at a path, if it is still the one that was added; without the tables above it from a depth on, if
-/// they hold nothing then. Comments that somebody wrote at other places stay.
+/// The text without the value at a path, if it is still the one that was added; without the tables
+/// above it from a depth on, if they hold nothing then. Comments that somebody wrote at other
+/// places stay.
 pub(crate) fn remove(text: &str, path: &[String], added: &Json, made: usize) -> Option<String> {
     let [tables @ .., key] = path else { return None };
     if !has(text, path, added) {
@@ -91,8 +97,12 @@ fn read(text: &str) -> Result<DocumentMut, String> {
     })
 }
 
-/// The text with something done to it. Ends of lines stay as they are, and so does the end of the file.
-fn edited(text: &str, edit: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<String, String> {
+/// The text with something done to it. Ends of lines stay as they are, and so does the end of the
+/// file.
+fn edited(
+    text: &str,
+    edit: impl FnOnce(&mut DocumentMut) -> Result<(), String>,
+) -> Result<String, String> {
     let is_windows = text.contains("\r\n");
     let mut plain = text.replace("\r\n", "\n");
     let is_ended = plain.is_empty() || plain.ends_with('\n');
@@ -109,7 +119,8 @@ fn edited(text: &str, edit: impl FnOnce(&mut DocumentMut) -> Result<(), String>)
     let mut document = read(&plain)?;
     if as_it_was(&document) != text {
         return Err(
-            "it cannot be edited without changing more than what is added; it is left as it is".to_owned()
+            "it cannot be edited without changing more than what is added; it is left as it is"
+                .to_owned(),
         );
     }
     edit(&mut document)?;
@@ -118,7 +129,9 @@ fn edited(text: &str, edit: impl FnOnce(&mut DocumentMut) -> Result<(), String>)
 
 fn has(text: &str, path: &[String], added: &Json) -> bool {
     let document = text.parse::<DocumentMut>().ok();
-    document.is_some_and(|document| find(document.as_table(), path).and_then(json).as_ref() == Some(added))
+    document.is_some_and(|document| {
+        find(document.as_table(), path).and_then(json).as_ref() == Some(added)
+    })
 }
 
 fn find<'t>(root: &'t dyn TableLike, path: &[String]) -> Option<&'t Item> {
@@ -203,7 +216,11 @@ mod tests {
         for (text, made, left) in [
             ("[agents.qa]\ncontract = \"a/b\"\n", 0, Some("")),
             ("[agents.qa]\ncontract = \"a/b\"\n", 2, Some("[agents.qa]\n")),
-            ("[agents.qa]\ncontract = \"a/b\"\nmodel = \"x\"\n", 0, Some("[agents.qa]\nmodel = \"x\"\n")),
+            (
+                "[agents.qa]\ncontract = \"a/b\"\nmodel = \"x\"\n",
+                0,
+                Some("[agents.qa]\nmodel = \"x\"\n"),
+            ),
             ("[agents.qa]\ncontract = \"c/d\"\n", 0, None),
             ("[agents.dev]\nmodel = \"x\"\n", 0, None),
             ("broken = ", 0, None),

@@ -1,4 +1,5 @@
-//! Reading and writing the files of a project: nothing outside of it, nothing half. It decides nothing.
+//! Reading and writing the files of a project: nothing outside of it, nothing half. It decides
+//! nothing.
 
 use anyhow::{Context, Result, bail};
 use std::io::{ErrorKind, Read, Write};
@@ -50,12 +51,16 @@ fn look(root: &Path, file: &str) -> Result<Option<String>> {
         bail!("it is longer than {LONGEST} bytes; it is left as it is");
     }
     let text = String::from_utf8(bytes).map_err(|error| {
-        anyhow::anyhow!("byte {} is not UTF-8; it is left as it is", error.utf8_error().valid_up_to())
+        anyhow::anyhow!(
+            "byte {} is not UTF-8; it is left as it is",
+            error.utf8_error().valid_up_to()
+        )
     })?;
     Ok(Some(text))
 }
 
-/// Where a file of a project really is; none if its folder is not there. A link inside of the project is followed, and stays.
+/// Where a file of a project really is; none if its folder is not there. A link inside of the
+/// project is followed, and stays.
 fn place(root: &Path, file: &str) -> Result<Option<PathBuf>> {
     let root = root.canonicalize()?;
     let path = root.join(file);
@@ -84,7 +89,8 @@ fn place(root: &Path, file: &str) -> Result<Option<PathBuf>> {
     Ok(Some(real))
 }
 
-/// Writes a file whole or not at all; it keeps its mode, and a link to it stays. `before` is what it must still hold.
+/// Writes a file whole or not at all; it keeps its mode, and a link to it stays. `before` is what
+/// it must still hold.
 pub(crate) fn put(root: &Path, file: &str, before: Option<&str>, text: &str) -> Result<()> {
     let put = || -> Result<()> {
         let path = still(root, file, before)?;
@@ -92,8 +98,10 @@ pub(crate) fn put(root: &Path, file: &str, before: Option<&str>, text: &str) -> 
         std::fs::create_dir_all(folder)?;
         let mode = std::fs::metadata(&path).map(|meta| meta.permissions());
         let fresh = std::fs::Permissions::from_mode(0o666);
-        let mut new =
-            tempfile::Builder::new().prefix(".counterfoil-").permissions(fresh).tempfile_in(folder)?;
+        let mut new = tempfile::Builder::new()
+            .prefix(".counterfoil-")
+            .permissions(fresh)
+            .tempfile_in(folder)?;
         if let Ok(mode) = mode {
             new.as_file().set_permissions(mode)?;
         }

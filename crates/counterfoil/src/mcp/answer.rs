@@ -1,5 +1,5 @@
-//! What a call is answered with: words for whoever reads them, and the same as data. Clients show their model one or the other, so
-//! each says everything.
+//! What a call is answered with: words for whoever reads them, and the same as data. Clients show
+//! their model one or the other, so each says everything.
 
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::{Contract, Report, Status, Violation};
@@ -31,7 +31,11 @@ impl Answer {
     }
 
     /// What became of a result that was handed in and is kept; `kept` is why not, if it is not.
-    pub(super) fn submitted(contract: &Contract, report: &Report, kept: Result<(), String>) -> Self {
+    pub(super) fn submitted(
+        contract: &Contract,
+        report: &Report,
+        kept: Result<(), String>,
+    ) -> Self {
         let mut answer = match (report.status, kept) {
             (Status::Accepted, Ok(())) => Self::told(
                 report,
@@ -85,7 +89,9 @@ impl Answer {
                 Server::TOOL,
                 warned(report)
             ),
-            Status::Rejected | Status::Absent => prompt::resubmit(report, Server::TOOL).trim_end().to_owned(),
+            Status::Rejected | Status::Absent => {
+                prompt::resubmit(report, Server::TOOL).trim_end().to_owned()
+            }
         };
         Self { text, data: bounded(report), failed: false }
     }
@@ -115,8 +121,9 @@ impl Answer {
 
     /// The contracts there are.
     pub(super) fn contracts<'c>(contracts: impl Iterator<Item = &'c Contract>) -> Self {
-        let mut text =
-            String::from("There are several contracts; call `get_contract` with the one that you need.\n");
+        let mut text = String::from(
+            "There are several contracts; call `get_contract` with the one that you need.\n",
+        );
         let mut rows = Vec::new();
         for contract in contracts {
             let (reference, summary) = (contract.reference(), &contract.definition().summary);
@@ -129,7 +136,8 @@ impl Answer {
     }
 
     fn told(report: &Report, text: String) -> Self {
-        let mut data = json!({"status": report.status, "contract": report.contract, "message": text});
+        let mut data =
+            json!({"status": report.status, "contract": report.contract, "message": text});
         let few = |list: &[Violation]| -> Vec<Value> {
             let shown = list.iter().take(MOST).map(|one| {
                 json!({

@@ -1,4 +1,5 @@
-//! The desk at which results are handed in: which tools there are, and what a call of one comes to. Nothing is written here.
+//! The desk at which results are handed in: which tools there are, and what a call of one comes to.
+//! Nothing is written here.
 
 use super::answer::Answer;
 use super::form::{CONTRACT, Form, RESULT, chosen, closed, named, own};
@@ -24,7 +25,8 @@ pub(crate) struct Desk {
 pub(super) struct Handed<'d> {
     /// What it is held to.
     pub(super) contract: &'d Contract,
-    /// The result as it was meant: without wrapping, and without the nulls of the dialect. Null if there was none.
+    /// The result as it was meant: without wrapping, and without the nulls of the dialect. Null if
+    /// there was none.
     pub(super) value: Value,
     /// What came of it.
     pub(super) report: Report,
@@ -57,8 +59,10 @@ impl Desk {
         let what = match self.contracts.as_slice() {
             [one] => format!("`{}`{}", one.reference(), summary(one)),
             all => {
-                let each: Vec<String> =
-                    all.iter().map(|one| format!("`{}`{}", one.reference(), summary(one))).collect();
+                let each: Vec<String> = all
+                    .iter()
+                    .map(|one| format!("`{}`{}", one.reference(), summary(one)))
+                    .collect();
                 format!("one of these contracts: {}", each.join("; "))
             }
         };
@@ -67,8 +71,10 @@ impl Desk {
             Form::Wrapped => format!("The result stands under `{RESULT}`."),
             Form::Named => format!("Name the `{CONTRACT}`; the result stands under `{RESULT}`."),
         };
-        // Without it, clients that keep the tools of servers out of the prompt hide this one until somebody searches for it.
-        let at_hand = MetaObject::from(Map::from_iter([("anthropic/alwaysLoad".to_owned(), json!(true))]));
+        // Without it, clients that keep the tools of servers out of the prompt hide this one until
+        // somebody searches for it.
+        let at_hand =
+            MetaObject::from(Map::from_iter([("anthropic/alwaysLoad".to_owned(), json!(true))]));
         let read_only = ToolAnnotations::new().read_only(true).open_world(false);
         vec![
             Tool::new(
@@ -112,7 +118,10 @@ impl Desk {
     fn named_only(&self) -> Map<String, Value> {
         let mut properties = Vec::new();
         if self.form == Form::Named {
-            properties.push((CONTRACT, named(&self.contracts, "Which contract; without it, all are listed")));
+            properties.push((
+                CONTRACT,
+                named(&self.contracts, "Which contract; without it, all are listed"),
+            ));
         }
         closed(properties, &[], self.target)
     }
@@ -129,7 +138,8 @@ impl Desk {
         let mut properties = vec![(RESULT, result), (TEXT, text)];
         let mut required = Vec::new();
         if self.form == Form::Named {
-            properties.insert(0, (CONTRACT, named(&self.contracts, "The contract that it is held to")));
+            properties
+                .insert(0, (CONTRACT, named(&self.contracts, "The contract that it is held to")));
             required.push(CONTRACT);
         }
         closed(properties, &required, self.target)
@@ -144,7 +154,11 @@ impl Desk {
                 let report = taken.contract.check_value(&value);
                 Handed { contract: taken.contract, value, report }
             }
-            None => Handed { contract: taken.contract, value: Value::Null, report: taken.contract.check("") },
+            None => Handed {
+                contract: taken.contract,
+                value: Value::Null,
+                report: taken.contract.check(""),
+            },
         })
     }
 
@@ -157,7 +171,8 @@ impl Desk {
         match chosen(&self.contracts, named.as_ref()) {
             Ok(contract) => {
                 let schema = vendor::schema(contract, Target::Draft2020).schema;
-                let example = prompt::example(contract).map(|example| self.as_arguments(contract, example));
+                let example =
+                    prompt::example(contract).map(|example| self.as_arguments(contract, example));
                 Answer::contract(contract, &schema, example.as_ref())
             }
             Err(why) => Answer::unusable(&why),
@@ -233,7 +248,8 @@ mod tests {
     use crate::mcp::form::stands_alone;
 
     #[test]
-    fn every_contract_of_the_packs_is_offered_with_a_schema_that_is_one_of_a_tool_and_takes_its_examples() {
+    fn every_contract_of_the_packs_is_offered_with_a_schema_that_is_one_of_a_tool_and_takes_its_examples()
+     {
         let registry = counterfoil_packs::registry();
         for entry in registry.iter() {
             let contract = entry.contract().unwrap();

@@ -1,5 +1,6 @@
-//! How the arguments of a call carry a result. Vendors want an object at the root of a tool's schema, without alternatives, so
-//! what is something else is wrapped; several contracts need a name beside the result.
+//! How the arguments of a call carry a result. Vendors want an object at the root of a tool's
+//! schema, without alternatives, so what is something else is wrapped; several contracts need a
+//! name beside the result.
 
 use counterfoil_contract::render::vendor::{self, Target};
 use counterfoil_contract::{Contract, Type, did_you_mean};
@@ -64,8 +65,7 @@ impl Form {
                 };
                 let results: Vec<Value> = contracts.iter().enumerate().map(place).collect();
                 let named = named(contracts, "The contract that the result is held to");
-                let result =
-                    json!({"description": "The result, as that contract describes it", "anyOf": results});
+                let result = json!({"description": "The result, as that contract describes it", "anyOf": results});
                 closed(vec![(CONTRACT, named), (RESULT, result)], &[CONTRACT, RESULT], target)
             }
         };
@@ -87,12 +87,14 @@ impl Form {
         };
         let only = arguments.len() == 1 && arguments.contains_key(RESULT);
         let value = match self {
-            // Whoever wraps what needs no wrapping means what is inside, unless `result` is a name of the contract's own.
+            // Whoever wraps what needs no wrapping means what is inside, unless `result` is a name
+            // of the contract's own.
             Self::Bare if only && !may_hold(contract, RESULT) => arguments.shift_remove(RESULT),
             Self::Bare => Some(Value::Object(arguments)),
             Self::Wrapped | Self::Named if only => arguments.shift_remove(RESULT),
             Self::Wrapped | Self::Named if arguments.is_empty() => None,
-            // Whoever leaves the wrapping out means the arguments, if the result can be an object at all.
+            // Whoever leaves the wrapping out means the arguments, if the result can be an object
+            // at all.
             Self::Wrapped if may_be_object(contract) => Some(Value::Object(arguments)),
             Self::Wrapped | Self::Named => {
                 let names: Vec<&str> =
@@ -108,7 +110,10 @@ impl Form {
 }
 
 /// The arguments without what the client added for itself.
-pub(super) fn own(contracts: &[Arc<Contract>], mut arguments: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn own(
+    contracts: &[Arc<Contract>],
+    mut arguments: Map<String, Value>,
+) -> Map<String, Value> {
     for name in OF_CLIENTS {
         if !contracts.iter().any(|contract| may_hold(contract, name)) {
             arguments.shift_remove(name);
@@ -126,7 +131,9 @@ pub(super) fn chosen<'d>(
     let name = match (named, contracts) {
         (None | Some(Value::Null), [one]) => return Ok(one),
         (Some(Value::String(name)), _) => name,
-        (None | Some(Value::Null), _) => return Err(format!("say which `{CONTRACT}` is meant: {}", all())),
+        (None | Some(Value::Null), _) => {
+            return Err(format!("say which `{CONTRACT}` is meant: {}", all()));
+        }
         (Some(other), _) => {
             return Err(format!(
                 "`{CONTRACT}` is the id of a contract, not {other:.80}; there are: {}",
@@ -168,7 +175,8 @@ pub(super) fn closed(
     schema
 }
 
-/// The contract's schema in a dialect, as a part of a tool: without a name of its own, to which its references would belong.
+/// The contract's schema in a dialect, as a part of a tool: without a name of its own, to which its
+/// references would belong.
 fn lowered(contract: &Contract, target: Target) -> Value {
     let mut schema = vendor::schema(contract, target).schema;
     if let Value::Object(map) = &mut schema {
@@ -185,7 +193,8 @@ pub(super) fn stands_alone(schema: &Value) -> bool {
         && alternatives.iter().all(|keyword| schema.get(keyword).is_none())
 }
 
-/// A schema as a part of a larger one: its definitions go to the root, under a tag, and its references follow.
+/// A schema as a part of a larger one: its definitions go to the root, under a tag, and its
+/// references follow.
 fn placed(mut schema: Value, at: &str, tag: &str, defs: &mut Map<String, Value>) -> Value {
     refer(&mut schema, at, tag);
     if let Value::Object(map) = &mut schema
@@ -204,7 +213,9 @@ fn refer(schema: &mut Value, at: &str, tag: &str) {
                     ("$ref", Value::String(reference)) => {
                         let moved = match reference.strip_prefix("#/$defs/") {
                             Some(name) => Some(format!("#/$defs/{tag}{name}")),
-                            None => reference.strip_prefix('#').map(|inner| format!("#{at}{inner}")),
+                            None => {
+                                reference.strip_prefix('#').map(|inner| format!("#{at}{inner}"))
+                            }
                         };
                         if let Some(moved) = moved {
                             *reference = moved;
@@ -231,12 +242,17 @@ fn may_hold(contract: &Contract, name: &str) -> bool {
 }
 
 fn may_be_object(contract: &Contract) -> bool {
-    contract.ty().alternatives().iter().any(|ty| matches!(ty, Type::Object(_) | Type::Map(_) | Type::Any))
+    contract
+        .ty()
+        .alternatives()
+        .iter()
+        .any(|ty| matches!(ty, Type::Object(_) | Type::Map(_) | Type::Any))
 }
 
 /// A result that was handed in as the text of its JSON, where it cannot be a text.
 fn unquoted(contract: &Contract, value: Value) -> Value {
-    let may_be_text = contract.ty().alternatives().iter().any(|ty| matches!(ty, Type::String(_) | Type::Any));
+    let may_be_text =
+        contract.ty().alternatives().iter().any(|ty| matches!(ty, Type::String(_) | Type::Any));
     match &value {
         Value::String(text) if !may_be_text => match serde_json::from_str(text) {
             Ok(inner @ (Value::Object(_) | Value::Array(_))) => inner,

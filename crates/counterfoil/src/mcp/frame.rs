@@ -34,9 +34,14 @@ struct Head {
 }
 
 impl Head {
-    /// Reads what there is, if the line begins as a message does: a list would be taken for its fields in order.
+    /// Reads what there is, if the line begins as a message does: a list would be taken for its
+    /// fields in order.
     fn read(start: &[u8], line: impl Read) -> Option<Self> {
-        start.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_reader(line).ok()).flatten()
+        start
+            .trim_ascii_start()
+            .starts_with(b"{")
+            .then(|| serde_json::from_reader(line).ok())
+            .flatten()
     }
 
     /// The id, if it can be one.
@@ -44,9 +49,12 @@ impl Head {
         serde_json::from_value(self.id.clone()?).ok()
     }
 
-    /// Nobody waits for an answer to a notification, and to answer a response would go round in circles.
+    /// Nobody waits for an answer to a notification, and to answer a response would go round in
+    /// circles.
     fn is_unanswered(&self) -> bool {
-        (self.method.is_some() && self.id.is_none()) || self.result.is_some() || self.error.is_some()
+        (self.method.is_some() && self.id.is_none())
+            || self.result.is_some()
+            || self.error.is_some()
     }
 }
 
@@ -59,7 +67,8 @@ pub(super) fn read(line: &[u8]) -> Frame {
     let text = match std::str::from_utf8(line) {
         Ok(text) => text,
         Err(error) => {
-            let words = format!("the line is not UTF-8: byte {} begins no character", error.valid_up_to());
+            let words =
+                format!("the line is not UTF-8: byte {} begins no character", error.valid_up_to());
             return Frame::Fault(None, ErrorData::parse_error(words, None));
         }
     };
@@ -95,15 +104,20 @@ fn fault(text: &str, error: &serde_json::Error) -> Frame {
                 "`jsonrpc` must be \"2.0\"".to_owned()
             }
             Head { method: None, .. } => "a request has a `method`".to_owned(),
-            Head { method: Some(method), .. } if !method.is_string() => "`method` must be a text".to_owned(),
-            Head { id: Some(_), .. } if id.is_none() => "`id` must be a text or a whole number".to_owned(),
+            Head { method: Some(method), .. } if !method.is_string() => {
+                "`method` must be a text".to_owned()
+            }
+            Head { id: Some(_), .. } if id.is_none() => {
+                "`id` must be a text or a whole number".to_owned()
+            }
             _ => "the message is no request, notification or response".to_owned(),
         },
     };
     Frame::Fault(id, ErrorData::invalid_request(words, None))
 }
 
-/// What is said of a line that is too long to be kept, of which only the start is here; the rest is read through for its id alone.
+/// What is said of a line that is too long to be kept, of which only the start is here; the rest is
+/// read through for its id alone.
 pub(super) fn oversized(start: &[u8], rest: impl Read, most: usize) -> Frame {
     let head = Head::read(start, BufReader::new(start.chain(rest))).unwrap_or_default();
     if head.is_unanswered() {
@@ -141,7 +155,12 @@ mod tests {
             (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, Some("1"), -32600, "`jsonrpc`"),
             (r#"{"id":"a","method":"ping"}"#, Some("a"), -32600, "`jsonrpc`"),
             (r#"{"jsonrpc":"2.0","id":2}"#, Some("2"), -32600, "`method`"),
-            (r#"{"jsonrpc":"2.0","id":2,"method":7}"#, Some("2"), -32600, "`method` must be a text"),
+            (
+                r#"{"jsonrpc":"2.0","id":2,"method":7}"#,
+                Some("2"),
+                -32600,
+                "`method` must be a text",
+            ),
             (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, None, -32600, "`id`"),
             (&deep, Some("4"), -32600, "nested less deep"),
         ] {
@@ -185,11 +204,15 @@ mod tests {
         let long = "x".repeat(1000);
         for (line, id) in [
             (
-                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"a":"{long}"}}}}"#),
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"a":"{long}"}}}}"#
+                ),
                 Some("7"),
             ),
             (
-                format!(r#"{{"method":"tools/call","params":{{"a":"{long}"}},"jsonrpc":"2.0","id":"b"}}"#),
+                format!(
+                    r#"{{"method":"tools/call","params":{{"a":"{long}"}},"jsonrpc":"2.0","id":"b"}}"#
+                ),
                 Some("b"),
             ),
             (long.clone(), None),

@@ -1,4 +1,5 @@
-//! Between the protocol and the desk: calls come in, answers go out, and what was handed in is kept before it is acknowledged.
+//! Between the protocol and the desk: calls come in, answers go out, and what was handed in is kept
+//! before it is acknowledged.
 
 use super::answer::Answer;
 use super::desk::Desk;
@@ -8,9 +9,9 @@ use counterfoil_engine::agent::adapter;
 use counterfoil_engine::journal::make_folder;
 use counterfoil_engine::submit::{Submission, append};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
-    ErrorCode, ErrorData, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, ServerInitializeError, serve_server};
 use rmcp::{RoleServer, ServerHandler};
@@ -67,7 +68,8 @@ async fn attend(server: &Arc<Server>, wire: &Wire) -> Result<()> {
                 running.waiting().await.context("the server broke off")?;
                 return Ok(());
             }
-            // Whoever says something else first may still say it rightly: the connection is as it was.
+            // Whoever says something else first may still say it rightly: the connection is as it
+            // was.
             Err(
                 ServerInitializeError::ExpectedInitializeRequest(_)
                 | ServerInitializeError::InitializeFailed(_)
@@ -96,7 +98,10 @@ impl Server {
             Ok(self.desk.check(arguments))
         } else {
             let there = adapter::Server::TOOLS.join(", ");
-            Err(ErrorData::invalid_params(format!("there is no tool '{name}'; there are {there}"), None))
+            Err(ErrorData::invalid_params(
+                format!("there is no tool '{name}'; there are {there}"),
+                None,
+            ))
         }
     }
 
@@ -113,8 +118,8 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let name =
-            Implementation::new(adapter::Server::NAME, env!("CARGO_PKG_VERSION")).with_title("Counterfoil");
+        let name = Implementation::new(adapter::Server::NAME, env!("CARGO_PKG_VERSION"))
+            .with_title("Counterfoil");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(name)
             .with_instructions(self.desk.instructions())
@@ -140,13 +145,17 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let answer = self.call(&request.name, request.arguments.unwrap_or_default())?;
         let content = vec![ContentBlock::text(answer.text)];
-        let mut result =
-            if answer.failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
+        let mut result = if answer.failed {
+            CallToolResult::error(content)
+        } else {
+            CallToolResult::success(content)
+        };
         result.structured_content = Some(answer.data);
         Ok(result.into())
     }
 
-    /// What the protocol's crate does not know; also what it knows with parameters that it cannot read.
+    /// What the protocol's crate does not know; also what it knows with parameters that it cannot
+    /// read.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -161,9 +170,11 @@ impl ServerHandler for Server {
                 format!("the parameters of {method} are not as the protocol has them"),
                 None,
             ),
-            method => {
-                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method '{method}'"), None)
-            }
+            method => ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                format!("there is no method '{method}'"),
+                None,
+            ),
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Lines in and out. Reading and writing block, so each has a thread of its own; neither keeps the process alive when the
-//! other side is gone.
+//! Lines in and out. Reading and writing block, so each has a thread of its own; neither keeps the
+//! process alive when the other side is gone.
 
 use super::frame::{self, Frame};
 use rmcp::RoleServer;
@@ -112,7 +112,8 @@ impl Transport<RoleServer> for Wire {
     }
 }
 
-/// The next line; none at the end. A last line that breaks off is passed over: nobody waits for an answer to it.
+/// The next line; none at the end. A last line that breaks off is passed over: nobody waits for an
+/// answer to it.
 fn next(input: &mut impl BufRead, longest: usize) -> Option<Frame> {
     let mut line = Vec::new();
     let most = longest as u64 + 1;
@@ -167,7 +168,9 @@ mod tests {
         while let Some(frame) = next(&mut input, longest) {
             seen.push(match frame {
                 Frame::Message(_) => "message".to_owned(),
-                Frame::Fault(id, _) => format!("fault {}", id.map_or("-".to_owned(), |id| id.to_string())),
+                Frame::Fault(id, _) => {
+                    format!("fault {}", id.map_or("-".to_owned(), |id| id.to_string()))
+                }
                 Frame::Nothing => "nothing".to_owned(),
             });
         }

@@ -16,8 +16,12 @@ pub(crate) fn render(report: &Report, name: &str) -> String {
         }
         let title = format!("{}: {}", violation.code, violation.code.title());
         let text = format!("{} {} ({})", violation.pointer, violation.message, violation.hint);
-        let _ =
-            writeln!(out, "::{command} {properties},title={}::{}", property(&title), message(text.trim()));
+        let _ = writeln!(
+            out,
+            "::{command} {properties},title={}::{}",
+            property(&title),
+            message(text.trim())
+        );
     }
     out
 }

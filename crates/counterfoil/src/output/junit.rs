@@ -16,16 +16,24 @@ pub(crate) fn render(report: &Report, name: &str) -> String {
         out,
         "  <testsuite name=\"counterfoil\" tests=\"1\" failures=\"{failures}\" errors=\"0\" skipped=\"0\">"
     );
-    let _ =
-        writeln!(out, "    <testcase classname=\"{}\" name=\"{}\">", escape(&report.contract), escape(name));
+    let _ = writeln!(
+        out,
+        "    <testcase classname=\"{}\" name=\"{}\">",
+        escape(&report.contract),
+        escape(name)
+    );
     if failures > 0 {
-        let message =
-            report.violations.first().map_or("not accepted", |violation| violation.message.as_str());
+        let message = report
+            .violations
+            .first()
+            .map_or("not accepted", |violation| violation.message.as_str());
         let kind = report.violations.first().map_or("absent", |violation| violation.code.as_str());
         let _ = write!(out, "      <failure message=\"{}\" type=\"{kind}\">", escape(message));
         for violation in &report.violations {
-            let place =
-                violation.span.map(|span| format!("{}:{}: ", span.line, span.column)).unwrap_or_default();
+            let place = violation
+                .span
+                .map(|span| format!("{}:{}: ", span.line, span.column))
+                .unwrap_or_default();
             let _ = writeln!(
                 out,
                 "{}",
@@ -67,7 +75,10 @@ pub(crate) fn claims(claims: &[Weighed], contract: &str) -> String {
             Level::Note | Level::Warning => {
                 skipped += 1;
                 let kind = claim.verdict.name();
-                let _ = writeln!(cases, ">\n      <skipped message=\"{kind}: {message}\"/>\n    </testcase>");
+                let _ = writeln!(
+                    cases,
+                    ">\n      <skipped message=\"{kind}: {message}\"/>\n    </testcase>"
+                );
             }
         }
     }
@@ -122,13 +133,18 @@ pub(crate) fn of_run(run: &counterfoil_engine::Report) -> String {
     )
 }
 
-/// Replayed attempts as a test suite. What is new is skipped rather than passed, unless it was recorded now.
+/// Replayed attempts as a test suite. What is new is skipped rather than passed, unless it was
+/// recorded now.
 pub(crate) fn of_replay(all: &[Replayed]) -> String {
     let (mut cases, mut failures, mut errors, mut skipped) = (String::new(), 0, 0, 0);
     for one in all {
         let contract = one.contract.as_deref().unwrap_or("counterfoil");
-        let _ =
-            write!(cases, "    <testcase classname=\"{}\" name=\"{}\"", escape(contract), escape(&one.name));
+        let _ = write!(
+            cases,
+            "    <testcase classname=\"{}\" name=\"{}\"",
+            escape(contract),
+            escape(&one.name)
+        );
         match &one.came {
             Came::Changed { differences } if !one.updated => {
                 failures += 1;
@@ -153,7 +169,9 @@ pub(crate) fn of_replay(all: &[Replayed]) -> String {
             }
             Came::New if !one.updated => {
                 skipped += 1;
-                cases.push_str(">\n      <skipped message=\"nothing was recorded\"/>\n    </testcase>\n");
+                cases.push_str(
+                    ">\n      <skipped message=\"nothing was recorded\"/>\n    </testcase>\n",
+                );
             }
             Came::Same | Came::New | Came::Changed { .. } => cases.push_str("/>\n"),
         }
@@ -175,7 +193,9 @@ fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\n' | '\t' => out.push(character),
-            control if control < ' ' || matches!(control, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            control if control < ' ' || matches!(control, '\u{fffe}' | '\u{ffff}') => {
+                out.push('\u{fffd}')
+            }
             other => out.push(other),
         }
     }

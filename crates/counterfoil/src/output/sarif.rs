@@ -107,7 +107,8 @@ fn result(violation: &Violation, index: usize, name: &str) -> Value {
     }
     let mut location = json!({"physicalLocation": physical});
     if !violation.pointer.is_empty() {
-        location["logicalLocations"] = json!([{"fullyQualifiedName": violation.pointer, "kind": "member"}]);
+        location["logicalLocations"] =
+            json!([{"fullyQualifiedName": violation.pointer, "kind": "member"}]);
     }
     json!({
         "ruleId": violation.code.as_str(),

@@ -45,9 +45,14 @@ impl Weighed {
     }
 }
 
-/// Without required claims, those that are refuted count. With them only they do, and each that is not verified: one that
-/// was not made at all is added as unverifiable, so that its absence is seen.
-pub(crate) fn weigh(claims: Vec<ClaimReport>, held: &[HeldClaim], required: &[String]) -> Vec<Weighed> {
+/// Without required claims, those that are refuted count. With them only they do, and each that is
+/// not verified: one that was not made at all is added as unverifiable, so that its absence is
+/// seen.
+pub(crate) fn weigh(
+    claims: Vec<ClaimReport>,
+    held: &[HeldClaim],
+    required: &[String],
+) -> Vec<Weighed> {
     let is_made = |name: &str| claims.iter().any(|claim| claim.claim == name);
     let missing: Vec<ClaimReport> = held
         .iter()
@@ -110,7 +115,9 @@ mod tests {
             (Stale, Warning, Error, Warning),
             (Unverifiable, Note, Error, Note),
         ] {
-            for (names, level) in [(&[][..], alone), (&["tests"], required), (&["files"], other_required)] {
+            for (names, level) in
+                [(&[][..], alone), (&["tests"], required), (&["files"], other_required)]
+            {
                 let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
                 let claims = vec![report("tests", verdict), report("files", Verified)];
                 let weighed = weigh(claims, &[held("tests"), held("files")], &names);

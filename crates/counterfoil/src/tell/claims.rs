@@ -1,4 +1,5 @@
-//! Claims in words: claimed, observed, verdict, evidence. A mismatch is told as one, with what it rests on.
+//! Claims in words: claimed, observed, verdict, evidence. A mismatch is told as one, with what it
+//! rests on.
 
 use super::table::{self, Cell, Color, Column, Row};
 use super::{clean, many, one_line, title};
@@ -18,14 +19,17 @@ const FILES: usize = 5;
 /// Below this a table has no room, and each claim gets lines of its own.
 const NARROW: usize = 72;
 
-/// How the claims of a run stand, in a line, and those that do not hold below it; nothing if there were none.
+/// How the claims of a run stand, in a line, and those that do not hold below it; nothing if there
+/// were none.
 pub(crate) fn summary(entries: &[Entry]) -> String {
     if entries.is_empty() {
         return String::new();
     }
     let mut text = format!("{}\n", totals(&ledger::totals(entries)));
-    let refuted: Vec<&Entry> =
-        entries.iter().filter(|entry| !entry.superseded && entry.standing == Verdict::Refuted).collect();
+    let refuted: Vec<&Entry> = entries
+        .iter()
+        .filter(|entry| !entry.superseded && entry.standing == Verdict::Refuted)
+        .collect();
     for entry in refuted.iter().take(NAMED) {
         let place = title(&entry.path.join("/"), entry.agent.as_deref(), None, entry.n);
         let _ = writeln!(text, "  {place}: {}", against(&entry.claim));
@@ -39,9 +43,11 @@ pub(crate) fn summary(entries: &[Entry]) -> String {
 /// The totals in a line.
 pub(crate) fn totals(totals: &Totals) -> String {
     let mut line = format!("claims: verified {} of {}", totals.verified, totals.claims());
-    for (number, word) in
-        [(totals.refuted, "refuted"), (totals.stale, "stale"), (totals.unverifiable, "unverifiable")]
-    {
+    for (number, word) in [
+        (totals.refuted, "refuted"),
+        (totals.stale, "stale"),
+        (totals.unverifiable, "unverifiable"),
+    ] {
         if number > 0 {
             let _ = write!(line, ", {word} {number}");
         }
@@ -66,7 +72,9 @@ pub(super) fn verdict_line(claim: &ClaimReport) -> String {
 fn mismatch(claim: &ClaimReport) -> String {
     match (claim.reason.is_empty(), claim.observed.is_null()) {
         (false, _) => claim.reason.clone(),
-        (true, false) => format!("claimed {}, observed {}", value(&claim.claimed), value(&claim.observed)),
+        (true, false) => {
+            format!("claimed {}, observed {}", value(&claim.claimed), value(&claim.observed))
+        }
         (true, true) => format!("claimed {}", value(&claim.claimed)),
     }
 }
@@ -80,12 +88,14 @@ pub(super) fn asked_again(claims: &[ClaimReport]) -> Option<String> {
     (!lines.is_empty()).then(|| one_line(&lines.join("; ")))
 }
 
-/// What stands under an attempt that ended: what it changed, which of its claims do not hold, what it was not allowed to do, and what
-/// else was noted.
+/// What stands under an attempt that ended: what it changed, which of its claims do not hold, what
+/// it was not allowed to do, and what else was noted.
 pub(crate) fn under(ended: &Ended) -> Vec<String> {
     let changed = ended.changed.as_ref().filter(|changed| changed.total > 0);
-    let doubtful =
-        ended.claims.iter().filter(|claim| matches!(claim.verdict, Verdict::Refuted | Verdict::Stale));
+    let doubtful = ended
+        .claims
+        .iter()
+        .filter(|claim| matches!(claim.verdict, Verdict::Refuted | Verdict::Stale));
     let lines = changed.map(files_changed).into_iter().chain(doubtful.map(verdict_line));
     lines.chain(ended.reply.iter().flat_map(noted)).collect()
 }
@@ -107,12 +117,14 @@ fn noted(reply: &Reply) -> Vec<String> {
 }
 
 fn files_changed(changed: &Changed) -> String {
-    let moved: BTreeSet<&String> = changed.renamed.iter().flat_map(|(from, to)| [from, to]).collect();
+    let moved: BTreeSet<&String> =
+        changed.renamed.iter().flat_map(|(from, to)| [from, to]).collect();
     let plain = || changed.added.iter().chain(&changed.modified).chain(&changed.deleted);
     let listed = plain().collect::<BTreeSet<_>>().union(&moved).count() as u64;
     // A renamed file may stand among those that are gone and new as well; it is told once.
     let stayed = plain().filter(|path| !moved.contains(path)).map(|path| clean(path));
-    let renamed = changed.renamed.iter().map(|(from, to)| format!("{} to {}", clean(from), clean(to)));
+    let renamed =
+        changed.renamed.iter().map(|(from, to)| format!("{} to {}", clean(from), clean(to)));
     let mut names: Vec<String> = stayed.chain(renamed).take(FILES + 1).collect();
     if names.len() > FILES || (listed < changed.total && !names.is_empty()) {
         names.truncate(FILES);
@@ -124,7 +136,8 @@ fn files_changed(changed: &Changed) -> String {
     format!("files changed: {} ({})", changed.total, names.join(", "))
 }
 
-/// The table of a run's claims, by attempt, in the order they were held against the world, and how they stand.
+/// The table of a run's claims, by attempt, in the order they were held against the world, and how
+/// they stand.
 pub(crate) fn table(entries: &[Entry], style: Style) -> String {
     if entries.is_empty() {
         return "no claims were held against anything in this run\n".to_owned();
@@ -139,7 +152,8 @@ pub(crate) fn table(entries: &[Entry], style: Style) -> String {
         let place = title(&entry.path.join("/"), entry.agent.as_deref(), None, entry.n);
         let played = entry.player.as_ref().filter(|player| Some(*player) != entry.agent.as_ref());
         let player = played.map(|player| format!(" ({player})")).unwrap_or_default();
-        let contract = entry.contract.as_ref().map(|contract| format!(", {contract}")).unwrap_or_default();
+        let contract =
+            entry.contract.as_ref().map(|contract| format!(", {contract}")).unwrap_or_default();
         // Replies of an attempt are told apart where there are several.
         let several = replies.get(&(&entry.path, entry.n)).is_some_and(|replies| replies.len() > 1);
         let reply = if several { format!(", reply {}", entry.reply) } else { String::new() };
@@ -164,10 +178,13 @@ pub(crate) fn table(entries: &[Entry], style: Style) -> String {
     text
 }
 
-/// The table of claims that were just held against the world, how they stand, and by which a job fails.
+/// The table of claims that were just held against the world, how they stand, and by which a job
+/// fails.
 pub(crate) fn verified(claims: &[Weighed], contract: &str, base: &str, style: Style) -> String {
     if claims.is_empty() {
-        return format!("accepted: {contract}; the result makes no claim that is held against anything\n");
+        return format!(
+            "accepted: {contract}; the result makes no claim that is held against anything\n"
+        );
     }
     let rows: Vec<Told<'_>> = claims
         .iter()
@@ -177,10 +194,14 @@ pub(crate) fn verified(claims: &[Weighed], contract: &str, base: &str, style: St
         })
         .collect();
     let verdicts = claims.iter().map(|weighed| weighed.claim.verdict);
-    let mut text = format!("accepted: {contract}; held against what changed since {}\n\n", clean(base));
+    let mut text =
+        format!("accepted: {contract}; held against what changed since {}\n\n", clean(base));
     let _ = writeln!(text, "{}\n{}", told(&rows, style), totals(&Totals::of(verdicts)));
-    let counted: Vec<&str> =
-        claims.iter().filter(|weighed| weighed.counts).map(|weighed| weighed.claim.claim.as_str()).collect();
+    let counted: Vec<&str> = claims
+        .iter()
+        .filter(|weighed| weighed.counts)
+        .map(|weighed| weighed.claim.claim.as_str())
+        .collect();
     if !counted.is_empty() {
         let _ = writeln!(text, "fails by: {}", counted.join(", "));
     }
@@ -261,7 +282,9 @@ fn stacked(rows: &[Told<'_>], style: Style) -> String {
                     lines.push(format!("observed {}", value(&claim.observed)));
                 }
                 lines.extend(evidence(claim, standing.since));
-                for line in lines.iter().flat_map(|line| table::wrap(line, style.width.saturating_sub(4))) {
+                for line in
+                    lines.iter().flat_map(|line| table::wrap(line, style.width.saturating_sub(4)))
+                {
                     let _ = writeln!(text, "    {line}");
                 }
             }
@@ -292,7 +315,8 @@ fn evidence_line(evidence: &Evidence) -> String {
     }
     // How a command ended is said at the end of what it said; of one that succeeded nobody asks.
     let failed = evidence.exit_code.is_some_and(|code| code != 0);
-    let last = evidence.output.lines().rev().find(|line| !line.trim().is_empty()).filter(|_| failed);
+    let last =
+        evidence.output.lines().rev().find(|line| !line.trim().is_empty()).filter(|_| failed);
     if let Some(last) = last {
         let _ = write!(line, ": {}", last.trim());
     }

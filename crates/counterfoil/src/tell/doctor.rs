@@ -12,8 +12,10 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis, style: Style) -> String {
         diagnosis.findings.iter().for_each(|finding| text.push_str(&in_the_way(finding, style)));
     }
     text.push_str("\nprograms\n");
-    let name = diagnosis.programs.iter().map(|program| program.name.len()).max().unwrap_or_default();
-    let version = diagnosis.programs.iter().map(|program| stand(program).len()).max().unwrap_or_default();
+    let name =
+        diagnosis.programs.iter().map(|program| program.name.len()).max().unwrap_or_default();
+    let version =
+        diagnosis.programs.iter().map(|program| stand(program).len()).max().unwrap_or_default();
     for program in &diagnosis.programs {
         let details = if program.state.plays() {
             let login = program.login.as_deref().unwrap_or("no login seen");
@@ -35,7 +37,8 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis, style: Style) -> String {
             let _ = writeln!(text, "  {} {line}", mark("ok", style));
         });
     }
-    let of = |level: Level| diagnosis.findings.iter().filter(|finding| finding.level == level).count();
+    let of =
+        |level: Level| diagnosis.findings.iter().filter(|finding| finding.level == level).count();
     let _ = match (of(Level::Fail), of(Level::Warn)) {
         (0, 0) => writeln!(text, "\neverything is as it should be"),
         (0, warns) => writeln!(text, "\nwhat is needed works; {warns} to look at"),

@@ -1,4 +1,5 @@
-//! Events as lines: what is told while a run goes, and again, with more under each line, in its story.
+//! Events as lines: what is told while a run goes, and again, with more under each line, in its
+//! story.
 
 use super::claims::{asked_again, under};
 use super::{brief, cost, many, one_line, time};
@@ -23,7 +24,8 @@ pub(crate) enum Told {
     Afterwards,
 }
 
-/// Tells the events of a run, in order. It remembers who works on what, since an event names only the attempt.
+/// Tells the events of a run, in order. It remembers who works on what, since an event names only
+/// the attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Teller {
     told: Told,
@@ -60,7 +62,12 @@ impl Fan {
             [] => String::new(),
             keys => format!(", not started: {}", one_line(&keys.join(", "))),
         };
-        format!("{mark} {}: {} of {} done{skipped}", self.place, self.done, many(self.total, "item"))
+        format!(
+            "{mark} {}: {} of {} done{skipped}",
+            self.place,
+            self.done,
+            many(self.total, "item")
+        )
     }
 }
 
@@ -96,11 +103,21 @@ impl Teller {
         match event {
             Event::RunStarted(started) => {
                 self.began = at;
-                return Some(format!("run {} of {}, {}", started.run, started.workflow, super::date(at)));
+                return Some(format!(
+                    "run {} of {}, {}",
+                    started.run,
+                    started.workflow,
+                    super::date(at)
+                ));
             }
             Event::RunResumed { .. } => {
                 self.began = fold.started_at;
-                return Some(format!("run {} of {} goes on, {}", fold.run, fold.workflow, super::date(at)));
+                return Some(format!(
+                    "run {} of {} goes on, {}",
+                    fold.run,
+                    fold.workflow,
+                    super::date(at)
+                ));
             }
             _ => {}
         }
@@ -109,7 +126,8 @@ impl Teller {
         Some(words.lines().map(|line| format!("{clock} {line}")).collect::<Vec<_>>().join("\n"))
     }
 
-    /// An event as lines, while the run goes: what an attempt changed and claimed stands under its end.
+    /// An event as lines, while the run goes: what an attempt changed and claimed stands under its
+    /// end.
     pub(crate) fn lines(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
         let mut text = self.line(event, at, fold)?;
         if let Event::AttemptEnded(ended) = event {
@@ -136,7 +154,11 @@ impl Teller {
                 work.spent += *usage;
                 Some(match asked_again(claims) {
                     Some(why) => format!("↺ {}: asked again: {why}", work.place),
-                    None => format!("↺ {}: {}; asked again for just the result", work.place, wrong(reply)),
+                    None => format!(
+                        "↺ {}: {}; asked again for just the result",
+                        work.place,
+                        wrong(reply)
+                    ),
                 })
             }
             Event::AttemptEnded(ended) => Some(self.ended(ended)),
@@ -156,8 +178,10 @@ impl Teller {
                 })
             }
             Event::WorkspaceFolded { frame, conflicts, kept, .. } => {
-                let kept =
-                    kept.as_ref().map(|kept| format!("; the work is kept in {kept}")).unwrap_or_default();
+                let kept = kept
+                    .as_ref()
+                    .map(|kept| format!("; the work is kept in {kept}"))
+                    .unwrap_or_default();
                 let files = many(conflicts.len(), "file");
                 let place = self.place(frame, fold);
                 Some(format!(
@@ -165,9 +189,10 @@ impl Teller {
                     conflicts.join(", ")
                 ))
             }
-            Event::WorkspaceDropped { frame, kept: Some(kept), .. } => {
-                Some(format!("⇠ {}: not folded back; the work is kept in {kept}", self.place(frame, fold)))
-            }
+            Event::WorkspaceDropped { frame, kept: Some(kept), .. } => Some(format!(
+                "⇠ {}: not folded back; the work is kept in {kept}",
+                self.place(frame, fold)
+            )),
             Event::WorkspaceFailed { frame, reason, .. } => {
                 Some(format!("✗ {}: its worktree: {reason}", self.place(frame, fold)))
             }
@@ -175,7 +200,8 @@ impl Teller {
                 Some(format!("· {}: its worktree: {}", self.place(frame, fold), notes.join("; ")))
             }
             Event::RetryPlanned { frame, trouble, retry, after_ms, .. } => {
-                let wait = if *after_ms > 0 { format!(" in {}", time(*after_ms)) } else { String::new() };
+                let wait =
+                    if *after_ms > 0 { format!(" in {}", time(*after_ms)) } else { String::new() };
                 Some(format!(
                     "↺ {}: again{wait}, retry {retry} after {}",
                     self.place(frame, fold),
@@ -193,12 +219,14 @@ impl Teller {
             }
             Event::FannedOut { frame, items, parallel, problem, .. } => {
                 let known = self.states.get(frame).cloned();
-                let state = known.or_else(|| fold.frames.get(frame).map(|frame| frame.state.clone()));
+                let state =
+                    known.or_else(|| fold.frames.get(frame).map(|frame| frame.state.clone()));
                 let place = [frame.as_str(), &state.unwrap_or_default()].join("/");
                 let place = place.trim_start_matches('/');
                 if problem.is_none() {
                     let waiting: Vec<String> = items.iter().map(|item| item.key.clone()).collect();
-                    let fan = Fan { place: place.to_owned(), total: waiting.len(), done: 0, waiting };
+                    let fan =
+                        Fan { place: place.to_owned(), total: waiting.len(), done: 0, waiting };
                     self.fans.insert(frame.clone(), fan);
                 }
                 Some(match problem {
@@ -220,7 +248,9 @@ impl Teller {
                 None
             }
             Event::FrameEnded { frame, outcome: End::Done, .. } => {
-                if let Some(fan) = self.items.remove(frame).and_then(|parent| self.fans.get_mut(&parent)) {
+                if let Some(fan) =
+                    self.items.remove(frame).and_then(|parent| self.fans.get_mut(&parent))
+                {
                     fan.done += 1;
                 }
                 None
@@ -242,14 +272,17 @@ impl Teller {
                 Some(format!("✗ {}: {}", self.place(frame, fold), one_line(reason)))
             }
             Event::BudgetReached { what } => Some(format!("✗ the budget is used up: {what}")),
-            Event::ArtifactFailed { path, reason } => Some(format!("✗ {path} cannot be written: {reason}")),
+            Event::ArtifactFailed { path, reason } => {
+                Some(format!("✗ {path} cannot be written: {reason}"))
+            }
             Event::CancelRequested { by } => Some(format!("✗ cancelled by {by}")),
             _ => None,
         }
     }
 
     fn ended(&mut self, ended: &Ended) -> String {
-        let mut work = self.attempts.remove(&ended.attempt).unwrap_or_else(|| Work::unheard(&ended.attempt));
+        let mut work =
+            self.attempts.remove(&ended.attempt).unwrap_or_else(|| Work::unheard(&ended.attempt));
         work.spent += ended.usage;
         let place = match self.told {
             Told::Live => work.place.clone(),
@@ -347,14 +380,19 @@ fn done(deed: &Deed, place: &str, value: &Value) -> String {
         Deed::Changes(_) => {
             let (added, removed) = (count("added"), count("removed"));
             let chunks = many(count("chunks"), "chunk");
-            format!("✓ {place}: {files}, {} added, {removed} removed, {chunks}", many(added, "line"))
+            format!(
+                "✓ {place}: {files}, {} added, {removed} removed, {chunks}",
+                many(added, "line")
+            )
         }
         Deed::Commit(_) if value["ok"] == false => {
             format!("✗ {place}: not committed{}", because(last_line(Some(value))))
         }
         Deed::Commit(_) => match value["commit"].as_str().unwrap_or_default() {
             "" => format!("✓ {place}: nothing to commit"),
-            commit => format!("✓ {place}: committed {}, {files}", commit.get(..12).unwrap_or(commit)),
+            commit => {
+                format!("✓ {place}: committed {}, {files}", commit.get(..12).unwrap_or(commit))
+            }
         },
     }
 }
@@ -371,7 +409,11 @@ fn exit_code(work: &Work, ended: &Ended) -> Option<i64> {
 }
 
 fn wrong(reply: &Reply) -> String {
-    let codes = if reply.codes.is_empty() { String::new() } else { format!(" ({})", reply.codes.join(", ")) };
+    let codes = if reply.codes.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", reply.codes.join(", "))
+    };
     match reply.status.as_str() {
         "absent" => format!("no result was found{codes}"),
         _ if reply.why.is_empty() => format!("the result does not satisfy its contract{codes}"),
@@ -403,7 +445,9 @@ fn moved_line(moved: &Moved, at: i64, told: Told) -> String {
     for (name, count) in &moved.counts {
         let _ = write!(line, ", {name} = {count}");
     }
-    if let Some(ms) = moved.not_before.and_then(|time| u64::try_from(time - at).ok()).filter(|ms| *ms > 0) {
+    if let Some(ms) =
+        moved.not_before.and_then(|time| u64::try_from(time - at).ok()).filter(|ms| *ms > 0)
+    {
         let _ = write!(line, ", in {}", time(ms));
     }
     line
@@ -411,7 +455,12 @@ fn moved_line(moved: &Moved, at: i64, told: Told) -> String {
 
 /// The values that the guards saw.
 pub(super) fn saw(moved: &Moved) -> String {
-    moved.saw.iter().map(|(path, value)| format!("{path} = {}", brief(value))).collect::<Vec<_>>().join(", ")
+    moved
+        .saw
+        .iter()
+        .map(|(path, value)| format!("{path} = {}", brief(value)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn because(reason: &str) -> String {

@@ -127,8 +127,11 @@ pub(crate) fn page(page: &Page) -> String {
         text += &columns(rows.collect());
         text.push_str("states\n");
         for machine in &sheet.states {
-            let of =
-                if machine.workflow.is_empty() { String::new() } else { format!("{}: ", machine.workflow) };
+            let of = if machine.workflow.is_empty() {
+                String::new()
+            } else {
+                format!("{}: ", machine.workflow)
+            };
             let _ = writeln!(text, "  {of}{}", machine.states.join(", "));
         }
     }

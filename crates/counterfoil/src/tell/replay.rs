@@ -92,7 +92,9 @@ impl Replayed {
     fn by(&self) -> String {
         let Some(contract) = &self.contract else { return String::new() };
         match &self.recorded_with {
-            Some(before) if before != contract => format!(" by {contract} (recorded with {before})"),
+            Some(before) if before != contract => {
+                format!(" by {contract} (recorded with {before})")
+            }
             _ if self.judged_by == Some("recorded") => format!(" by {contract} as it was recorded"),
             _ => format!(" by {contract}"),
         }
@@ -133,9 +135,13 @@ pub(crate) fn told(all: &[Replayed], counts: &Counts, style: Style) -> String {
             Result::New => ("new", 36),
             Result::Broken { .. } => ("broken", 31),
         };
-        let mark =
-            if style.color { format!("\u{1b}[{color}m{word:<8}\u{1b}[0m") } else { format!("{word:<8}") };
-        let outcome = one.outcome.as_deref().map(|outcome| format!(": {outcome}")).unwrap_or_default();
+        let mark = if style.color {
+            format!("\u{1b}[{color}m{word:<8}\u{1b}[0m")
+        } else {
+            format!("{word:<8}")
+        };
+        let outcome =
+            one.outcome.as_deref().map(|outcome| format!(": {outcome}")).unwrap_or_default();
         let updated = if one.updated { ", recorded" } else { "" };
         let _ = writeln!(out, "{mark} {}{outcome}{}{updated}", super::clean(&one.name), one.by());
         match &one.came {
@@ -243,8 +249,13 @@ pub(crate) fn exported(
             out.push_str("no secrets were found; look through it before you hand it on\n");
         }
         Some(counts) => {
-            let kinds: Vec<String> = counts.iter().map(|(kind, number)| format!("{number} {kind}")).collect();
-            let _ = writeln!(out, "taken out: {}; look through it before you hand it on", kinds.join(", "));
+            let kinds: Vec<String> =
+                counts.iter().map(|(kind, number)| format!("{number} {kind}")).collect();
+            let _ = writeln!(
+                out,
+                "taken out: {}; look through it before you hand it on",
+                kinds.join(", ")
+            );
         }
     }
     for what in &recording.left_out {

@@ -12,7 +12,8 @@ pub(crate) fn found(root: &Path, survey: &Survey) -> String {
     let agents: Vec<&str> = survey.subagents.named.keys().map(String::as_str).collect();
     let mut line = |name: &str, values: &[&str]| {
         let (some, more) = values.split_at(values.len().min(8));
-        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        let more =
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
         let some = if some.is_empty() { "none".to_owned() } else { some.join(", ") };
         let _ = writeln!(text, "  {name:<10} {some}{more}");
     };
@@ -29,8 +30,11 @@ pub(crate) fn diff(file: &str, before: Option<&str>, after: Option<&str>, style:
         None => "/dev/null".to_owned(),
     };
     let diff = TextDiff::from_lines(before.unwrap_or_default(), after.unwrap_or_default());
-    let text =
-        diff.unified_diff().context_radius(3).header(&name("a", before), &name("b", after)).to_string();
+    let text = diff
+        .unified_diff()
+        .context_radius(3)
+        .header(&name("a", before), &name("b", after))
+        .to_string();
     if !style.color {
         return text;
     }

@@ -23,7 +23,8 @@ fn parts<'a>(key: &'a Key, by: &[Dimension]) -> Vec<(&'static str, &'a str)> {
         ("version", &key.version, Dimension::Version),
     ];
     let asked = |dimension: Dimension| {
-        by.contains(&dimension) || (dimension == Dimension::Player && by.contains(&Dimension::Agent))
+        by.contains(&dimension)
+            || (dimension == Dimension::Player && by.contains(&Dimension::Agent))
     };
     let parts = all.into_iter().filter(|(_, _, dimension)| asked(*dimension));
     parts.map(|(name, part, _)| (name, part.as_deref().unwrap_or_default())).collect()
@@ -33,8 +34,9 @@ fn parts<'a>(key: &'a Key, by: &[Dimension]) -> Vec<(&'static str, &'a str)> {
 fn figures(group: &Group) -> Vec<(&'static str, Value)> {
     let (replies, claims) = (&group.replies, &group.claims);
     // Four digits tell apart whatever counts this small can.
-    let rate =
-        |rate: Option<f64>| rate.map_or(Value::Null, |rate| json!((rate * 10_000.0).round() / 10_000.0));
+    let rate = |rate: Option<f64>| {
+        rate.map_or(Value::Null, |rate| json!((rate * 10_000.0).round() / 10_000.0))
+    };
     vec![
         ("attempts", json!(replies.attempts)),
         ("accepted", json!(replies.accepted)),
@@ -73,8 +75,11 @@ pub(crate) fn json(tally: &Tally, by: &[Dimension]) -> Value {
 /// A line for each group, under a line with the names.
 pub(crate) fn csv(tally: &Tally, by: &[Dimension]) -> Result<String> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
-    let empty =
-        Group { key: Key::default(), replies: ReplyFigures::default(), claims: ClaimFigures::default() };
+    let empty = Group {
+        key: Key::default(),
+        replies: ReplyFigures::default(),
+        claims: ClaimFigures::default(),
+    };
     let names = parts(&empty.key, by).into_iter().map(|(name, _)| name);
     let figured = figures(&empty).into_iter().map(|(name, _)| name);
     writer.write_record(names.chain(figured).chain(["codes"]))?;
@@ -109,7 +114,8 @@ pub(crate) fn tables(tally: &Tally, by: &[Dimension], style: Style) -> String {
 
 fn claims_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
     let mut columns = titles(by);
-    columns.extend(["REFUTED", "VERIFIED", "STALE", "UNVERIFIABLE", "CORRECTED"].map(Column::number));
+    columns
+        .extend(["REFUTED", "VERIFIED", "STALE", "UNVERIFIABLE", "CORRECTED"].map(Column::number));
     let rows = tally.groups.iter().filter(|group| group.claims.claims > 0).map(|group| {
         let claims = &group.claims;
         let mut cells = named(&group.key, by);
@@ -128,7 +134,9 @@ fn claims_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
 fn replies_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
     let by: Vec<Dimension> = by.iter().copied().filter(|by| *by != Dimension::Field).collect();
     let mut columns = titles(&by);
-    columns.extend(["VIOLATIONS", "ATTEMPTS", "ACCEPTED", "REPAIRS", "LOST TO CLAIM"].map(Column::number));
+    columns.extend(
+        ["VIOLATIONS", "ATTEMPTS", "ACCEPTED", "REPAIRS", "LOST TO CLAIM"].map(Column::number),
+    );
     columns.push(Column::words("CODES"));
     // Groups that differ only in the field are the same attempts.
     let same: BTreeMap<Key, &ReplyFigures> =
@@ -139,7 +147,9 @@ fn replies_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
     let rows = sorted.into_iter().map(|(key, replies)| {
         let mut cells = named(&key, &by);
         cells.push(share(replies.violations, replies.replies).into());
-        cells.extend([replies.attempts, replies.accepted].map(|figure| Cell::from(figure.to_string())));
+        cells.extend(
+            [replies.attempts, replies.accepted].map(|figure| Cell::from(figure.to_string())),
+        );
         // Of the accepted ones, each.
         let needed = replies.repairs_per_accepted().map(|rate| format!("{rate:.1} each"));
         cells.push(needed.unwrap_or_else(|| "-".to_owned()).into());

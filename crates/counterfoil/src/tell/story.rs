@@ -1,4 +1,5 @@
-//! The story of a run: its events as lines, and under each what it gave, what was wrong, what a guard saw, what was assigned.
+//! The story of a run: its events as lines, and under each what it gave, what was wrong, what a
+//! guard saw, what was assigned.
 
 use super::lines::{self, INDENT, Teller, Told};
 use super::{claims, figures, headline, one_line, questions, said, short};
@@ -43,7 +44,9 @@ impl<'a> Story<'a> {
         let Some(line) = self.teller.line(event, at, fold) else { return };
         let _ = writeln!(self.text, "{line}");
         let more = match event {
-            Event::RepairAsked { reply, .. } => said(self.state, &reply.transcript).into_iter().collect(),
+            Event::RepairAsked { reply, .. } => {
+                said(self.state, &reply.transcript).into_iter().collect()
+            }
             Event::AttemptEnded(ended) => self.ended(ended, agent.as_deref()),
             Event::Moved(moved) => moved_more(moved),
             _ => Vec::new(),
@@ -65,7 +68,8 @@ impl<'a> Story<'a> {
                 let _ = writeln!(text, "  {name} = {}", short(value));
             }
         }
-        let _ = write!(text, "\n{}\n{}", headline(report, &self.place), questions(report, &self.place));
+        let _ =
+            write!(text, "\n{}\n{}", headline(report, &self.place), questions(report, &self.place));
         let _ = writeln!(text, "{}", figures(report));
         text + &claims::summary(entries)
     }
@@ -73,7 +77,8 @@ impl<'a> Story<'a> {
     fn ended(&mut self, ended: &Ended, agent: Option<&str>) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(value) = &ended.value {
-            let role = self.workflow.zip(agent).and_then(|(workflow, agent)| workflow.agents.get(agent));
+            let role =
+                self.workflow.zip(agent).and_then(|(workflow, agent)| workflow.agents.get(agent));
             match (role, agent) {
                 (Some(role), _) => lines.push(one_line(&role.contract.show(value))),
                 (None, Some(_)) => lines.push(short(value)),
@@ -84,7 +89,8 @@ impl<'a> Story<'a> {
         let mut seen = BTreeSet::new();
         for violation in &ended.violations {
             let part = |name: &str| violation.get(name).and_then(Value::as_str).unwrap_or_default();
-            let line = format!("{} {}: {}", part("code"), part("pointer"), one_line(part("message")));
+            let line =
+                format!("{} {}: {}", part("code"), part("pointer"), one_line(part("message")));
             if seen.insert(line.clone()) {
                 lines.push(line);
             }
@@ -95,8 +101,10 @@ impl<'a> Story<'a> {
                 lines.push(format!("note: {}", one_line(note)));
             }
         }
-        let refused = |value: &Value| agent.is_none() && value.get("ok") == Some(&Value::Bool(false));
-        let failed = ended.outcome != AttemptOutcome::Accepted || ended.value.as_ref().is_some_and(refused);
+        let refused =
+            |value: &Value| agent.is_none() && value.get("ok") == Some(&Value::Bool(false));
+        let failed =
+            ended.outcome != AttemptOutcome::Accepted || ended.value.as_ref().is_some_and(refused);
         let reply = ended.reply.as_ref().filter(|_| failed);
         lines.extend(reply.and_then(|reply| said(self.state, &reply.transcript)));
         lines

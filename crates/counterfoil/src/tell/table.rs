@@ -1,4 +1,5 @@
-//! Tables that fit where they are read: columns as wide as what stands in them, and where that is too wide, words go on below.
+//! Tables that fit where they are read: columns as wide as what stands in them, and where that is
+//! too wide, words go on below.
 
 use super::clean;
 use counterfoil_contract::diagnostic::Style;
@@ -31,7 +32,8 @@ impl Column {
     }
 }
 
-/// What stands in a place of the table. Line breaks begin a new line; other control characters do not get through.
+/// What stands in a place of the table. Line breaks begin a new line; other control characters do
+/// not get through.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     text: String,
@@ -122,7 +124,8 @@ fn widths(columns: &[Column], rows: &[Row], room: usize) -> Vec<usize> {
         }
     }
     let gaps = GAP * columns.len().saturating_sub(1);
-    let fixed: usize = columns.iter().zip(&widths).filter(|(column, _)| !column.gives).map(|(_, w)| w).sum();
+    let fixed: usize =
+        columns.iter().zip(&widths).filter(|(column, _)| !column.gives).map(|(_, w)| w).sum();
     let mut left = room.saturating_sub(gaps + fixed);
     let mut giving: Vec<usize> = (0..columns.len()).filter(|index| columns[*index].gives).collect();
     giving.sort_by_key(|index| widths[*index]);
@@ -135,7 +138,13 @@ fn widths(columns: &[Column], rows: &[Row], room: usize) -> Vec<usize> {
     widths
 }
 
-fn line(columns: &[Column], cells: &[Cell], widths: &[usize], indent: usize, style: Style) -> String {
+fn line(
+    columns: &[Column],
+    cells: &[Cell],
+    widths: &[usize],
+    indent: usize,
+    style: Style,
+) -> String {
     let wrapped: Vec<Vec<String>> =
         cells.iter().zip(widths).map(|(cell, width)| wrap(&cell.text, *width)).collect();
     let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
@@ -189,7 +198,8 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
                 let wide = character.width().unwrap_or(0);
                 if used + wide > width && used > 0 {
                     // The parts of a path or a name stay whole where they can.
-                    let end = line.rfind(['/', '_', '-', '.', ',', ':']).map_or(line.len(), |at| at + 1);
+                    let end =
+                        line.rfind(['/', '_', '-', '.', ',', ':']).map_or(line.len(), |at| at + 1);
                     let rest = line.split_off(end);
                     lines.push(std::mem::replace(&mut line, rest));
                     used = line.width();
@@ -242,16 +252,28 @@ mod tests {
     fn a_long_cell_is_cut_and_says_so() {
         let lines = wrap(&"word ".repeat(10_000), 10);
         assert_eq!(lines.len(), MOST_LINES);
-        assert!(lines.last().is_some_and(|last| last.ends_with('…') && last.width() <= 10), "{lines:?}");
+        assert!(
+            lines.last().is_some_and(|last| last.ends_with('…') && last.width() <= 10),
+            "{lines:?}"
+        );
     }
 
     #[test]
     fn no_line_is_wider_than_the_room_there_is() {
-        let columns =
-            [Column::word("NAME"), Column::words("SAID"), Column::number("N"), Column::words("WHY")];
+        let columns = [
+            Column::word("NAME"),
+            Column::words("SAID"),
+            Column::number("N"),
+            Column::words("WHY"),
+        ];
         let rows = [
             Row::Head("first".to_owned()),
-            Row::Cells(vec!["a".into(), "one two three four five six".into(), "7".into(), "x".into()]),
+            Row::Cells(vec![
+                "a".into(),
+                "one two three four five six".into(),
+                "7".into(),
+                "x".into(),
+            ]),
             Row::Head("second".to_owned()),
             Row::Cells(vec![
                 Cell::colored("b", Color::Red),
@@ -264,7 +286,11 @@ mod tests {
         assert!(text.lines().all(|line| line.width() <= 40), "{text}");
         insta::assert_snapshot!(text);
         let colored = render(&columns, &rows, 2, Style { color: true, ..PLAIN });
-        assert_eq!(colored.replace("\x1b[31m", "").replace("\x1b[0m", ""), text, "colour moves nothing");
+        assert_eq!(
+            colored.replace("\x1b[31m", "").replace("\x1b[0m", ""),
+            text,
+            "colour moves nothing"
+        );
         assert_ne!(colored, text);
     }
 }

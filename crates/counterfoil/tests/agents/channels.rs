@@ -1,4 +1,5 @@
-//! The ways beside the text by which a result comes back: the vendor's schema, and the tool that takes results.
+//! The ways beside the text by which a result comes back: the vendor's schema, and the tool that
+//! takes results.
 
 use crate::stage::{Stage, Who, each};
 use serde_json::{Value, json};
@@ -22,7 +23,8 @@ fn a_schema_that_the_model_ignores_is_no_promise(who: Who) {
     );
     for asked in stage.asked() {
         assert!(
-            schema(who, &asked.body).is_some_and(|schema| schema["properties"]["ok"]["type"] == "boolean")
+            schema(who, &asked.body)
+                .is_some_and(|schema| schema["properties"]["ok"]["type"] == "boolean")
         );
     }
 }

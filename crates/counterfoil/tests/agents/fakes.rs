@@ -1,5 +1,5 @@
-//! Programs that stand in for the command lines and misbehave: not there, too old, noisy, endless, cut off. They need nothing
-//! installed, so these always run.
+//! Programs that stand in for the command lines and misbehave: not there, too old, noisy, endless,
+//! cut off. They need nothing installed, so these always run.
 
 use crate::house::{House, Said, carrying};
 use serde_json::{Value, json};
@@ -14,7 +14,9 @@ impl Fake {
     /// The program does this with each prompt, as a line for `sh`; `$1` and on are its arguments.
     fn new(line: &str) -> Self {
         let fake = Self { house: House::new() };
-        fake.program(&format!("[ \"$1\" = --version ] && echo '2.1.325 (Claude Code)' && exit\n{line}"));
+        fake.program(&format!(
+            "[ \"$1\" = --version ] && echo '2.1.325 (Claude Code)' && exit\n{line}"
+        ));
         fake.house.file("prompts/work.md", "Do the work.");
         fake.workflow("");
         fake
@@ -30,7 +32,10 @@ impl Fake {
         let program = self.house.repo().join("bin/claude");
         self.house.file(
             "counterfoil.toml",
-            format!("[agents.claude]\nprogram = {:?}\nchannels = []\n{lines}\n", program.to_str().unwrap()),
+            format!(
+                "[agents.claude]\nprogram = {:?}\nchannels = []\n{lines}\n",
+                program.to_str().unwrap()
+            ),
         );
     }
 
@@ -172,10 +177,12 @@ fn a_line_of_20_megabytes_is_read_or_passed_over_and_nothing_is_lost() {
 #[test]
 fn one_that_never_says_it_is_done_is_no_success_whatever_it_said() {
     let said =
-        json!({"type": "assistant", "message": {"content": [{"type": "text", "text": GOOD}]}}).to_string();
+        json!({"type": "assistant", "message": {"content": [{"type": "text", "text": GOOD}]}})
+            .to_string();
     let reason = Fake::new(&says(&said)).failed("agent");
     assert!(reason.contains("exit code 0 and never said it was done"), "{reason}");
-    let reason = Fake::new(&format!("{}\necho 'out of memory' >&2\nexit 9", says(&said))).failed("agent");
+    let reason =
+        Fake::new(&format!("{}\necho 'out of memory' >&2\nexit 9", says(&said))).failed("agent");
     assert!(reason.contains("exit code 9") && reason.contains("out of memory"), "{reason}");
 }
 
@@ -197,25 +204,34 @@ fn of_two_ends_the_last_counts_and_it_is_said() {
 fn an_empty_text_or_prose_is_never_a_result() {
     for text in ["", "All done, everything works!"] {
         let said = Fake::new(&says(&result(text))).run();
-        assert_eq!((said.code, said.report()["cause"].as_str()), (Some(1), Some("contract")), "{said:#?}");
+        assert_eq!(
+            (said.code, said.report()["cause"].as_str()),
+            (Some(1), Some("contract")),
+            "{said:#?}"
+        );
     }
 }
 
 #[test]
 fn a_silent_one_is_ended_by_the_idle_clock_with_all_it_started() {
-    let fake =
-        Fake::new("echo '{\"type\":\"system\"}'\nsetsid sh -c 'trap \"\" TERM; sleep 1000' &\nsleep 1000");
+    let fake = Fake::new(
+        "echo '{\"type\":\"system\"}'\nsetsid sh -c 'trap \"\" TERM; sleep 1000' &\nsleep 1000",
+    );
     fake.settings("idle = \"300ms\"");
     fake.workflow("retries: { timeout: 0 }");
     let reason = fake.failed("timeout");
-    assert!(reason.contains("fell silent for 0.3 s") && reason.contains("raise `idle`"), "{reason}");
+    assert!(
+        reason.contains("fell silent for 0.3 s") && reason.contains("raise `idle`"),
+        "{reason}"
+    );
 }
 
 #[test]
 fn it_sees_nothing_of_our_environment_but_what_it_may() {
     let fake = Fake::new(&format!("env > seen.txt\n{}", says(&result(GOOD))));
     fake.settings("pass = [\"ACME_*\"]\nenv = { SET_BY_US = \"1\" }");
-    let mut command = fake.house.command(&["run", "repo/flow.yaml", "--agent", "claude", "--format", "json"]);
+    let mut command =
+        fake.house.command(&["run", "repo/flow.yaml", "--agent", "claude", "--format", "json"]);
     command.env("OPENAI_API_KEY", "not-yours").env("MY_SECRET", "no").env("CLAUDECODE", "1");
     command.env("ANTHROPIC_API_KEY", "yours").env("ACME_ROOM", "7");
     let said = fake.house.start_as(command).end();

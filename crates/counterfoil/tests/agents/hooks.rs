@@ -1,27 +1,39 @@
-//! Claude Code as people use it, without our engine, held to contracts by its hooks: set up by `init`, and asked by hand.
+//! Claude Code as people use it, without our engine, held to contracts by its hooks: set up by
+//! `init`, and asked by hand.
 
 use crate::stage::{Stage, Who};
 use serde_json::{Value, json};
 
 const GOOD: &str = "{\"ok\": true}";
 
-/// A project that `init` has set up, with a subagent and the main agent under `acme/ok`; none if Claude Code is not there.
+/// A project that `init` has set up, with a subagent and the main agent under `acme/ok`; none if
+/// Claude Code is not there.
 fn set_up(script: &Value) -> Option<Stage> {
     let stage = Stage::open(Who::Claude, script)?;
     stage.house.file(
         "counterfoil.toml",
         "[agents.helper]\ncontract = \"acme/ok\"\n[agents.claude]\ncontract = \"acme/ok\"\n",
     );
-    stage.house.file(".claude/agents/helper.md", "---\nname: helper\ndescription: Helps\n---\nYou help.\n");
+    stage.house.file(
+        ".claude/agents/helper.md",
+        "---\nname: helper\ndescription: Helps\n---\nYou help.\n",
+    );
     let done = stage.by_hand("counterfoil", &["init", "--yes"]).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     Some(stage)
 }
 
-/// Asks Claude Code for something; what the hooks answered, one after the other, and what it said in the end.
+/// Asks Claude Code for something; what the hooks answered, one after the other, and what it said
+/// in the end.
 fn ask(stage: &Stage) -> (Vec<(String, i64)>, String) {
-    let flags =
-        ["-p", "Water the plants.", "--output-format", "stream-json", "--verbose", "--include-hook-events"];
+    let flags = [
+        "-p",
+        "Water the plants.",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--include-hook-events",
+    ];
     let output = stage.by_hand("claude", &flags).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
@@ -51,7 +63,9 @@ fn a_bad_result_is_sent_back_and_put_right() {
 
 #[test]
 fn one_who_never_gets_it_right_is_let_through_after_three_times() {
-    let Some(stage) = set_up(&json!([{"text": "The ferns are watered.", "repeat": true}])) else { return };
+    let Some(stage) = set_up(&json!([{"text": "The ferns are watered.", "repeat": true}])) else {
+        return;
+    };
     assert_eq!(ask(&stage), (stops(&[2, 2, 2, 1]), "The ferns are watered.".to_owned()));
     assert_eq!(stage.asked().len(), 4);
 }

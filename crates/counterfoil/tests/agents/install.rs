@@ -1,4 +1,5 @@
-//! How the command lines get here, with an npm of ours: what is skipped, what fails, and that nobody meets half an install.
+//! How the command lines get here, with an npm of ours: what is skipped, what fails, and that
+//! nobody meets half an install.
 
 use crate::mock::testing;
 use std::path::{Path, PathBuf};
@@ -57,7 +58,8 @@ impl Place {
 
     fn start(&self, registry: &str) -> Child {
         let ours = std::env::var_os("PATH").unwrap_or_default();
-        let path = std::iter::once(self.folder.path().join("bin")).chain(std::env::split_paths(&ours));
+        let path =
+            std::iter::once(self.folder.path().join("bin")).chain(std::env::split_paths(&ours));
         let mut command = Command::new(testing().join("install-clis"));
         command.env_clear().env("PATH", std::env::join_paths(path).unwrap());
         command.env("COUNTERFOIL_TEST_CLIS", self.clis()).env("HOME", self.folder.path());
@@ -97,7 +99,10 @@ fn what_is_installed_is_taken_from_the_cache_the_next_time() {
     let place = Place::new();
     let (code, out, err) = place.install("alive");
     assert_eq!((code, Path::new(out.trim())), (0, place.clis().as_path()), "{err}");
-    assert!(says(&place.clis().join("bin/claude")).ends_with("(Claude Code)"), "the one that is pinned");
+    assert!(
+        says(&place.clis().join("bin/claude")).ends_with("(Claude Code)"),
+        "the one that is pinned"
+    );
     assert!(says(&place.clis().join("bin/codex")).starts_with("codex-cli"));
     assert_eq!(place.calls(), "view\nci\n");
     assert_eq!(place.install("dead").0, 0, "what is there needs no registry");

@@ -17,7 +17,8 @@ fn python() -> Command {
     command
 }
 
-/// A mock that plays a script. It ends when it is dropped, and also when the test is killed: its stdin is closed then.
+/// A mock that plays a script. It ends when it is dropped, and also when the test is killed: its
+/// stdin is closed then.
 pub(crate) struct Mock {
     child: Child,
     log: PathBuf,
@@ -54,11 +55,13 @@ impl Asked {
 impl Mock {
     /// Starts one, with its files in a folder.
     pub(crate) fn start(folder: &Path, script: &Value) -> Self {
-        let (file, log, home) = (folder.join("script.json"), folder.join("asked.jsonl"), folder.join("home"));
+        let (file, log, home) =
+            (folder.join("script.json"), folder.join("asked.jsonl"), folder.join("home"));
         std::fs::write(&file, serde_json::to_vec(script).unwrap()).unwrap();
         let mut command = python();
         command.arg(".").arg(&file).arg("--log").arg(&log).arg("--home").arg(&home);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
         let mut port = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
         assert!(port.trim().parse::<u16>().is_ok(), "the mock did not start: {:?}", child.wait());

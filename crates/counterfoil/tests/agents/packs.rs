@@ -14,7 +14,12 @@ fn play(stage: &Stage, agents: &[&str]) -> Value {
     }
     let said = stage.house.start_as(stage.command(&arguments)).end_within(MOST);
     let report = said.report();
-    assert_eq!((said.code, report["outcome"].as_str()), (Some(0), Some("done")), "{}", stage.story(&said));
+    assert_eq!(
+        (said.code, report["outcome"].as_str()),
+        (Some(0), Some("done")),
+        "{}",
+        stage.story(&said)
+    );
     let played: Vec<String> = report["attempts"].as_array().unwrap().iter().map(step).collect();
     let steps = [
         "implement accepted",
@@ -39,7 +44,8 @@ fn step(attempt: &Value) -> String {
 }
 
 fn script() -> Value {
-    serde_json::from_slice(&std::fs::read(testing().join("scripts/execution-loop.json")).unwrap()).unwrap()
+    serde_json::from_slice(&std::fs::read(testing().join("scripts/execution-loop.json")).unwrap())
+        .unwrap()
 }
 
 fn one_command_line_plays_the_execution_loop(who: Who) {

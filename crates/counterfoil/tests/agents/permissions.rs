@@ -33,7 +33,8 @@ fn an_implementer_edits_and_a_reviewer_does_not(who: Who) {
 }
 
 fn work_that_was_denied_and_gave_no_result_is_no_success(who: Who) {
-    let Some(stage) = Stage::open(who, &writing(&json!({"text": "I could not write it.", "repeat": true})))
+    let Some(stage) =
+        Stage::open(who, &writing(&json!({"text": "I could not write it.", "repeat": true})))
     else {
         return;
     };

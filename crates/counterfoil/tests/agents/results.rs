@@ -24,8 +24,12 @@ fn a_good_result_is_taken_at_once(who: Who) {
     assert_eq!(attempt["usage"]["input_tokens"], 100);
     assert_eq!(attempt["usage"]["output_tokens"], 7);
     // Only one of them says what it costs.
-    assert_eq!(attempt["usage"]["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0), who == Who::Claude);
-    let recorded = stage.house.events().iter().any(|event| event.to_string().contains(&who.version()));
+    assert_eq!(
+        attempt["usage"]["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0),
+        who == Who::Claude
+    );
+    let recorded =
+        stage.house.events().iter().any(|event| event.to_string().contains(&who.version()));
     assert!(recorded, "the version {} stands in no event", who.version());
 }
 
@@ -69,7 +73,9 @@ fn totals(stage: &Stage) -> Vec<f64> {
 }
 
 fn a_success_without_a_result_is_none(who: Who) {
-    let Some(stage) = Stage::open(who, &json!([{"text": "All is well: ok is true.", "repeat": true}])) else {
+    let Some(stage) =
+        Stage::open(who, &json!([{"text": "All is well: ok is true.", "repeat": true}]))
+    else {
         return;
     };
     stage.workflow("repairs: 1");
@@ -80,8 +86,7 @@ fn a_success_without_a_result_is_none(who: Who) {
 }
 
 fn a_large_prompt_arrives_whole(who: Who) {
-    let script =
-        json!([{"when": "the last line", "result": {"ok": true}}, {"text": "Done.", "repeat": true}]);
+    let script = json!([{"when": "the last line", "result": {"ok": true}}, {"text": "Done.", "repeat": true}]);
     let Some(stage) = Stage::open(who, &script) else { return };
     let task = format!(
         "{}the last line",

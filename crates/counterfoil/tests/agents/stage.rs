@@ -1,4 +1,5 @@
-//! Where a scenario is played: a repository and a home of its own, the mock, and the command line it is about.
+//! Where a scenario is played: a repository and a home of its own, the mock, and the command line
+//! it is about.
 
 use crate::house::{House, Live, Said, carrying};
 use crate::mock::{Asked, Mock, testing};
@@ -31,7 +32,8 @@ impl Who {
     /// Which one is pinned.
     pub(crate) fn version(self) -> String {
         let pinned: Value =
-            serde_json::from_slice(&std::fs::read(testing().join("clis/package.json")).unwrap()).unwrap();
+            serde_json::from_slice(&std::fs::read(testing().join("clis/package.json")).unwrap())
+                .unwrap();
         let package = match self {
             Self::Claude => "@anthropic-ai/claude-code",
             Self::Codex => "@openai/codex",
@@ -64,7 +66,8 @@ macro_rules! each {
 }
 pub(crate) use each;
 
-/// No scenario takes longer, however busy the machine is: some of these programs need seconds to start on one that is not.
+/// No scenario takes longer, however busy the machine is: some of these programs need seconds to
+/// start on one that is not.
 pub(crate) const MOST: Duration = Duration::from_mins(4);
 
 /// The stage of one test.
@@ -76,18 +79,25 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// A stage with one agent under `acme/ok`, or none if the command lines are not there: the test is skipped then.
+    /// A stage with one agent under `acme/ok`, or none if the command lines are not there: the test
+    /// is skipped then.
     pub(crate) fn open(who: Who, script: &Value) -> Option<Self> {
         let clis = clis()?;
-        // Below the target folder: some of them trust no settings below one that anybody may write to.
+        // Below the target folder: some of them trust no settings below one that anybody may write
+        // to.
         let house = House::within(Path::new(env!("CARGO_TARGET_TMPDIR")));
         // And a repository of its own: else the one around the target folder would be worked in.
-        let made = Command::new("git").args(["init", "--quiet"]).current_dir(house.repo()).status().unwrap();
+        let made = Command::new("git")
+            .args(["init", "--quiet"])
+            .current_dir(house.repo())
+            .status()
+            .unwrap();
         assert!(made.success(), "git init in {}", house.repo().display());
         let mock = Mock::start(house.folder(), script);
         let ours = std::env::var_os("PATH").unwrap_or_default();
-        let path =
-            std::env::join_paths(std::iter::once(clis.join("bin")).chain(std::env::split_paths(&ours)));
+        let path = std::env::join_paths(
+            std::iter::once(clis.join("bin")).chain(std::env::split_paths(&ours)),
+        );
         let stage = Self { house, mock, who, path: path.unwrap() };
         stage.workflow("");
         Some(stage)
@@ -124,11 +134,20 @@ impl Stage {
     /// A program as people start it in the repository, with our own on its path.
     pub(crate) fn by_hand(&self, program: &str, arguments: &[&str]) -> Command {
         let ours = Path::new(env!("CARGO_BIN_EXE_counterfoil")).parent().unwrap().to_owned();
-        let path: Vec<PathBuf> = std::iter::once(ours).chain(std::env::split_paths(&self.path)).collect();
-        let found = path.iter().map(|folder| folder.join(program)).find(|file| file.exists()).unwrap();
+        let path: Vec<PathBuf> =
+            std::iter::once(ours).chain(std::env::split_paths(&self.path)).collect();
+        let found =
+            path.iter().map(|folder| folder.join(program)).find(|file| file.exists()).unwrap();
         let mut command = Command::new(found);
-        command.args(arguments).current_dir(self.house.repo()).env_clear().envs(&self.mock.variables);
-        command.env("PATH", std::env::join_paths(path).unwrap()).env("NO_COLOR", "1").env("LANG", "C.UTF-8");
+        command
+            .args(arguments)
+            .current_dir(self.house.repo())
+            .env_clear()
+            .envs(&self.mock.variables);
+        command
+            .env("PATH", std::env::join_paths(path).unwrap())
+            .env("NO_COLOR", "1")
+            .env("LANG", "C.UTF-8");
         command.stdin(std::process::Stdio::null());
         command
     }
@@ -148,7 +167,12 @@ impl Stage {
     pub(crate) fn accepted(&self) -> Value {
         let said = self.run();
         let report = said.report();
-        assert_eq!((said.code, report["outcome"].as_str()), (Some(0), Some("done")), "{}", self.story(&said));
+        assert_eq!(
+            (said.code, report["outcome"].as_str()),
+            (Some(0), Some("done")),
+            "{}",
+            self.story(&said)
+        );
         let attempts = report["attempts"].as_array().unwrap();
         assert_eq!(attempts.len(), 1, "{}", self.story(&said));
         self.nothing_is_left(&report);
@@ -172,12 +196,14 @@ impl Stage {
         let folder = self.house.folder().to_str().unwrap().to_owned();
         let ours = std::process::id().to_string();
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-            let (Ok(line), Ok(cwd)) =
-                (std::fs::read(entry.path().join("cmdline")), std::fs::read_link(entry.path().join("cwd")))
-            else {
+            let (Ok(line), Ok(cwd)) = (
+                std::fs::read(entry.path().join("cmdline")),
+                std::fs::read_link(entry.path().join("cwd")),
+            ) else {
                 continue;
             };
-            // Whatever it made of its environment: who works in the repository was started for the run.
+            // Whatever it made of its environment: who works in the repository was started for the
+            // run.
             let here = cwd.starts_with(self.house.repo());
             assert!(
                 !here || entry.file_name().to_str() == Some(&ours),
@@ -198,8 +224,12 @@ impl Stage {
         for file in files(&self.house.state()) {
             let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
             if !text.contains('\0') {
-                let _ =
-                    writeln!(told, "== {}\n{}", file.display(), text.chars().take(6000).collect::<String>());
+                let _ = writeln!(
+                    told,
+                    "== {}\n{}",
+                    file.display(),
+                    text.chars().take(6000).collect::<String>()
+                );
             }
         }
         let _ = writeln!(told, "{} requests", self.asked().len());
@@ -224,7 +254,8 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The folder of the command lines, if they are installed. If not, this says so: loudly, and to who counts.
+/// The folder of the command lines, if they are installed. If not, this says so: loudly, and to who
+/// counts.
 fn clis() -> Option<PathBuf> {
     let output = Command::new(testing().join("install-clis")).arg("--where").output().unwrap();
     let folder = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end());
@@ -238,9 +269,12 @@ fn clis() -> Option<PathBuf> {
         "{name} may not be skipped here, and there are no command lines in {}",
         folder.display()
     );
-    let why = if unreachable { "the npm registry did not answer" } else { "run testing/install-clis" };
-    let _ =
-        writeln!(std::io::stderr(), "SKIPPED: {name}: the agents' command lines are not installed; {why}");
+    let why =
+        if unreachable { "the npm registry did not answer" } else { "run testing/install-clis" };
+    let _ = writeln!(
+        std::io::stderr(),
+        "SKIPPED: {name}: the agents' command lines are not installed; {why}"
+    );
     if let Some(list) = std::env::var_os("COUNTERFOIL_TEST_SKIPS") {
         let mut file = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
         writeln!(file, "agents {name}").unwrap();

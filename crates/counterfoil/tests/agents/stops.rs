@@ -8,7 +8,8 @@ each!(a_silent_one_is_ended_by_the_clock_and_leaves_nothing);
 each!(a_stopped_run_is_taken_up_again);
 
 fn a_silent_one_is_ended_by_the_clock_and_leaves_nothing(who: Who) {
-    let Some(stage) = Stage::open(who, &json!([{"text": "Let me see …", "hang": "middle", "repeat": true}]))
+    let Some(stage) =
+        Stage::open(who, &json!([{"text": "Let me see …", "hang": "middle", "repeat": true}]))
     else {
         return;
     };
@@ -38,10 +39,19 @@ fn a_stopped_run_is_taken_up_again(who: Who) {
     );
     stage.nothing_is_left(&report);
 
-    let said = stage.house.start_as(stage.command(&["resume", "last", "--format", "json"])).end_within(MOST);
+    let said = stage
+        .house
+        .start_as(stage.command(&["resume", "last", "--format", "json"]))
+        .end_within(MOST);
     let report = said.report();
-    assert_eq!((said.code, report["outcome"].as_str()), (Some(0), Some("done")), "{}", stage.story(&said));
-    let outcomes: Vec<_> = report["attempts"].as_array().unwrap().iter().map(|one| &one["outcome"]).collect();
+    assert_eq!(
+        (said.code, report["outcome"].as_str()),
+        (Some(0), Some("done")),
+        "{}",
+        stage.story(&said)
+    );
+    let outcomes: Vec<_> =
+        report["attempts"].as_array().unwrap().iter().map(|one| &one["outcome"]).collect();
     assert_eq!(outcomes, ["cancelled", "accepted"]);
     stage.nothing_is_left(&report);
 }

@@ -10,7 +10,12 @@ each!(a_refused_key_ends_the_run);
 
 /// How each attempt ended.
 fn outcomes(report: &Value) -> Vec<&str> {
-    report["attempts"].as_array().unwrap().iter().map(|one| one["outcome"].as_str().unwrap()).collect()
+    report["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["outcome"].as_str().unwrap())
+        .collect()
 }
 
 /// Holds that nothing but this went wrong, and then it went well.
@@ -18,10 +23,15 @@ fn went_well_after(trouble: &str, report: &Value, story: impl Fn() -> String) {
     let outcomes = outcomes(report);
     let (last, before) = outcomes.split_last().unwrap();
     assert_eq!(*last, "accepted", "{}", story());
-    assert!(!before.is_empty() && before.iter().all(|one| *one == trouble), "{outcomes:?}: {}", story());
+    assert!(
+        !before.is_empty() && before.iter().all(|one| *one == trouble),
+        "{outcomes:?}: {}",
+        story()
+    );
 }
 
-/// A model that fails in this way before it answers. One of them sometimes tries a second time by itself.
+/// A model that fails in this way before it answers. One of them sometimes tries a second time by
+/// itself.
 fn failing_first(who: Who, error: &Value) -> Value {
     let mut script = vec![error.clone(); if who == Who::Gemini { 2 } else { 1 }];
     script.extend([json!({"result": {"ok": true}}), json!({"text": "Done.", "repeat": true})]);
@@ -29,7 +39,9 @@ fn failing_first(who: Who, error: &Value) -> Value {
 }
 
 fn an_error_of_the_server_is_tried_again(who: Who) {
-    let Some(stage) = Stage::open(who, &failing_first(who, &json!({"status": 500, "error": "boom"}))) else {
+    let Some(stage) =
+        Stage::open(who, &failing_first(who, &json!({"status": 500, "error": "boom"})))
+    else {
         return;
     };
     let said = stage.run();
@@ -90,5 +102,9 @@ fn a_refused_key_ends_the_run(who: Who) {
     };
     let report = stage.failed("permission", 5);
     assert_eq!(outcomes(&report), ["permission"], "what will not change is not tried again");
-    assert!(report["reason"].as_str().unwrap().contains("this key is no key"), "{}", report["reason"]);
+    assert!(
+        report["reason"].as_str().unwrap().contains("this key is no key"),
+        "{}",
+        report["reason"]
+    );
 }

@@ -46,8 +46,11 @@ impl House {
                 body: serde_json::to_vec(event).unwrap(),
             };
             let rows = events.iter().enumerate().map(row).collect();
-            let Event::RunStarted(started) = &events[0] else { panic!("a run begins with its start") };
-            let new = NewRun { id: &id, workflow: &started.workflow, version: 1, bundle: b"none", at };
+            let Event::RunStarted(started) = &events[0] else {
+                panic!("a run begins with its start")
+            };
+            let new =
+                NewRun { id: &id, workflow: &started.workflow, version: 1, bundle: b"none", at };
             journal.create(new, Batch { rows, ..Batch::default() }).unwrap().release().unwrap();
         }
     }
@@ -94,8 +97,12 @@ impl House {
 
 /// Who plays `worker`, and as which model.
 pub(crate) fn began(run: &str, workflow: &str, spec: &str, model: Option<&str>) -> Event {
-    let player =
-        Player { spec: spec.to_owned(), backs_off: false, model: model.map(str::to_owned), version: None };
+    let player = Player {
+        spec: spec.to_owned(),
+        backs_off: false,
+        model: model.map(str::to_owned),
+        version: None,
+    };
     Event::RunStarted(Box::new(Started {
         run: run.to_owned(),
         workflow: workflow.to_owned(),
@@ -139,12 +146,18 @@ pub(crate) fn started(state: &str, n: u32) -> Event {
 
 fn reply(status: &str, codes: &[&str]) -> Reply {
     let codes = codes.iter().map(|code| (*code).to_owned()).collect();
-    Reply { transcript: "transcripts/none".to_owned(), status: status.to_owned(), codes, ..Reply::default() }
+    Reply {
+        transcript: "transcripts/none".to_owned(),
+        status: status.to_owned(),
+        codes,
+        ..Reply::default()
+    }
 }
 
 /// Asked again because of its contract, or of these claims.
 pub(crate) fn asked(state: &str, n: u32, claims: Vec<ClaimReport>) -> Event {
-    let reply = if claims.is_empty() { reply("rejected", &["C0301"]) } else { reply("accepted", &[]) };
+    let reply =
+        if claims.is_empty() { reply("rejected", &["C0301"]) } else { reply("accepted", &[]) };
     Event::RepairAsked { attempt: format!("{state}#{n}"), reply, usage: Usage::default(), claims }
 }
 
@@ -162,7 +175,11 @@ pub(crate) fn ended(
         outcome,
         value: accepted.then(|| json!({"ok": true})),
         partial: None,
-        reason: if accepted { String::new() } else { "a claim that had to hold was refuted".to_owned() },
+        reason: if accepted {
+            String::new()
+        } else {
+            "a claim that had to hold was refuted".to_owned()
+        },
         violations: Vec::new(),
         claims,
         changed: Some(Changed { total: modified.len() as u64, modified, ..Changed::default() }),
@@ -207,7 +224,11 @@ pub(crate) fn tests(verdict: Verdict) -> ClaimReport {
     let failed = verdict == Verdict::Refuted;
     ClaimReport {
         observed: json!(!failed),
-        reason: if failed { "success is claimed, and the check fails".to_owned() } else { String::new() },
+        reason: if failed {
+            "success is claimed, and the check fails".to_owned()
+        } else {
+            String::new()
+        },
         evidence: vec![Evidence {
             exit_code: Some(i32::from(failed)),
             output: "running 2 tests\ntest result: 1 failed\n".to_owned(),

@@ -1,13 +1,16 @@
 //! One run: its story, its ending, the table of its claims.
 
-use crate::house::{House, MORNING, asked, began, claim, ended, files, opened, over, started, tests};
+use crate::house::{
+    House, MORNING, asked, began, claim, ended, files, opened, over, started, tests,
+};
 use counterfoil::{ClaimKind, ClaimReport, Verdict};
 use counterfoil_flow::{AttemptOutcome, Outcome};
 use serde_json::json;
 
 const RUN: &str = "0199b8a6-0000-7000-8000-000000000001";
 
-/// A run in which every verdict comes up: one claim is corrected, one goes stale, one is refuted to the end.
+/// A run in which every verdict comes up: one claim is corrected, one goes stale, one is refuted to
+/// the end.
 fn a_night() -> House {
     let house = House::new();
     let unverifiable = ClaimReport {
@@ -94,7 +97,8 @@ fn programs_get_every_claim_and_the_summary() {
 #[test]
 fn a_run_without_claims_says_so() {
     let house = House::new();
-    let events = vec![began(RUN, "quiet", "script:x", None), opened("a"), over(Outcome::Done, None)];
+    let events =
+        vec![began(RUN, "quiet", "script:x", None), opened("a"), over(Outcome::Done, None)];
     house.runs([(RUN.to_owned(), MORNING, events)]);
     let shown = house.shown(&["show", "last", "--claims"]);
     assert!(shown.contains("exit 0") && shown.contains("no claims were held"), "{shown}");

@@ -9,7 +9,8 @@ const DAY: i64 = 86_400_000;
 
 fn run(n: i64, workflow: &str, model: &str, events: Vec<Event>) -> (String, i64, Vec<Event>) {
     let id = format!("run-{n}");
-    let mut all = vec![began(&id, workflow, "command:/opt/bin/agent -p", Some(model)), opened("fix")];
+    let mut all =
+        vec![began(&id, workflow, "command:/opt/bin/agent -p", Some(model)), opened("fix")];
     all.extend(events);
     all.push(over(Outcome::Done, None));
     (id, MORNING + n * DAY, all)
@@ -17,7 +18,8 @@ fn run(n: i64, workflow: &str, model: &str, events: Vec<Event>) -> (String, i64,
 
 /// Two models on four days: the small one is refuted, and corrects itself once.
 fn four_days() -> House {
-    let wrong = || files(&["a.rs", "b.rs"], &["a.rs"], "claimed 2 files, 1 of them did not change: b.rs");
+    let wrong =
+        || files(&["a.rs", "b.rs"], &["a.rs"], "claimed 2 files, 1 of them did not change: b.rs");
     let right = || files(&["a.rs"], &["a.rs"], "");
     let good = || {
         let claims = vec![right(), tests(Verdict::Verified)];
@@ -27,7 +29,13 @@ fn four_days() -> House {
         started("fix", 1),
         asked("fix", 1, vec![]),
         asked("fix", 1, vec![wrong(), tests(Verdict::Verified)]),
-        ended("fix", 1, AttemptOutcome::Accepted, vec![right(), tests(Verdict::Refuted)], &["a.rs"]),
+        ended(
+            "fix",
+            1,
+            AttemptOutcome::Accepted,
+            vec![right(), tests(Verdict::Refuted)],
+            &["a.rs"],
+        ),
     ];
     let lost = vec![
         started("fix", 1),
@@ -47,7 +55,10 @@ fn four_days() -> House {
 fn the_tables_say_who_to_trust_with_what() {
     let house = four_days();
     insta::assert_snapshot!("stats", house.shown(&["claims", "stats"]));
-    insta::assert_snapshot!("stats_by_model", house.shown(&["claims", "stats", "--by", "player,model"]));
+    insta::assert_snapshot!(
+        "stats_by_model",
+        house.shown(&["claims", "stats", "--by", "player,model"])
+    );
 }
 
 #[test]
@@ -73,7 +84,10 @@ fn programs_get_counts_and_rates() {
         "stale": 0, "unverifiable": 1, "refutation_rate": 0.6, "corrected": 1, "codes": {"C0301": 1},
     });
     assert_eq!(groups[0], expected);
-    assert_eq!((&groups[1]["model"], &groups[1]["refutation_rate"]), (&json!("large"), &json!(0.0)));
+    assert_eq!(
+        (&groups[1]["model"], &groups[1]["refutation_rate"]),
+        (&json!("large"), &json!(0.0))
+    );
 }
 
 #[test]
@@ -87,7 +101,8 @@ fn runs_are_chosen_by_workflow_and_time() {
         (&["--since", "2030-01-01"], 0),
         (&["--workflow", "other"], 0),
     ] {
-        let (code, all) = house.json(&[&["claims", "stats", "--format", "json"], arguments].concat());
+        let (code, all) =
+            house.json(&[&["claims", "stats", "--format", "json"], arguments].concat());
         assert_eq!((code, &all["runs"]), (0, &json!(runs)), "{arguments:?}");
     }
     let output = house.command(&["claims", "stats", "--since", "yesterday"]).output().unwrap();
@@ -105,7 +120,10 @@ fn nothing_is_said_to_be_nothing() {
     assert!(csv.contains("contract,field,agent,player,attempts"), "{csv}");
     let house = four_days();
     let other = house.shown(&["claims", "stats", "--workflow", "other"]);
-    assert!(other.contains("there are no runs of 'other'; there are runs of nightly, weekly"), "{other}");
+    assert!(
+        other.contains("there are no runs of 'other'; there are runs of nightly, weekly"),
+        "{other}"
+    );
     let later = house.shown(&["claims", "stats", "--since", "2030-01-01"]);
     assert!(later.contains("no run began since then"), "{later}");
 }
@@ -123,7 +141,8 @@ fn a_damaged_run_does_not_take_the_others_away() {
     let broken = replaced(&journal, b"{\"attempt-lost\":", b"{\"attempt-lust\":");
     assert_ne!(broken, journal, "the event stands in the file");
     std::fs::write(house.path(".counterfoil/journal.db"), broken).unwrap();
-    let output = house.command(&["claims", "stats", "--by", "model", "--format", "json"]).output().unwrap();
+    let output =
+        house.command(&["claims", "stats", "--by", "model", "--format", "json"]).output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{words}");
     assert!(words.contains("of run odd only the beginning is counted"), "{words}");
@@ -139,7 +158,8 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Prints how long it takes: `cargo test --release -p counterfoil --test claims -- --ignored --nocapture ten_thousand`.
+/// Prints how long it takes: `cargo test --release -p counterfoil --test claims -- --ignored
+/// --nocapture ten_thousand`.
 #[test]
 #[ignore = "measures"]
 fn ten_thousand_runs() {
@@ -147,7 +167,10 @@ fn ten_thousand_runs() {
     let events = |n: i64| {
         let claims = || vec![files(&["a.rs"], &["a.rs"], ""), tests(Verdict::Verified)];
         let rounds = (1..=3).flat_map(|round| {
-            [started("fix", round), ended("fix", round, AttemptOutcome::Accepted, claims(), &["a.rs"])]
+            [
+                started("fix", round),
+                ended("fix", round, AttemptOutcome::Accepted, claims(), &["a.rs"]),
+            ]
         });
         run(n % 300, "nightly", "large", rounds.collect())
     };

@@ -36,7 +36,10 @@ fn read(house: &House, name: &str) -> Option<String> {
 fn a_run_is_undone_as_a_whole_and_only_once() {
     let house = brought_in();
     let mut told = vec![house.shown(&["undo", "last"])];
-    assert_eq!((read(&house, "a.txt").as_deref(), read(&house, "b.txt")), (Some("as it was\n"), None));
+    assert_eq!(
+        (read(&house, "a.txt").as_deref(), read(&house, "b.txt")),
+        (Some("as it was\n"), None)
+    );
     told.push(house.shown(&["undo", "run-1"]));
     insta::assert_snapshot!("undo", told.join("\n"));
 }
@@ -46,7 +49,10 @@ fn one_workspace_can_be_undone_alone() {
     let house = brought_in();
     let told = house.shown(&["undo", "last", "build/b"]);
     assert!(told.contains("exit 0"), "{told}");
-    assert_eq!((read(&house, "a.txt").as_deref(), read(&house, "b.txt")), (Some("work of build/a\n"), None));
+    assert_eq!(
+        (read(&house, "a.txt").as_deref(), read(&house, "b.txt")),
+        (Some("work of build/a\n"), None)
+    );
 }
 
 #[test]

@@ -42,7 +42,10 @@ const FALSE: &str = r#"Done. {"files_changed": ["src/a.rs", "src/b.rs"], "tests_
 fn worked_on() -> House {
     let house = House::new();
     git(&house, &["init", "-q", "-b", "main"]);
-    house.file("counterfoil.toml", "[checks]\ntest = \"test -e passes || { echo it fails; exit 4; }\"\n");
+    house.file(
+        "counterfoil.toml",
+        "[checks]\ntest = \"test -e passes || { echo it fails; exit 4; }\"\n",
+    );
     house.file("src/a.rs", "one\n");
     house.file("src/b.rs", "two\n");
     house.file(".gitignore", "ignored\n");
@@ -54,8 +57,16 @@ fn worked_on() -> House {
     house
 }
 
-const BASE: [&str; 8] =
-    ["verify", "answer.txt", "--contract", "scene/fix", "--base", "HEAD", "--contracts", "contracts"];
+const BASE: [&str; 8] = [
+    "verify",
+    "answer.txt",
+    "--contract",
+    "scene/fix",
+    "--base",
+    "HEAD",
+    "--contracts",
+    "contracts",
+];
 
 /// Verifies a text, with further arguments.
 fn shown(house: &House, text: &str, more: &[&str]) -> String {
@@ -72,8 +83,9 @@ fn json(house: &House, text: &str, more: &[&str]) -> (i32, Value) {
 fn steady(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
     let is_digit = |at: usize| characters.get(at).is_some_and(char::is_ascii_digit);
-    let is_time =
-        |at: usize| characters.get(at) == Some(&'.') && at > 0 && is_digit(at - 1) && is_digit(at + 1);
+    let is_time = |at: usize| {
+        characters.get(at) == Some(&'.') && at > 0 && is_digit(at - 1) && is_digit(at + 1)
+    };
     let shown = (0..characters.len()).map(|at| match characters[at] {
         _ if is_time(at + 1) => 'T',
         _ if at > 0 && is_time(at - 1) => 'T',
@@ -107,7 +119,10 @@ fn what_does_not_hold_is_refuted_with_its_evidence() {
 fn jobs_get_it_in_their_own_words() {
     let house = worked_on();
     for format in ["github", "junit"] {
-        insta::assert_snapshot!(format!("verify_{format}"), shown(&house, FALSE, &["--format", format]));
+        insta::assert_snapshot!(
+            format!("verify_{format}"),
+            shown(&house, FALSE, &["--format", format])
+        );
     }
     let (code, log) = {
         house.file("answer.txt", FALSE);
@@ -121,7 +136,10 @@ fn jobs_get_it_in_their_own_words() {
         let rule = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
         assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], result["ruleId"]);
         assert_eq!(result["level"], "error");
-        assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "answer.txt");
+        assert_eq!(
+            result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+            "answer.txt"
+        );
     }
 }
 
@@ -134,7 +152,10 @@ fn programs_get_the_report_of_check_and_the_claims() {
         report["summary"],
         json!({"verified": 0, "refuted": 6, "stale": 0, "unverifiable": 0, "corrected": 0})
     );
-    assert!(report["claims"].as_array().unwrap().iter().all(|claim| claim["counts"] == true), "{report}");
+    assert!(
+        report["claims"].as_array().unwrap().iter().all(|claim| claim["counts"] == true),
+        "{report}"
+    );
 }
 
 #[test]
@@ -180,8 +201,7 @@ fn what_is_required_must_be_verified_and_nothing_else_counts() {
 #[test]
 fn without_commands_nothing_runs() {
     let house = worked_on();
-    let text =
-        r#"{"files_changed": ["src/a.rs", "new.txt"], "tests_passing": true, "checks": ["cmd: touch ran"]}"#;
+    let text = r#"{"files_changed": ["src/a.rs", "new.txt"], "tests_passing": true, "checks": ["cmd: touch ran"]}"#;
     let (code, report) = json(&house, text, &["--no-commands"]);
     assert_eq!(
         (code, verdicts(&report)),
@@ -199,10 +219,14 @@ fn without_commands_nothing_runs() {
 fn an_agent_does_not_say_what_it_is_checked_by() {
     let house = worked_on();
     house.file("counterfoil.toml", "[checks]\ntest = \"true\"\n");
-    let text = r#"{"files_changed": ["src/a.rs", "new.txt", "counterfoil.toml"], "tests_passing": true}"#;
+    let text =
+        r#"{"files_changed": ["src/a.rs", "new.txt", "counterfoil.toml"], "tests_passing": true}"#;
     let (code, report) = json(&house, text, &[]);
     assert_eq!((code, verdicts(&report)[1].as_str()), (3, "tests_passing refuted"));
-    assert!(report["notes"][0].as_str().unwrap().contains("the checks of the base count"), "{report}");
+    assert!(
+        report["notes"][0].as_str().unwrap().contains("the checks of the base count"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -246,15 +270,27 @@ fn outside_of_a_repository_there_is_nothing_to_compare_with() {
     house.file("answer.txt", TRUE);
     house.file("contracts/fix.yaml", CONTRACT);
     let words = house.shown(&BASE);
-    assert!(words.contains("exit 2") && words.contains("revision 'HEAD' cannot be found"), "{words}");
+    assert!(
+        words.contains("exit 2") && words.contains("revision 'HEAD' cannot be found"),
+        "{words}"
+    );
 }
 
 #[test]
 fn the_text_can_come_from_a_pipe_and_from_a_subfolder() {
     let house = worked_on();
     let text = r#"{"files_changed": ["a.rs", "../new.txt"]}"#;
-    let arguments =
-        ["verify", "--contract", "contracts/fix.yaml", "--base", "HEAD", "--repo", "src", "--format", "json"];
+    let arguments = [
+        "verify",
+        "--contract",
+        "contracts/fix.yaml",
+        "--base",
+        "HEAD",
+        "--repo",
+        "src",
+        "--format",
+        "json",
+    ];
     let output = house.command(&arguments).write_stdin(text).output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
@@ -276,8 +312,11 @@ fn what_was_committed_since_the_base_counts_as_well() {
     house.file("answer.txt", &text);
     let arguments = BASE.map(|word| if word == "HEAD" { "HEAD~1" } else { word });
     let (code, report) = house.json(
-        &[&arguments[..], &["--require", "commit", "--require", "files_changed", "--format", "json"]]
-            .concat(),
+        &[
+            &arguments[..],
+            &["--require", "commit", "--require", "files_changed", "--format", "json"],
+        ]
+        .concat(),
     );
     assert_eq!(code, 0, "{report}");
 }
@@ -289,8 +328,10 @@ fn nothing_of_the_repository_is_touched() {
     let look = || {
         let bytes = |name: &str| std::fs::read(house.path(name)).unwrap();
         let names = |folder: &Path| {
-            let mut names: Vec<_> =
-                std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            let mut names: Vec<_> = std::fs::read_dir(folder)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name())
+                .collect();
             names.sort();
             names
         };
@@ -313,7 +354,8 @@ fn tests_that_were_added_are_counted() {
     let house = worked_on();
     house.file("src/a.rs", "#[test]\nfn one() {\n    assert_eq!(1, 1 + zero());\n}\n");
     for (claimed, verdict) in [(1, "verified"), (7, "refuted")] {
-        let text = format!(r#"{{"files_changed": ["src/a.rs", "new.txt"], "tests_added": {claimed}}}"#);
+        let text =
+            format!(r#"{{"files_changed": ["src/a.rs", "new.txt"], "tests_added": {claimed}}}"#);
         let (_, report) = json(&house, &text, &[]);
         assert_eq!(verdicts(&report)[1], format!("tests_added {verdict}"), "{report}");
     }

@@ -25,8 +25,8 @@ pub(crate) fn replaced(text: &str, shape: &str, with: &str) -> String {
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
         // Numbers and ids begin where no other word is going on.
-        let inside =
-            out.ends_with(|c: char| c.is_alphanumeric() || c == '-') && shape.starts_with(['#', '@']);
+        let inside = out.ends_with(|c: char| c.is_alphanumeric() || c == '-')
+            && shape.starts_with(['#', '@']);
         match shaped(rest, shape).filter(|_| !inside) {
             Some(length) => {
                 out.push_str(with);

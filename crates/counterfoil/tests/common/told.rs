@@ -59,7 +59,12 @@ fn told(attempts: &Value) -> Vec<String> {
     let one = |attempt: &Value| {
         let path: Vec<&str> =
             attempt["path"].as_array().unwrap().iter().map(|p| p.as_str().unwrap()).collect();
-        format!("{}#{} {}", path.join("/"), attempt["n"], attempt["outcome"].as_str().unwrap_or("running"))
+        format!(
+            "{}#{} {}",
+            path.join("/"),
+            attempt["n"],
+            attempt["outcome"].as_str().unwrap_or("running")
+        )
     };
     attempts.as_array().unwrap().iter().map(one).collect()
 }

@@ -26,7 +26,8 @@ fn an_agent_that_prints_a_gigabyte_costs_us_no_memory() {
     let report = said.report();
     assert_eq!(report["cause"], "contract");
     // Everything that came is kept.
-    let transcript = house.state().join(report["attempts"][0]["replies"][0]["transcript"].as_str().unwrap());
+    let transcript =
+        house.state().join(report["attempts"][0]["replies"][0]["transcript"].as_str().unwrap());
     assert_eq!(std::fs::metadata(transcript).unwrap().len(), 1 << 30);
     // A contract reads up to 64 MiB, and nothing is held several times over.
     assert!(peak > 0 && peak < 256 * 1024, "{peak} KiB");
@@ -41,8 +42,10 @@ fn an_agent_that_says_nothing_is_ended_when_it_was_silent_for_too_long() {
 
 #[test]
 fn an_agent_that_takes_too_long_is_ended_however_much_it_says() {
-    let house =
-        house_with("timeout: 1s, retries: { timeout: 0 }", "while :; do echo busy; sleep 0.05; done\n");
+    let house = house_with(
+        "timeout: 1s, retries: { timeout: 0 }",
+        "while :; do echo busy; sleep 0.05; done\n",
+    );
     house.ends(AGENT, 124, "failed", Some("timeout"), &["took too long", "1 s", "`timeout`"]);
 }
 
@@ -80,9 +83,11 @@ fn an_agent_that_a_signal_kills_is_told_apart_from_one_that_fails() {
 
 #[test]
 fn bytes_that_are_no_text_are_refused_with_their_place_and_kept_as_they_came() {
-    let house = house_with("repairs: 0", "printf 'fine: {\"ok\": true, \"note\": \"\\377\\376\"}'\n");
+    let house =
+        house_with("repairs: 0", "printf 'fine: {\"ok\": true, \"note\": \"\\377\\376\"}'\n");
     let report = house.ends(AGENT, 1, "failed", Some("contract"), &["UTF-8"]);
-    let transcript = house.state().join(report["attempts"][0]["replies"][0]["transcript"].as_str().unwrap());
+    let transcript =
+        house.state().join(report["attempts"][0]["replies"][0]["transcript"].as_str().unwrap());
     assert_eq!(std::fs::read(transcript).unwrap(), b"fine: {\"ok\": true, \"note\": \"\xff\xfe\"}");
 }
 
@@ -102,7 +107,10 @@ fn a_program_that_is_not_there_is_named_with_the_way_out() {
 fn an_agent_need_not_read_a_long_prompt() {
     let house = House::new();
     house.file("prompts/work.md", "{{ task }}\n");
-    house.file("flow.yaml", crate::house::work("").replace("start:", "inputs: { task: string }\nstart:"));
+    house.file(
+        "flow.yaml",
+        crate::house::work("").replace("start:", "inputs: { task: string }\nstart:"),
+    );
     let task = house.folder().join("task.txt");
     std::fs::write(&task, "x".repeat(2 << 20)).unwrap();
     // The second is still there, not reading, for longer than any pipe has room.

@@ -1,5 +1,5 @@
-//! Artifacts are written after the journal: a kill between the two must not leave them behind for ever. Taking them away
-//! while the run rests is what such a kill looks like from here.
+//! Artifacts are written after the journal: a kill between the two must not leave them behind for
+//! ever. Taking them away while the run rests is what such a kill looks like from here.
 
 use crate::house::{AGENT, House, asking_first};
 
@@ -18,7 +18,11 @@ fn resting() -> House {
 
 /// The log without its times.
 fn logged(house: &House) -> Vec<String> {
-    house.read("out/log.md").lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
+    house
+        .read("out/log.md")
+        .lines()
+        .map(|line| line.split_once(' ').unwrap().1.to_owned())
+        .collect()
 }
 
 #[test]
@@ -26,7 +30,10 @@ fn what_a_kill_kept_from_being_written_is_written_when_the_run_is_taken_up() {
     let house = resting();
     let log = house.read("out/log.md");
     assert_eq!(logged(&house).last().unwrap(), "before to approve");
-    house.file("out/log.md", log.rsplit_once('\n').unwrap().0.rsplit_once('\n').unwrap().0.to_owned() + "\n");
+    house.file(
+        "out/log.md",
+        log.rsplit_once('\n').unwrap().0.rsplit_once('\n').unwrap().0.to_owned() + "\n",
+    );
     house.file("out/status.md", "running at before");
     // It only waits again, but what was missing is there, to the letter.
     assert_eq!(house.run(&["resume", "last"]).code, Some(4));

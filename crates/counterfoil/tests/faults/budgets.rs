@@ -34,7 +34,11 @@ fn out_of_budget(house: &House, flags: &[&str], words: &str, attempts: usize) {
     let said = house.run(&arguments);
     said.expect(6, &[words]);
     let report = said.report();
-    assert_eq!((&report["outcome"], &report["cause"]), (&Value::from("budget"), &Value::Null), "{said:?}");
+    assert_eq!(
+        (&report["outcome"], &report["cause"]),
+        (&Value::from("budget"), &Value::Null),
+        "{said:?}"
+    );
     assert!(report["reason"].as_str().unwrap().contains(words), "{}", report["reason"]);
     assert_eq!(report["attempts"].as_array().unwrap().len(), attempts, "{said:?}");
     house.is_whole();
@@ -63,7 +67,12 @@ fn cost_is_counted_over_the_whole_run() {
 #[test]
 fn the_workflow_sets_budgets_too_and_the_command_line_wins() {
     out_of_budget(&rounds("budget: { tokens: 100 }\n"), &[], "100 of 100 tokens", 1);
-    out_of_budget(&rounds("budget: { tokens: 100 }\n"), &["--max-tokens", "200"], "200 of 200 tokens", 2);
+    out_of_budget(
+        &rounds("budget: { tokens: 100 }\n"),
+        &["--max-tokens", "200"],
+        "200 of 200 tokens",
+        2,
+    );
 }
 
 #[test]
@@ -114,7 +123,8 @@ fn time_is_counted_over_kills_and_resumes_but_not_while_nobody_works() {
         house.repo().join("up").exists().then_some(())
     });
     assert!(live.kill());
-    // Longer than the budget, and nobody is at work: it must not count, or there would be no second attempt.
+    // Longer than the budget, and nobody is at work: it must not count, or there would be no second
+    // attempt.
     std::thread::sleep(Duration::from_millis(3100));
     let began = Instant::now();
     let said = house.run(&["resume", "last", "--format", "json"]);

@@ -9,7 +9,8 @@ fn guarded(guard: &str, result: &str) -> House {
         "contracts/ok.yaml",
         "contract: acme/ok\nversion: 1\nfields: { n: integer, list: [string] }\nexamples: [{ n: 1, list: [] }]\n",
     );
-    let next = format!("work: {{ agent: worker, next: [{{ when: '{guard}', go: end }}, {{ go: end }}] }}");
+    let next =
+        format!("work: {{ agent: worker, next: [{{ when: '{guard}', go: end }}, {{ go: end }}] }}");
     house.file("flow.yaml", work("").replace("work: { agent: worker, go: end }", &next));
     house.file("agent.sh", format!("echo '{result}'\n"));
     house

@@ -1,4 +1,5 @@
-//! A repository in a temporary folder, and the real binary at work in it: started, watched, signalled, ended.
+//! A repository in a temporary folder, and the real binary at work in it: started, watched,
+//! signalled, ended.
 
 use serde_json::Value;
 use std::fs::File;
@@ -14,8 +15,7 @@ pub(crate) const LONG: Duration = Duration::from_mins(1);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A contract that every agent here works under.
-const OK: &str =
-    "contract: acme/ok\nversion: 1\nfields: { ok: boolean, note?: string }\nexamples: [{ ok: true }]\n";
+const OK: &str = "contract: acme/ok\nversion: 1\nfields: { ok: boolean, note?: string }\nexamples: [{ ok: true }]\n";
 
 /// A repository, and beside it what our processes said.
 pub(crate) struct House {
@@ -34,14 +34,18 @@ pub(crate) struct Said {
 impl Said {
     /// The report on stdout.
     pub(crate) fn report(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("no report ({error}): {self:?}"))
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|error| panic!("no report ({error}): {self:?}"))
     }
 
     /// Holds that it ended with this code, and that what it said has all these words in it.
     pub(crate) fn expect(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");
         for word in words {
-            assert!(self.out.contains(word) || self.err.contains(word), "'{word}' is missing: {self:?}");
+            assert!(
+                self.out.contains(word) || self.err.contains(word),
+                "'{word}' is missing: {self:?}"
+            );
         }
     }
 }
@@ -99,7 +103,11 @@ impl House {
         if arguments.first().is_some_and(|first| first.as_ref() == "run") {
             command.arg("--repo").arg(self.repo());
         }
-        command.current_dir(self.folder.path()).env_clear().env("NO_COLOR", "1").env("LANG", "C.UTF-8");
+        command
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("NO_COLOR", "1")
+            .env("LANG", "C.UTF-8");
         command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).stdin(Stdio::null());
         command
@@ -139,9 +147,14 @@ impl House {
     pub(crate) fn events(&self) -> Vec<Value> {
         let said = self.run(&["show", "last", "--events"]);
         assert_eq!(said.code, Some(0), "{said:?}");
-        let events: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let events: Vec<Value> =
+            said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         for (at, event) in events.iter().enumerate() {
-            assert_eq!(event["seq"].as_u64(), Some(at as u64 + 1), "a gap in the journal at {event}");
+            assert_eq!(
+                event["seq"].as_u64(),
+                Some(at as u64 + 1),
+                "a gap in the journal at {event}"
+            );
             assert!(
                 at == 0 || event["at"].as_i64() >= events[at - 1]["at"].as_i64(),
                 "time went back at {event}"
@@ -204,7 +217,8 @@ impl Live {
     }
 
     fn said(&self, status: ExitStatus) -> Said {
-        let text = |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+        let text =
+            |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
         Said { code: status.code(), out: text(&self.out), err: text(&self.err) }
     }
 }
@@ -218,7 +232,8 @@ impl Drop for Live {
 
 /// Sends a signal to a process, or with a `-` in front to a group.
 pub(crate) fn signal(name: &str, whom: &str) {
-    let status = Command::new("sh").args(["-c", "kill -s \"$1\" -- \"$2\"", "kill", name, whom]).status();
+    let status =
+        Command::new("sh").args(["-c", "kill -s \"$1\" -- \"$2\"", "kill", name, whom]).status();
     assert!(status.unwrap().success(), "{name} to {whom}");
 }
 
@@ -240,7 +255,10 @@ pub(crate) fn carrying(marker: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Ok(environment) = std::fs::read(entry.path().join("environ")) else { continue };
-        if environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(wanted.as_bytes())) {
+        if environment
+            .split(|byte| *byte == 0)
+            .any(|variable| variable.starts_with(wanted.as_bytes()))
+        {
             let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             found.push(format!(
                 "{} {}",
@@ -252,7 +270,8 @@ pub(crate) fn carrying(marker: &str) -> Vec<String> {
     found
 }
 
-/// A workflow with a command that is done before, and an agent with these bounds whose fault it is about.
+/// A workflow with a command that is done before, and an agent with these bounds whose fault it is
+/// about.
 pub(crate) fn work(bounds: &str) -> String {
     format!(
         "workflow: work\n\
@@ -284,7 +303,8 @@ pub(crate) fn house_with(bounds: &str, script: &str) -> House {
 pub(crate) const AGENT: &str = "command:sh agent.sh";
 
 impl House {
-    /// Holds that nothing journaled is lost: what was done before is there, was done once, and nobody is left at work.
+    /// Holds that nothing journaled is lost: what was done before is there, was done once, and
+    /// nobody is left at work.
     pub(crate) fn is_whole(&self) {
         let report = self.show();
         assert_eq!(report["commands"][0]["outcome"], "accepted", "{report:#}");
@@ -312,7 +332,11 @@ impl House {
             "{said:?}"
         );
         for word in words {
-            assert!(report["reason"].as_str().unwrap().contains(word), "'{word}': {}", report["reason"]);
+            assert!(
+                report["reason"].as_str().unwrap().contains(word),
+                "'{word}': {}",
+                report["reason"]
+            );
         }
         self.is_whole();
         report

@@ -1,4 +1,5 @@
-//! Grandchildren that an agent leaves in sessions of their own: whatever ends the attempt, they end too.
+//! Grandchildren that an agent leaves in sessions of their own: whatever ends the attempt, they end
+//! too.
 
 use crate::house::{AGENT, LONG, carrying, house_with, starting, until};
 
@@ -13,7 +14,8 @@ fn nothing_is_left_after_a_normal_end() {
 
 #[test]
 fn nothing_is_left_after_a_timeout() {
-    let house = house_with("timeout: 1s, retries: { timeout: 0 }", &format!("{DAEMONS}sleep 300\n"));
+    let house =
+        house_with("timeout: 1s, retries: { timeout: 0 }", &format!("{DAEMONS}sleep 300\n"));
     house.ends(AGENT, 124, "failed", Some("timeout"), &["took too long"]);
 }
 

@@ -24,8 +24,10 @@ fn attempts(report: &Value) -> usize {
 #[test]
 fn the_same_request_three_times_with_an_unchanged_tree_is_no_progress() {
     let house = fixing("echo '{\"ok\": false, \"note\": \"the button is missing\"}'\n");
-    let words =
-        ["'work' sent the same request to 'work' 3 times in a row", "nothing in the work tree changed"];
+    let words = [
+        "'work' sent the same request to 'work' 3 times in a row",
+        "nothing in the work tree changed",
+    ];
     let report = house.ends(AGENT, 6, "exhausted", Some("no-progress"), &words);
     assert_eq!(attempts(&report), 3);
 }
@@ -33,16 +35,26 @@ fn the_same_request_three_times_with_an_unchanged_tree_is_no_progress() {
 #[test]
 fn the_same_holds_in_a_repository_of_git() {
     let house = fixing("echo '{\"ok\": false, \"note\": \"the button is missing\"}'\n");
-    let made = std::process::Command::new("git").args(["init", "--quiet"]).current_dir(house.repo()).status();
+    let made = std::process::Command::new("git")
+        .args(["init", "--quiet"])
+        .current_dir(house.repo())
+        .status();
     assert!(made.unwrap().success());
-    let report =
-        house.ends(AGENT, 6, "exhausted", Some("no-progress"), &["nothing in the work tree changed"]);
+    let report = house.ends(
+        AGENT,
+        6,
+        "exhausted",
+        Some("no-progress"),
+        &["nothing in the work tree changed"],
+    );
     assert_eq!(attempts(&report), 3);
 }
 
 #[test]
 fn the_same_request_over_a_tree_that_changes_goes_on_to_its_limit() {
-    let house = fixing("echo tried >> tries; echo '{\"ok\": false, \"note\": \"the button is missing\"}'\n");
+    let house = fixing(
+        "echo tried >> tries; echo '{\"ok\": false, \"note\": \"the button is missing\"}'\n",
+    );
     let report = house.ends(AGENT, 6, "exhausted", None, &["the limit 'rounds' of 6 is used up"]);
     assert_eq!(attempts(&report), 7);
     assert_eq!(house.read("tries").lines().count(), 7);

@@ -1,4 +1,5 @@
-//! Disks without room, and disks that cannot be written: small ones of our own, where they can be mounted.
+//! Disks without room, and disks that cannot be written: small ones of our own, where they can be
+//! mounted.
 
 use crate::house::{AGENT, House, LONG, house_with, starting, until, work};
 use std::path::PathBuf;
@@ -15,7 +16,8 @@ impl Disk {
         let at = house.state();
         std::fs::create_dir_all(&at).unwrap();
         let options = format!("size={size}");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).output();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).output();
         match mounted {
             Ok(output) if output.status.success() => Some(Self { at }),
             other => {
@@ -50,7 +52,8 @@ impl Drop for Disk {
     }
 }
 
-/// An agent that has said what it has to say, and ends when it is let: only the journal still needs room.
+/// An agent that has said what it has to say, and ends when it is let: only the journal still needs
+/// room.
 const PATIENT: &str = "echo '{\"ok\": true}'\ntouch up\nwhile [ ! -e go ]; do sleep 0.02; done\n";
 
 #[test]
@@ -76,7 +79,9 @@ fn room_that_is_made_in_time_is_enough() {
     disk.fill();
     let attempt = house.show()["run"].as_str().unwrap().to_owned();
     house.file("go", "");
-    until(LONG, "the agent has answered", || crate::house::carrying(&attempt).is_empty().then_some(()));
+    until(LONG, "the agent has answered", || {
+        crate::house::carrying(&attempt).is_empty().then_some(())
+    });
     assert!(live.is_alive(), "it waits for room");
     disk.make_room();
     live.end().expect(0, &[]);
@@ -119,9 +124,11 @@ fn a_state_folder_that_cannot_be_written_can_still_be_read() {
     let Some(disk) = Disk::in_house(&house, "4m") else { return };
     assert_eq!(house.work("flow.yaml", AGENT).code, Some(4));
     disk.remount("ro");
-    for arguments in
-        [&["answer", "last", "approve", "yes", "--resume"][..], &["resume", "last"], &["cancel", "last"]]
-    {
+    for arguments in [
+        &["answer", "last", "approve", "yes", "--resume"][..],
+        &["resume", "last"],
+        &["cancel", "last"],
+    ] {
         house.run(arguments).expect(2, &["journal.db", "cannot be written", "allow writing there"]);
     }
     house.work("flow.yaml", AGENT).expect(2, &["cannot be written"]);

@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the first asks, the second does not; either way the run can be taken up again.
+//! Ctrl-C and SIGTERM: the first asks, the second does not; either way the run can be taken up
+//! again.
 
 use crate::house::{AGENT, House, LONG, Live, Said, house_with, starting, until};
 use std::time::{Duration, Instant};
@@ -6,7 +7,8 @@ use std::time::{Duration, Instant};
 /// An agent that is asked to end and does not.
 const STUBBORN: &str = "trap '' TERM INT\necho up >> up\nwhile :; do sleep 0.1; done\n";
 /// An agent that is asked to end and does.
-const POLITE: &str = "trap 'echo bye >> bye; exit 0' TERM\necho up >> up\nwhile :; do sleep 0.05; done\n";
+const POLITE: &str =
+    "trap 'echo bye >> bye; exit 0' TERM\necho up >> up\nwhile :; do sleep 0.05; done\n";
 
 /// A run that is started for people to watch, once its agent is up.
 fn up(house: &House) -> Live {
@@ -57,7 +59,9 @@ fn a_second_ctrl_c_does_not_wait() {
     let house = house_with("", STUBBORN);
     let live = up(&house);
     live.signal("INT");
-    until(LONG, "the first is heard", || live.so_far().contains("stopping: agents are asked").then_some(()));
+    until(LONG, "the first is heard", || {
+        live.so_far().contains("stopping: agents are asked").then_some(())
+    });
     let began = Instant::now();
     live.signal("INT");
     let said = live.end();

@@ -28,12 +28,16 @@ fn an_event_that_is_not_as_it_was_written_is_named() {
     let (house, journal) = resting();
     let mut bytes = std::fs::read(&journal).unwrap();
     let word = b"{\"attempt-started\":";
-    let at = bytes.windows(word.len()).position(|window| window == word).expect("an event to damage");
+    let at =
+        bytes.windows(word.len()).position(|window| window == word).expect("an event to damage");
     bytes[at + word.len() + 12] ^= 1;
     std::fs::write(&journal, &bytes).unwrap();
     let damaged = std::fs::read(&journal).unwrap();
     for said in [house.run(&["show", "last"]), house.run(&["show", "last", "--events"])] {
-        said.expect(2, &["event 3 of run", "is not as it was written", "every event before it is intact"]);
+        said.expect(
+            2,
+            &["event 3 of run", "is not as it was written", "every event before it is intact"],
+        );
     }
     assert_eq!(std::fs::read(&journal).unwrap(), damaged, "it was left as it is");
 }
@@ -70,7 +74,11 @@ fn a_journal_that_was_cut_off_is_damaged_and_not_empty() {
         for said in all_who_look(&house) {
             said.expect(2, &["journal.db", "damaged", "restore it from a copy"]);
         }
-        assert_eq!(std::fs::metadata(&journal).unwrap().len(), length as u64, "it was left as it is");
+        assert_eq!(
+            std::fs::metadata(&journal).unwrap().len(),
+            length as u64,
+            "it was left as it is"
+        );
     }
     std::fs::write(&journal, &good).unwrap();
     house.run(&["answer", "last", "approve", "yes", "--resume"]).expect(0, &["done"]);

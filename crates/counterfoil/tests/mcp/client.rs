@@ -66,7 +66,8 @@ impl Client {
     pub(crate) fn read(&mut self) -> Value {
         let mut line = String::new();
         assert!(self.output.read_line(&mut line).unwrap() > 0, "the server is gone");
-        let frame: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let frame: Value =
+            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         assert_eq!(frame["jsonrpc"], "2.0", "{line}");
         frame
     }
@@ -106,7 +107,8 @@ impl Client {
     /// Ends the input; what is still said, and how the server ended.
     pub(crate) fn end(mut self) -> (Vec<Value>, ExitStatus) {
         drop(self.input.take());
-        let rest = self.output.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+        let rest =
+            self.output.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
         (rest, self.child.wait().unwrap())
     }
 }

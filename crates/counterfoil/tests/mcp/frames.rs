@@ -46,7 +46,10 @@ fn an_unknown_tool_is_answered_with_those_there_are() {
     let mut client = session().greet();
     let answer = client.request("tools/call", &json!({"name": "submit", "arguments": {}}));
     let message = answer["error"]["message"].as_str().unwrap();
-    assert_eq!(message, "there is no tool 'submit'; there are submit_result, get_contract, check_result");
+    assert_eq!(
+        message,
+        "there is no tool 'submit'; there are submit_result, get_contract, check_result"
+    );
 }
 
 #[test]
@@ -70,7 +73,9 @@ fn what_nobody_waits_for_is_passed_over() {
 #[test]
 fn a_line_of_20_megabytes_is_answered_by_its_id() {
     let mut client = session().greet();
-    client.write_part(br#"{"method":"tools/call","params":{"name":"submit_result","arguments":{"summary":""#);
+    client.write_part(
+        br#"{"method":"tools/call","params":{"name":"submit_result","arguments":{"summary":""#,
+    );
     client.write_part(&vec![b'x'; 20 << 20]);
     client.write(br#""}},"jsonrpc":"2.0","id":"long"}"#);
     let answer = client.read();
@@ -151,7 +156,9 @@ fn what_was_asked_before_the_end_is_answered_and_kept() {
     let mut client = session.greet();
     let params = json!({"name": "submit_result", "arguments": {"dod_achieved": true, "checks": [{"criterion": "tests", "passed": true}]}});
     client.write(
-        json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params}).to_string().as_bytes(),
+        json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params})
+            .to_string()
+            .as_bytes(),
     );
     let (rest, status) = client.end();
     assert!(status.success());

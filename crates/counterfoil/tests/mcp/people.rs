@@ -61,7 +61,10 @@ fn with_several_contracts_each_result_names_its_own() {
             json!({"contract": "execution-loop/xx", "result": good()}),
             "there is no contract 'execution-loop/xx' here",
         ),
-        (json!({"contract": "execution-loop/qa", "dod_achieved": true}), "put the result under `result`"),
+        (
+            json!({"contract": "execution-loop/qa", "dod_achieved": true}),
+            "put the result under `result`",
+        ),
     ] {
         let answer = client.submit(&arguments);
         assert_eq!(answer["isError"], true);
@@ -92,7 +95,10 @@ fn a_project_binds_contracts_to_its_agents() {
     );
     let mut client = Client::greet(&["--contracts", "contracts"], folder.path());
     // The same contract twice is one.
-    assert_eq!(client.submit(&json!({"ok": true}))["structuredContent"]["contract"], "acme/check@3");
+    assert_eq!(
+        client.submit(&json!({"ok": true}))["structuredContent"]["contract"],
+        "acme/check@3"
+    );
 }
 
 #[test]

@@ -34,22 +34,29 @@ fn wrong_then_right() {
     assert!(accepted(&taken));
     insta::assert_snapshot!("an_acknowledgement", words(&taken));
     let kept = session.kept();
-    assert_eq!(kept.iter().map(|one| one.status).collect::<Vec<_>>(), [Status::Rejected, Status::Accepted]);
+    assert_eq!(
+        kept.iter().map(|one| one.status).collect::<Vec<_>>(),
+        [Status::Rejected, Status::Accepted]
+    );
     assert_eq!(kept[0].value, bad());
     assert_eq!(kept[0].codes, ["C0202", "C0201"]);
     assert_eq!(kept[1].value, good());
-    assert!(kept.iter().all(|one| one.contract == "execution-loop/qa@1" && one.at > 1_700_000_000_000));
+    assert!(
+        kept.iter().all(|one| one.contract == "execution-loop/qa@1" && one.at > 1_700_000_000_000)
+    );
 }
 
 #[test]
 fn everything_is_kept_in_the_order_in_which_it_came() {
-    let session = Session::written("contract: acme/n\nversion: 1\nfields: { n: integer }", Target::Claude);
+    let session =
+        Session::written("contract: acme/n\nversion: 1\nfields: { n: integer }", Target::Claude);
     let mut client = session.greet();
     // Without waiting for answers in between.
     let values = [json!(1), json!("2"), json!(3), json!(null)];
     for (id, n) in values.iter().enumerate() {
         let params = json!({"name": "submit_result", "arguments": {"n": n}});
-        let frame = json!({"jsonrpc": "2.0", "id": id + 100, "method": "tools/call", "params": params});
+        let frame =
+            json!({"jsonrpc": "2.0", "id": id + 100, "method": "tools/call", "params": params});
         client.write(frame.to_string().as_bytes());
     }
     let (answers, _) = client.end();
@@ -82,38 +89,51 @@ fn what_is_wrong_is_told_in_full_but_not_without_end() {
 
 #[test]
 fn digits_are_kept_as_they_were_written() {
-    let session =
-        Session::written("contract: acme/n\nversion: 1\nfields: { n: number, m: integer }", Target::Claude);
+    let session = Session::written(
+        "contract: acme/n\nversion: 1\nfields: { n: number, m: integer }",
+        Target::Claude,
+    );
     let mut client = session.greet();
     client.write(br#"{"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"submit_result","arguments":{"n":1.10000000000000000000001,"m":123456789012345678901234567890}}}"#);
     assert!(accepted(&client.read()["result"]));
     let text = std::fs::read_to_string(session.submissions()).unwrap();
-    assert!(text.contains(r#"{"n":1.10000000000000000000001,"m":123456789012345678901234567890}"#), "{text}");
+    assert!(
+        text.contains(r#"{"n":1.10000000000000000000001,"m":123456789012345678901234567890}"#),
+        "{text}"
+    );
 }
 
 #[test]
 fn what_a_dialect_makes_null_is_left_out() {
     let yaml = "contract: acme/check\nversion: 1\nfields: { ok: boolean, why?: string }";
-    for (target, good) in [(Target::Codex, true), (Target::Claude, false), (Target::Draft2020, false)] {
+    for (target, good) in
+        [(Target::Codex, true), (Target::Claude, false), (Target::Draft2020, false)]
+    {
         let session = Session::written(yaml, target);
         let mut client = session.greet();
         assert_eq!(accepted(&client.submit(&json!({"ok": true, "why": null}))), good, "{target:?}");
         assert_eq!(session.kept()[0].value == json!({"ok": true}), good, "{target:?}");
-        let checked =
-            client.call("check_result", &json!({"result": {"ok": true, "why": null}, "text": null}));
+        let checked = client
+            .call("check_result", &json!({"result": {"ok": true, "why": null}, "text": null}));
         assert_eq!(checked["structuredContent"]["status"] == "accepted", good, "{target:?}");
     }
 }
 
 #[test]
 fn a_wrapping_that_is_not_needed_is_taken_off_unless_it_could_be_the_result() {
-    let plain = Session::written("contract: acme/check\nversion: 1\nfields: { ok: boolean }", Target::Claude);
+    let plain = Session::written(
+        "contract: acme/check\nversion: 1\nfields: { ok: boolean }",
+        Target::Claude,
+    );
     let mut client = plain.greet();
     assert!(accepted(&client.submit(&json!({"result": {"ok": true}}))));
     assert!(accepted(&client.submit(&json!({"result": "{\"ok\": true}"}))));
     assert!(!accepted(&client.submit(&json!({"result": {"ok": true}, "ok": 1}))));
     let values: Vec<Value> = plain.kept().into_iter().map(|one| one.value).collect();
-    assert_eq!(values, [json!({"ok": true}), json!({"ok": true}), json!({"result": {"ok": true}, "ok": 1})]);
+    assert_eq!(
+        values,
+        [json!({"ok": true}), json!({"ok": true}), json!({"result": {"ok": true}, "ok": 1})]
+    );
 
     let own = Session::written(
         "contract: acme/own\nversion: 1\nfields: { result?: { ok: boolean }, ok?: boolean }",
@@ -126,12 +146,14 @@ fn a_wrapping_that_is_not_needed_is_taken_off_unless_it_could_be_the_result() {
 
 #[test]
 fn what_a_client_adds_for_itself_is_no_part_of_the_result() {
-    let closed = "contract: acme/check\nversion: 1\nfields: { ok: boolean }\npolicy: { closed: true }";
+    let closed =
+        "contract: acme/check\nversion: 1\nfields: { ok: boolean }\npolicy: { closed: true }";
     let session = Session::written(closed, Target::Gemini);
     let mut client = session.greet();
     assert!(accepted(&client.submit(&json!({"ok": true, "wait_for_previous": true}))));
     assert_eq!(session.kept()[0].value, json!({"ok": true}));
-    let checked = client.call("check_result", &json!({"result": {"ok": true}, "wait_for_previous": false}));
+    let checked =
+        client.call("check_result", &json!({"result": {"ok": true}, "wait_for_previous": false}));
     assert_eq!(checked["structuredContent"]["status"], "accepted");
     // What the contract itself calls so stays.
     let own = "contract: acme/own\nversion: 1\nfields: { wait_for_previous: boolean }";
@@ -152,7 +174,10 @@ fn a_wrapping_that_was_forgotten_is_put_on_where_that_is_clear() {
     let values: Vec<Value> = either.kept().into_iter().map(|one| one.value).collect();
     assert_eq!(values, [json!({"a": 1}), json!({"a": 1}), json!([1])]);
 
-    let list = Session::written("contract: acme/list\nversion: 1\nschema: { type: array }", Target::Claude);
+    let list = Session::written(
+        "contract: acme/list\nversion: 1\nschema: { type: array }",
+        Target::Claude,
+    );
     let mut client = list.greet();
     let answer = client.submit(&json!({"a": 1}));
     assert_eq!(answer["isError"], true);
@@ -162,7 +187,10 @@ fn a_wrapping_that_was_forgotten_is_put_on_where_that_is_clear() {
 
 #[test]
 fn nothing_handed_in_is_absent_and_no_empty_result() {
-    let list = Session::written("contract: acme/list\nversion: 1\nschema: { type: array }", Target::Claude);
+    let list = Session::written(
+        "contract: acme/list\nversion: 1\nschema: { type: array }",
+        Target::Claude,
+    );
     let mut client = list.greet();
     for arguments in [json!({}), Value::Null] {
         let answer = client.submit(&arguments);

@@ -68,7 +68,8 @@ fn alternatives_at_the_root_are_wrapped_and_their_references_follow() {
 fn all_contracts_of_a_pack_are_offered_with_one_schema() {
     let folder = tempfile::tempdir().unwrap();
     let pack = counterfoil_packs::pack("spec-pipeline").unwrap();
-    let all: Vec<String> = pack.definitions().into_iter().map(|definition| definition.contract).collect();
+    let all: Vec<String> =
+        pack.definitions().into_iter().map(|definition| definition.contract).collect();
     for target in Target::ALL {
         let mut arguments = vec!["--target", target.name()];
         arguments.extend(all.iter().flat_map(|id| ["--contract", id]));

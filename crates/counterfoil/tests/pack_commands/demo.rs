@@ -10,14 +10,20 @@ const PACK: &str = "execution-loop";
 /// What git says in a repository that a demo left.
 fn asked(repo: &Path, arguments: &[&str]) -> String {
     let output = git(repo, arguments).output().unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// The packs that have a demo.
 fn with_demo() -> Vec<&'static str> {
     let all = counterfoil_packs::packs().iter();
-    all.filter(|pack| pack.file("demo/demo.yaml").is_some()).map(counterfoil_packs::Pack::name).collect()
+    all.filter(|pack| pack.file("demo/demo.yaml").is_some())
+        .map(counterfoil_packs::Pack::name)
+        .collect()
 }
 
 /// The commands that a demo says to look at: two lines each, until an empty one.
@@ -28,7 +34,8 @@ fn looks(words: &str) -> Vec<&str> {
     lines.filter(|line| !line.starts_with("      ")).map(str::trim).collect()
 }
 
-/// A pack in the current folder, small enough to be seen through, that ends as `blocked` unless somebody helps.
+/// A pack in the current folder, small enough to be seen through, that ends as `blocked` unless
+/// somebody helps.
 fn small(place: &Place, plan: &str) {
     place.file(
         "small/workflow.yaml",
@@ -90,13 +97,15 @@ fn every_demo_ends_as_it_says_and_every_command_it_shows_works() {
     }
 }
 
-/// The lines of a run in a demo, without their order, since what runs side by side is told as it happens; and without
-/// commits, which have other names every second.
+/// The lines of a run in a demo, without their order, since what runs side by side is told as it
+/// happens; and without commits, which have other names every second.
 fn told(shown: &str) -> Vec<String> {
     let is_commit = |word: &str| word.len() >= 7 && word.chars().all(|c| c.is_ascii_hexdigit());
     let plain = |line: &str| {
         let words = line.split_inclusive(|c: char| !c.is_alphanumeric());
-        words.filter(|word| !is_commit(word.trim_end_matches(|c: char| !c.is_alphanumeric()))).collect()
+        words
+            .filter(|word| !is_commit(word.trim_end_matches(|c: char| !c.is_alphanumeric())))
+            .collect()
     };
     let run = shown.lines().filter(|line| line.starts_with("TIME ") || line.starts_with("exit "));
     let mut lines: Vec<String> = run.map(plain).collect();
@@ -143,7 +152,9 @@ fn the_repository_has_one_commit_changes_over_it_and_the_run() {
     assert_eq!((&report["outcome"], &report["workflow"]), (&"blocked".into(), &"small".into()));
     assert!(place.read("kept/.counterfoil/script.yaml").contains("fix_info"));
     let prompt = report["attempts"][0]["replies"][0]["transcript"].as_str().unwrap();
-    assert!(place.read(&format!("kept/.counterfoil/{prompt}.prompt")).starts_with("Say it 3 times"));
+    assert!(
+        place.read(&format!("kept/.counterfoil/{prompt}.prompt")).starts_with("Say it 3 times")
+    );
 }
 
 #[test]
@@ -202,7 +213,10 @@ fn a_machine_without_git_is_told_so() {
     let output = command.env("PATH", place.path("tmp")).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let words = String::from_utf8(output.stderr).unwrap();
-    assert!(words.contains("no git on this machine") && words.contains("demo contracts"), "{words}");
+    assert!(
+        words.contains("no git on this machine") && words.contains("demo contracts"),
+        "{words}"
+    );
     assert_eq!(std::fs::read_dir(place.path("tmp")).unwrap().count(), 0, "nothing is left");
 }
 

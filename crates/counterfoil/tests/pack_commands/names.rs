@@ -3,14 +3,16 @@
 use crate::place::Place;
 use serde_json::json;
 
-const PACKS: [&str; 5] = ["execution-loop", "review-fix", "feature-pipeline", "spec-pipeline", "gated-team"];
+const PACKS: [&str; 5] =
+    ["execution-loop", "review-fix", "feature-pipeline", "spec-pipeline", "gated-team"];
 
 #[test]
 fn packs_are_listed() {
     let place = Place::new();
     insta::assert_snapshot!("list", place.shown(&["pack", "list"]));
     let list = place.json(&["pack", "list", "--format", "json"]);
-    let names: Vec<&str> = list.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        list.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(names, PACKS);
     for row in list.as_array().unwrap() {
         assert_eq!(row["workflows"][0], row["name"], "{row:#}");
@@ -29,7 +31,8 @@ fn a_pack_is_shown() {
     insta::assert_snapshot!("show", place.shown(&["pack", "show", "execution-loop"]));
     let shown = place.json(&["pack", "show", "execution-loop", "--format", "json"]);
     let main = &shown["workflows"][0];
-    let limit = main["inputs"].as_array().unwrap().iter().find(|input| input["name"] == "max_iterations");
+    let limit =
+        main["inputs"].as_array().unwrap().iter().find(|input| input["name"] == "max_iterations");
     assert_eq!(limit.unwrap()["default"], json!(5));
     let qa = main["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "qa");
     assert_eq!(qa.unwrap()["contract"], "execution-loop/qa@1");

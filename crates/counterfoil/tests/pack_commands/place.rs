@@ -46,7 +46,9 @@ impl Place {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.path("here")).stdin(Stdio::null());
         command.env_clear().env("NO_COLOR", "1").env("LANG", "C.UTF-8").env("USER", "kim");
-        command.env("TMPDIR", self.path("tmp")).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env("TMPDIR", self.path("tmp"))
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
     }
 
@@ -69,11 +71,15 @@ impl Place {
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
     }
 
-    /// A readable block: the command, its exit code, what it printed; with what differs from run to run taken out.
+    /// A readable block: the command, its exit code, what it printed; with what differs from run to
+    /// run taken out.
     pub(crate) fn shown(&self, arguments: &[&str]) -> String {
         let output = self.said(arguments);
-        let mut text =
-            format!("$ counterfoil {}\nexit {}\n", arguments.join(" "), output.status.code().unwrap());
+        let mut text = format!(
+            "$ counterfoil {}\nexit {}\n",
+            arguments.join(" "),
+            output.status.code().unwrap()
+        );
         for (name, bytes) in [("stdout", output.stdout), ("stderr", output.stderr)] {
             let words = String::from_utf8(bytes).unwrap();
             if !words.is_empty() {

@@ -1,6 +1,7 @@
 //! The pack feature-pipeline: features are planned, put in order, built, reviewed and committed.
 //!
-//! A scenario is a small list of features. Each is planned and built by replies that all go well, unless the test says otherwise.
+//! A scenario is a small list of features. Each is planned and built by replies that all go well,
+//! unless the test says otherwise.
 
 mod building;
 mod committing;
@@ -57,7 +58,9 @@ impl Pipeline for Scene {
 
     fn tdd(self, slug: &str, phase: &str) -> Self {
         let path = format!("src/{slug}.rs");
-        self.says("tdd-task-executor", done(phase)).when(&about(slug)).writes(&path, &format!("// {phase}\n"))
+        self.says("tdd-task-executor", done(phase))
+            .when(&about(slug))
+            .writes(&path, &format!("// {phase}\n"))
     }
 
     fn review(self, slug: &str, result: Value) -> Self {
@@ -138,8 +141,7 @@ fn ready() -> Value {
 }
 
 fn refused(issue: &str) -> Value {
-    let refused =
-        json!({"ready_to_merge": false, "blocking_issues": [issue], "final_recommendation": "revise"});
+    let refused = json!({"ready_to_merge": false, "blocking_issues": [issue], "final_recommendation": "revise"});
     with(ready(), &refused)
 }
 
@@ -151,7 +153,8 @@ fn with(mut result: Value, fields: &Value) -> Value {
     result
 }
 
-/// The subjects of the commits, the first one first, without the one that the repository begins with.
+/// The subjects of the commits, the first one first, without the one that the repository begins
+/// with.
 fn commits(ran: &Ran) -> Vec<String> {
     ran.git(&["log", "--reverse", "--format=%s"]).lines().skip(1).map(str::to_owned).collect()
 }
@@ -174,7 +177,11 @@ fn master(ran: &Ran) -> String {
 /// The status of a feature, by MASTER.md.
 fn status(master: &str, slug: &str) -> String {
     let row = master.lines().find(|line| line.split(" | ").nth(1) == Some(slug));
-    row.unwrap_or_else(|| panic!("no row for {slug}:\n{master}")).split(" | ").nth(2).unwrap().to_owned()
+    row.unwrap_or_else(|| panic!("no row for {slug}:\n{master}"))
+        .split(" | ")
+        .nth(2)
+        .unwrap()
+        .to_owned()
 }
 
 /// The progress log, by MASTER.md.

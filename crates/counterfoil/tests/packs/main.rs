@@ -1,5 +1,6 @@
-//! The packs, end to end: each scenario is a real run of the binary in a repository of its own, with agents played by a script.
-//! Every one is played twice, by the pack that comes along and by the same pack ejected, renamed and run from its folder.
+//! The packs, end to end: each scenario is a real run of the binary in a repository of its own,
+//! with agents played by a script. Every one is played twice, by the pack that comes along and by
+//! the same pack ejected, renamed and run from its folder.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![allow(dead_code, reason = "the harness has more than every pack needs")]
 

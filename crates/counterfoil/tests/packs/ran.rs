@@ -8,7 +8,8 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// What came of a scenario. All of it is about the first place where it was played; the others were the same.
+/// What came of a scenario. All of it is about the first place where it was played; the others were
+/// the same.
 pub(crate) struct Ran {
     stages: Rc<Vec<Stage>>,
     told: Vec<Told>,
@@ -82,17 +83,21 @@ impl Ran {
     /// An attempt of the report, by `path#n`.
     pub(crate) fn attempt(&self, name: &str) -> &Value {
         let names = self.attempts();
-        let at = names.iter().position(|told| told.split_once(' ').is_some_and(|(told, _)| told == name));
+        let at = names
+            .iter()
+            .position(|told| told.split_once(' ').is_some_and(|(told, _)| told == name));
         let at = at.unwrap_or_else(|| panic!("there is no attempt '{name}', only {names:#?}"));
         &self.report["attempts"][at]
     }
 
-    /// What an agent was sent, by `path#n` and the number of the reply from 1: later ones are repair prompts.
+    /// What an agent was sent, by `path#n` and the number of the reply from 1: later ones are
+    /// repair prompts.
     pub(crate) fn prompt(&self, attempt: &str, reply: usize) -> String {
         let replies = self.attempt(attempt)["replies"].as_array().unwrap();
         let transcript = replies.get(reply - 1).and_then(|reply| reply["transcript"].as_str());
-        let transcript = transcript
-            .unwrap_or_else(|| panic!("'{attempt}' has {} replies, not {reply}: {self:?}", replies.len()));
+        let transcript = transcript.unwrap_or_else(|| {
+            panic!("'{attempt}' has {} replies, not {reply}: {self:?}", replies.len())
+        });
         self.read(&format!(".counterfoil/{transcript}.prompt"))
     }
 
@@ -167,8 +172,12 @@ impl Essence {
 
 /// A text without ids and times.
 fn timeless(text: &str) -> String {
-    let shapes =
-        [("@-@-@-@-@", "RUN"), ("#-#-#T#:#:#.#Z", "TIME"), ("#-#-#T#:#:#Z", "TIME"), ("#-#-#", "DATE")];
+    let shapes = [
+        ("@-@-@-@-@", "RUN"),
+        ("#-#-#T#:#:#.#Z", "TIME"),
+        ("#-#-#T#:#:#Z", "TIME"),
+        ("#-#-#", "DATE"),
+    ];
     steady(&shapes.iter().fold(text.to_owned(), |text, (shape, with)| replaced(&text, shape, with)))
 }
 
@@ -193,7 +202,8 @@ mod tests {
 
     #[test]
     fn a_scenario_is_played_by_the_pack_and_by_the_same_pack_ejected_and_renamed() {
-        let ran = Scene::new("gated-team").reply("SpecAgent").fails("permission").run(&["--task", "x"]);
+        let ran =
+            Scene::new("gated-team").reply("SpecAgent").fails("permission").run(&["--task", "x"]);
         let names: Vec<&str> =
             ran.told.iter().map(|told| told.report["workflow"].as_str().unwrap()).collect();
         assert_eq!(names, ["gated-team", "renamed-gated-team"]);
@@ -212,7 +222,8 @@ mod tests {
     #[test]
     fn ids_times_and_commits_are_no_difference() {
         let one = "01a1df49-dd6f-711a-b1bd-357bcc00081f at 2026-11-15T12:58:01Z, 2026-11-15_x";
-        let other = "01a1df49-1234-7890-b1bd-357bcc00081f at 2026-11-16T00:00:00.123Z, 2026-11-16_x";
+        let other =
+            "01a1df49-1234-7890-b1bd-357bcc00081f at 2026-11-16T00:00:00.123Z, 2026-11-16_x";
         assert_eq!(timeless(one), timeless(other));
         assert_ne!(timeless(one), timeless("2026-11-15_y"));
         let commit = "see 0123456789abcdef0123456789abcdef01234567.";

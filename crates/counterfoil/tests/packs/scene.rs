@@ -48,11 +48,14 @@ struct Role {
 }
 
 impl Scene {
-    /// A repository with one commit of `README.md` and `src/lib.rs`, and a workflow of a pack that nobody plays yet.
+    /// A repository with one commit of `README.md` and `src/lib.rs`, and a workflow of a pack that
+    /// nobody plays yet.
     pub(crate) fn new(workflow: &str) -> Self {
         let origin = Stage::new(workflow);
         origin.git(&["init", "-q", "-b", "main"]);
-        for (key, value) in [("user.name", "Kim"), ("user.email", "kim@example.com"), ("gc.auto", "0")] {
+        for (key, value) in
+            [("user.name", "Kim"), ("user.email", "kim@example.com"), ("gc.auto", "0")]
+        {
             origin.git(&["config", key, value]);
         }
         let scene = Self {
@@ -140,7 +143,8 @@ impl Scene {
         self.with("exec", line.into())
     }
 
-    /// The last reply fails, in place of what it said: `transport`, `limit`, `permission`, `timeout`, `agent`.
+    /// The last reply fails, in place of what it said: `transport`, `limit`, `permission`,
+    /// `timeout`, `agent`.
     pub(crate) fn fails(mut self, how: &str) -> Self {
         self.last().as_object_mut().unwrap().remove("text");
         self.with("fail", how.into())
@@ -181,7 +185,8 @@ impl Scene {
         self.play(ran.stages(), arguments)
     }
 
-    /// Goes on with a run, with what this scene says in place of what the run had: replies that were played before count.
+    /// Goes on with a run, with what this scene says in place of what the run had: replies that
+    /// were played before count.
     pub(crate) fn resume(&self, ran: &Ran, arguments: &[&str]) -> Ran {
         ran.each(|stage| stage.script(&self.script()));
         ran.resume(arguments)
@@ -194,7 +199,8 @@ impl Scene {
         stage.start(arguments)
     }
 
-    /// Plays it once, by the pack ejected and then changed by hand: what is done to its folder comes first.
+    /// Plays it once, by the pack ejected and then changed by hand: what is done to its folder
+    /// comes first.
     pub(crate) fn run_changed(&self, change: impl Fn(&Path), arguments: &[&str]) -> Ran {
         let stage = self.origin.copy_with_pack(&self.workflow);
         change(&stage.pack());
@@ -227,7 +233,8 @@ impl Scene {
     }
 
     fn script(&self) -> String {
-        serde_json::to_string_pretty(&json!({"replies": self.replies, "answers": self.answers})).unwrap()
+        serde_json::to_string_pretty(&json!({"replies": self.replies, "answers": self.answers}))
+            .unwrap()
     }
 
     /// A file in the repository that is copied for each run.

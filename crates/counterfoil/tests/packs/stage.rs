@@ -1,4 +1,5 @@
-//! One place where a scenario is played: a copy of its repository, the script beside it, and the binary at work there.
+//! One place where a scenario is played: a copy of its repository, the script beside it, and the
+//! binary at work there.
 
 use crate::git::git;
 use crate::told::Told;
@@ -14,13 +15,17 @@ const LONG: Duration = Duration::from_mins(2);
 /// What stands before the name of a pack that was ejected.
 const RENAMED: &str = "renamed-";
 
-/// A folder in memory, where there is one with room, since a disk takes most of the time of so many runs; else the usual one.
+/// A folder in memory, where there is one with room, since a disk takes most of the time of so many
+/// runs; else the usual one.
 fn folder() -> TempDir {
     const MEMORY: &str = "/dev/shm";
     static ROOM: LazyLock<bool> = LazyLock::new(|| {
         let said = Command::new("df").args(["-kP", MEMORY]).output().ok();
         let said = said.and_then(|said| String::from_utf8(said.stdout).ok()).unwrap_or_default();
-        let free = said.lines().last().and_then(|line| line.split_whitespace().nth(3)?.parse::<u64>().ok());
+        let free = said
+            .lines()
+            .last()
+            .and_then(|line| line.split_whitespace().nth(3)?.parse::<u64>().ok());
         std::env::var_os("TMPDIR").is_none() && free.is_some_and(|kilobytes| kilobytes > 512 << 10)
     });
     let in_memory = ROOM.then(|| tempfile::tempdir_in(MEMORY).ok()).flatten();
@@ -94,7 +99,11 @@ impl Stage {
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let output = git(&self.repo(), arguments).output().unwrap();
-        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "git {arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).unwrap()
     }
 

@@ -15,7 +15,10 @@ fn what_cannot_be_judged_is_told_and_the_rest_goes_on() {
             scene.file(&format!("{name}/{file}"), &scene.read(&format!("rec/{file}")));
         }
     }
-    scene.file("newer/recording.json", r#"{"version": 9, "made_by": "counterfoil 9.0", "shape": "another"}"#);
+    scene.file(
+        "newer/recording.json",
+        r#"{"version": 9, "made_by": "counterfoil 9.0", "shape": "another"}"#,
+    );
     let whole = scene.read("rec/recording.json");
     scene.file("cut/recording.json", &whole[..whole.len() / 2]);
     scene.file("edited/attempts/001-work/1.stdout", "{\"ok\": true}");
@@ -71,6 +74,9 @@ fn a_pattern_that_cannot_be_used_is_refused_with_its_line() {
     let scene = exported();
     scene.file("counterfoil.toml", "[redact]\npatterns = [\n  \"good-[0-9]+\",\n  \"bad-(\",\n]\n");
     let said = scene.refused(&["export", "last", "other"]);
-    assert!(said.contains("line 4: \"bad-(\" in redact.patterns cannot be used: unclosed group"), "{said}");
+    assert!(
+        said.contains("line 4: \"bad-(\" in redact.patterns cannot be used: unclosed group"),
+        "{said}"
+    );
     assert!(!scene.path("other").exists());
 }

@@ -19,7 +19,8 @@ pub(crate) fn recording(scene: &Scene) -> Value {
 fn a_run_is_exported_and_nothing_has_changed() {
     let scene = Scene::new(&one_step(""), &replies(&[BAD, GOOD]));
     scene.run();
-    let shown = [scene.shown(&["export", "last", "rec"]), scene.shown(&["replay", "rec"])].join("\n");
+    let shown =
+        [scene.shown(&["export", "last", "rec"]), scene.shown(&["replay", "rec"])].join("\n");
     insta::assert_snapshot!("exported_and_replayed", shown);
     let recording = recording(&scene);
     let attempt = &recording["attempts"][0];
@@ -93,8 +94,10 @@ fn the_rules_of_a_step_are_held_again() {
     let workflow = one_step(
         ", with: { wanted: \"'blue'\" }, rules: [{ id: colour, check: \"has(result.note) && result.note == wanted\", message: \"say blue\", at: /note }]",
     );
-    let script =
-        replies(&[r#"text: '{"ok": true, "note": "red"}'"#, r#"text: '{"ok": true, "note": "blue"}'"#]);
+    let script = replies(&[
+        r#"text: '{"ok": true, "note": "red"}'"#,
+        r#"text: '{"ok": true, "note": "blue"}'"#,
+    ]);
     let scene = Scene::new(&workflow, &script);
     let ran = scene.run();
     assert_eq!(ran.report["attempts"][0]["repairs_asked"], json!(1), "{}", ran.words);
@@ -112,7 +115,8 @@ fn the_rules_of_a_step_are_held_again() {
 
 #[test]
 fn what_failed_otherwise_is_not_judged_again() {
-    let scene = Scene::new(&one_step(", retries: { transport: 0 }"), &replies(&["fail: transport"]));
+    let scene =
+        Scene::new(&one_step(", retries: { transport: 0 }"), &replies(&["fail: transport"]));
     scene.run();
     scene.command(&["export", "last", "rec"]).assert().success();
     let replayed = scene.json(&["replay", "rec", "--format", "json"]);
@@ -125,7 +129,9 @@ fn a_folder_that_is_not_empty_is_not_written_over() {
     let scene = exported();
     let before = scene.read("rec/recording.json");
     assert!(
-        scene.refused(&["export", "last", "rec"]).contains("rec is not empty; name a folder that is new")
+        scene
+            .refused(&["export", "last", "rec"])
+            .contains("rec is not empty; name a folder that is new")
     );
     assert!(scene.refused(&["export", "last", "flow.yaml"]).contains("is not a folder"));
     assert_eq!(scene.read("rec/recording.json"), before);

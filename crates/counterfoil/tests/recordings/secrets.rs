@@ -23,7 +23,8 @@ const SECRETS: [(&str, &str); 12] = [
 
 /// All of them in one line.
 fn planted() -> String {
-    let all: Vec<String> = SECRETS.iter().map(|(before, secret)| format!("{before}{secret} .")).collect();
+    let all: Vec<String> =
+        SECRETS.iter().map(|(before, secret)| format!("{before}{secret} .")).collect();
     all.join(" ")
 }
 
@@ -72,7 +73,9 @@ fn nothing_of_them_is_exported_and_it_replays_the_same() {
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{words}");
     holds_none(&words);
-    for kind in ["key", "github-token", "aws-key", "google-key", "jwt", "password", "variable", "pattern"] {
+    for kind in
+        ["key", "github-token", "aws-key", "google-key", "jwt", "password", "variable", "pattern"]
+    {
         assert!(words.contains(kind), "{kind}: {words}");
     }
     let text = everything(&scene.path("rec"));
@@ -84,7 +87,12 @@ fn nothing_of_them_is_exported_and_it_replays_the_same() {
     assert!(scene.read("rec/attempts/001-work/2.stdout").contains(note), "{note}");
     assert!(note.contains("[redacted:key#1]"), "{note}");
     let replayed = scene.json(&["replay", "rec", "--format", "json"]);
-    assert_eq!((replayed.code, &replayed.report["summary"]["same"]), (0, &json!(1)), "{}", replayed.report);
+    assert_eq!(
+        (replayed.code, &replayed.report["summary"]["same"]),
+        (0, &json!(1)),
+        "{}",
+        replayed.report
+    );
 }
 
 #[test]
@@ -97,7 +105,8 @@ fn whoever_asks_for_them_gets_them_and_is_told() {
     scene.command(&["replay", "rec"]).assert().success();
 }
 
-/// A program that writes what `claude` writes, with secrets in its events, in the file it makes and on standard error.
+/// A program that writes what `claude` writes, with secrets in its events, in the file it makes and
+/// on standard error.
 fn stand_in(scene: &Scene) {
     let note = planted();
     let result = json!({"ok": true, "note": note}).to_string();
@@ -117,7 +126,8 @@ fn stand_in(scene: &Scene) {
             "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '2.1.325 (Claude Code)'; exit 0; fi\ncat >/dev/null\ncat '{here}/errors.txt' >&2\ncat '{here}/events.jsonl'\n"
         ),
     );
-    std::fs::set_permissions(scene.path("claude.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(scene.path("claude.sh"), std::fs::Permissions::from_mode(0o755))
+        .unwrap();
     scene.file(
         "counterfoil.toml",
         "[redact]\npatterns = [\"cust_[a-z0-9]+\"]\n[agents.claude]\nprogram = \"claude.sh\"\nchannels = []\n",
@@ -141,5 +151,10 @@ fn the_events_and_errors_of_a_program_are_exported_without_them() {
         serde_json::from_str::<Value>(line).unwrap();
     }
     let replayed = scene.json(&["replay", "rec", "--format", "json"]);
-    assert_eq!((replayed.code, &replayed.report["summary"]["same"]), (0, &json!(1)), "{}", replayed.report);
+    assert_eq!(
+        (replayed.code, &replayed.report["summary"]["same"]),
+        (0, &json!(1)),
+        "{}",
+        replayed.report
+    );
 }

@@ -15,8 +15,8 @@ fn with(cli: &str, names: &[&str]) -> Scene {
     for name in names {
         for end in ["stdout", "stderr", "meta.json"] {
             let file = transcripts().join(cli).join(format!("{name}.{end}"));
-            let text =
-                std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let text = std::fs::read_to_string(&file)
+                .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             scene.file(&format!("said/{cli}/{name}.{end}"), &text);
         }
     }
@@ -26,10 +26,16 @@ fn with(cli: &str, names: &[&str]) -> Scene {
 #[test]
 fn transcripts_are_new_until_they_are_recorded() {
     let scene = with("codex", &["json", "err401-json", "badflag", "sigterm-json"]);
-    let shown = [scene.shown(&["replay", "said"]), scene.shown(&["replay", "said", "--update"])].join("\n");
+    let shown =
+        [scene.shown(&["replay", "said"]), scene.shown(&["replay", "said", "--update"])].join("\n");
     insta::assert_snapshot!("transcripts", shown);
     let replayed = scene.json(&["replay", "said", "--format", "json"]);
-    assert_eq!((replayed.code, &replayed.report["summary"]["same"]), (0, &json!(4)), "{}", replayed.report);
+    assert_eq!(
+        (replayed.code, &replayed.report["summary"]["same"]),
+        (0, &json!(4)),
+        "{}",
+        replayed.report
+    );
     // Another answer, another cost, another end.
     let said = scene.read("said/codex/json.stdout");
     scene.file(
@@ -54,7 +60,10 @@ fn a_stream_is_judged_by_the_contract_that_is_named() {
     let scene = with("gemini", &["stream-json-stdin"]);
     let said = scene.read("said/gemini/stream-json-stdin.stdout");
     // Somewhere that does not say whose it is.
-    scene.file("stream.jsonl", &said.replace("hello fr", "{\\\"ok\\\": tr").replace("om mock", "ue}"));
+    scene.file(
+        "stream.jsonl",
+        &said.replace("hello fr", "{\\\"ok\\\": tr").replace("om mock", "ue}"),
+    );
     let arguments = [
         "replay",
         "stream.jsonl",
@@ -76,7 +85,11 @@ fn a_stream_is_judged_by_the_contract_that_is_named() {
     scene.file("stream.submissions.jsonl", &format!("{submission}\n"));
     let replayed = scene.json(&arguments);
     let one = &replayed.report["replayed"][0];
-    assert_eq!((&one["outcome"], &one["channel"]), (&json!("accepted"), &json!("submitted")), "{one}");
+    assert_eq!(
+        (&one["outcome"], &one["channel"]),
+        (&json!("accepted"), &json!("submitted")),
+        "{one}"
+    );
     assert!(one["notes"][0].as_str().unwrap().contains("contradicts"), "{one}");
 }
 
@@ -129,16 +142,26 @@ fn plain_texts_and_long_lines_are_read() {
     ];
     let replayed = scene.json(&arguments);
     let outcome = |at: usize| replayed.report["replayed"][at]["outcome"].clone();
-    assert_eq!((outcome(0), outcome(1)), (json!("contract"), json!("accepted")), "{}", replayed.report);
+    assert_eq!(
+        (outcome(0), outcome(1)),
+        (json!("contract"), json!("accepted")),
+        "{}",
+        replayed.report
+    );
     assert_eq!(replayed.report["replayed"][0]["text"], json!("hello from mock"));
 }
 
 #[test]
 fn a_program_that_refused_the_schema_is_judged_by_what_it_said_without() {
     let scene = with("codex", &["schema-refused", "json"]);
-    let both = scene.read("said/codex/schema-refused.stdout") + &scene.read("said/codex/json.stdout");
+    let both =
+        scene.read("said/codex/schema-refused.stdout") + &scene.read("said/codex/json.stdout");
     scene.file("codex/both.stdout", &both);
     let replayed = scene.json(&["replay", "codex", "--format", "json"]);
     let one = &replayed.report["replayed"][0];
-    assert_eq!((&one["outcome"], &one["text"]), (&json!("unjudged"), &json!("hello from mock")), "{one}");
+    assert_eq!(
+        (&one["outcome"], &one["text"]),
+        (&json!("unjudged"), &json!("hello from mock")),
+        "{one}"
+    );
 }

@@ -137,7 +137,9 @@ fn an_answer_that_is_none_is_refused_with_the_choices() {
 fn a_second_answer_is_refused() {
     let scene = Scene::new(APPROVE, WORKS);
     scene.run();
-    assert!(scene.command(&["answer", "last", "approve", "reject"]).output().unwrap().status.success());
+    assert!(
+        scene.command(&["answer", "last", "approve", "reject"]).output().unwrap().status.success()
+    );
     let words = scene.refused(&["answer", "last", "approve", "proceed"]);
     assert!(words.contains("'approve' is not open"), "{words}");
     let ran = scene.json(&["resume", "last", "--format", "json"]);
@@ -150,13 +152,18 @@ fn a_second_answer_is_refused() {
 fn a_wrong_answer_in_the_script_waits_and_says_why() {
     let script = format!("{WORKS}answers: [{{ question: approve, answer: perhaps }}]\n");
     let scene = Scene::new(APPROVE, &script);
-    let output = scene.command(&["run", "flow.yaml", "--agent", "script:script.yaml"]).output().unwrap();
+    let output =
+        scene.command(&["run", "flow.yaml", "--agent", "script:script.yaml"]).output().unwrap();
     let words = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(4), "{words}");
     assert!(words.contains("'perhaps'") && words.contains("proceed, reject"), "{words}");
     let quiet = scene.run();
     assert_eq!(quiet.ended(), ("waiting", None, 4));
-    assert!(quiet.words.starts_with("warning: the script's answer to 'approve': "), "{}", quiet.words);
+    assert!(
+        quiet.words.starts_with("warning: the script's answer to 'approve': "),
+        "{}",
+        quiet.words
+    );
 }
 
 #[test]
@@ -186,8 +193,12 @@ fn several_questions_are_asked_at_once_and_an_optional_one_is_cancelled_by_itsel
     let scene = Scene::new(SEVERAL, "replies: []\n");
     let ran = scene.json(&["run", "flow.yaml", "--format", "json"]);
     assert_eq!(ran.ended(), ("waiting", None, 4));
-    let ids: Vec<&str> =
-        ran.report["questions"].as_array().unwrap().iter().map(|q| q["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = ran.report["questions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|q| q["id"].as_str().unwrap())
+        .collect();
     assert_eq!(ids, ["clarify.name", "clarify.remark", "clarify.size"]);
     let answered = |question: &str, answer: &str| {
         let output = scene.command(&["answer", "last", question, answer]).output().unwrap();
@@ -199,7 +210,10 @@ fn several_questions_are_asked_at_once_and_an_optional_one_is_cancelled_by_itsel
     answered("clarify.name", "login-page");
     let ran = scene.json(&["resume", "last", "--format", "json"]);
     assert_eq!(ran.ended(), ("done", None, 0));
-    assert_eq!(ran.report["variables"], json!({"name": "login-page", "size": "small", "remark": null}));
+    assert_eq!(
+        ran.report["variables"],
+        json!({"name": "login-page", "size": "small", "remark": null})
+    );
 }
 
 #[test]
@@ -212,10 +226,18 @@ fn an_optional_question_can_be_answered_too() {
     scene.json(&["run", "flow.yaml", "--format", "json"]);
     for (question, answer) in [("remark", "mind the gap"), ("name", "x"), ("size", "large")] {
         let output = scene.command(&["answer", "last", question, answer]).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{question}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{question}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     let ran = scene.json(&["resume", "last", "--format", "json"]);
-    assert_eq!(ran.report["variables"], json!({"name": "x", "size": "large", "remark": "mind the gap"}));
+    assert_eq!(
+        ran.report["variables"],
+        json!({"name": "x", "size": "large", "remark": "mind the gap"})
+    );
 }
 
 #[test]

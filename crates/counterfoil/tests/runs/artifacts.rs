@@ -22,7 +22,11 @@ fn artifacts_are_rendered_after_each_transition() {
     let peeks = "exec: 'cat out/published/STATUS.md >> seen.md', text: '{\"ok\": true}'";
     let scene = Scene::new(FLOW, &replies(&[peeks, peeks]));
     assert_eq!(scene.run().ended(), ("done", None, 0));
-    assert_eq!(scene.read("seen.md"), "work running -\ncheck running it works\n", "as the agents saw it");
+    assert_eq!(
+        scene.read("seen.md"),
+        "work running -\ncheck running it works\n",
+        "as the agents saw it"
+    );
     assert_eq!(scene.read("out/published/STATUS.md"), "done done it works\n");
     assert_eq!(scene.read("out/log.md"), " to work\nwork to check\ncheck to done\n");
 }
@@ -52,7 +56,11 @@ fn one_that_fails_its_contract_blocks_the_run() {
     let flow = FLOW.replace("append: true", "contract: scene/step");
     let ran = Scene::new(&flow, &replies(&[GOOD, GOOD])).run();
     assert_eq!(ran.ended(), ("blocked", None, 7));
-    assert!(ran.reason().contains("out/log.md") && ran.reason().contains("scene/step@1"), "{}", ran.reason());
+    assert!(
+        ran.reason().contains("out/log.md") && ran.reason().contains("scene/step@1"),
+        "{}",
+        ran.reason()
+    );
 }
 
 #[test]

@@ -67,7 +67,8 @@ fn a_repair_is_a_further_reply_of_the_same_attempt() {
     assert_eq!(ran.attempts(), ["work#1 accepted"]);
     let attempt = &ran.report["attempts"][0];
     assert_eq!(attempt["repairs_asked"], 2);
-    let statuses: Vec<&Value> = attempt["replies"].as_array().unwrap().iter().map(|r| &r["status"]).collect();
+    let statuses: Vec<&Value> =
+        attempt["replies"].as_array().unwrap().iter().map(|r| &r["status"]).collect();
     assert_eq!(statuses, ["absent", "rejected", "accepted"]);
 }
 
@@ -122,8 +123,12 @@ fn a_broken_connection_is_tried_three_times_more() {
         ["work#1 transport", "work#2 transport", "work#3 transport", "work#4 accepted"]
     );
     // Repairs are counted apart from retries.
-    let asked: Vec<&Value> =
-        ran.report["attempts"].as_array().unwrap().iter().map(|attempt| &attempt["repairs_asked"]).collect();
+    let asked: Vec<&Value> = ran.report["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|attempt| &attempt["repairs_asked"])
+        .collect();
     assert_eq!(asked, [0, 0, 0, 1]);
     assert!(ran.report["usage"]["wall_ms"].as_u64().unwrap() < 1000, "a script does not back off");
 }
@@ -150,7 +155,8 @@ fn a_connection_that_breaks_during_a_repair_starts_the_attempt_anew() {
 fn a_timeout_is_tried_once_more() {
     let once = Scene::new(&one_step(""), &replies(&["fail: timeout", GOOD])).run();
     assert_eq!(once.ended(), ("done", None, 0));
-    let twice = Scene::new(&one_step(""), &replies(&["fail: timeout", "fail: timeout", GOOD])).run();
+    let twice =
+        Scene::new(&one_step(""), &replies(&["fail: timeout", "fail: timeout", GOOD])).run();
     assert_eq!(twice.ended(), ("failed", Some("timeout"), 124));
     assert_eq!(twice.attempts(), ["work#1 timeout", "work#2 timeout"]);
 }
@@ -158,7 +164,8 @@ fn a_timeout_is_tried_once_more() {
 #[test]
 fn retries_are_counted_by_trouble() {
     let ran =
-        Scene::new(&one_step(""), &replies(&["fail: timeout", "fail: transport", "fail: timeout"])).run();
+        Scene::new(&one_step(""), &replies(&["fail: timeout", "fail: transport", "fail: timeout"]))
+            .run();
     assert_eq!(ran.ended(), ("failed", Some("timeout"), 124));
     assert_eq!(ran.attempts().len(), 3);
 }
@@ -184,7 +191,9 @@ fn a_limit_is_waited_for_as_often_as_the_state_says() {
 
 #[test]
 fn the_reason_of_a_failure_can_be_scripted() {
-    let ran = Scene::new(&one_step(""), &replies(&["fail: permission, reason: may not write to src"])).run();
+    let ran =
+        Scene::new(&one_step(""), &replies(&["fail: permission, reason: may not write to src"]))
+            .run();
     assert_eq!(ran.reason(), "may not write to src");
 }
 
@@ -233,7 +242,11 @@ replies:
     let ran = scene.run();
     assert_eq!(ran.ended(), ("done", None, 0));
     assert_eq!(scene.read("src/new.rs"), "fn new() {}\n");
-    assert_eq!(scene.read("copied.rs"), "fn new() {}\n", "what is written is there when the command runs");
+    assert_eq!(
+        scene.read("copied.rs"),
+        "fn new() {}\n",
+        "what is written is there when the command runs"
+    );
     assert!(!scene.path("old.rs").exists());
     assert!(ran.report["usage"]["wall_ms"].as_u64().unwrap() >= 60);
 }
@@ -243,14 +256,25 @@ fn a_reply_stays_inside_the_workspace() {
     let script = replies(&[r#"writes: { ../outside: "x" }, text: '{"ok": true}'"#]);
     let ran = Scene::new(&one_step(""), &script).run();
     assert_eq!(ran.ended(), ("failed", Some("agent"), 5));
-    assert!(ran.reason().contains("'../outside' is not a path inside the workspace"), "{}", ran.reason());
+    assert!(
+        ran.reason().contains("'../outside' is not a path inside the workspace"),
+        "{}",
+        ran.reason()
+    );
 }
 
 #[test]
 fn an_agent_of_its_own_command_line_works_too() {
     let scene = Scene::new(&one_step(""), "replies: []");
     scene.file("agent.sh", "cat > asked.txt; echo 'Done: {\"ok\": true}'");
-    let ran = scene.json(&["run", "flow.yaml", "--format", "json", "--agent", "worker=command:sh agent.sh"]);
+    let ran = scene.json(&[
+        "run",
+        "flow.yaml",
+        "--format",
+        "json",
+        "--agent",
+        "worker=command:sh agent.sh",
+    ]);
     assert_eq!(ran.ended(), ("done", None, 0));
     assert!(scene.read("asked.txt").starts_with("Do it."));
 }

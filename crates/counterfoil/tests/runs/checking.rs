@@ -1,4 +1,5 @@
-//! `workflow check` and `explain`: everything that is wrong, at once, with its place and what to do.
+//! `workflow check` and `explain`: everything that is wrong, at once, with its place and what to
+//! do.
 
 use crate::scene::{Scene, one_step};
 
@@ -62,7 +63,8 @@ fn every_finding_has_a_code_a_place_a_message_and_a_hint() {
     let workflows = checked.report["workflows"].as_array().unwrap();
     assert_eq!((&workflows[0]["ok"], &workflows[1]["ok"]), (&false.into(), &true.into()));
     let findings = workflows[0]["findings"].as_array().unwrap();
-    let mut codes: Vec<&str> = findings.iter().map(|finding| finding["code"].as_str().unwrap()).collect();
+    let mut codes: Vec<&str> =
+        findings.iter().map(|finding| finding["code"].as_str().unwrap()).collect();
     codes.sort_unstable();
     codes.dedup();
     for code in ["F0201", "F0301", "F0501"] {

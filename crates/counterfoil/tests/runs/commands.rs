@@ -72,8 +72,10 @@ fn a_command_that_takes_too_long_is_a_timeout() {
 fn what_a_command_writes_can_be_held_to_a_contract() {
     let state = "command: [sh, -c, 'echo noise >&2; echo \"{\\\"ok\\\": true, \\\"note\\\": \\\"42\\\"}\"']\n    output: scene/step";
     let with = flow(state).replacen("said: result.output }", "said: result.value.note }", 1);
-    let scene =
-        Scene::new(&with.replacen("when: result.ok,", "when: 'result.ok && has(result.value.note)',", 1), "");
+    let scene = Scene::new(
+        &with.replacen("when: result.ok,", "when: 'result.ok && has(result.value.note)',", 1),
+        "",
+    );
     let ran = run(&scene);
     assert_eq!(ran.ended(), ("done", None, 0), "{}", ran.reason());
     assert_eq!(ran.report["variables"]["said"], "42");

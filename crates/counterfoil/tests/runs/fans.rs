@@ -45,8 +45,10 @@ fn build() -> String {
 }
 
 fn tasks(of: &[(&str, &[&str], i64)]) -> String {
-    let list: Vec<Value> =
-        of.iter().map(|(id, after, rank)| json!({"id": id, "after": after, "rank": rank})).collect();
+    let list: Vec<Value> = of
+        .iter()
+        .map(|(id, after, rank)| json!({"id": id, "after": after, "rank": rank}))
+        .collect();
     format!("  - {{ agent: planner, text: '{}' }}\n", json!({"tasks": list}))
 }
 
@@ -79,7 +81,10 @@ fn items_run_beside_each_other_and_take_their_own_replies() {
     }
     let time = |at: usize, name: &str| attempts[at][name].as_i64().unwrap();
     assert!(time(2, "started_at") < time(1, "ended_at"), "b did not wait for a");
-    assert!(time(3, "started_at") >= time(1, "ended_at").max(time(2, "ended_at")), "c waited for both");
+    assert!(
+        time(3, "started_at") >= time(1, "ended_at").max(time(2, "ended_at")),
+        "c waited for both"
+    );
 }
 
 #[test]
@@ -92,7 +97,10 @@ fn rank_decides_who_comes_first() {
         task("c", OK)
     );
     let ran = Scene::new(&build().replace("parallel: 2", "parallel: 1"), &script).run();
-    assert_eq!(ran.attempts()[1..], ["build/b#1 accepted", "build/c#1 accepted", "build/a#1 accepted"]);
+    assert_eq!(
+        ran.attempts()[1..],
+        ["build/b#1 accepted", "build/c#1 accepted", "build/a#1 accepted"]
+    );
 }
 
 #[test]
@@ -112,7 +120,9 @@ fn collected_failures_let_the_others_go_on_and_skip_who_waits_for_them() {
 
 #[test]
 fn a_failure_that_stops_ends_the_state_with_its_cause() {
-    let flow = build().replace("failures: collect", "failures: stop").replace("parallel: 2", "parallel: 1");
+    let flow = build()
+        .replace("failures: collect", "failures: stop")
+        .replace("parallel: 2", "parallel: 1");
     let script = format!(
         "replies:\n{}{}{}",
         tasks(&[("a", &[], 1), ("b", &[], 2)]),
@@ -153,7 +163,8 @@ fn items_are_retried_each_for_itself() {
 
 #[test]
 fn items_that_wait_for_each_other_are_found_before_any_work() {
-    let script = format!("replies:\n{}", tasks(&[("a", &["c"], 1), ("b", &["a"], 1), ("c", &["b"], 1)]));
+    let script =
+        format!("replies:\n{}", tasks(&[("a", &["c"], 1), ("b", &["a"], 1), ("c", &["b"], 1)]));
     let ran = Scene::new(&build(), &script).run();
     assert_eq!(ran.report["outcome"], "failed");
     assert_eq!(ran.attempts(), ["plan#1 accepted"]);
@@ -172,7 +183,11 @@ fn items_that_wait_for_each_other_are_found_before_any_work() {
 fn an_item_after_one_that_is_not_there_is_named() {
     let script = format!("replies:\n{}", tasks(&[("a", &["z"], 1)]));
     let ran = Scene::new(&build(), &script).run();
-    assert!(ran.reason().contains("'a' comes after 'z', which is not in the list"), "{}", ran.reason());
+    assert!(
+        ran.reason().contains("'a' comes after 'z', which is not in the list"),
+        "{}",
+        ran.reason()
+    );
     let script = format!("replies:\n{}", tasks(&[("a", &[], 1), ("a", &[], 1)]));
     let ran = Scene::new(&build(), &script).run();
     assert!(ran.reason().contains("two items have the key 'a'"), "{}", ran.reason());
@@ -187,7 +202,8 @@ fn an_empty_list_is_done() {
 
 #[test]
 fn an_item_can_be_a_sub_workflow_and_ask() {
-    let flow = build().replace("      agent: worker\n", "      run: one-task\n      with: { task: task }\n")
+    let flow = build()
+        .replace("      agent: worker\n", "      run: one-task\n      with: { task: task }\n")
         + "workflows:
   one-task:
     inputs: { task: { id: string, after: [string], rank: integer } }
@@ -217,8 +233,12 @@ fn an_item_can_be_a_sub_workflow_and_ask() {
     assert_eq!(ran.report["questions"][0]["question"], "Again a?");
     let ran = scene.json(&["answer", "last", "build/a/ask", "yes", "--resume", "--format", "json"]);
     assert_eq!(ran.ended(), ("done", None, 0));
-    let mine: Vec<&Value> =
-        ran.report["attempts"].as_array().unwrap().iter().filter(|one| one["item"] == "a").collect();
+    let mine: Vec<&Value> = ran.report["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["item"] == "a")
+        .collect();
     assert_eq!(mine[1]["path"], json!(["build", "a", "work"]));
     assert_eq!(mine[1]["n"], 2);
 }

@@ -32,8 +32,12 @@ fn sorted(items: &Value) -> Value {
 #[test]
 fn a_list_is_put_in_order_by_what_comes_after_what_then_rank_then_place() {
     let one = |id: &str, after: &[&str], rank: i64| json!({"id": id, "after": after, "rank": rank});
-    let diamond =
-        json!([one("d", &["b", "c"], 0), one("b", &["a"], 2), one("c", &["a"], 1), one("a", &[], 9)]);
+    let diamond = json!([
+        one("d", &["b", "c"], 0),
+        one("b", &["a"], 2),
+        one("c", &["a"], 1),
+        one("a", &[], 9)
+    ]);
     assert_eq!(sorted(&diamond), json!(["a", "c", "b", "d"]));
     let ties = json!([one("x", &[], 1), one("y", &[], 1), one("z", &[], 0)]);
     assert_eq!(sorted(&ties), json!(["z", "x", "y"]));
@@ -76,8 +80,11 @@ states:
     let ran = scene.run();
     assert_eq!(ran.ended(), ("done", None, 0));
     let events = scene.command(&["show", "last", "--events"]).output().unwrap().stdout;
-    let events: Vec<Value> =
-        String::from_utf8(events).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<Value> = String::from_utf8(events)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let moved = events.iter().find(|event| event["kind"] == "moved").unwrap();
     let started = events.iter().rfind(|event| event["kind"] == "attempt-started").unwrap();
     let time = |event: &Value| event["at"].as_i64().unwrap();
@@ -117,11 +124,18 @@ states:
     let ran = scene.run();
     assert_eq!(ran.ended(), ("failed", Some("contract"), 1), "never repaired");
     let violation = &ran.report["attempts"][0]["violations"][0];
-    assert_eq!((violation["rule"].as_str(), violation["pointer"].as_str()), (Some("known"), Some("/note")));
+    assert_eq!(
+        (violation["rule"].as_str(), violation["pointer"].as_str()),
+        (Some("known"), Some("/note"))
+    );
 
     let scene = Scene::new(flow, &replies(&[said("one").as_str(); 3]));
     let ran = scene.run_with(&["--input", r#"known=["one","two","three"]"#]);
-    assert_eq!(ran.ended(), ("failed", Some("contract"), 1), "a rule may read what the state gives");
+    assert_eq!(
+        ran.ended(),
+        ("failed", Some("contract"), 1),
+        "a rule may read what the state gives"
+    );
 }
 
 #[test]
@@ -162,7 +176,11 @@ workflows:
     assert_eq!(scene.read("b.bad"), "it broke\n");
     assert_eq!(scene.read("all.log"), "route\ngood\nbad\n", "lines of all of them, each once");
     assert!(!scene.path("a.bad").exists(), "only where its condition holds");
-    assert_eq!(scene.read("seen.md"), "a done  - 1\nb running work 0 -\n", "as the second agent saw it");
+    assert_eq!(
+        scene.read("seen.md"),
+        "a done  - 1\nb running work 0 -\n",
+        "as the second agent saw it"
+    );
 }
 
 #[test]
@@ -213,12 +231,17 @@ states:
     let scene = Scene::new(flow, "replies: []");
     let echo = ["run", "flow.yaml", "--format", "json", "--agent", "command:cat"];
     let ran = scene.json(&echo);
-    assert_eq!(ran.ended(), ("failed", Some("contract"), 1), "the example in the prompt is no result");
+    assert_eq!(
+        ran.ended(),
+        ("failed", Some("contract"), 1),
+        "the example in the prompt is no result"
+    );
     assert_eq!(ran.report["attempts"][0]["replies"][0]["status"], "absent");
     // What comes behind the echo counts.
     let answers = r#"cat; echo '{"dod_achieved": true, "checks": []}'"#;
     scene.file("agent.sh", answers);
-    let ran = scene.json(&["run", "flow.yaml", "--format", "json", "--agent", "command:sh agent.sh"]);
+    let ran =
+        scene.json(&["run", "flow.yaml", "--format", "json", "--agent", "command:sh agent.sh"]);
     assert_eq!(ran.ended(), ("done", None, 0));
     assert_eq!(ran.report["attempts"][0]["repairs_asked"], 0);
 }
@@ -298,8 +321,10 @@ states:
         ("work/new/status.json", "blocked"),
         ("elsewhere.md", "done"),
     ] {
-        let scene =
-            Scene::new(flow, &replies(&[&format!(r#"writes: {{ {path}: x }}, text: '{{"ok": true}}'"#)]));
+        let scene = Scene::new(
+            flow,
+            &replies(&[&format!(r#"writes: {{ {path}: x }}, text: '{{"ok": true}}'"#)]),
+        );
         let ran = scene.run_with(&["--input", "mine=new"]);
         assert_eq!(ran.report["outcome"], outcome, "{path}: {}", ran.reason());
         assert_eq!(scene.path(path).exists(), outcome == "done", "{path} is put back");

@@ -34,7 +34,9 @@ fn the_list_says_how_each_run_stands_newest_first() {
     assert_eq!(told, [("gate", "waiting"), ("one", "failed"), ("one", "done")]);
     assert_eq!(runs[1]["cause"], "permission");
     assert_eq!(runs[0]["questions"], 1);
-    for key in ["run", "version", "state", "reason", "iterations", "started_at", "updated_at", "usage"] {
+    for key in
+        ["run", "version", "state", "reason", "iterations", "started_at", "updated_at", "usage"]
+    {
         assert!(runs[0].get(key).is_some(), "{key}");
     }
     let one = scene.json(&["runs", "--format", "json", "--limit", "1"]);
@@ -90,8 +92,10 @@ fn a_report_that_was_asked_for_later_is_the_same() {
 
 #[test]
 fn a_test_report_has_a_case_for_each_attempt_and_the_run() {
-    let scene =
-        Scene::new(&one_step(""), &replies(&["fail: transport, reason: 'a <b> & c'", "fail: permission"]));
+    let scene = Scene::new(
+        &one_step(""),
+        &replies(&["fail: transport, reason: 'a <b> & c'", "fail: permission"]),
+    );
     let arguments = ["run", "flow.yaml", "--agent", "script:script.yaml", "--format", "junit"];
     insta::assert_snapshot!("junit", scene.shown(&arguments));
 }

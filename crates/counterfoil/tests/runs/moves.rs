@@ -1,4 +1,5 @@
-//! The way through the states: guards, assignments, limits, trouble, computed targets, sub-workflows.
+//! The way through the states: guards, assignments, limits, trouble, computed targets,
+//! sub-workflows.
 
 use crate::scene::{BAD, GOOD, Scene, replies};
 use serde_json::json;
@@ -109,8 +110,9 @@ fn a_way_out_of_trouble_sees_the_problem() {
 fn a_file_that_is_needed_and_missing_blocks_before_the_agent_is_asked() {
     let with_a_way = Scene::new(TROUBLES, &replies(&[GOOD])).run();
     assert_eq!(with_a_way.report["state"], "by-blocked");
-    let without =
-        TROUBLES.replace("      blocked: by-blocked\n", "").replace("  by-blocked: { end: blocked }\n", "");
+    let without = TROUBLES
+        .replace("      blocked: by-blocked\n", "")
+        .replace("  by-blocked: { end: blocked }\n", "");
     let ran = Scene::new(&without, &replies(&[GOOD])).run();
     assert_eq!(ran.ended(), ("blocked", None, 7));
     assert!(ran.reason().contains("plan.md"), "{}", ran.reason());
@@ -221,8 +223,12 @@ states:
     let [first, second, third, fourth] = ["a", "b", "c", "d"].map(not_ok);
     let done = Scene::new(flow, &replies(&[&first, GOOD, &second, &third, GOOD])).run();
     assert_eq!(done.ended(), ("done", None, 0), "{}", done.reason());
-    let counts: Vec<String> =
-        done.report["path"].as_array().unwrap().iter().map(|step| step["counts"].to_string()).collect();
+    let counts: Vec<String> = done.report["path"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["counts"].to_string())
+        .collect();
     assert_eq!(counts[..3], [r#"{"tries[a]":1}"#, r#"{"tries[a]":2}"#, r#"{"tries[b]":1}"#]);
     let ended = Scene::new(flow, &replies(&[&first, GOOD, &second, &third, &fourth, GOOD])).run();
     assert_eq!(ended.ended(), ("exhausted", None, 6));

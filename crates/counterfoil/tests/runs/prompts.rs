@@ -27,8 +27,10 @@ const PROMPT: &str =
     "Implement this: {{ task }}\n{% if fix_info %}\nFix this first: {{ fix_info }}\n{% endif %}\n";
 
 fn suffix(scene: &Scene) -> String {
-    let output =
-        scene.command(&["contract", "prompt", "scene/step", "--contracts", "contracts"]).output().unwrap();
+    let output = scene
+        .command(&["contract", "prompt", "scene/step", "--contracts", "contracts"])
+        .output()
+        .unwrap();
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
@@ -39,8 +41,11 @@ fn what_is_to_be_fixed_is_there_and_then_gone() {
     scene.file("prompt.md", PROMPT);
     let ran = scene.run_with(&["--task", "a login page"]);
     assert_eq!(ran.ended(), ("done", None, 0), "{}", ran.reason());
-    let (first, second, last) =
-        (scene.prompt(&ran, "work_1.1"), scene.prompt(&ran, "work_2.1"), scene.prompt(&ran, "last_1.1"));
+    let (first, second, last) = (
+        scene.prompt(&ran, "work_1.1"),
+        scene.prompt(&ran, "work_2.1"),
+        scene.prompt(&ran, "last_1.1"),
+    );
     assert!(first.starts_with("Implement this: a login page\n"), "{first}");
     assert!(!first.contains("Fix this first"), "{first}");
     assert!(second.contains("Fix this first: the button is missing\n"), "{second}");
@@ -62,7 +67,10 @@ fn a_repair_names_what_was_wrong_and_nothing_else() {
     let ran = scene.run();
     let (absent, rejected) = (scene.prompt(&ran, "work_1.2"), scene.prompt(&ran, "work_1.3"));
     assert!(!absent.contains("Do it."), "the work is not asked for again:\n{absent}");
-    assert!(rejected.contains("/note (line 1): `note` is required when `!result.ok`"), "{rejected}");
+    assert!(
+        rejected.contains("/note (line 1): `note` is required when `!result.ok`"),
+        "{rejected}"
+    );
     assert!(!rejected.contains("Do it."), "{rejected}");
 }
 
@@ -74,7 +82,8 @@ fn a_command_that_remembers_nothing_is_told_again() {
         "n=$(ls heard.* 2>/dev/null | wc -l); cat > heard.$n\n\
          if [ $n = 0 ]; then echo 'I looked at it: {\"ok\": false}'; else echo '{\"ok\": true}'; fi\n",
     );
-    let ran = scene.json(&["run", "flow.yaml", "--format", "json", "--agent", "command:sh agent.sh"]);
+    let ran =
+        scene.json(&["run", "flow.yaml", "--format", "json", "--agent", "command:sh agent.sh"]);
     assert_eq!(ran.ended(), ("done", None, 0), "{}", ran.reason());
     assert_eq!(ran.attempts(), ["work#1 accepted"]);
     assert_eq!(ran.report["attempts"][0]["repairs_asked"], 1);
@@ -93,8 +102,11 @@ fn a_command_that_remembers_nothing_is_told_again() {
 
 #[test]
 fn a_broken_connection_is_not_the_agents_business() {
-    let script =
-        replies(&["fail: transport, reason: ECONNRESET by peer", "fail: timeout, reason: too slow", GOOD]);
+    let script = replies(&[
+        "fail: transport, reason: ECONNRESET by peer",
+        "fail: timeout, reason: too slow",
+        GOOD,
+    ]);
     let scene = Scene::new(&one_step(""), &script);
     let ran = scene.run();
     assert_eq!(ran.ended(), ("done", None, 0));
@@ -109,5 +121,7 @@ fn a_text_from_outside_is_not_a_template() {
     let scene = Scene::new(DELIVER, &replies(&[GOOD, GOOD, GOOD]));
     scene.file("prompt.md", PROMPT);
     let ran = scene.run_with(&["--task", "{{ fix_info }} {% if %}"]);
-    assert!(scene.prompt(&ran, "work_1.1").starts_with("Implement this: {{ fix_info }} {% if %}\n"));
+    assert!(
+        scene.prompt(&ran, "work_1.1").starts_with("Implement this: {{ fix_info }} {% if %}\n")
+    );
 }

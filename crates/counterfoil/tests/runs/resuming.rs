@@ -14,7 +14,8 @@ states:
   done: { end: done }
 ";
 
-/// A run that was interrupted while its second step was at work: its process is killed as soon as that step says so.
+/// A run that was interrupted while its second step was at work: its process is killed as soon as
+/// that step says so.
 fn interrupted(scene: &Scene) {
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("counterfoil"))
         .args(["run", "flow.yaml", "--format", "json", "--agent", "script:script.yaml"])
@@ -99,7 +100,8 @@ fn a_resumed_run_can_have_other_agents() {
     let scene = slow_second();
     interrupted(&scene);
     scene.file("other.yaml", &replies(&["text: '{\"ok\": true, \"note\": \"other\"}'"]));
-    // What was played before is counted by its number; an agent of another kind has no such numbers.
+    // What was played before is counted by its number; an agent of another kind has no such
+    // numbers.
     scene.file("agent.sh", "cat >/dev/null; echo '{\"ok\": true, \"note\": \"other\"}'");
     let ran = scene.json(&["resume", "last", "--format", "json", "--agent", "command:sh agent.sh"]);
     assert_eq!(ran.ended(), ("waiting", None, 4), "{}", ran.reason());

@@ -90,15 +90,23 @@ impl Scene {
         let output = self.command(arguments).output().unwrap();
         let words = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {words}");
-        assert!(output.stdout.is_empty(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stdout));
+        assert!(
+            output.stdout.is_empty(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stdout)
+        );
         words
     }
 
-    /// A readable block: the command, its exit code, what it printed; with what differs from run to run taken out.
+    /// A readable block: the command, its exit code, what it printed; with what differs from run to
+    /// run taken out.
     pub(crate) fn shown(&self, arguments: &[&str]) -> String {
         let output = self.command(arguments).output().unwrap();
-        let mut text =
-            format!("$ counterfoil {}\nexit {}\n", arguments.join(" "), output.status.code().unwrap());
+        let mut text = format!(
+            "$ counterfoil {}\nexit {}\n",
+            arguments.join(" "),
+            output.status.code().unwrap()
+        );
         for (name, bytes) in [("stdout", output.stdout), ("stderr", output.stderr)] {
             let words = String::from_utf8(bytes).unwrap();
             if !words.is_empty() {
@@ -130,7 +138,8 @@ pub(crate) fn one_step(more: &str) -> String {
 
 /// A script with these replies of `worker`.
 pub(crate) fn replies(of: &[&str]) -> String {
-    let replies: Vec<String> = of.iter().map(|reply| format!("  - {{ agent: worker, {reply} }}\n")).collect();
+    let replies: Vec<String> =
+        of.iter().map(|reply| format!("  - {{ agent: worker, {reply} }}\n")).collect();
     format!("replies:\n{}", replies.concat())
 }
 

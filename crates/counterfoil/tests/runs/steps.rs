@@ -1,4 +1,5 @@
-//! What the engine does itself in a state: a file is read, changes are looked at, something is committed.
+//! What the engine does itself in a state: a file is read, changes are looked at, something is
+//! committed.
 
 use crate::house::{House, LONG, starting, until};
 use serde_json::{Value, json};
@@ -10,10 +11,16 @@ fn git(house: &House, arguments: &[&str]) -> String {
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("LC_ALL", "C");
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
     for who in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{who}_NAME"), "Ann").env(format!("GIT_{who}_EMAIL"), "ann@example.com");
+        command
+            .env(format!("GIT_{who}_NAME"), "Ann")
+            .env(format!("GIT_{who}_EMAIL"), "ann@example.com");
     }
     let output = command.output().unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -106,11 +113,17 @@ fn what_agents_changed_is_committed_visit_after_visit() {
     let base = git(&house, &["rev-parse", "HEAD"]);
     let (code, report) = run(&house);
     assert_eq!((code, &report["outcome"]), (0, &json!("done")), "{report}");
-    assert_eq!(subjects(&house), ["feat: round 2", "feat: round 1", "feat: round 0", "script", "begin"]);
+    assert_eq!(
+        subjects(&house),
+        ["feat: round 2", "feat: round 1", "feat: round 0", "script", "begin"]
+    );
     let id = report["run"].as_str().unwrap();
-    let trailers =
-        git(&house, &["log", "-3", "--format=%(trailers:key=Counterfoil-Step,valueonly,separator=)"]);
-    let expected: Vec<String> = [3, 2, 1].iter().map(|visit| format!("{id}/keep/{visit}")).collect();
+    let trailers = git(
+        &house,
+        &["log", "-3", "--format=%(trailers:key=Counterfoil-Step,valueonly,separator=)"],
+    );
+    let expected: Vec<String> =
+        [3, 2, 1].iter().map(|visit| format!("{id}/keep/{visit}")).collect();
     assert_eq!(trailers.lines().collect::<Vec<_>>(), expected);
     assert_eq!(git(&house, &["show", "--format=", "--name-only"]), "made.txt\nmade3.txt\n");
     assert_eq!(
@@ -199,7 +212,10 @@ fn a_commit_is_the_users_or_nobodys() {
     );
     git(&house, &["config", "--unset", "user.name"]);
     commit(&house, "4", &[]);
-    assert_eq!(who(&house), "counterfoil <counterfoil@localhost>, counterfoil <counterfoil@localhost>\n");
+    assert_eq!(
+        who(&house),
+        "counterfoil <counterfoil@localhost>, counterfoil <counterfoil@localhost>\n"
+    );
 }
 
 #[test]
@@ -208,13 +224,16 @@ fn another_repository_that_the_environment_names_is_not_meant() {
     let other = house_of(&one_commit("[a.txt]"));
     house.file("a.txt", "1");
     let mut command = house.command(&starting("flow.yaml", "script:repo/script.yaml"));
-    command.env("GIT_DIR", other.repo().join(".git")).env("GIT_INDEX_FILE", other.repo().join(".git/index"));
+    command
+        .env("GIT_DIR", other.repo().join(".git"))
+        .env("GIT_INDEX_FILE", other.repo().join(".git/index"));
     house.start_as(command).end().expect(0, &[]);
     assert_eq!((subjects(&house).len(), subjects(&other).len()), (2, 1));
 }
 
 /// A hook that hangs the first time it runs, and leaves a file that says so.
-const HANGS_ONCE: &str = "if mkdir .git/first 2> /dev/null; then echo > .git/hooked; exec sleep 300; fi";
+const HANGS_ONCE: &str =
+    "if mkdir .git/first 2> /dev/null; then echo > .git/hooked; exec sleep 300; fi";
 
 /// Starts a run, and kills it while a hook is at work.
 fn killed_in(name: &str) -> House {

@@ -45,7 +45,8 @@ fn inputs_are_held_to_their_types() {
 fn inputs_reach_the_agents() {
     let scene = scene();
     scene.file("task.md", "from a file");
-    let ran = scene.run_with(&["--task", "@task.md", "--input", "size=large", "--input", "rounds=7"]);
+    let ran =
+        scene.run_with(&["--task", "@task.md", "--input", "size=large", "--input", "rounds=7"]);
     assert!(scene.prompt(&ran, "work_1.1").starts_with("from a file large 7\n"));
 }
 
@@ -61,7 +62,10 @@ fn agents_must_be_played_by_somebody() {
         (&["--agent", "script:"], "there is no file"),
         (&["--agent", "script:nowhere.yaml"], "nowhere.yaml"),
         (&["--agent", "script:a.yaml", "--agent", "script:b.yaml"], "two agents play the rest"),
-        (&["--agent", "worker=script:a.yaml", "--agent", "worker=script:b.yaml"], "two agents play 'worker'"),
+        (
+            &["--agent", "worker=script:a.yaml", "--agent", "worker=script:b.yaml"],
+            "two agents play 'worker'",
+        ),
     ] {
         let words = scene.refused(&[&["run", "flow.yaml", "--task", "x"], agents].concat());
         assert!(words.contains(said), "{agents:?}: {words}");
@@ -78,7 +82,8 @@ fn a_script_with_a_mistake_is_refused_with_its_place() {
         ("replies: {", "script.yaml"),
     ] {
         scene.file("script.yaml", script);
-        let words = scene.refused(&["run", "flow.yaml", "--task", "x", "--agent", "script:script.yaml"]);
+        let words =
+            scene.refused(&["run", "flow.yaml", "--task", "x", "--agent", "script:script.yaml"]);
         assert!(words.contains("script.yaml") && words.contains(said), "{script}: {words}");
     }
 }

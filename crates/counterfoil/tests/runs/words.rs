@@ -30,7 +30,8 @@ states:
   exhausted: { end: exhausted }
 ";
 
-const RUN: [&str; 6] = ["run", "flow.yaml", "--task", "Add a login page", "--agent", "script:script.yaml"];
+const RUN: [&str; 6] =
+    ["run", "flow.yaml", "--task", "Add a login page", "--agent", "script:script.yaml"];
 
 fn tester(reply: &str) -> String {
     format!("  - {{ agent: tester, {reply} }}\n")
@@ -38,10 +39,13 @@ fn tester(reply: &str) -> String {
 
 #[test]
 fn a_run_that_waits_for_somebody() {
-    let costs = "text: '{\"ok\": true}', usage: { input_tokens: 1200, output_tokens: 300, cost_usd: 0.02 }";
+    let costs =
+        "text: '{\"ok\": true}', usage: { input_tokens: 1200, output_tokens: 300, cost_usd: 0.02 }";
     let writes = "text: '{\"ok\": true}', writes: { built: x }, usage: { input_tokens: 900, output_tokens: 100, cost_usd: 0.01 }";
-    let script =
-        replies(&["fail: transport", costs, writes]) + &tester("text: 'fine'") + &tester(BAD) + &tester(GOOD);
+    let script = replies(&["fail: transport", costs, writes])
+        + &tester("text: 'fine'")
+        + &tester(BAD)
+        + &tester(GOOD);
     let scene = Scene::new(DELIVER, &script);
     insta::assert_snapshot!("waits_run", scene.shown(&RUN));
     insta::assert_snapshot!("waits_show", scene.shown(&["show", "last"]));
@@ -95,7 +99,10 @@ fn a_fan_out_in_which_something_fails() {
   - { agent: worker, when: 'task c!', text: '{\"ok\": true, \"note\": \"c is built\"}' }
 ";
     let scene = Scene::new(FAN, script);
-    insta::assert_snapshot!("fan_run", scene.shown(&["run", "flow.yaml", "--agent", "script:script.yaml"]));
+    insta::assert_snapshot!(
+        "fan_run",
+        scene.shown(&["run", "flow.yaml", "--agent", "script:script.yaml"])
+    );
     insta::assert_snapshot!("fan_show", scene.shown(&["show", "last"]));
 }
 
@@ -123,7 +130,16 @@ fn commands_that_are_shown_name_the_repository_that_was_named() {
     let script = replies(&[GOOD]) + &tester(GOOD);
     let scene = Scene::new(DELIVER, &script);
     scene.file("the repo/built", "");
-    let run = ["run", "flow.yaml", "--task", "Add it", "--agent", "script:script.yaml", "--repo", "the repo"];
+    let run = [
+        "run",
+        "flow.yaml",
+        "--task",
+        "Add it",
+        "--agent",
+        "script:script.yaml",
+        "--repo",
+        "the repo",
+    ];
     let shown = scene.shown(&run);
     for line in [
         "counterfoil answer RUN approve proceed --resume --repo 'the repo'\n",

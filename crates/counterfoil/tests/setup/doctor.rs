@@ -33,7 +33,8 @@ fn findings(house: &House) -> Vec<String> {
     assert_eq!((code, &report["ok"]), (i32::from(broken), &Value::from(!broken)));
     let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
     let line = |finding: &Value| {
-        let [level, about, message, fix] = ["level", "about", "message", "fix"].map(|key| text(finding, key));
+        let [level, about, message, fix] =
+            ["level", "about", "message", "fix"].map(|key| text(finding, key));
         house.steady(&format!("{level} {about}: {message} | {fix}"))
     };
     findings.iter().map(line).collect()
@@ -79,7 +80,10 @@ fn secrets_are_not_shown() {
     house.file("home/.codex/auth.json", "{\"OPENAI_API_KEY\": \"sk-secret\"}");
     for format in ["human", "json"] {
         let shown = house.shown(doctor(&house).args(["--format", format]));
-        assert!(shown.contains("ANTHROPIC_API_KEY") && shown.contains("~/.codex/auth.json"), "{shown}");
+        assert!(
+            shown.contains("ANTHROPIC_API_KEY") && shown.contains("~/.codex/auth.json"),
+            "{shown}"
+        );
         assert!(!shown.contains("secret"), "{shown}");
     }
 }
@@ -130,7 +134,10 @@ fn a_program_that_the_settings_name_is_looked_for_there() {
         "repo/counterfoil.toml",
         "[agents.claude]\nprogram = \"tools/claude\"\nchannels = [\"submit\"]\n",
     );
-    finds(&house, "fail claude: the project wants it, and [house]/repo/tools/claude is not a program");
+    finds(
+        &house,
+        "fail claude: the project wants it, and [house]/repo/tools/claude is not a program",
+    );
     std::fs::create_dir(house.path("repo/tools")).unwrap();
     std::fs::rename(house.path("bin/claude"), house.path("repo/tools/claude")).unwrap();
     let (code, report) = json(&house);
@@ -144,7 +151,10 @@ fn settings_that_are_wrong() {
     for (settings, expected) in [
         ("agents = 7\n", "fail counterfoil.toml: [house]/repo/counterfoil.toml: TOML parse error"),
         ("[agents.qa]\nmodell = \"x\"\n", "unknown field `modell`"),
-        ("agent = \"claud\"\n", "agent is \"claud\", and nobody is called so; did you mean 'claude'?"),
+        (
+            "agent = \"claud\"\n",
+            "agent is \"claud\", and nobody is called so; did you mean 'claude'?",
+        ),
         ("[agents.qa]\nspec = \"gpt\"\n", "agents.qa.spec is \"gpt\", and nobody is called so |"),
         (
             "[agents.qa]\ncontract = \"acme/none\"\n",
@@ -172,8 +182,9 @@ fn a_place_where_runs_cannot_be() {
 fn a_place_where_anybody_may_write() {
     use std::os::unix::fs::PermissionsExt;
     let house = house();
-    let open =
-        |mode: u32| std::fs::set_permissions(house.repo(), std::fs::Permissions::from_mode(mode)).unwrap();
+    let open = |mode: u32| {
+        std::fs::set_permissions(house.repo(), std::fs::Permissions::from_mode(mode)).unwrap()
+    };
     open(0o777);
     finds(&house, "warn state: anybody may write to [house]/repo");
     open(0o755);
@@ -183,7 +194,9 @@ fn a_place_where_anybody_may_write() {
 #[test]
 fn what_stands_between_people_and_their_contracts() {
     let house = house();
-    let qa = |tools: &str| house.file("repo/.claude/agents/qa.md", format!("---\nname: qa\n{tools}---\n"));
+    let qa = |tools: &str| {
+        house.file("repo/.claude/agents/qa.md", format!("---\nname: qa\n{tools}---\n"))
+    };
     qa("tools: Read\n");
     assert!(house.counterfoil().args(["init", "--yes"]).output().unwrap().status.success());
     finds(

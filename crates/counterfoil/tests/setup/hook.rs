@@ -79,7 +79,8 @@ fn an_agent_that_never_gets_it_right_is_let_through_with_words() {
 #[test]
 fn a_good_result_gives_the_next_one_all_its_tries() {
     let house = bound();
-    let say = |text: &str| answer(hook(&house, SUBAGENT, &json!({"last_assistant_message": text}))).0;
+    let say =
+        |text: &str| answer(hook(&house, SUBAGENT, &json!({"last_assistant_message": text}))).0;
     assert_eq!(
         [say("no"), say("no"), say(GOOD), say("no"), say("no"), say("no"), say("no")],
         [2, 2, 0, 2, 2, 2, 1]
@@ -90,7 +91,8 @@ fn a_good_result_gives_the_next_one_all_its_tries() {
 fn agents_at_work_side_by_side_are_counted_each_for_itself() {
     let house = bound();
     let say = |agent: &str| {
-        answer(hook(&house, SUBAGENT, &json!({"last_assistant_message": "no", "agent_id": agent}))).0
+        answer(hook(&house, SUBAGENT, &json!({"last_assistant_message": "no", "agent_id": agent})))
+            .0
     };
     let codes: Vec<i32> = ["a", "b", "a", "b", "a", "b", "a", "b"].map(say).to_vec();
     assert_eq!(codes, [2, 2, 2, 2, 2, 2, 1, 1]);
@@ -104,7 +106,10 @@ fn only_who_is_bound_is_held_to_anything() {
         changed.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         changed
     };
-    assert_eq!(answer(hook(&house, SUBAGENT, &bad(&json!({"agent_type": "Explore"})))), (0, String::new()));
+    assert_eq!(
+        answer(hook(&house, SUBAGENT, &bad(&json!({"agent_type": "Explore"})))),
+        (0, String::new())
+    );
     assert_eq!(answer(hook(&house, SUBAGENT, &bad(&json!({"agent_type": "claude"})))).0, 2);
     // The main agent is `claude`, unless the session was started as another.
     let (code, words) = answer(hook(&house, MAIN, &bad(&json!({}))));
@@ -170,7 +175,8 @@ fn an_older_version_that_sends_only_a_transcript_is_understood() {
     let old = json!({"last_assistant_message": null, "agent_transcript_path": null, "agent_id": null, "transcript_path": transcript});
     assert_eq!(answer(hook(&house, SUBAGENT, &old)), (0, String::new()));
     assert_eq!(answer(hook(&house, MAIN, &old)).0, 2);
-    let gone = json!({"last_assistant_message": null, "agent_transcript_path": house.path("none.jsonl")});
+    let gone =
+        json!({"last_assistant_message": null, "agent_transcript_path": house.path("none.jsonl")});
     let (code, words) = answer(hook(&house, SUBAGENT, &gone));
     assert!(code == 1 && words.contains("none.jsonl"), "{words}");
 }
@@ -196,7 +202,9 @@ fn what_cannot_be_checked_never_blocks() {
         assert!(text.starts_with("exit 1\n"), "{name}: {text}");
         shown.push_str(&format!("## {name}\n{text}"));
     };
-    for (name, input) in [("empty", ""), ("not JSON", "{\"hook_"), ("a list", "[1]"), ("no event", "{}")] {
+    for (name, input) in
+        [("empty", ""), ("not JSON", "{\"hook_"), ("a list", "[1]"), ("no event", "{}")]
+    {
         case(&house, name, house.counterfoil().args(["hook", MAIN]).write_stdin(input));
     }
     case(
@@ -204,9 +212,12 @@ fn what_cannot_be_checked_never_blocks() {
         "another hook's",
         house.counterfoil().args(["hook", MAIN]).write_stdin(payload(&house, SUBAGENT, &json!({}))),
     );
-    case(&house, "another event", &mut hook(&house, MAIN, &json!({"hook_event_name": "PreToolUse"})));
-    let nothing =
-        json!({"last_assistant_message": null, "transcript_path": null, "agent_transcript_path": null});
+    case(
+        &house,
+        "another event",
+        &mut hook(&house, MAIN, &json!({"hook_event_name": "PreToolUse"})),
+    );
+    let nothing = json!({"last_assistant_message": null, "transcript_path": null, "agent_transcript_path": null});
     case(&house, "no message", &mut hook(&house, SUBAGENT, &nothing));
     case(&house, "no session", &mut hook(&house, SUBAGENT, &json!({"session_id": null})));
     case(&house, "no name", &mut hook(&house, SUBAGENT, &json!({"agent_type": null})));
@@ -217,7 +228,11 @@ fn what_cannot_be_checked_never_blocks() {
     );
     case(&broken, "broken settings", &mut hook(&broken, SUBAGENT, &json!({})));
     case(&unknown, "unknown contract", &mut hook(&unknown, SUBAGENT, &json!({})));
-    case(&house, "unknown flag", house.counterfoil().args(["hook", MAIN, "--strict"]).write_stdin(""));
+    case(
+        &house,
+        "unknown flag",
+        house.counterfoil().args(["hook", MAIN, "--strict"]).write_stdin(""),
+    );
     case(&house, "unknown hook", house.counterfoil().args(["hook", "gemini-stop"]).write_stdin(""));
     case(&house, "no home", hook(&house, SUBAGENT, &json!({})).env_remove("HOME"));
     insta::assert_snapshot!(shown);
@@ -236,7 +251,10 @@ fn without_a_memory_nothing_is_blocked() {
 fn the_memory_is_in_the_state_folder_if_there_is_one() {
     let house = bound();
     assert_eq!(answer(hook(&house, SUBAGENT, &json!({}))).0, 2);
-    assert_eq!(std::fs::read_dir(house.path("home/.local/state/counterfoil/hooks")).unwrap().count(), 1);
+    assert_eq!(
+        std::fs::read_dir(house.path("home/.local/state/counterfoil/hooks")).unwrap().count(),
+        1
+    );
     assert!(!house.path("repo/.counterfoil").exists(), "a hook makes no state folder");
     std::fs::create_dir(house.path("repo/.counterfoil")).unwrap();
     assert_eq!(answer(hook(&house, SUBAGENT, &json!({}))).0, 2);

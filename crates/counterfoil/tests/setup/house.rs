@@ -61,8 +61,10 @@ impl House {
     /// One readable block: exit code, stdout, stderr, without what differs from run to run.
     pub(crate) fn shown(&self, command: &mut Command) -> String {
         let output = command.output().unwrap();
-        let mut text =
-            format!("exit {}\n", output.status.code().map_or("by signal".into(), |code| code.to_string()));
+        let mut text = format!(
+            "exit {}\n",
+            output.status.code().map_or("by signal".into(), |code| code.to_string())
+        );
         for (name, bytes) in [("stdout", output.stdout), ("stderr", output.stderr)] {
             let words = String::from_utf8(bytes).unwrap();
             if !words.is_empty() {

@@ -3,7 +3,8 @@
 use crate::house::{House, files};
 use assert_cmd::Command;
 
-const QA: &str = "---\nname: qa\ndescription: Checks the work\ntools: Read, Grep\n---\nYou check.\n";
+const QA: &str =
+    "---\nname: qa\ndescription: Checks the work\ntools: Read, Grep\n---\nYou check.\n";
 
 /// A project with subagents and settings of its own.
 fn project() -> House {
@@ -53,8 +54,7 @@ fn with_consent_it_is_written_once_and_taken_out_whole() {
 
 #[test]
 fn whatever_was_there_comes_back_byte_for_byte() {
-    let everything =
-        "{\n    \"mcpServers\": {\"other\": {\"command\": \"x\"}}, \"n\": 1.50,\n\n    \"é\": \"ü\"\n}";
+    let everything = "{\n    \"mcpServers\": {\"other\": {\"command\": \"x\"}}, \"n\": 1.50,\n\n    \"é\": \"ü\"\n}";
     let cases: &[&[(&str, &str)]] = &[
         &[],
         &[("README.md", "words")],
@@ -64,7 +64,10 @@ fn whatever_was_there_comes_back_byte_for_byte() {
             (".codex/config.toml", "# mine\nmodel = \"x\""),
         ],
         &[(".mcp.json", "{}"), (".gemini/settings.json", "{ }\n"), (".codex/config.toml", "")],
-        &[(".claude/settings.json", "{\"hooks\": {\"Stop\": [], \"SubagentStop\": [{\"hooks\": []}]}}")],
+        &[(
+            ".claude/settings.json",
+            "{\"hooks\": {\"Stop\": [], \"SubagentStop\": [{\"hooks\": []}]}}",
+        )],
         &[("counterfoil.toml", "# ours\n[agents.qa]\nmodel = \"opus\"\n")],
         &[("counterfoil.toml", "agents = { dev = { model = \"x\" } }")],
         &[("counterfoil.toml", "[checks]\r\ntest = \"x\"\r\n")],
@@ -136,11 +139,13 @@ fn what_was_edited_since_stays_and_only_ours_goes() {
 fn a_binding_that_somebody_changed_is_theirs() {
     let house = project();
     assert_eq!(code(&mut init(&house, &["--yes"])), 0);
-    let text = house.read("repo/counterfoil.toml").replace("execution-loop/qa", "execution-loop/dod");
+    let text =
+        house.read("repo/counterfoil.toml").replace("execution-loop/qa", "execution-loop/dod");
     house.file("repo/counterfoil.toml", text);
     let shown = house.shown(&mut init(&house, &["--undo", "--yes"]));
     assert!(
-        shown.starts_with("exit 0\n") && shown.contains("agents.qa.contract was changed since, and stays"),
+        shown.starts_with("exit 0\n")
+            && shown.contains("agents.qa.contract was changed since, and stays"),
         "{shown}"
     );
     assert!(house.read("repo/counterfoil.toml").contains("execution-loop/dod"));
@@ -205,7 +210,10 @@ fn thousands_of_agents_are_no_trouble() {
     let comments = house.read("repo/counterfoil.toml").matches("# [agents.reviewer-").count();
     assert_eq!(comments, 50);
     let again = house.shown(&mut init(&house, &["--yes"]));
-    assert!(again.contains("950 more agents") && again.contains("there is nothing to add"), "{again}");
+    assert!(
+        again.contains("950 more agents") && again.contains("there is nothing to add"),
+        "{again}"
+    );
 }
 
 #[test]
@@ -220,7 +228,10 @@ fn a_record_that_is_none_is_not_built_upon() {
         );
     }
     let shown = house.shown(&mut init(&house, &["--repo", "none"]));
-    assert!(shown.starts_with("exit 2\n") && shown.contains("cannot open the repository none"), "{shown}");
+    assert!(
+        shown.starts_with("exit 2\n") && shown.contains("cannot open the repository none"),
+        "{shown}"
+    );
 }
 
 #[test]

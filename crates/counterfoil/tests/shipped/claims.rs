@@ -1,4 +1,5 @@
-//! `examples/claims`: every kind of claim with every verdict that it can get, and what people read of it.
+//! `examples/claims`: every kind of claim with every verdict that it can get, and what people read
+//! of it.
 
 use crate::{played_in, shown_in};
 use counterfoil::{ClaimKind, Verdict};
@@ -8,10 +9,12 @@ use std::path::Path;
 
 use Verdict::{Refuted, Stale, Unverifiable, Verified};
 
-/// What a claim on files says is held against two looks at the tree, the second one after the reply.
+/// What a claim on files says is held against two looks at the tree, the second one after the
+/// reply.
 const NOT_STALE: &str = "it speaks of the step, which nothing later changes";
 
-/// The verdicts that each kind is shown with, when it is made or at the end of the run; and why not with the others.
+/// The verdicts that each kind is shown with, when it is made or at the end of the run; and why not
+/// with the others.
 const SHOWN: [(ClaimKind, &[Verdict], &str); 14] = [
     (ClaimKind::FilesModified, &[Verified, Refuted, Unverifiable], NOT_STALE),
     (ClaimKind::FilesAdded, &[Verified, Refuted, Unverifiable], NOT_STALE),
@@ -33,7 +36,8 @@ const SHOWN: [(ClaimKind, &[Verdict], &str); 14] = [
     (ClaimKind::TestsKept, &[Verified, Refuted, Unverifiable], NOT_STALE),
 ];
 
-/// What becomes of all claims of a state's reply when they are made; and the claims of the engine itself that are among them.
+/// What becomes of all claims of a state's reply when they are made; and the claims of the engine
+/// itself that are among them.
 const STATES: [(&str, u64, Verdict, &[&str]); 5] = [
     ("honest", 1, Verified, &[]),
     ("careless", 1, Refuted, &["protected", "tests"]),
@@ -55,7 +59,8 @@ fn ledger(repo: &Path) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Every claim as it was judged, also those that the ledger passes over since they go without saying.
+/// Every claim as it was judged, also those that the ledger passes over since they go without
+/// saying.
 fn judged(repo: &Path) -> Vec<Value> {
     let output = shown_in(repo, &["show", "last", "--events"]);
     let events = String::from_utf8(output.stdout).unwrap();
@@ -105,11 +110,18 @@ fn each_state_is_what_it_is_called() {
         assert!(claims.len() > 2, "{state}");
         for claim in &claims {
             let name = claim["claim"].as_str().unwrap();
-            assert_eq!(verdict(&claim["verdict"]), expected, "{state}: {name}: {}", claim["reason"]);
+            assert_eq!(
+                verdict(&claim["verdict"]),
+                expected,
+                "{state}: {name}: {}",
+                claim["reason"]
+            );
             assert_eq!(claim["reason"].is_null(), expected == Verified, "{state}: {name}");
         }
-        let is_own = |claim: &&&Value| ["protected", "tests"].contains(&claim["claim"].as_str().unwrap());
-        let shown: Vec<&Value> = claims.iter().filter(is_own).map(|claim| &claim["claim"]).collect();
+        let is_own =
+            |claim: &&&Value| ["protected", "tests"].contains(&claim["claim"].as_str().unwrap());
+        let shown: Vec<&Value> =
+            claims.iter().filter(is_own).map(|claim| &claim["claim"]).collect();
         assert_eq!(shown, own, "{state}");
     }
     let corrected: Vec<&str> = entries(&shown)
@@ -129,7 +141,11 @@ fn the_check_that_was_silenced_stands_again_and_found_the_failure() {
     assert!(check.contains("Plays a test runner"), "{check}");
     let story = shown_in(repo.path(), &["show", "last"]);
     let story = String::from_utf8(story.stdout).unwrap();
-    assert!(story.contains("protected refuted: 1 file changed that is protected: checks/test.sh; restored"));
+    assert!(
+        story.contains(
+            "protected refuted: 1 file changed that is protected: checks/test.sh; restored"
+        )
+    );
     assert!(story.contains("tests_passing refuted: claimed that it succeeds"), "{story}");
 }
 
@@ -141,7 +157,10 @@ fn the_figures_count_every_reply_and_every_claim() {
     let stats: Value = serde_json::from_slice(&output.stdout).unwrap();
     let group = &stats["groups"][0];
     let claims = judged(repo.path()).len();
-    assert_eq!((&group["attempts"], &group["replies"], &group["repairs"]), (&5.into(), &6.into(), &1.into()));
+    assert_eq!(
+        (&group["attempts"], &group["replies"], &group["repairs"]),
+        (&5.into(), &6.into(), &1.into())
+    );
     assert_eq!((&group["claims"], &group["corrected"]), (&claims.into(), &2.into()), "{group:#}");
 }
 
@@ -162,7 +181,10 @@ fn a_folder_with_something_in_it_is_left_alone() {
     std::fs::write(repo.path().join("mine.txt"), "mine").unwrap();
     let run = played_in(repo.path(), "claims", &[]);
     assert_eq!(run["outcome"], "blocked", "{run:#}");
-    assert!(run["reason"].as_str().unwrap().contains("there is mine.txt: give it an empty one"), "{run:#}");
+    assert!(
+        run["reason"].as_str().unwrap().contains("there is mine.txt: give it an empty one"),
+        "{run:#}"
+    );
     let mut left: Vec<_> =
         std::fs::read_dir(repo.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
@@ -175,8 +197,9 @@ fn steady(text: &str, repo: &Path) -> String {
     let mut steady = String::with_capacity(text.len());
     let mut rest = text.as_str();
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
-        let end =
-            rest[at..].find(|c: char| !c.is_ascii_digit() && c != '.').map_or(rest.len(), |end| at + end);
+        let end = rest[at..]
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .map_or(rest.len(), |end| at + end);
         let (number, after) = (&rest[at..end], &rest[end..]);
         steady.push_str(&rest[..at]);
         steady.push_str(if number.contains('.') && after.starts_with(" s") { "T" } else { number });
@@ -207,8 +230,16 @@ fn the_table_of_its_claims() {
         } else {
             format!(", now {}", words("standing"))
         };
-        let since = if words("since").is_empty() { String::new() } else { format!(" ({})", words("since")) };
-        let why = if words("reason").is_empty() { String::new() } else { format!(": {}", words("reason")) };
+        let since = if words("since").is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", words("since"))
+        };
+        let why = if words("reason").is_empty() {
+            String::new()
+        } else {
+            format!(": {}", words("reason"))
+        };
         lines.push_str(&format!("  {} {}{now}{since}{why}\n", words("claim"), words("verdict")));
     }
     insta::assert_snapshot!("claims", steady(&lines, &repo));

@@ -47,7 +47,8 @@ fn one_that_prints_without_end_is_heard_to_its_end_and_kept_in_few_words() {
     ran.held(0, "tests_pass", "verified", &["the end"]);
     let evidence = ran.claim(0, "tests_pass").to_string();
     assert!(evidence.len() < 16 << 10, "{} bytes", evidence.len());
-    let kept: u64 = crate::scene::files(&scene.state()).values().map(|(_, bytes)| bytes.len() as u64).sum();
+    let kept: u64 =
+        crate::scene::files(&scene.state()).values().map(|(_, bytes)| bytes.len() as u64).sum();
     assert!(kept < 4 << 20, "the state folder has {kept} bytes");
 }
 
@@ -93,7 +94,10 @@ fn one_that_is_missing_refutes_nothing() {
 fn a_damaged_configuration_is_named_with_the_place_and_nothing_is_run() {
     for (toml, words) in [
         ("[checks\ntest = 1\n", &["counterfoil.toml", "line 1"][..]),
-        ("[checks]\ntest = { run = \"true\", timeout = \"soon\" }\n", &["counterfoil.toml", "line 2", "90s"]),
+        (
+            "[checks]\ntest = { run = \"true\", timeout = \"soon\" }\n",
+            &["counterfoil.toml", "line 2", "90s"],
+        ),
         ("[checks]\ntest = \"\"\n", &["counterfoil.toml", "runs nothing"]),
         ("[claims]\nnoise = [\"a{\"]\n", &["counterfoil.toml", "is no glob"]),
     ] {
@@ -133,7 +137,10 @@ fn an_agent_does_not_redefine_what_it_is_checked_by() {
 /// A check that counts how often it was run, beside the repository.
 fn counting(scene: &Scene) {
     let counter = scene.folder().join("said/counter");
-    scene.file("counterfoil.toml", format!("[checks]\ntest = \"echo ran >> '{}'\"\n", counter.display()));
+    scene.file(
+        "counterfoil.toml",
+        format!("[checks]\ntest = \"echo ran >> '{}'\"\n", counter.display()),
+    );
 }
 
 fn counted(scene: &Scene) -> usize {
@@ -151,8 +158,10 @@ fn the_same_tree_is_checked_once_and_another_again() {
          back: { agent: worker, go: end }",
     );
     let nothing = says(&json!({"files": [], "tests_pass": true}), json!({}));
-    let ran = scene
-        .plays(&[tested("a.rs", "1\n"), nothing, tested("a.rs", "2\n"), tested("a.rs", "1\n")], &["a.rs"]);
+    let ran = scene.plays(
+        &[tested("a.rs", "1\n"), nothing, tested("a.rs", "2\n"), tested("a.rs", "1\n")],
+        &["a.rs"],
+    );
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     for n in 0..4 {
         assert_eq!(ran.verdict(n, "tests_pass"), "verified");
@@ -164,7 +173,12 @@ fn the_same_tree_is_checked_once_and_another_again() {
     // A file that git ignores is none of the tree, a change by the user is.
     scene.file("b.rs", "by the user\n");
     let again = scene.plays(
-        &[tested("a.rs", "2\n"), tested("c.rs", "3\n"), tested("c.rs", "4\n"), tested("c.rs", "5\n")],
+        &[
+            tested("a.rs", "2\n"),
+            tested("c.rs", "3\n"),
+            tested("c.rs", "4\n"),
+            tested("c.rs", "5\n"),
+        ],
         &["a.rs", "c.rs"],
     );
     assert_eq!(again.ended(), ("done", None, 0), "{again:?}");
@@ -176,7 +190,8 @@ fn what_is_ignored_is_not_run() {
     let scene = Scene::new();
     counting(&scene);
     scene.one_step("", ", claims: { tests_pass: ignore, files: ignore }");
-    let ran = scene.plays(&[says(&json!({"files": ["no.rs"], "tests_pass": true}), json!({}))], &[]);
+    let ran =
+        scene.plays(&[says(&json!({"files": ["no.rs"], "tests_pass": true}), json!({}))], &[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(counted(&scene), 0);
     let names: Vec<&str> = ran.report["attempts"][0]["claims"]

@@ -32,7 +32,8 @@ fn clash() -> [serde_json::Value; 2] {
 
 /// The patch that was kept, by the report.
 fn kept(scene: &Scene, reason: &str) -> PathBuf {
-    let named = reason.split_whitespace().map(|word| word.trim_matches(|c: char| "'`,;:.()".contains(c)));
+    let named =
+        reason.split_whitespace().map(|word| word.trim_matches(|c: char| "'`,;:.()".contains(c)));
     let path = named
         .into_iter()
         .find(|word| Path::new(word).extension().is_some_and(|ending| ending == "patch"))
@@ -45,7 +46,8 @@ fn kept(scene: &Scene, reason: &str) -> PathBuf {
 /// Applies a kept patch to what it was made from, in a clone.
 fn applies(scene: &Scene, patch: &Path) -> PathBuf {
     let clone = scene.folder().join("said/clone");
-    let cloned = git(scene.folder(), &["clone", "-q", "repo", clone.to_str().unwrap()]).output().unwrap();
+    let cloned =
+        git(scene.folder(), &["clone", "-q", "repo", clone.to_str().unwrap()]).output().unwrap();
     assert!(cloned.status.success(), "{cloned:?}");
     let applied = git(&clone, &["apply", patch.to_str().unwrap()]).output().unwrap();
     assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
@@ -60,7 +62,11 @@ fn a_conflict_fails_with_the_files_named_and_the_work_kept_as_a_patch() {
     assert_eq!(ran.report["outcome"], "failed", "{ran:?}");
     assert_eq!(ran.outcomes(), ["accepted", "accepted"]);
     assert!(ran.reason().contains("src/lib.rs"), "{}", ran.reason());
-    assert_eq!(scene.read("src/lib.rs"), "one\ntwo\nthree\none\nfive\nsix\nseven\n", "the first one stands");
+    assert_eq!(
+        scene.read("src/lib.rs"),
+        "one\ntwo\nthree\none\nfive\nsix\nseven\n",
+        "the first one stands"
+    );
     let clone = applies(&scene, &kept(&scene, ran.reason()));
     assert_eq!(
         std::fs::read_to_string(clone.join("src/lib.rs")).unwrap(),
@@ -84,14 +90,26 @@ fn a_conflict_of_one_item_is_collected_beside_what_is_done() {
     );
     scene.file("flow.yaml", scene.read("flow.yaml") + "  some: { end: blocked }\n");
     let ran = scene.plays(&clash(), &["src/lib.rs", "one.rs"]);
-    assert_eq!((ran.report["outcome"].as_str(), ran.said.code), (Some("blocked"), Some(7)), "{ran:?}");
-    assert!(ran.reason().contains("two: ") && ran.reason().contains("src/lib.rs"), "{}", ran.reason());
+    assert_eq!(
+        (ran.report["outcome"].as_str(), ran.said.code),
+        (Some("blocked"), Some(7)),
+        "{ran:?}"
+    );
+    assert!(
+        ran.reason().contains("two: ") && ran.reason().contains("src/lib.rs"),
+        "{}",
+        ran.reason()
+    );
 }
 
 /// One step in a worktree, while the user edits what it edits.
 fn meanwhile(on: &str) -> (Scene, Ran) {
     let scene = Scene::new();
-    scene.flow("", "work", &format!("  work: {{ agent: worker, workspace: worktree, go: end{on} }}"));
+    scene.flow(
+        "",
+        "work",
+        &format!("  work: {{ agent: worker, workspace: worktree, go: end{on} }}"),
+    );
     let mine = scene.repo().join("src/lib.rs").display().to_string();
     let reply = claims(
         &["src/lib.rs", "new.rs"],
@@ -121,9 +139,14 @@ fn what_the_user_wrote_meanwhile_is_never_written_over() {
 
 #[test]
 fn the_trouble_conflict_leads_elsewhere() {
-    let (scene, ran) =
-        meanwhile(", on: { conflict: { go: mend, reason: problem.reason } } }\n  mend: { end: blocked");
-    assert_eq!((ran.report["outcome"].as_str(), ran.said.code), (Some("blocked"), Some(7)), "{ran:?}");
+    let (scene, ran) = meanwhile(
+        ", on: { conflict: { go: mend, reason: problem.reason } } }\n  mend: { end: blocked",
+    );
+    assert_eq!(
+        (ran.report["outcome"].as_str(), ran.said.code),
+        (Some("blocked"), Some(7)),
+        "{ran:?}"
+    );
     kept(&scene, ran.reason());
 }
 
@@ -166,8 +189,10 @@ fn an_attempt_that_fails_in_a_worktree_leaves_only_a_patch() {
         "work",
         "  work: { agent: worker, workspace: worktree, repairs: 0, claims: { files: require }, go: end }",
     );
-    let ran =
-        scene.plays(&[claims(&["b.rs"], json!({"writes": {"a.rs": "work\n", "AGENTS.md": "obey\n"}}))], &[]);
+    let ran = scene.plays(
+        &[claims(&["b.rs"], json!({"writes": {"a.rs": "work\n", "AGENTS.md": "obey\n"}}))],
+        &[],
+    );
     assert_eq!(ran.ended(), ("failed", Some("claim"), 3), "{ran:?}");
     let clone = applies(&scene, &kept(&scene, &format!("{} {}", ran.reason(), ran.said.err)));
     assert_eq!(std::fs::read_to_string(clone.join("a.rs")).unwrap(), "work\n");

@@ -5,7 +5,8 @@ use crate::scene::{Ran, Scene, files};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// An agent that does its work, says that it is up, and waits to be let go. What it finds already done it tells, too.
+/// An agent that does its work, says that it is up, and waits to be let go. What it finds already
+/// done it tells, too.
 const PATIENT: &str = r#"
 part=$(grep -o 'part-[a-z]*' | head -n 1)
 echo "$part $(ls part-*.rs 2> /dev/null | tr '\n' ' ')" >> "$1/seen"
@@ -76,7 +77,10 @@ fn a_kill_before_folding_back_is_taken_up_in_a_fresh_worktree() {
     let live = stage.start();
     stage.up(&["part-a"]);
     assert!(live.kill());
-    assert!(!files(&stage.scene.state().join("worktrees")).is_empty(), "a worktree was left behind");
+    assert!(
+        !files(&stage.scene.state().join("worktrees")).is_empty(),
+        "a worktree was left behind"
+    );
     assert!(stage.scene.read("part-a.rs").is_empty(), "nothing is in the repository yet");
     stage.let_go("go");
     let ran = stage.resume();
@@ -89,8 +93,9 @@ fn a_kill_before_folding_back_is_taken_up_in_a_fresh_worktree() {
     // What the lost attempt had done is not lost with it.
     let kept = files(&stage.scene.state().join("kept"));
     assert!(
-        kept.iter().any(|(path, (_, bytes))| path.extension().is_some_and(|ending| ending == "patch")
-            && bytes.windows(9).any(|part| part == b"part-a.rs")),
+        kept.iter()
+            .any(|(path, (_, bytes))| path.extension().is_some_and(|ending| ending == "patch")
+                && bytes.windows(9).any(|part| part == b"part-a.rs")),
         "{:?}",
         kept.keys()
     );
@@ -113,7 +118,9 @@ fn worktrees_of_a_fan_out_that_nobody_drives_any_more_are_cleaned_up_when_it_is_
     stage.up(&["part-a", "part-b", "part-c"]);
     // The first is folded back before the kill; the others are not.
     stage.let_go("go-part-a");
-    until(LONG, "the first is folded back", || stage.scene.repo().join("part-a.rs").exists().then_some(()));
+    until(LONG, "the first is folded back", || {
+        stage.scene.repo().join("part-a.rs").exists().then_some(())
+    });
     until(LONG, "that is journaled", || (stage.scene.count("workspace-folded") == 1).then_some(()));
     assert!(live.kill());
     stage.let_go("go");
@@ -127,8 +134,9 @@ fn worktrees_of_a_fan_out_that_nobody_drives_any_more_are_cleaned_up_when_it_is_
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     ran.is_quiet();
     assert_eq!(stage.scene.git(&["worktree", "list"]).lines().count(), 1);
-    let all =
-        ["part-a", "part-b", "part-c"].map(|part| [format!("{part}.rs"), format!("{part}.txt")]).concat();
+    let all = ["part-a", "part-b", "part-c"]
+        .map(|part| [format!("{part}.rs"), format!("{part}.txt")])
+        .concat();
     stage.scene.holds(&before, &all.iter().map(String::as_str).collect::<Vec<_>>());
     for part in ["part-a", "part-b", "part-c"] {
         assert_eq!(
@@ -152,7 +160,10 @@ fn a_run_that_is_cancelled_after_a_kill_leaves_patches_and_nothing_else() {
     assert!(carrying(&run).is_empty());
     let patches = files(&stage.scene.state().join("kept").join(&run));
     assert_eq!(
-        patches.keys().filter(|path| path.extension().is_some_and(|ending| ending == "patch")).count(),
+        patches
+            .keys()
+            .filter(|path| path.extension().is_some_and(|ending| ending == "patch"))
+            .count(),
         3,
         "{:?}",
         patches.keys()
@@ -193,7 +204,8 @@ struct Moments(u64);
 
 impl Moments {
     fn next(&mut self, most: u64) -> Duration {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         Duration::from_millis((self.0 >> 33) % most)
     }
 }
@@ -207,8 +219,9 @@ fn whenever_it_is_killed_the_work_is_brought_in_once_and_nothing_else_is_touched
     let (mut moments, mut kills) = (Moments(7), 0);
     let run = until(LONG * 4, "the run is done", || {
         let known = stage.scene.state().join("journal.db").exists();
-        let runs =
-            known.then(|| stage.scene.run(&["runs", "--format", "json"])).filter(|said| said.code == Some(0));
+        let runs = known
+            .then(|| stage.scene.run(&["runs", "--format", "json"]))
+            .filter(|said| said.code == Some(0));
         let newest = runs.and_then(|said| said.report().get(0).cloned());
         if let Some(newest) = &newest
             && newest["outcome"] == "done"
@@ -227,11 +240,16 @@ fn whenever_it_is_killed_the_work_is_brought_in_once_and_nothing_else_is_touched
         kills += u32::from(live.kill());
         None
     });
-    let all =
-        ["part-a", "part-b", "part-c"].map(|part| [format!("{part}.rs"), format!("{part}.txt")]).concat();
+    let all = ["part-a", "part-b", "part-c"]
+        .map(|part| [format!("{part}.rs"), format!("{part}.txt")])
+        .concat();
     stage.scene.holds(&before, &all.iter().map(String::as_str).collect::<Vec<_>>());
     for part in ["part-a", "part-b", "part-c"] {
-        assert_eq!(stage.scene.read(&format!("{part}.txt")).lines().count(), 1, "{part} was brought in once");
+        assert_eq!(
+            stage.scene.read(&format!("{part}.txt")).lines().count(),
+            1,
+            "{part} was brought in once"
+        );
     }
     assert!(carrying(&run).is_empty());
 }

@@ -1,5 +1,5 @@
-//! Verification when things go wrong: claims that cannot be, checks that misbehave, repositories in odd states, kills. Each has
-//! a clear outcome, and nothing of the user's is lost.
+//! Verification when things go wrong: claims that cannot be, checks that misbehave, repositories in
+//! odd states, kills. Each has a clear outcome, and nothing of the user's is lost.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 #[path = "../common/git.rs"]

@@ -4,7 +4,8 @@ use crate::scene::{Scene, claims};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// What an agent does and claims; what becomes of the claim, with words of the report; what else it touched.
+/// What an agent does and claims; what becomes of the claim, with words of the report; what else it
+/// touched.
 struct Case {
     claimed: Vec<String>,
     does: Value,
@@ -12,7 +13,12 @@ struct Case {
     words: &'static [&'static str],
 }
 
-fn case(claimed: &[&str], does: Value, verdict: &'static str, words: &'static [&'static str]) -> Case {
+fn case(
+    claimed: &[&str],
+    does: Value,
+    verdict: &'static str,
+    words: &'static [&'static str],
+) -> Case {
     Case { claimed: claimed.iter().map(|path| (*path).to_owned()).collect(), does, verdict, words }
 }
 
@@ -57,12 +63,37 @@ fn a_path_is_understood_as_it_is_meant_and_never_looked_at_outside() {
                 &["absolute path"],
             ),
             case(&["/etc/hostname"], json!({}), "refuted", &["outside of the workspace"]),
-            case(&[&format!("{repo}-of-others/a.rs")], json!({}), "refuted", &["outside of the workspace"]),
+            case(
+                &[&format!("{repo}-of-others/a.rs")],
+                json!({}),
+                "refuted",
+                &["outside of the workspace"],
+            ),
             case(&["src/../a.rs", "./a.rs"], write("a.rs", "3"), "verified", &[]),
-            case(&["../outside/secret.txt"], json!({}), "refuted", &["leads out of the repository"]),
-            case(&["src/../../outside/secret.txt"], json!({}), "refuted", &["leads out of the repository"]),
-            case(&["out/secret.txt"], json!({}), "refuted", &["a symbolic link out of the repository"]),
-            case(&["source/lib.rs"], write("src/lib.rs", "1"), "verified", &["through a symbolic link"]),
+            case(
+                &["../outside/secret.txt"],
+                json!({}),
+                "refuted",
+                &["leads out of the repository"],
+            ),
+            case(
+                &["src/../../outside/secret.txt"],
+                json!({}),
+                "refuted",
+                &["leads out of the repository"],
+            ),
+            case(
+                &["out/secret.txt"],
+                json!({}),
+                "refuted",
+                &["a symbolic link out of the repository"],
+            ),
+            case(
+                &["source/lib.rs"],
+                write("src/lib.rs", "1"),
+                "verified",
+                &["through a symbolic link"],
+            ),
             case(&["SRC/Lib.rs"], write("src/lib.rs", "2"), "verified", &["differs"]),
             case(&["cafe\u{301}.txt"], write("caf\u{e9}.txt", "1"), "verified", &["differs"]),
             case(
@@ -87,7 +118,10 @@ fn a_name_that_is_no_text_is_seen_and_does_no_harm() {
     let scene = Scene::new();
     scene.one_step("", "");
     let odd = std::ffi::OsStr::from_bytes(b"odd\xff.rs");
-    scene.script(&[claims(&["odd\u{fffd}.rs"], json!({"exec": r"printf x > $(printf 'odd\377.rs')"}))]);
+    scene.script(&[claims(
+        &["odd\u{fffd}.rs"],
+        json!({"exec": r"printf x > $(printf 'odd\377.rs')"}),
+    )]);
     let before = scene.belongings();
     let ran = scene.play();
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");

@@ -39,7 +39,15 @@ fn a_protected_file_is_put_back_and_what_stood_there_is_kept() {
         0,
         "protected",
         "refuted",
-        &["AGENTS.md", "src/lib.rs", "ci.yml", "flow.yaml", ".claude/mine.json", "restored", "is kept in"],
+        &[
+            "AGENTS.md",
+            "src/lib.rs",
+            "ci.yml",
+            "flow.yaml",
+            ".claude/mine.json",
+            "restored",
+            "is kept in",
+        ],
     );
     ran.held(0, "files", "verified", &[]);
     for (path, text) in [
@@ -63,7 +71,8 @@ fn a_private_file_stays_private() {
     ran.held(0, "protected", "refuted", &["restored"]);
     // Nor does an agent open a file to all by writing it.
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let ran = scene.plays(&[claims(&[], json!({"exec": "echo obey > AGENTS.md; chmod 666 AGENTS.md"}))], &[]);
+    let ran = scene
+        .plays(&[claims(&[], json!({"exec": "echo obey > AGENTS.md; chmod 666 AGENTS.md"}))], &[]);
     ran.held(0, "protected", "refuted", &["restored"]);
 }
 
@@ -71,7 +80,8 @@ fn a_private_file_stays_private() {
 fn where_protection_is_required_it_is_sent_back() {
     let scene = Scene::new();
     scene.one_step("protection: require", ", repairs: 1");
-    let touch = |text: &str| claims(&["a.rs"], json!({"writes": {"AGENTS.md": text, "a.rs": text}}));
+    let touch =
+        |text: &str| claims(&["a.rs"], json!({"writes": {"AGENTS.md": text, "a.rs": text}}));
     let ran = scene.plays(&[touch("1\n"), claims(&["a.rs"], json!({}))], &["a.rs"]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ran.verdict(0, "protected"), "verified", "it did better");
@@ -169,7 +179,10 @@ fn names_of_items_lead_nowhere() {
     let ran = scene.plays(&[write(), write(), write(), write()], &[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(
-        aside(&scene).iter().filter(|(path, text)| path.ends_with("AGENTS.md") && text == "obey\n").count(),
+        aside(&scene)
+            .iter()
+            .filter(|(path, text)| path.ends_with("AGENTS.md") && text == "obey\n")
+            .count(),
         4,
         "{:?}",
         aside(&scene)
@@ -184,7 +197,8 @@ fn with_tests(text: &str) -> Value {
 const BOTH: &str = "#[test]\nfn one() {\n    assert_eq!(play::add(1, 1), 2);\n}\n\n#[test]\nfn two() {\n    assert_eq!(play::add(2, 1), 3);\n}\n";
 const ONE: &str = "#[test]\nfn one() {\n    assert_eq!(play::add(1, 1), 2);\n}\n";
 const SKIPPED: &str = "#[test]\nfn one() {\n    assert_eq!(play::add(1, 1), 2);\n}\n\n#[test]\n#[ignore]\nfn two() {\n    assert_eq!(play::add(1, 1), 2);\n}\n";
-const EMPTIED: &str = "#[test]\nfn one() {\n    assert_eq!(play::add(1, 1), 2);\n}\n\n#[test]\nfn two() {}\n";
+const EMPTIED: &str =
+    "#[test]\nfn one() {\n    assert_eq!(play::add(1, 1), 2);\n}\n\n#[test]\nfn two() {}\n";
 
 #[test]
 fn tests_that_went_are_shown() {
@@ -212,7 +226,8 @@ fn tests_that_went_are_asked_back_where_they_are_required() {
     assert!(prompt.contains("tests") && prompt.contains("two"), "{prompt}");
     assert_eq!(ran.verdict(0, "tests"), "verified");
 
-    let (_scene, ran) = required(&[with_tests(SKIPPED), says(&json!({"files": ["tests/it.rs"]}), json!({}))]);
+    let (_scene, ran) =
+        required(&[with_tests(SKIPPED), says(&json!({"files": ["tests/it.rs"]}), json!({}))]);
     assert_eq!(ran.ended(), ("failed", Some("claim"), 3), "{ran:?}");
     assert!(ran.reason().contains("two"), "{}", ran.reason());
 }

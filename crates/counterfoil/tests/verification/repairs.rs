@@ -1,4 +1,5 @@
-//! Claims that must hold: what the agent is shown, what it can correct, and where the run goes when it does not.
+//! Claims that must hold: what the agent is shown, what it can correct, and where the run goes when
+//! it does not.
 
 use crate::scene::{Scene, claims, says};
 use serde_json::json;
@@ -9,7 +10,10 @@ fn a_refuted_claim_is_sent_back_with_what_was_observed_and_its_correction_is_kep
     scene.one_step("", ", claims: { files: require }");
     let ran = scene.plays(
         &[
-            claims(&["a.rs", "b.rs", "c.rs"], json!({"writes": {"a.rs": "new\n", "d.rs": "more\n"}})),
+            claims(
+                &["a.rs", "b.rs", "c.rs"],
+                json!({"writes": {"a.rs": "new\n", "d.rs": "more\n"}}),
+            ),
             claims(&["a.rs", "d.rs"], json!({})),
         ],
         &["a.rs", "d.rs"],
@@ -31,8 +35,8 @@ fn a_claim_that_is_never_corrected_fails_the_run_with_its_own_exit_code() {
     let scene = Scene::new();
     scene.one_step("", ", repairs: 2, claims: { files: require }");
     let lie = || claims(&["b.rs"], json!({}));
-    let ran =
-        scene.plays(&[claims(&["b.rs"], json!({"writes": {"a.rs": "new\n"}})), lie(), lie()], &["a.rs"]);
+    let ran = scene
+        .plays(&[claims(&["b.rs"], json!({"writes": {"a.rs": "new\n"}})), lie(), lie()], &["a.rs"]);
     assert_eq!(ran.ended(), ("failed", Some("claim"), 3), "{ran:?}");
     assert_eq!(ran.outcomes(), ["claim"]);
     for words in ["b.rs", "a.rs", "claimed 1 file"] {
@@ -52,7 +56,11 @@ fn the_trouble_claim_leads_elsewhere() {
          look: { end: blocked }",
     );
     let ran = scene.plays(&[claims(&["b.rs"], json!({}))], &[]);
-    assert_eq!((ran.report["outcome"].as_str(), ran.said.code), (Some("blocked"), Some(7)), "{ran:?}");
+    assert_eq!(
+        (ran.report["outcome"].as_str(), ran.said.code),
+        (Some("blocked"), Some(7)),
+        "{ran:?}"
+    );
     assert!(ran.reason().contains("b.rs"), "{}", ran.reason());
 }
 

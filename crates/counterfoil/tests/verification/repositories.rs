@@ -69,7 +69,9 @@ fn without_git(scene: &Scene) -> std::path::PathBuf {
     std::fs::create_dir(&bin).unwrap();
     let path = std::env::var_os("PATH").unwrap();
     for name in ["sh", "cat", "rm", "mkdir"] {
-        let real = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+        let real = std::env::split_paths(&path)
+            .map(|folder| folder.join(name))
+            .find(|file| file.is_file());
         std::os::unix::fs::symlink(real.unwrap(), bin.join(name)).unwrap();
     }
     bin
@@ -110,7 +112,8 @@ fn a_protected_file_is_put_back_without_git_too() {
 /// The two steps in a folder, with the workflow from elsewhere.
 fn in_folder(scene: &Scene, folder: &Path) -> crate::house::Said {
     let flow = scene.repo().join("flow.yaml");
-    let arguments = ["run", flow.to_str().unwrap(), "--agent", "script:script.yaml", "--format", "json"];
+    let arguments =
+        ["run", flow.to_str().unwrap(), "--agent", "script:script.yaml", "--format", "json"];
     let mut command = scene.command(&arguments);
     // The last one counts.
     command = {
@@ -146,8 +149,12 @@ fn a_repository_of_another_user_is_looked_at_without_git() {
     two_steps(&scene);
     let theirs = scene.folder().join("said/theirs");
     scene.git(&["clone", "-q", ".", theirs.to_str().unwrap()]);
-    let given =
-        std::process::Command::new("chown").arg("-R").arg("12345:12345").arg(&theirs).output().unwrap();
+    let given = std::process::Command::new("chown")
+        .arg("-R")
+        .arg("12345:12345")
+        .arg(&theirs)
+        .output()
+        .unwrap();
     if !given.status.success() {
         eprintln!("SKIPPED: only root can give a repository away, so nothing was held");
         return;

@@ -1,5 +1,5 @@
-//! A repository in which somebody is in the middle of something, a workflow, and agents that misreport. What is the user's is
-//! looked at before and after.
+//! A repository in which somebody is in the middle of something, a workflow, and agents that
+//! misreport. What is the user's is looked at before and after.
 
 pub(crate) use crate::git::git;
 use crate::house::{House, Said, carrying};
@@ -21,8 +21,7 @@ examples: [{ files: [] }]
 ";
 
 /// The agent of most workflows here.
-pub(crate) const WORKER: &str =
-    "agents: { worker: { contract: acme/change, prompt: prompts/work.md } }\ncontracts: [contracts]\n";
+pub(crate) const WORKER: &str = "agents: { worker: { contract: acme/change, prompt: prompts/work.md } }\ncontracts: [contracts]\n";
 
 /// A repository with a user's half-done work in it.
 pub(crate) struct Scene {
@@ -38,7 +37,8 @@ impl Deref for Scene {
 }
 
 impl Scene {
-    /// The repository: some commits, a branch, a tag, a stash, hooks; staged, unstaged, untracked and ignored files.
+    /// The repository: some commits, a branch, a tag, a stash, hooks; staged, unstaged, untracked
+    /// and ignored files.
     pub(crate) fn new() -> Self {
         let scene = Self { house: House::new() };
         scene.git(&["init", "-q", "-b", "main"]);
@@ -90,7 +90,8 @@ impl Scene {
         );
     }
 
-    /// One state in which the worker works, with more keys of the state, and more at the workflow's top.
+    /// One state in which the worker works, with more keys of the state, and more at the workflow's
+    /// top.
     pub(crate) fn one_step(&self, top: &str, more: &str) {
         self.flow(top, "work", &format!("  work: {{ agent: worker, go: end{more} }}"));
     }
@@ -111,7 +112,8 @@ impl Scene {
         Ran::of(self.work("flow.yaml", agent))
     }
 
-    /// Plays a script through, and holds that nothing else of the user's is touched than these files.
+    /// Plays a script through, and holds that nothing else of the user's is touched than these
+    /// files.
     pub(crate) fn plays(&self, replies: &[Value], touched: &[&str]) -> Ran {
         self.script(replies);
         let before = self.belongings();
@@ -122,7 +124,11 @@ impl Scene {
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let output = git(&self.repo(), arguments).output().unwrap();
-        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "git {arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -141,7 +147,8 @@ impl Scene {
         }
     }
 
-    /// Holds that only these files of the work tree differ from before; nothing of git's, nothing outside, no worktree is left.
+    /// Holds that only these files of the work tree differ from before; nothing of git's, nothing
+    /// outside, no worktree is left.
     pub(crate) fn holds(&self, before: &Belongings, touched: &[&str]) {
         self.holds_but(before, touched, "nothing");
     }
@@ -171,7 +178,8 @@ impl Scene {
     }
 }
 
-/// What is the user's: bytes and modes of all files, in the work tree, of git's, and around the repository.
+/// What is the user's: bytes and modes of all files, in the work tree, of git's, and around the
+/// repository.
 pub(crate) struct Belongings {
     files: Files,
     git: Files,
@@ -253,13 +261,17 @@ impl Ran {
     pub(crate) fn claim(&self, attempt: usize, name: &str) -> &Value {
         let claims = self.report["attempts"][attempt]["claims"].as_array().unwrap();
         let found = claims.iter().find(|claim| claim["claim"] == name);
-        found.unwrap_or_else(|| panic!("no claim '{name}' in {:#}", self.report["attempts"][attempt]))
+        found.unwrap_or_else(|| {
+            panic!("no claim '{name}' in {:#}", self.report["attempts"][attempt])
+        })
     }
 
     pub(crate) fn verdict(&self, attempt: usize, name: &str) -> &str {
         let claims = self.report["attempts"][attempt]["claims"].as_array().unwrap();
         // What is held against every step is told only where something speaks against it.
-        if ["protected", "tests"].contains(&name) && !claims.iter().any(|claim| claim["claim"] == name) {
+        if ["protected", "tests"].contains(&name)
+            && !claims.iter().any(|claim| claim["claim"] == name)
+        {
             return "verified";
         }
         self.claim(attempt, name)["verdict"].as_str().unwrap()

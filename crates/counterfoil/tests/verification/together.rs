@@ -4,7 +4,8 @@ use crate::house::{LONG, starting, until};
 use crate::scene::{Ran, Scene};
 use std::fmt::Write as _;
 
-/// An agent that writes a file named for it, waits until the other has written too, and claims its own only.
+/// An agent that writes a file named for it, waits until the other has written too, and claims its
+/// own only.
 const BESIDE: &str = r#"
 cat > /dev/null
 me=$(cat "$1")
@@ -44,7 +45,10 @@ fn what_another_run_did_is_not_held_against_this_one() {
             0,
             "files",
             "verified",
-            &[&format!("run {} was at work in the same folder", other.report["run"].as_str().unwrap())],
+            &[&format!(
+                "run {} was at work in the same folder",
+                other.report["run"].as_str().unwrap()
+            )],
         );
     }
     // Whose work it is that one wrote cannot be told, so it is not undone.
@@ -80,7 +84,8 @@ fn items_beside_each_other_in_the_repository_keep_each_others_work() {
     );
     let met = scene.folder().join("said/met");
     std::fs::create_dir(&met).unwrap();
-    let mut script = String::from("part=$(grep -o 'item[0-9]' | head -n 1)\necho $part > $part.rs\n");
+    let mut script =
+        String::from("part=$(grep -o 'item[0-9]' | head -n 1)\necho $part > $part.rs\n");
     let _ = writeln!(
         script,
         "touch '{0}'/$part; n=0; while [ $(ls '{0}' | wc -l) -lt 6 ] && [ $n -lt 3000 ]; do sleep 0.02; n=$((n + 1)); done",
@@ -89,7 +94,8 @@ fn items_beside_each_other_in_the_repository_keep_each_others_work() {
     script.push_str("echo \"{\\\"files\\\": [\\\"$part.rs\\\"]}\"\n");
     std::fs::write(scene.folder().join("said/item.sh"), script).unwrap();
     let before = scene.belongings();
-    let ran = scene.play_as(&format!("command:sh {}", scene.folder().join("said/item.sh").display()));
+    let ran =
+        scene.play_as(&format!("command:sh {}", scene.folder().join("said/item.sh").display()));
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     for n in 0..6 {
         ran.held(n, "files", "verified", &[]);

@@ -62,7 +62,10 @@ impl Writer {
         } else if let Some(map) = value.downcast_ref::<CelMap>() {
             self.object(map)?;
         } else {
-            return Err(failed(self.function, format!("{}() cannot write this value", self.function)));
+            return Err(failed(
+                self.function,
+                format!("{}() cannot write this value", self.function),
+            ));
         }
         self.bounded(self.text.len())
     }
@@ -92,7 +95,10 @@ impl Writer {
             Some(number) => self.text.push_str(&number.to_string()),
             None if self.numbers == Numbers::Equal => self.text.push_str(&number.to_string()),
             None => {
-                return Err(failed(self.function, format!("it gives {number}, which JSON cannot write")));
+                return Err(failed(
+                    self.function,
+                    format!("it gives {number}, which JSON cannot write"),
+                ));
             }
         }
         Ok(())

@@ -1,7 +1,9 @@
 //! The functions on lists.
 
 use super::json::key;
-use super::{Given, LONGEST_RANGE, arguments, clamped, failed, given_list, int_of, items_of, wrong_kind};
+use super::{
+    Given, LONGEST_RANGE, arguments, clamped, failed, given_list, int_of, items_of, wrong_kind,
+};
 use cel::ExecutionError;
 use cel::common::types::{CelDouble, CelInt};
 use cel::common::value::{CowVal, Val};

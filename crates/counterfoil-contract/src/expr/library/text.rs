@@ -1,7 +1,8 @@
 //! The functions on texts. Places are counted in characters, as everywhere in CEL.
 
 use super::{
-    Given, MOST_TEXT, arguments, bounded_text, clamped, given_list, given_text, int_of, items_of, text_of,
+    Given, MOST_TEXT, arguments, bounded_text, clamped, given_list, given_text, int_of, items_of,
+    text_of,
 };
 use cel::common::types::{CelInt, CelString};
 use cel::common::value::{CowVal, Val};
@@ -18,10 +19,14 @@ fn boxed<'v>(part: &str) -> Box<dyn Val + 'v> {
 /// The parts between the separators; without a separator, the characters.
 pub(super) fn split<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Given<'b, 'v> {
     let [text, separator] = arguments(args)?;
-    let (text, separator) = (text_of("split", text.as_ref())?, text_of("split", separator.as_ref())?);
+    let (text, separator) =
+        (text_of("split", text.as_ref())?, text_of("split", separator.as_ref())?);
     bounded_text("split", text.len())?;
     if separator.is_empty() {
-        return given_list("split", text.chars().map(|character| boxed(character.encode_utf8(&mut [0; 4]))));
+        return given_list(
+            "split",
+            text.chars().map(|character| boxed(character.encode_utf8(&mut [0; 4]))),
+        );
     }
     given_list("split", text.split(separator).map(boxed))
 }
@@ -49,7 +54,8 @@ pub(super) fn upper_ascii<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Given<'b, 'v> {
     given_text("upperAscii", text_of("upperAscii", text.as_ref())?.to_ascii_uppercase())
 }
 
-/// Every occurrence replaced; the empty text occurs around each character, as in CEL's own extension.
+/// Every occurrence replaced; the empty text occurs around each character, as in CEL's own
+/// extension.
 pub(super) fn replace<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Given<'b, 'v> {
     let [text, part, by] = arguments(args)?;
     let (text, part) = (text_of("replace", text.as_ref())?, text_of("replace", part.as_ref())?);
@@ -63,8 +69,9 @@ pub(super) fn replace<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Given<'b, 'v> {
     given_text("replace", text.replace(part, by))
 }
 
-/// A name for files and branches: lower case words of ASCII letters and digits, joined by `-`; never empty. Accents are
-/// dropped, everything else separates words. Words that do not fit are left out; a first word that does not is cut.
+/// A name for files and branches: lower case words of ASCII letters and digits, joined by `-`;
+/// never empty. Accents are dropped, everything else separates words. Words that do not fit are
+/// left out; a first word that does not is cut.
 pub(super) fn slug<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Given<'b, 'v> {
     let [text] = arguments(args)?;
     let text = text_of("slug", text.as_ref())?;
@@ -117,7 +124,8 @@ pub(super) fn substring<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Given<'b, 'v> {
 /// Texts, one behind the other.
 pub(super) fn join<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Given<'b, 'v> {
     let [list, separator] = arguments(args)?;
-    let (items, separator) = (items_of("join", list.as_ref())?, text_of("join", separator.as_ref())?);
+    let (items, separator) =
+        (items_of("join", list.as_ref())?, text_of("join", separator.as_ref())?);
     let mut joined = String::new();
     for (index, item) in items.iter().enumerate() {
         if index > 0 {

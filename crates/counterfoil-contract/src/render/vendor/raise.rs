@@ -1,18 +1,22 @@
-//! The way back: a result that was written to a lowered schema, as the contract would have it. Codex's strict subset has no
-//! optional fields, so what may be left out was made nullable there, and null stands for it.
+//! The way back: a result that was written to a lowered schema, as the contract would have it.
+//! Codex's strict subset has no optional fields, so what may be left out was made nullable there,
+//! and null stands for it.
 
 use super::Target;
 use crate::contract::Contract;
 use serde_json::{Map, Value};
 
-/// References and combinators are followed this far on one value; a contract cannot be compiled that leads in a circle.
+/// References and combinators are followed this far on one value; a contract cannot be compiled
+/// that leads in a circle.
 const FURTHEST: usize = 64;
 
-/// A result as the contract would have it: what the target's dialect made its writer say otherwise is taken back. Nothing else
-/// is changed, and nothing is checked.
+/// A result as the contract would have it: what the target's dialect made its writer say otherwise
+/// is taken back. Nothing else is changed, and nothing is checked.
 pub fn raise(contract: &Contract, target: Target, mut value: Value) -> Value {
     match target {
-        Target::Codex => Raising { root: contract.raw_schema() }.raise(contract.raw_schema(), &mut value, 0),
+        Target::Codex => {
+            Raising { root: contract.raw_schema() }.raise(contract.raw_schema(), &mut value, 0)
+        }
         Target::Draft2020 | Target::Claude | Target::Gemini => {}
     }
     value
@@ -32,7 +36,8 @@ impl<'s> Raising<'s> {
         match value {
             Value::Object(fields) => self.raise_fields(map, fields),
             Value::Array(items) => {
-                let first = map.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+                let first =
+                    map.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
                 for (index, item) in items.iter_mut().enumerate() {
                     if let Some(schema) = first.get(index).or_else(|| map.get("items")) {
                         self.raise(schema, item, 0);
@@ -91,23 +96,29 @@ impl<'s> Raising<'s> {
             && branches("oneOf").is_none_or(|any| any.iter().any(inner))
     }
 
-    /// How much speaks against a value being meant as this schema describes it: at first sight, without looking into what
-    /// it holds, so that alternatives inside alternatives cost no more than the value is long.
+    /// How much speaks against a value being meant as this schema describes it: at first sight,
+    /// without looking into what it holds, so that alternatives inside alternatives cost no
+    /// more than the value is long.
     fn against(&self, schema: &'s Value, value: &Value, followed: usize) -> usize {
         /// More than any number of fields.
         const QUITE: usize = 1 << 20;
-        let Value::Object(map) = schema else { return usize::from(schema == &Value::Bool(false)) * QUITE };
+        let Value::Object(map) = schema else {
+            return usize::from(schema == &Value::Bool(false)) * QUITE;
+        };
         if followed > FURTHEST {
             return 0;
         }
-        let mut against = self.target(map).map_or(0, |target| self.against(target, value, followed + 1));
+        let mut against =
+            self.target(map).map_or(0, |target| self.against(target, value, followed + 1));
         for branch in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
             against += self.against(branch, value, followed + 1);
         }
         for keyword in ["anyOf", "oneOf"] {
             let branches = map.get(keyword).and_then(Value::as_array);
-            let least =
-                branches.into_iter().flatten().map(|branch| self.against(branch, value, followed + 1));
+            let least = branches
+                .into_iter()
+                .flatten()
+                .map(|branch| self.against(branch, value, followed + 1));
             against += least.min().unwrap_or(0);
         }
         if !self.may_be(schema, value, followed) {
@@ -118,8 +129,12 @@ impl<'s> Raising<'s> {
         for (name, value) in fields {
             match properties.and_then(|properties| properties.get(name)) {
                 // A literal that differs says more than any number of names.
-                Some(schema) if !value.is_null() && !self.may_be(schema, value, 0) => against += QUITE,
-                Some(schema) if value.is_null() && requires(map, name) && !self.admits_null(schema, 0) => {
+                Some(schema) if !value.is_null() && !self.may_be(schema, value, 0) => {
+                    against += QUITE
+                }
+                Some(schema)
+                    if value.is_null() && requires(map, name) && !self.admits_null(schema, 0) =>
+                {
                     against += 1;
                 }
                 Some(_) => {}
@@ -127,7 +142,8 @@ impl<'s> Raising<'s> {
             }
         }
         let required = map.get("required").and_then(Value::as_array).into_iter().flatten();
-        against + required.filter_map(Value::as_str).filter(|name| !fields.contains_key(*name)).count()
+        against
+            + required.filter_map(Value::as_str).filter(|name| !fields.contains_key(*name)).count()
     }
 
     /// Whether type and literals of the schema allow the value.
@@ -149,7 +165,9 @@ impl<'s> Raising<'s> {
 }
 
 fn requires(map: &Map<String, Value>, name: &str) -> bool {
-    map.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|one| one == name))
+    map.get("required")
+        .and_then(Value::as_array)
+        .is_some_and(|names| names.iter().any(|one| one == name))
 }
 
 /// Whether `type` names a type, alone or in a list.
@@ -242,8 +260,7 @@ mod tests {
                 "referred_or_null": {"$ref": "#/$defs/or_null"},
             },
         });
-        let node =
-            json!({"name": "a", "note": null, "children": [{"name": "b", "note": null, "children": null}]});
+        let node = json!({"name": "a", "note": null, "children": [{"name": "b", "note": null, "children": null}]});
         let bare = json!({"name": "a", "children": [{"name": "b"}]});
         assert_eq!(
             raised(

@@ -1,5 +1,6 @@
-//! The strict subset of Codex's output schema, by `OpenAI`'s published rules: every property required, nothing besides the named
-//! ones, a type everywhere, nothing beside a reference, and bounds on the whole.
+//! The strict subset of Codex's output schema, by `OpenAI`'s published rules: every property
+//! required, nothing besides the named ones, a type everywhere, nothing beside a reference, and
+//! bounds on the whole.
 
 use super::Lowering;
 use serde_json::{Map, Value, json};
@@ -21,7 +22,12 @@ const LONG_ENUM: (usize, usize) = (250, 15_000);
 
 impl Lowering<'_> {
     /// What becomes of a keyword's value there; none if it cannot be said.
-    pub(super) fn strict_keyword(&mut self, keyword: &str, value: &Value, place: &str) -> Option<Value> {
+    pub(super) fn strict_keyword(
+        &mut self,
+        keyword: &str,
+        value: &Value,
+        place: &str,
+    ) -> Option<Value> {
         let text = value.as_str().unwrap_or_default();
         match keyword {
             "format" if !FORMATS.contains(&text) => {
@@ -51,7 +57,8 @@ impl Lowering<'_> {
         Some(Value::Object(written))
     }
 
-    /// What a reference names, unless it is being written out already. What is inside keeps its references.
+    /// What a reference names, unless it is being written out already. What is inside keeps its
+    /// references.
     fn written_out(&mut self, reference: &str, at: &str) -> Option<Map<String, Value>> {
         if self.path.iter().any(|seen| seen == reference) {
             return None;
@@ -64,7 +71,12 @@ impl Lowering<'_> {
     }
 
     /// Makes a schema strict that holds only keywords that are known.
-    pub(super) fn strict(&mut self, map: &Map<String, Value>, at: &str, out: &mut Map<String, Value>) {
+    pub(super) fn strict(
+        &mut self,
+        map: &Map<String, Value>,
+        at: &str,
+        out: &mut Map<String, Value>,
+    ) {
         if out.contains_key("$ref") {
             // Nothing may stand beside it, not even words.
             out.retain(|keyword, _| keyword == "$ref");
@@ -110,10 +122,16 @@ impl Lowering<'_> {
         out.insert("required".into(), Value::Array(listed));
     }
 
-    /// `allOf` with one branch and nothing but words beside it is that branch. Otherwise it cannot be said, and what is left would
-    /// ask for something else.
-    fn merge_only_branch(&mut self, map: &Map<String, Value>, at: &str, out: &mut Map<String, Value>) {
-        let alone = out.keys().all(|keyword| matches!(keyword.as_str(), "description" | "title" | "type"));
+    /// `allOf` with one branch and nothing but words beside it is that branch. Otherwise it cannot
+    /// be said, and what is left would ask for something else.
+    fn merge_only_branch(
+        &mut self,
+        map: &Map<String, Value>,
+        at: &str,
+        out: &mut Map<String, Value>,
+    ) {
+        let alone =
+            out.keys().all(|keyword| matches!(keyword.as_str(), "description" | "title" | "type"));
         let merged = match map.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
             None | Some([]) => return,
             Some([branch]) if alone => match branch.get("$ref").and_then(Value::as_str) {
@@ -158,11 +176,14 @@ impl Lowering<'_> {
         out.insert("type".into(), ty);
     }
 
-    /// Whether a property of the contract's is an object whose keys are data, with nothing else that it could be.
+    /// Whether a property of the contract's is an object whose keys are data, with nothing else
+    /// that it could be.
     fn is_emptied(&self, map: &Map<String, Value>, name: &str) -> bool {
         let mut schema = map.get("properties").and_then(|properties| properties.get(name));
         for _ in 0..64 {
-            let Some(reference) = schema.and_then(|schema| schema.get("$ref")).and_then(Value::as_str) else {
+            let Some(reference) =
+                schema.and_then(|schema| schema.get("$ref")).and_then(Value::as_str)
+            else {
                 break;
             };
             schema = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
@@ -187,14 +208,19 @@ impl Lowering<'_> {
         ];
         for (count, most, what) in over {
             if count > most {
-                self.leave_out("", &format!("{count} {what} are more than the {most} that are taken"));
+                self.leave_out(
+                    "",
+                    &format!("{count} {what} are more than the {most} that are taken"),
+                );
             }
         }
         if size.long_enum {
             let (values, characters) = LONG_ENUM;
             self.leave_out(
                 "",
-                &format!("an enum of more than {values} values has more than {characters} characters"),
+                &format!(
+                    "an enum of more than {values} values has more than {characters} characters"
+                ),
             );
         }
     }
@@ -308,7 +334,8 @@ fn depth<'s>(schema: &'s Value, root: &'s Value, path: &mut Vec<&'s str>) -> usi
     if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
         let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
         // Beyond the bound it does not matter by how much.
-        let Some(target) = target.filter(|_| !path.contains(&reference) && path.len() <= DEEPEST) else {
+        let Some(target) = target.filter(|_| !path.contains(&reference) && path.len() <= DEEPEST)
+        else {
             return 0;
         };
         path.push(reference);
@@ -316,8 +343,12 @@ fn depth<'s>(schema: &'s Value, root: &'s Value, path: &mut Vec<&'s str>) -> usi
         path.pop();
         return inside;
     }
-    let properties =
-        map.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(_, inner)| inner);
+    let properties = map
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(_, inner)| inner);
     let branches = map.get("anyOf").and_then(Value::as_array).into_iter().flatten();
     let inside = properties.chain(map.get("items")).chain(branches);
     let deepest = inside.map(|inner| depth(inner, root, path)).max().unwrap_or(0);
@@ -383,7 +414,11 @@ mod tests {
         );
         let out = field(&json!({"type": "integer", "format": "uint32", "minimum": 0}));
         assert_eq!(out.schema["properties"]["field"], json!({"type": "integer", "minimum": 0}));
-        assert!(said(&out).contains("the format uint32 is only checked by Counterfoil"), "{}", said(&out));
+        assert!(
+            said(&out).contains("the format uint32 is only checked by Counterfoil"),
+            "{}",
+            said(&out)
+        );
     }
 
     #[test]
@@ -416,8 +451,13 @@ mod tests {
 
     #[test]
     fn an_optional_literal_can_be_null() {
-        let out = lowered(&json!({"type": "object", "properties": {"v": {"type": "integer", "const": 1}}}));
-        assert_eq!(out.schema["properties"]["v"], json!({"type": ["integer", "null"], "enum": [1, null]}));
+        let out = lowered(
+            &json!({"type": "object", "properties": {"v": {"type": "integer", "const": 1}}}),
+        );
+        assert_eq!(
+            out.schema["properties"]["v"],
+            json!({"type": ["integer", "null"], "enum": [1, null]})
+        );
     }
 
     #[test]
@@ -430,7 +470,11 @@ mod tests {
         assert!(lowered(&nested(10)).is_usable(), "{}", said(&lowered(&nested(10))));
         let out = lowered(&nested(11));
         assert!(!out.is_usable());
-        assert!(said(&out).contains("11 objects inside each other are more than the 10"), "{}", said(&out));
+        assert!(
+            said(&out).contains("11 objects inside each other are more than the 10"),
+            "{}",
+            said(&out)
+        );
         let values = |count: usize, length: usize| -> Vec<String> {
             (0..count).map(|n| format!("{n:0length$}")).collect()
         };

@@ -1,4 +1,5 @@
-//! What the adapters share: telling events from other lines, words for whoever watches, what kind a refusal is.
+//! What the adapters share: telling events from other lines, words for whoever watches, what kind a
+//! refusal is.
 
 mod refusal;
 mod when;
@@ -50,7 +51,8 @@ pub(crate) fn event<E: DeserializeOwned>(object: &[u8]) -> serde_json::Result<E>
     }
 }
 
-/// A field of an event that may have another shape than is known. Whatever it has, the rest of the event can be read.
+/// A field of an event that may have another shape than is known. Whatever it has, the rest of the
+/// event can be read.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub(crate) enum Field<T> {
     /// It is not there, or null.
@@ -122,7 +124,8 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 /// The longest reason that is kept, in characters.
 const LONGEST_REASON: usize = 600;
 
-/// What a program says of a failure, in one line that is not too long: white space and colours are not its meaning.
+/// What a program says of a failure, in one line that is not too long: white space and colours are
+/// not its meaning.
 pub(crate) fn reason(said: &str) -> String {
     let said: String = said.chars().take(4 * LONGEST_REASON).collect();
     cut(&said.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST_REASON)
@@ -175,7 +178,10 @@ impl Odd {
             told.push(format!("{lines} {verb}: {}", self.first_noise));
         }
         for (kind, (count, why)) in self.shapes {
-            told.push(format!("{} `{kind}` in a shape that is not known: {why}", counted(count, "event")));
+            told.push(format!(
+                "{} `{kind}` in a shape that is not known: {why}",
+                counted(count, "event")
+            ));
         }
         told.extend(self.said);
         told

@@ -1,6 +1,7 @@
-//! A folder in scratch that stands in for the one that a program keeps in the user's home: everything in it is the user's own, by
-//! links, but for one file of settings, which is the user's with a few changes. So a program that takes settings from nowhere else
-//! gets ours for one run, and nothing of the user's is written.
+//! A folder in scratch that stands in for the one that a program keeps in the user's home:
+//! everything in it is the user's own, by links, but for one file of settings, which is the user's
+//! with a few changes. So a program that takes settings from nowhere else gets ours for one run,
+//! and nothing of the user's is written.
 
 use serde_json::{Map, Value};
 use std::ffi::{OsStr, OsString};
@@ -45,7 +46,8 @@ const LONGEST: u64 = 4 << 20;
 impl StandIn {
     /// Makes the folder, or brings it up to date. What is said is why it cannot be had.
     pub fn make(&self) -> Result<(), String> {
-        let wrong = |what: &Path, error: &io::Error| format!("{} cannot be made: {error}", what.display());
+        let wrong =
+            |what: &Path, error: &io::Error| format!("{} cannot be made: {error}", what.display());
         fs::create_dir_all(&self.at).map_err(|error| wrong(&self.at, &error))?;
         let theirs = self.of.as_deref().map(|of| self.links(of)).transpose()?.flatten();
         let settings = edited(theirs.as_deref(), &self.edits).map_err(|why| {
@@ -72,7 +74,9 @@ impl StandIn {
         let of = of.canonicalize().map_err(unreadable)?;
         for entry in entries {
             let name = entry.map_err(unreadable)?.file_name();
-            if name == OsStr::new(self.settings) || self.without.iter().any(|left| name == OsStr::new(left)) {
+            if name == OsStr::new(self.settings)
+                || self.without.iter().any(|left| name == OsStr::new(left))
+            {
                 continue;
             }
             let link = self.at.join(&name);
@@ -84,7 +88,9 @@ impl StandIn {
         }
         let file = of.join(self.settings);
         match fs::metadata(&file) {
-            Ok(found) if found.len() > LONGEST => Err(format!("{} has more than 4 MB", file.display())),
+            Ok(found) if found.len() > LONGEST => {
+                Err(format!("{} has more than 4 MB", file.display()))
+            }
             Ok(_) => fs::read_to_string(&file)
                 .map(Some)
                 .map_err(|error| format!("{} cannot be read: {error}", file.display())),
@@ -120,7 +126,9 @@ impl Edit {
                 }
             }
             Self::Join(path, item) => {
-                if let Some(list) = list(root, path).filter(|list| !list.iter().any(|own| own == item)) {
+                if let Some(list) =
+                    list(root, path).filter(|list| !list.iter().any(|own| own == item))
+                {
                     list.push(Value::from(*item));
                 }
             }
@@ -133,7 +141,8 @@ impl Edit {
     }
 }
 
-/// The value at a path, which is made on the way. What stands in the way and is no object is nothing that a program could read.
+/// The value at a path, which is made on the way. What stands in the way and is no object is
+/// nothing that a program could read.
 fn place<'v>(root: &'v mut Value, path: &[&str]) -> &'v mut Value {
     path.iter().fold(root, |place, key| {
         if !place.is_object() {
@@ -208,12 +217,16 @@ mod tests {
         let expected = r#"{"theme": "dark // no comment", "auth": {"type": "oauth", "url": "https://example.org/a"},
             "servers": {"own": {"command": "x\\"}, "ours": {"command": "y"}}, "big": 12345678901234567890123,
             "general": {"plan": {"enabled": false}}}"#;
-        assert_eq!(after(theirs, &edits).unwrap(), serde_json::from_str::<Value>(expected).unwrap());
+        assert_eq!(
+            after(theirs, &edits).unwrap(),
+            serde_json::from_str::<Value>(expected).unwrap()
+        );
     }
 
     #[test]
     fn lists_are_joined_and_left_only_where_they_stand() {
-        let edits = [Edit::Join(&["mcp", "allowed"], "ours"), Edit::Leave(&["mcp", "excluded"], "ours")];
+        let edits =
+            [Edit::Join(&["mcp", "allowed"], "ours"), Edit::Leave(&["mcp", "excluded"], "ours")];
         for (theirs, expected) in [
             ("{}", json!({})),
             (r#"{"mcp":{"allowed":["a"]}}"#, json!({"mcp":{"allowed":["a", "ours"]}})),

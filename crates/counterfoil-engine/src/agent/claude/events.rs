@@ -1,4 +1,5 @@
-//! The events of Claude Code, as far as they are read. Everything may be missing, and every field may have another shape.
+//! The events of Claude Code, as far as they are read. Everything may be missing, and every field
+//! may have another shape.
 
 use crate::agent::adapter::common::Field;
 use serde::Deserialize;

@@ -13,7 +13,8 @@ const LOGIN: &str = "log in with `claude` and `/login`, or set ANTHROPIC_API_KEY
 /// What it says of a flag that it does not know.
 const UNKNOWN_OPTION: &str = "unknown option";
 
-/// A failure that its last event tells of. `reset_at` is when a limit is lifted, if its events before tell that.
+/// A failure that its last event tells of. `reset_at` is when a limit is lifted, if its events
+/// before tell that.
 pub(super) fn refusal(last: &Last, said: &str, end: &End<'_>, reset_at: Option<i64>) -> Failure {
     let status = last.api_error_status.get().copied().or_else(|| status_in(said));
     let mut failure = Refusal { status, said, at: end.at, login: LOGIN }.failure();
@@ -49,9 +50,9 @@ fn outcome_of(name: &str) -> Option<AttemptOutcome> {
         | "stream_idle_timeout"
         | "computer_slept"
         | "gateway_content_type" => Some(AttemptOutcome::Transport),
-        "usage_limit_reached" | "model_requires_usage_credits" | "long_context_credits_required" => {
-            Some(AttemptOutcome::Limit)
-        }
+        "usage_limit_reached"
+        | "model_requires_usage_credits"
+        | "long_context_credits_required" => Some(AttemptOutcome::Limit),
         "stored_login_refused"
         | "provider_credentials"
         | "gateway_signin_required"

@@ -4,13 +4,15 @@ use super::events::{Last, Models};
 use crate::agent::adapter::Meter;
 use crate::agent::adapter::common::Field;
 
-/// The last version that was seen to count each prompt alone; the next one that was tried counts over the conversation.
+/// The last version that was seen to count each prompt alone; the next one that was tried counts
+/// over the conversation.
 const ALONE: [u32; 3] = [2, 1, 250];
 
 /// What was used with one more end of a reply.
 ///
-/// New versions say what was used since the end before, subagents and all. Those before them give sums of the whole
-/// conversation, and the oldest of the prompt alone; `usage` leaves subagents out in all of them.
+/// New versions say what was used since the end before, subagents and all. Those before them give
+/// sums of the whole conversation, and the oldest of the prompt alone; `usage` leaves subagents out
+/// in all of them.
 pub(super) fn used(before: Meter, last: &Last, version: Option<&str>) -> Meter {
     if let Some(models) = last.model_usage_since_last_result.get() {
         let (input_tokens, output_tokens) = tokens_of(models);
@@ -30,7 +32,8 @@ pub(super) fn used(before: Meter, last: &Last, version: Option<&str>) -> Meter {
         return Meter { input_tokens, output_tokens, tokens_add_up: adds_up, ..meter };
     }
     let Some(used) = last.usage.get() else { return meter };
-    let input = [&used.input_tokens, &used.cache_creation_input_tokens, &used.cache_read_input_tokens];
+    let input =
+        [&used.input_tokens, &used.cache_creation_input_tokens, &used.cache_read_input_tokens];
     Meter {
         input_tokens: before.input_tokens.saturating_add(sum(input)),
         output_tokens: before.output_tokens.saturating_add(tokens(&used.output_tokens)),
@@ -45,7 +48,8 @@ fn counts_alone(version: &str) -> bool {
 
 fn tokens_of(models: &Models) -> (u64, u64) {
     models.values().fold((0, 0), |(input, output), used| {
-        let more = [&used.input_tokens, &used.cache_creation_input_tokens, &used.cache_read_input_tokens];
+        let more =
+            [&used.input_tokens, &used.cache_creation_input_tokens, &used.cache_read_input_tokens];
         (input.saturating_add(sum(more)), output.saturating_add(tokens(&used.output_tokens)))
     })
 }

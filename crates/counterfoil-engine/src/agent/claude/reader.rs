@@ -3,7 +3,9 @@
 use super::events::{Block, Denied, Init, Kind, Last, Message, Rate, Retry, Turn};
 use super::failure::{refusal, rejected_until, unstarted};
 use super::meter;
-use crate::agent::adapter::common::{Field, Line, Odd, advised, cut, event, look, reason, remark, words};
+use crate::agent::adapter::common::{
+    Field, Line, Odd, advised, cut, event, look, reason, remark, words,
+};
 use crate::agent::adapter::{End, Failure, Heard, Meter, Reader, Server, Verdict};
 use counterfoil_flow::AttemptOutcome;
 use serde::de::DeserializeOwned;
@@ -82,11 +84,15 @@ impl Reader for ClaudeReader {
             ("system", Some("permission_denied")) => {
                 self.known("permission_denied", object).and_then(|denied| self.denied(denied))
             }
-            ("system", Some("api_retry")) => self.known("api_retry", object).map(|retry| self.retry(&retry)),
+            ("system", Some("api_retry")) => {
+                self.known("api_retry", object).map(|retry| self.retry(&retry))
+            }
             ("rate_limit_event", _) => {
                 self.known("rate_limit_event", object).and_then(|rate| self.rate(rate))
             }
-            ("assistant", _) => self.known("assistant", object).and_then(|turn| self.assistant(turn)),
+            ("assistant", _) => {
+                self.known("assistant", object).and_then(|turn| self.assistant(turn))
+            }
             ("user", _) => self.known("user", object).and_then(|turn| self.user(turn)),
             ("result", _) => {
                 // Whatever its shape is, it is the end.
@@ -111,14 +117,16 @@ impl Reader for ClaudeReader {
         };
         for (name, why) in last.odd() {
             let why = cut(&why, 200);
-            self.odd.say(format!("its last event has `{name}` in a shape that is not known: {why}"));
+            self.odd
+                .say(format!("its last event has `{name}` in a shape that is not known: {why}"));
         }
         if self.lasts > 1 {
             self.odd.say(format!("it ended {} times; the last one counts", self.lasts));
         }
         for refused in last.permission_denials.get().into_iter().flatten() {
             let what = refused.tool_name.get().map(|name| call(name, &refused.tool_input));
-            let answered = self.refusals.iter().find(|(id, _)| Some(id) == refused.tool_use_id.get());
+            let answered =
+                self.refusals.iter().find(|(id, _)| Some(id) == refused.tool_use_id.get());
             let why = answered.map_or("it may not", |(_, why)| why).to_owned();
             self.deny(refused.tool_use_id.get(), what, &why);
         }
@@ -145,7 +153,9 @@ impl ClaudeReader {
         self.model = init.model.known().or(self.model.take());
         self.version = init.claude_code_version.known().or(self.version.take());
         for server in init.mcp_servers.known().unwrap_or_default() {
-            let is = |field: &Field<String>, value: &str| field.get().is_some_and(|field| field == value);
+            let is = |field: &Field<String>, value: &str| {
+                field.get().is_some_and(|field| field == value)
+            };
             if is(&server.name, Server::NAME) && is(&server.status, "failed") {
                 self.odd.say("it could not start the server that takes results");
             }
@@ -206,12 +216,15 @@ impl ClaudeReader {
         Some(what)
     }
 
-    /// What calls came to, where they failed. A tool that was taken away is no denial in its events, only an answer to the
-    /// call; and older versions tell what was denied only at the end, without why.
+    /// What calls came to, where they failed. A tool that was taken away is no denial in its
+    /// events, only an answer to the call; and older versions tell what was denied only at the
+    /// end, without why.
     fn user(&mut self, turn: Turn) -> Option<String> {
         for block in turn.message.known()?.content.known().unwrap_or_default() {
             let Some(block) = block.known() else { continue };
-            let (Some(true), Some(said)) = (block.is_error.get(), block.content.as_str()) else { continue };
+            let (Some(true), Some(said)) = (block.is_error.get(), block.content.as_str()) else {
+                continue;
+            };
             if said.contains("is disabled for this session") {
                 self.deny(block.tool_use_id.get(), None, "it does not have this tool");
             } else if let Some(id) = block.tool_use_id.known() {
@@ -231,7 +244,8 @@ impl ClaudeReader {
     /// Remembers a call that was denied, once.
     fn deny(&mut self, id: Option<&String>, what: Option<String>, why: &str) {
         let known = id.and_then(|id| self.calls.iter().rev().find(|(call, _)| call == id));
-        let what = known.map(|(_, what)| what.clone()).or(what).unwrap_or_else(|| "a tool".to_owned());
+        let what =
+            known.map(|(_, what)| what.clone()).or(what).unwrap_or_else(|| "a tool".to_owned());
         if let Some(id) = id {
             if self.denied_ids.contains(id) {
                 return;
@@ -247,8 +261,11 @@ impl ClaudeReader {
         let status = retry.error_status.get();
         if status == Some(&429) {
             // A pause that its server asks for is in whole seconds; one of its own is not.
-            let pause =
-                retry.retry_delay_ms.get().copied().filter(|pause| (1000.0..86_400_000.0).contains(pause));
+            let pause = retry
+                .retry_delay_ms
+                .get()
+                .copied()
+                .filter(|pause| (1000.0..86_400_000.0).contains(pause));
             #[expect(clippy::cast_possible_truncation, reason = "it is less than a day")]
             let pause = pause.map(|pause| pause as i64);
             self.pause = pause.filter(|pause| pause % 1000 == 0);
@@ -274,7 +291,8 @@ impl ClaudeReader {
     }
 
     fn verdict(&mut self, last: &Last, end: &End<'_>) -> Verdict {
-        let said = last.errors.get().map(|errors| errors.join("; ")).filter(|errors| !errors.is_empty());
+        let said =
+            last.errors.get().map(|errors| errors.join("; ")).filter(|errors| !errors.is_empty());
         let said = said.or_else(|| last.result.get().cloned()).unwrap_or_default();
         let agent = |advice: &str| {
             Verdict::Failed(Failure::new(AttemptOutcome::Agent, advised(&reason(&said), advice)))
@@ -287,12 +305,16 @@ impl ClaudeReader {
                 );
                 Verdict::Whole
             }
-            (Some("error_max_turns"), _) => agent("a higher `--max-turns` in `flags` gives it more"),
+            (Some("error_max_turns"), _) => {
+                agent("a higher `--max-turns` in `flags` gives it more")
+            }
             (Some("error_max_budget_usd"), _) => {
                 agent("a higher `--max-budget-usd` in `flags` gives it more")
             }
             (Some("success"), Field::Known(false) | Field::Absent) => Verdict::Whole,
-            (_, Field::Known(true)) => Verdict::Failed(refusal(last, &said, end, self.reset_at(end))),
+            (_, Field::Known(true)) => {
+                Verdict::Failed(refusal(last, &said, end, self.reset_at(end)))
+            }
             (Some(subtype), _) if subtype.starts_with("error") => {
                 Verdict::Failed(refusal(last, &said, end, self.reset_at(end)))
             }
@@ -337,9 +359,10 @@ fn push(list: &mut VecDeque<(String, String)>, what: (String, String)) {
 
 /// A call of a tool in words: its name, and what for.
 fn call(name: &str, input: &Value) -> String {
-    let what = ["command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"]
-        .iter()
-        .find_map(|key| input.get(key)?.as_str());
+    let what =
+        ["command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"]
+            .iter()
+            .find_map(|key| input.get(key)?.as_str());
     let name = cut(name, 80);
     match what {
         Some(what) => format!("{name} ({})", cut(what, 80)),

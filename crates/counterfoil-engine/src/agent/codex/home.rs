@@ -1,4 +1,5 @@
-//! The variables that Codex's own files name: the keys of providers and servers. The only place here that reads anything.
+//! The variables that Codex's own files name: the keys of providers and servers. The only place
+//! here that reads anything.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -20,8 +21,9 @@ pub(super) fn folder(ours: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf>
     set("CODEX_HOME").or_else(|| set("HOME").map(|home| home.join(".codex")))
 }
 
-/// What its file, and those of its profiles, name. Files that cannot be read name nothing: Codex itself says what is wrong with
-/// them. Those of a project are not asked: a repository does not choose which of our variables an agent sees.
+/// What its file, and those of its profiles, name. Files that cannot be read name nothing: Codex
+/// itself says what is wrong with them. Those of a project are not asked: a repository does not
+/// choose which of our variables an agent sees.
 pub(super) fn named_variables(folder: &Path) -> Vec<String> {
     let mut names = BTreeSet::new();
     for file in files(folder) {
@@ -65,7 +67,9 @@ fn named(settings: &Table, names: &mut BTreeSet<String>) {
         let headers = one.get("env_http_headers").and_then(Value::as_table).into_iter().flatten();
         names.extend(headers.filter_map(|(_, value)| name(value)));
         let handed_on = one.get("env_vars").and_then(Value::as_array).into_iter().flatten();
-        names.extend(handed_on.filter_map(|entry| name(entry).or_else(|| entry.get("name").and_then(name))));
+        names.extend(
+            handed_on.filter_map(|entry| name(entry).or_else(|| entry.get("name").and_then(name))),
+        );
     }
 }
 
@@ -105,7 +109,11 @@ mod tests {
         "#;
         let profile = b"[model_providers.other]\nenv_key = \"OTHER_KEY\"";
         assert_eq!(
-            names(&[("config.toml", config), ("work.config.toml", profile), ("notes.toml", b"x = [")]),
+            names(&[
+                ("config.toml", config),
+                ("work.config.toml", profile),
+                ("notes.toml", b"x = [")
+            ]),
             ["GATEWAY_KEY", "GATEWAY_TEAM", "ISSUES_TOKEN", "LOCAL_ONE", "LOCAL_TWO", "OTHER_KEY"]
         );
     }
@@ -123,7 +131,8 @@ mod tests {
         for text in spoilt {
             assert!(names(&[("config.toml", text)]).is_empty());
         }
-        let long = [b"[model_providers.x]\nenv_key = \"KEY\"\n#".as_slice(), &vec![b'x'; 2 << 20]].concat();
+        let long = [b"[model_providers.x]\nenv_key = \"KEY\"\n#".as_slice(), &vec![b'x'; 2 << 20]]
+            .concat();
         assert!(names(&[("config.toml", &long)]).is_empty());
     }
 

@@ -1,5 +1,5 @@
-//! What Codex's words for a failure mean. It tells no status but in prose, so only what it is known to say is taken for more than
-//! a failure of the agent.
+//! What Codex's words for a failure mean. It tells no status but in prose, so only what it is known
+//! to say is taken for more than a failure of the agent.
 
 use crate::agent::adapter::Failure;
 use crate::agent::adapter::common::{Refusal, cut, reason, status_in};
@@ -31,13 +31,18 @@ pub(super) fn failure(said: &str, at: i64, zone: &TimeZone) -> Failure {
     let agent = |way: &str| Failure::new(AttemptOutcome::Agent, with(words, way));
     let known = |status| Refusal { status: Some(status), said: words, at, login: LOGIN }.failure();
 
-    let mut failure = if body.as_ref().is_some_and(Body::refuses_schema) || says(&["codex_output_schema"]) {
+    let mut failure = if body.as_ref().is_some_and(Body::refuses_schema)
+        || says(&["codex_output_schema"])
+    {
         Failure { schema: true, ..agent("") }
     } else if says(&["missing environment variable"]) {
         let way = "set it, and name it in `pass` of [agents.codex] in counterfoil.toml";
         Failure::new(AttemptOutcome::Permission, with(words, way))
-    } else if says(&["does not exist or you do not have access", "model is not supported", "model_not_found"])
-    {
+    } else if says(&[
+        "does not exist or you do not have access",
+        "model is not supported",
+        "model_not_found",
+    ]) {
         agent(MODEL)
     } else if says(&["context window", "incomplete response returned"]) {
         agent("")
@@ -47,11 +52,13 @@ pub(super) fn failure(said: &str, at: i64, zone: &TimeZone) -> Failure {
         known(401)
     } else if says(&["spend cap"]) || body.as_ref().is_some_and(Body::is_limit) {
         known(429)
-    } else if says(&["at capacity", "connection failed", "error while reading the server response"]) {
+    } else if says(&["at capacity", "connection failed", "error while reading the server response"])
+    {
         known(503)
     } else {
         // A body that is passed on as it came is that of a request that was refused as a bad one.
-        let status = body.as_ref().map_or_else(|| status_in(words), |body| body.status.or(Some(400)));
+        let status =
+            body.as_ref().map_or_else(|| status_in(words), |body| body.status.or(Some(400)));
         Refusal { status, said: words, at, login: LOGIN }.failure()
     };
     if failure.outcome == AttemptOutcome::Limit && failure.reset_at.is_none() {
@@ -60,15 +67,18 @@ pub(super) fn failure(said: &str, at: i64, zone: &TimeZone) -> Failure {
     failure
 }
 
-/// What it says on standard error where it ends before its first event: which flag, file or conversation it does not take.
+/// What it says on standard error where it ends before its first event: which flag, file or
+/// conversation it does not take.
 pub(super) fn failure_to_start(errors: &str) -> Option<Failure> {
     if let Some((_, why)) = errors.split_once(NO_SERVER) {
         let line = format!("{NO_SERVER}{}", why.lines().next().unwrap_or_default());
         let way = "to do without the tool that takes results, set `channels = [\"native\"]` in [agents.codex] of counterfoil.toml";
         return Some(Failure::new(AttemptOutcome::Agent, with(&line, way)));
     }
-    let line =
-        errors.lines().map(str::trim).find(|line| STARTS.iter().any(|start| line.starts_with(start)))?;
+    let line = errors
+        .lines()
+        .map(str::trim)
+        .find(|line| STARTS.iter().any(|start| line.starts_with(start)))?;
     let says = |cues: &[&str]| cues.iter().any(|cue| line.contains(cue));
     let agent = |way: &str| Some(Failure::new(AttemptOutcome::Agent, with(line, way)));
     if says(&["output schema"]) {
@@ -78,7 +88,9 @@ pub(super) fn failure_to_start(errors: &str) -> Option<Failure> {
         return Some(Failure::new(AttemptOutcome::Permission, with(line, LOGIN)));
     }
     if says(&["no rollout found", "no thread with id"]) {
-        return agent("the conversation is not among its files any more, so only a new one can go on");
+        return agent(
+            "the conversation is not among its files any more, so only a new one can go on",
+        );
     }
     if says(&["codex home"]) {
         return agent("create that folder, or unset CODEX_HOME");
@@ -163,16 +175,22 @@ impl Body {
     fn is_limit(&self) -> bool {
         let limits = ["insufficient_quota", "usage_limit_reached", "rate_limit_exceeded"];
         self.error.as_ref().is_some_and(|error| {
-            [&error.code, &error.kind].into_iter().flatten().any(|name| limits.contains(&name.as_str()))
+            [&error.code, &error.kind]
+                .into_iter()
+                .flatten()
+                .any(|name| limits.contains(&name.as_str()))
         })
     }
 }
 
-/// The time behind `try again at`, which it tells as people do: `3:45 PM` for today, otherwise `Nov 18th, 2026 8:20 AM`. The end of
-/// that minute, so as not to be early.
+/// The time behind `try again at`, which it tells as people do: `3:45 PM` for today, otherwise `Nov
+/// 18th, 2026 8:20 AM`. The end of that minute, so as not to be early.
 fn local_time(said: &str, at: i64, zone: &TimeZone) -> Option<i64> {
     let (_, behind) = said.split_once("again at ")?;
-    let end = [" AM", " PM"].into_iter().filter_map(|half| Some(behind.find(half)? + half.len())).min()?;
+    let end = [" AM", " PM"]
+        .into_iter()
+        .filter_map(|half| Some(behind.find(half)? + half.len()))
+        .min()?;
     let told = behind.get(..end).filter(|told| told.len() <= "Nov 18th, 2026 12:20 AM".len())?;
     let minute = if let Ok(time) = strtime::parse("%I:%M %p", told) {
         let today = Timestamp::from_millisecond(at).ok()?.to_zoned(zone.clone()).date();
@@ -205,7 +223,10 @@ mod tests {
                 "unexpected status 401 Unauthorized: mock 401, url: http://127.0.0.1:1/v1/responses",
                 Permission,
             ),
-            ("unexpected status 403 Forbidden: Country, region, or territory not supported", Permission),
+            (
+                "unexpected status 403 Forbidden: Country, region, or territory not supported",
+                Permission,
+            ),
             (
                 "Access blocked by Cloudflare. This usually happens when connecting from a restricted region (status 403 Forbidden), url: x",
                 Permission,
@@ -223,15 +244,24 @@ mod tests {
             ("Quota exceeded. Check your plan and billing details.", Limit),
             ("You’ve hit your usage limit. Try again later.", Limit),
             ("Your workspace is out of credits. Add credits to continue.", Limit),
-            ("You hit your spend cap set in your workspace. Increase your spend cap to continue.", Limit),
+            (
+                "You hit your spend cap set in your workspace. Increase your spend cap to continue.",
+                Limit,
+            ),
             (r#"{"error":{"message":"no more","code":"insufficient_quota"}}"#, Limit),
-            ("We’re currently experiencing high demand, which may cause temporary errors.", Transport),
+            (
+                "We’re currently experiencing high demand, which may cause temporary errors.",
+                Transport,
+            ),
             ("Selected model is at capacity. Please try a different model.", Transport),
             ("exceeded retry limit, last status: 503 Service Unavailable", Transport),
             ("unexpected status 529 <unknown status code>: overloaded, url: x", Transport),
             ("unexpected status 408 Request Timeout: Unknown error, url: x", Transport),
             ("unexpected status 502 Bad Gateway: <html>Bad gateway</html>, url: x", Transport),
-            ("stream disconnected before completion: stream closed before response.completed", Transport),
+            (
+                "stream disconnected before completion: stream closed before response.completed",
+                Transport,
+            ),
             ("stream disconnected before completion: error sending request", Transport),
             ("Connection failed: error sending request", Transport),
             ("request timed out", Transport),
@@ -271,9 +301,13 @@ mod tests {
         let login = of("unexpected status 401 Unauthorized: no").reason;
         assert!(login.ends_with("; log in with `codex login`, or set CODEX_API_KEY"), "{login}");
         let model = of("The model `x` does not exist or you do not have access to it.").reason;
-        assert!(model.contains("you do not have access to it; choose another with `model`"), "{model}");
-        let model =
-            of(r#"{"detail":"The 'x' model is not supported when using Codex with a ChatGPT account."}"#);
+        assert!(
+            model.contains("you do not have access to it; choose another with `model`"),
+            "{model}"
+        );
+        let model = of(
+            r#"{"detail":"The 'x' model is not supported when using Codex with a ChatGPT account."}"#,
+        );
         assert!(model.reason.contains("choose another with `model`"), "{model:?}");
         let key = of("Missing environment variable: `GATEWAY_KEY`.").reason;
         assert!(key.contains("`GATEWAY_KEY`; set it, and name it in `pass`"), "{key}");
@@ -312,10 +346,16 @@ mod tests {
 
     #[test]
     fn what_keeps_it_from_starting_is_said_with_a_way_out() {
-        let told = |errors: &str| failure_to_start(errors).map(|failure| (failure.outcome, failure.reason));
+        let told = |errors: &str| {
+            failure_to_start(errors).map(|failure| (failure.outcome, failure.reason))
+        };
         let cases = [
             ("error: unexpected argument '--nope' found\n\n  tip: …", Agent, "it is too old"),
-            ("error: the argument '--sandbox <MODE>' cannot be used multiple times", Agent, "use `access`"),
+            (
+                "error: the argument '--sandbox <MODE>' cannot be used multiple times",
+                Agent,
+                "use `access`",
+            ),
             (
                 "Error: thread/resume: thread/resume failed: no rollout found for thread id 0 (code -32600)",
                 Agent,
@@ -345,7 +385,8 @@ mod tests {
             assert!(reason.contains(way), "{reason}");
         }
         let schema =
-            failure_to_start("Failed to read output schema file /x: No such file or directory").unwrap();
+            failure_to_start("Failed to read output schema file /x: No such file or directory")
+                .unwrap();
         assert!(schema.schema);
         for errors in [
             "",

@@ -10,13 +10,19 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 
-/// It waits for a network for ever, and says so at first after seconds, then every minute. After so many times in a row, which is
-/// more than a minute, nothing is expected of it any more.
+/// It waits for a network for ever, and says so at first after seconds, then every minute. After so
+/// many times in a row, which is more than a minute, nothing is expected of it any more.
 const PATIENCE: usize = 5;
 
 /// The items that only a server that was reached brings about.
-const WORK: [&str; 6] =
-    ["agent_message", "reasoning", "command_execution", "mcp_tool_call", "file_change", "web_search"];
+const WORK: [&str; 6] = [
+    "agent_message",
+    "reasoning",
+    "command_execution",
+    "mcp_tool_call",
+    "file_change",
+    "web_search",
+];
 
 /// What was understood so far.
 pub(super) struct Stream {
@@ -25,7 +31,8 @@ pub(super) struct Stream {
     text: String,
     end: Option<Ended>,
     usage: Option<Usage>,
-    /// The last thing it complained of, and how often it has said that it waits for a network since anything else happened.
+    /// The last thing it complained of, and how often it has said that it waits for a network
+    /// since anything else happened.
     complaint: Option<String>,
     waits: usize,
     denied: Vec<String>,
@@ -99,7 +106,8 @@ impl Stream {
         }
     }
 
-    /// An event in the shape that is known. Another shape is said, since something that matters may be lost.
+    /// An event in the shape that is known. Another shape is said, since something that matters may
+    /// be lost.
     fn shaped<T: DeserializeOwned>(&mut self, kind: &str, line: &str) -> Option<T> {
         serde_json::from_str(line).map_err(|why| self.odd.shape(kind, &why)).ok()
     }

@@ -1,4 +1,5 @@
-//! What Codex's tools did, as its items tell it: words for whoever watches, and what they were not allowed.
+//! What Codex's tools did, as its items tell it: words for whoever watches, and what they were not
+//! allowed.
 
 use crate::agent::adapter::common::{cut, words};
 use serde::Deserialize;
@@ -18,7 +19,8 @@ impl Command {
         words(&self.line()).map(|line| format!("$ {line}"))
     }
 
-    /// Why it was not allowed, if it was not. A write that the sandbox stopped is only seen in what the command says of it.
+    /// Why it was not allowed, if it was not. A write that the sandbox stopped is only seen in what
+    /// the command says of it.
     pub(super) fn denied(&self) -> Option<String> {
         let why = if self.status == "declined" {
             "declined"
@@ -76,7 +78,8 @@ impl ServerCall {
     pub(super) fn failed(&self) -> Option<Failed> {
         let why = &self.error.as_ref()?.message;
         let words = format!("{}.{}: {}", cut(&self.server, 60), cut(&self.tool, 60), cut(why, 200));
-        let denied = ["requires approval", "rejected by user", "user cancelled", "user rejected", "denied"];
+        let denied =
+            ["requires approval", "rejected by user", "user cancelled", "user rejected", "denied"];
         let small = why.to_lowercase();
         Some(if denied.iter().any(|cue| small.contains(cue)) {
             Failed::Denied(words)
@@ -153,9 +156,11 @@ impl Plan {
     }
 }
 
-/// What standard error says was not allowed: refusals of edits and of leaving the sandbox are told nowhere else.
+/// What standard error says was not allowed: refusals of edits and of leaving the sandbox are told
+/// nowhere else.
 pub(super) fn denied_in(errors: &str) -> impl Iterator<Item = String> {
-    const CUES: [&str; 4] = ["rejected", "approval policy is never", "blocked by policy", "not permitted"];
+    const CUES: [&str; 4] =
+        ["rejected", "approval policy is never", "blocked by policy", "not permitted"];
     errors
         .lines()
         .filter_map(|line| line.split_once("tools::router: error=").map(|(_, why)| why))

@@ -234,7 +234,9 @@ impl Events {
         let error = result.error.known()?;
         let kind = error.kind.known().unwrap_or_default();
         // Ids begin with the name of the tool, should the call have been missed.
-        let tool = tool.or_else(|| id.split_once("__").map(|(tool, _)| tool.to_owned())).unwrap_or_default();
+        let tool = tool
+            .or_else(|| id.split_once("__").map(|(tool, _)| tool.to_owned()))
+            .unwrap_or_default();
         let guarded = EDITS.contains(&&*tool) || tool == SHELL;
         let refused = match &*kind {
             "policy_violation" => true,
@@ -275,8 +277,10 @@ impl Events {
             "success" => Ok(()),
             status => {
                 if status != "error" {
-                    self.odd
-                        .say(format!("it ended with the status `{}`, which is not known", cut(status, 60)));
+                    self.odd.say(format!(
+                        "it ended with the status `{}`, which is not known",
+                        cut(status, 60)
+                    ));
                 }
                 Err(self.told(last.error))
             }
@@ -297,7 +301,9 @@ impl Events {
             other => {
                 let as_it_is = other.to_string();
                 match serde_json::from_value::<Said>(other) {
-                    Ok(said) => Told { kind: said.kind.known().unwrap_or_default(), message: said.message },
+                    Ok(said) => {
+                        Told { kind: said.kind.known().unwrap_or_default(), message: said.message }
+                    }
                     Err(error) => {
                         self.odd.shape("result", &format!("error: {error}"));
                         Told { kind: String::new(), message: as_it_is }
@@ -310,7 +316,8 @@ impl Events {
     fn count(&mut self, stats: &Stats) {
         // The thoughts of a model are only in the total.
         let output = stats.total_tokens.saturating_sub(stats.input_tokens).max(stats.output_tokens);
-        self.meter = Meter { input_tokens: stats.input_tokens, output_tokens: output, ..Meter::default() };
+        self.meter =
+            Meter { input_tokens: stats.input_tokens, output_tokens: output, ..Meter::default() };
         let most = stats
             .models
             .iter()
@@ -333,7 +340,17 @@ const REFUSALS: [&str; 4] =
 
 /// What tells most about a call.
 fn telling(parameters: &Value) -> Option<&str> {
-    ["command", "file_path", "absolute_path", "dir_path", "path", "pattern", "query", "agent_name", "prompt"]
-        .iter()
-        .find_map(|name| parameters.get(name)?.as_str())
+    [
+        "command",
+        "file_path",
+        "absolute_path",
+        "dir_path",
+        "path",
+        "pattern",
+        "query",
+        "agent_name",
+        "prompt",
+    ]
+    .iter()
+    .find_map(|name| parameters.get(name)?.as_str())
 }

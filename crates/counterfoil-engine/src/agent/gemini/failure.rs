@@ -1,4 +1,5 @@
-//! Why Gemini CLI failed: from its last event, its exit status and its standard error, none of which says it alone.
+//! Why Gemini CLI failed: from its last event, its exit status and its standard error, none of
+//! which says it alone.
 
 use crate::agent::adapter::common::{Refusal, reason, reset_at};
 use crate::agent::adapter::{End, Failure};
@@ -20,7 +21,8 @@ const LOGIN: &str = "log in by starting `gemini` in a terminal, or set GEMINI_AP
 /// The failure that a last event tells of.
 pub(super) fn of(told: &Told, end: &End<'_>) -> Failure {
     let answer = Answer::within(&told.message);
-    let said = answer.as_ref().map_or_else(|| without_frame(&told.message).to_owned(), Answer::words);
+    let said =
+        answer.as_ref().map_or_else(|| without_frame(&told.message).to_owned(), Answer::words);
     let class = match &*told.kind {
         "FatalAuthenticationError" => Some(401),
         "TerminalQuotaError" | "RetryableQuotaError" => Some(429),
@@ -37,7 +39,8 @@ pub(super) fn of(told: &Told, end: &End<'_>) -> Failure {
     refusal(status, &said, &told.message, end)
 }
 
-/// The failure that standard error and the exit status tell of, where there was no last event. Silence tells of none.
+/// The failure that standard error and the exit status tell of, where there was no last event.
+/// Silence tells of none.
 pub(super) fn without_events(end: &End<'_>) -> Option<Failure> {
     let Exit::Code(code @ 1..) = end.exit else { return None };
     let agent = |reason: String| Some(Failure::new(AttemptOutcome::Agent, reason));
@@ -49,7 +52,10 @@ pub(super) fn without_events(end: &End<'_>) -> Option<Failure> {
         ));
     }
     if let Some(line) = begins("Error resuming session") {
-        return agent(format!("{}: only a new conversation helps", reason(line).trim_end_matches('.')));
+        return agent(format!(
+            "{}: only a new conversation helps",
+            reason(line).trim_end_matches('.')
+        ));
     }
     if let Some(answer) = Answer::within(end.errors).filter(|answer| answer.code.is_some()) {
         return Some(refusal(answer.code, &answer.words(), end.errors, end));
@@ -66,7 +72,11 @@ pub(super) fn without_events(end: &End<'_>) -> Option<Failure> {
 pub(super) fn remarks(errors: &str) -> impl Iterator<Item = String> {
     const REMARKS: [&str; 4] =
         ["Security Warning:", "Policy file error", "stdin input truncated", "MCP issues detected"];
-    errors.lines().filter(|line| REMARKS.iter().any(|remark| line.contains(remark))).map(reason).take(8)
+    errors
+        .lines()
+        .filter(|line| REMARKS.iter().any(|remark| line.contains(remark)))
+        .map(reason)
+        .take(8)
 }
 
 /// What a refusal comes to: in words, with all that was told beside them.
@@ -82,7 +92,8 @@ fn refusal(status: Option<u16>, said: &str, all: &str, end: &End<'_>) -> Failure
     // It gets no schema.
     failure.schema = false;
     if failure.outcome == AttemptOutcome::Limit && failure.reset_at.is_none() {
-        let late = &end.errors[end.errors.ceil_char_boundary(end.errors.len().saturating_sub(16 << 10))..];
+        let late =
+            &end.errors[end.errors.ceil_char_boundary(end.errors.len().saturating_sub(16 << 10))..];
         failure.reset_at = reset_at(all, end.at).or_else(|| reset_at(late, end.at));
     }
     if status == Some(404) {
@@ -99,7 +110,8 @@ const KEYS: [&str; 3] = ["API key not valid", "API_KEY_INVALID", "API key expire
 
 /// The status of HTTP that an exit status is made of: its last eight bits.
 fn status_of(code: i32) -> Option<u16> {
-    const STATUSES: [u16; 15] = [400, 401, 402, 403, 404, 408, 413, 422, 429, 499, 500, 502, 503, 504, 529];
+    const STATUSES: [u16; 15] =
+        [400, 401, 402, 403, 404, 408, 413, 422, 429, 499, 500, 502, 503, 504, 529];
     STATUSES.into_iter().find(|status| i32::from(status & 0xff) == code)
 }
 
@@ -126,7 +138,8 @@ impl Answer {
             let mut values = serde_json::Deserializer::from_str(text).into_iter::<Framed>();
             values.next()?.ok().map(|framed| framed.error)
         };
-        let mut answer = text.rmatch_indices('{').take(MOST).find_map(|(at, _)| framed(&text[at..]))?;
+        let mut answer =
+            text.rmatch_indices('{').take(MOST).find_map(|(at, _)| framed(&text[at..]))?;
         if let Some(inner) = framed(&answer.message) {
             answer.code = inner.code.or(answer.code);
             answer.message = inner.message;

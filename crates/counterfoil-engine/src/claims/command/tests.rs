@@ -16,7 +16,12 @@ fn outcome(how: How) -> Outcome {
 }
 
 fn figures(total: u64, passed: u64, failed: u64, skipped: u64) -> Figures {
-    Figures { total: Some(total), passed: Some(passed), failed: Some(failed), skipped: Some(skipped) }
+    Figures {
+        total: Some(total),
+        passed: Some(passed),
+        failed: Some(failed),
+        skipped: Some(skipped),
+    }
 }
 
 #[test]
@@ -38,7 +43,10 @@ fn a_word_says_what_everybody_reads_in_it() {
         (json!({"passed": 2, "total": 3}), Says::Fails),
         (json!({"passed": 2, "skipped": 1, "total": 3}), Says::Succeeds),
         (json!({"status": "FAILED", "details": {"failed": 0}}), Says::Fails),
-        (json!({"status": "PASSED", "details": {"total": 3, "passed": 3, "failed": 0}}), Says::Succeeds),
+        (
+            json!({"status": "PASSED", "details": {"total": 3, "passed": 3, "failed": 0}}),
+            Says::Succeeds,
+        ),
         (json!({"details": {"lint_errors": 0}}), Says::Nothing),
         (json!(7), Says::Nothing),
         (json!([]), Says::Nothing),
@@ -56,7 +64,13 @@ fn what_is_said_is_held_against_how_it_ended() {
     let changing = |code| Outcome { changed: Some(vec!["a.rs".to_owned()]), ..ended(code) };
     for (says, claimed, outcome, verdict, reason) in [
         (Says::Succeeds, none, ended(0), Verified, ""),
-        (Says::Succeeds, none, ended(1), Refuted, "claimed that it succeeds, and `make test` exited with 1"),
+        (
+            Says::Succeeds,
+            none,
+            ended(1),
+            Refuted,
+            "claimed that it succeeds, and `make test` exited with 1",
+        ),
         (Says::Fails, none, ended(2), Verified, ""),
         (Says::Fails, none, ended(0), Refuted, "claimed that it fails, and `make test` succeeds"),
         (Says::Succeeds, figures(3, 3, 0, 0), counted(0, figures(3, 3, 0, 0)), Verified, ""),
@@ -114,7 +128,11 @@ fn what_is_said_is_held_against_how_it_ended() {
         ),
     ] {
         let judged = judge(&json!(true), says, &claimed, &outcome);
-        assert_eq!((judged.verdict, judged.reason.as_str()), (verdict, reason), "{says:?} {outcome:?}");
+        assert_eq!(
+            (judged.verdict, judged.reason.as_str()),
+            (verdict, reason),
+            "{says:?} {outcome:?}"
+        );
     }
 }
 
@@ -129,7 +147,11 @@ fn commands_of_a_field_stand_or_fall_together() {
             Verdict::Refuted,
             "1 of 2 commands fails: `make test` (exit code 3)",
         ),
-        (vec![manual()], Verdict::Unverifiable, "nothing here can be run: manual: look (asked of a person)"),
+        (
+            vec![manual()],
+            Verdict::Unverifiable,
+            "nothing here can be run: manual: look (asked of a person)",
+        ),
         (
             vec![ran(How::Exited(0)), ran(How::Unrunnable("no make".to_owned()))],
             Verdict::Unverifiable,

@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn figures_over_runs_are_grouped_and_sorted() {
-    let mut stats = Stats::new(&[Dimension::Contract, Dimension::Field, Dimension::Agent, Dimension::Model]);
+    let mut stats =
+        Stats::new(&[Dimension::Contract, Dimension::Field, Dimension::Agent, Dimension::Model]);
     for model in ["small", "small", "large"] {
         stats.hear(&began(&[("worker", "command:agent -p", Some(model))]), 0);
         let wrong = model == "small";
@@ -84,14 +85,20 @@ fn what_was_said_before_a_run_was_recast_was_said_by_whoever_played_then() {
         ledger.hear(&event, 0);
         assert!(Ledger::KINDS.contains(&event.kind()));
     }
-    let players: Vec<_> = ledger.entries().into_iter().map(|entry| (entry.player, entry.model)).collect();
+    let players: Vec<_> =
+        ledger.entries().into_iter().map(|entry| (entry.player, entry.model)).collect();
     let named = |player: &str, model: &str| (Some(player.to_owned()), Some(model.to_owned()));
     assert_eq!(players, [named("agent", "small"), named("other", "large")]);
     let groups = stats.tally().groups;
     let figures: Vec<_> = groups
         .iter()
         .map(|group| {
-            (group.key.model.as_deref(), group.claims.refuted, group.claims.verified, group.replies.attempts)
+            (
+                group.key.model.as_deref(),
+                group.claims.refuted,
+                group.claims.verified,
+                group.replies.attempts,
+            )
         })
         .collect();
     assert_eq!(figures, [(Some("small"), 1, 0, 1), (Some("large"), 0, 1, 1)]);
@@ -110,7 +117,8 @@ fn attempts_without_claims_are_counted_and_commands_are_not() {
         stats.hear(&event, 0);
     }
     let [group] = <[Group; 1]>::try_from(stats.tally().groups).unwrap();
-    let key = Key { field: Some(String::new()), player: Some("script".to_owned()), ..Key::default() };
+    let key =
+        Key { field: Some(String::new()), player: Some("script".to_owned()), ..Key::default() };
     assert_eq!((group.key, group.replies.attempts, group.claims.claims), (key, 1, 0));
 }
 

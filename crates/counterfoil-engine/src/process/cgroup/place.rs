@@ -1,4 +1,5 @@
-//! Where the control groups are: the unified hierarchy, wherever it is mounted, and our own place in it.
+//! Where the control groups are: the unified hierarchy, wherever it is mounted, and our own place
+//! in it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -26,7 +27,8 @@ impl Hierarchy {
     /// Looks for it, and for the folder of the group we are in.
     pub(super) fn find() -> Option<Self> {
         let mounts = fs::read("/proc/self/mountinfo").ok()?;
-        let mounts: Vec<Mount> = mounts.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect();
+        let mounts: Vec<Mount> =
+            mounts.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect();
         let own = folder(&mounts, &of_process("self")?)?;
         Some(Self { mounts, own })
     }
@@ -110,11 +112,17 @@ mod tests {
     fn the_unified_hierarchy_is_found_among_the_others() {
         let unified = mount("41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw");
         assert_eq!(unified, Some(("/".into(), "/sys/fs/cgroup/unified".into())));
-        let shared =
-            mount("25 30 0:23 / /sys/fs/cgroup rw shared:9 master:1 - cgroup2 cgroup2 rw,nsdelegate");
+        let shared = mount(
+            "25 30 0:23 / /sys/fs/cgroup rw shared:9 master:1 - cgroup2 cgroup2 rw,nsdelegate",
+        );
         assert_eq!(shared, Some(("/".into(), "/sys/fs/cgroup".into())));
-        assert_eq!(mount("32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu"), None);
-        for half in ["", "41", "41 31 0:38 /", "41 31 0:38 / /x rw,relatime", "41 31 0:38 / /x rw -"] {
+        assert_eq!(
+            mount("32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu"),
+            None
+        );
+        for half in
+            ["", "41", "41 31 0:38 /", "41 31 0:38 / /x rw,relatime", "41 31 0:38 / /x rw -"]
+        {
             assert_eq!(mount(half), None, "{half}");
         }
     }

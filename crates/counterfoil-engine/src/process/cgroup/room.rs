@@ -1,4 +1,5 @@
-//! The groups of one child: the one it is on its way into, or those that were left by a supervisor before us.
+//! The groups of one child: the one it is on its way into, or those that were left by a supervisor
+//! before us.
 
 use super::super::table::Process;
 use super::{Group, REFUSED, hierarchy, left_by, remove_stale};
@@ -16,8 +17,9 @@ pub(in super::super) struct Room(State);
 
 #[derive(Debug)]
 enum State {
-    /// The kernel first waits until no process anywhere is in the middle of being born, some milliseconds, which would be
-    /// most of what a short attempt costs; so that is done beside it. A group that nobody waits for any more is dropped there.
+    /// The kernel first waits until no process anywhere is in the middle of being born, some
+    /// milliseconds, which would be most of what a short attempt costs; so that is done beside
+    /// it. A group that nobody waits for any more is dropped there.
     Entering(Receiver<Group>),
     In(Vec<Group>),
 }
@@ -29,7 +31,8 @@ impl Room {
         let Ok(runtime) = Handle::try_current() else { return Self::none() };
         let marker = marker.to_owned();
         let (sender, entering) = oneshot::channel();
-        // Not in a thread of its own: the runtime waits for this one at its end, so that no empty group is left.
+        // Not in a thread of its own: the runtime waits for this one at its end, so that no empty
+        // group is left.
         runtime.spawn_blocking(move || {
             remove_stale(hierarchy);
             let entered = Group::make(hierarchy, &marker).and_then(|group| {
@@ -97,7 +100,8 @@ impl Room {
 
 /// Remembers a refusal that would only come again.
 fn refused(error: &io::Error) {
-    let passing = [Errno::SRCH, Errno::AGAIN, Errno::NOSPC, Errno::NOMEM, Errno::INTR, Errno::NODEV];
+    let passing =
+        [Errno::SRCH, Errno::AGAIN, Errno::NOSPC, Errno::NOMEM, Errno::INTR, Errno::NODEV];
     let again = passing.iter().any(|passing| error.raw_os_error() == Some(passing.raw_os_error()));
     if !again {
         REFUSED.store(true, Ordering::Relaxed);

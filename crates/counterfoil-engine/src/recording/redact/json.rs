@@ -1,4 +1,5 @@
-//! The strings of JSON texts, each with its place, so that one can be changed and everything around it stays as it was written.
+//! The strings of JSON texts, each with its place, so that one can be changed and everything around
+//! it stays as it was written.
 
 use super::kinds::plausible;
 use super::{Care, Redactor};
@@ -46,7 +47,13 @@ pub(super) fn tokens(text: &str, names: &Regex) -> Vec<Token> {
             b'[' => {
                 // A list of secrets is called as one is.
                 let secret = open.last().is_some_and(|level| level.secret);
-                open.push(Level { object: false, expects_key: false, key: String::new(), secret, index: 0 });
+                open.push(Level {
+                    object: false,
+                    expects_key: false,
+                    key: String::new(),
+                    secret,
+                    index: 0,
+                });
             }
             b'}' | b']' => drop(open.pop()),
             b',' => {
@@ -69,7 +76,14 @@ pub(super) fn tokens(text: &str, names: &Regex) -> Vec<Token> {
                     level.key.clone_from(&said);
                 }
                 let secret = !key && open.last().is_some_and(|level| level.secret);
-                tokens.push(Token { at: at..end, text: said, read, key, secret, path: path(&open) });
+                tokens.push(Token {
+                    at: at..end,
+                    text: said,
+                    read,
+                    key,
+                    secret,
+                    path: path(&open),
+                });
                 at = end;
                 continue;
             }
@@ -90,8 +104,9 @@ struct Level {
 }
 
 fn path(open: &[Level]) -> String {
-    let steps =
-        open.iter().map(|level| if level.object { level.key.clone() } else { level.index.to_string() });
+    let steps = open
+        .iter()
+        .map(|level| if level.object { level.key.clone() } else { level.index.to_string() });
     steps.collect::<Vec<_>>().join("/")
 }
 
@@ -111,7 +126,8 @@ fn closing(bytes: &[u8], start: usize) -> usize {
 /// A JSON text whose strings are without secrets.
 pub(super) fn redacted(redactor: &mut Redactor, text: &str, care: Care) -> String {
     let tokens = tokens(text, &redactor.names);
-    let edits: Vec<Option<String>> = tokens.iter().map(|token| redactor.inside(token, care)).collect();
+    let edits: Vec<Option<String>> =
+        tokens.iter().map(|token| redactor.inside(token, care)).collect();
     rewritten(text, &tokens, &edits, redactor)
 }
 
@@ -164,7 +180,8 @@ impl Redactor {
     }
 }
 
-/// Shows the texts in a text: the strings of what is JSON, with whether they are called secrets, and the rest as it is.
+/// Shows the texts in a text: the strings of what is JSON, with whether they are called secrets,
+/// and the rest as it is.
 pub(super) fn each_text(text: &str, names: &Regex, mut look: impl FnMut(&str, bool)) {
     let mut look_at = |json: &str| {
         for token in tokens(json, names) {

@@ -51,7 +51,11 @@ pub(super) const FORMS: [Kind; 10] = [
         form: r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?",
         holds: always,
     },
-    Kind { name: "bearer", form: r"(?i)\bbearer\s+(?P<s>[A-Za-z0-9._~+/=-]{8,})", holds: mixed_or_long },
+    Kind {
+        name: "bearer",
+        form: r"(?i)\bbearer\s+(?P<s>[A-Za-z0-9._~+/=-]{8,})",
+        holds: mixed_or_long,
+    },
     Kind {
         name: "password",
         form: r#"\b[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/:@"'\\]*:(?P<s>[^\s/@"'\\]+)@"#,
@@ -89,7 +93,11 @@ pub(super) const BEHIND: [Kind; 5] = [
     // Without quotes a word, where it cannot be one of a sentence.
     Kind {
         name: "secret",
-        form: concat!("(?i)(?:", names!(), r#")\s*(?:=|:\s?)\s*(?P<s>[^\s"'\\,;(){}\[\]<>&|]{6,})"#),
+        form: concat!(
+            "(?i)(?:",
+            names!(),
+            r#")\s*(?:=|:\s?)\s*(?P<s>[^\s"'\\,;(){}\[\]<>&|]{6,})"#
+        ),
         holds: mixed,
     },
 ];
@@ -143,15 +151,19 @@ const WORDS: [&str; 24] = [
 /// Whether something can be a secret at all: no word for one, no place for one, no number.
 pub(super) fn plausible(text: &str) -> bool {
     let text = text.trim();
-    let stands_for_one = ["<", "${", "$(", "{{", "%(", "[", "{", "process.env", "os.environ", "env."];
+    let stands_for_one =
+        ["<", "${", "$(", "{{", "%(", "[", "{", "process.env", "os.environ", "env."];
     text.len() >= 4
         && !stands_for_one.iter().any(|start| text.starts_with(start))
         && !WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
         && text.parse::<f64>().is_err()
-        && text.chars().any(|char| !matches!(char, '*' | '.' | 'x' | 'X' | '-' | '_' | '…' | '•' | '?'))
+        && text
+            .chars()
+            .any(|char| !matches!(char, '*' | '.' | 'x' | 'X' | '-' | '_' | '…' | '•' | '?'))
 }
 
-/// Whether a value is so much of its own that it is taken out wherever it stands, not only behind its name.
+/// Whether a value is so much of its own that it is taken out wherever it stands, not only behind
+/// its name.
 pub(super) fn telling(text: &str) -> bool {
     text.len() >= 8 && mixed(text) && !text.contains(char::is_whitespace)
 }
@@ -159,18 +171,32 @@ pub(super) fn telling(text: &str) -> bool {
 /// A pattern of a project's own, or what is wrong with it and the way out.
 pub fn pattern(text: &str) -> Result<Regex, String> {
     if text.len() > LONGEST_PATTERN {
-        return Err(format!("it is longer than {LONGEST_PATTERN} bytes; write several shorter ones"));
+        return Err(format!(
+            "it is longer than {LONGEST_PATTERN} bytes; write several shorter ones"
+        ));
     }
-    let regex = RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build().map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => "it is too large; use smaller counts in `{…}`".to_owned(),
-        // The last line says what is wrong; those before draw it.
-        error => {
-            let words = error.to_string();
-            words.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
-        }
-    })?;
+    let regex =
+        RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build().map_err(
+            |error| match error {
+                regex::Error::CompiledTooBig(_) => {
+                    "it is too large; use smaller counts in `{…}`".to_owned()
+                }
+                // The last line says what is wrong; those before draw it.
+                error => {
+                    let words = error.to_string();
+                    words
+                        .lines()
+                        .last()
+                        .unwrap_or_default()
+                        .trim_start_matches("error: ")
+                        .to_owned()
+                }
+            },
+        )?;
     if regex.is_match("") {
-        return Err("it matches nothing at all, and so everywhere; let it need a character".to_owned());
+        return Err(
+            "it matches nothing at all, and so everywhere; let it need a character".to_owned()
+        );
     }
     Ok(regex)
 }

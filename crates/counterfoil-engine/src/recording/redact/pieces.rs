@@ -1,5 +1,6 @@
-//! Lines of JSON among other lines. A program that streams its answer says a secret in pieces, one event after the other, and no
-//! piece looks like one: strings that stand in the same place of events that follow each other are read as one text, too.
+//! Lines of JSON among other lines. A program that streams its answer says a secret in pieces, one
+//! event after the other, and no piece looks like one: strings that stand in the same place of
+//! events that follow each other are read as one text, too.
 
 use super::json::{self, Token};
 use super::{Care, Redactor};
@@ -71,7 +72,8 @@ pub(super) fn redacted(redactor: &mut Redactor, text: &str, care: Care) -> Strin
     out
 }
 
-/// What to take out of one string: where, and of which secret; only where it begins does something stand in its place.
+/// What to take out of one string: where, and of which secret; only where it begins does something
+/// stand in its place.
 struct Cut {
     at: Range<usize>,
     secret: String,
@@ -96,13 +98,19 @@ impl Redactor {
     }
 }
 
-/// The secrets that go from one line on to the next, as cuts of the strings they go through, by line and string.
-fn cuts(redactor: &Redactor, lines: &[Vec<Token>], care: Care) -> BTreeMap<(usize, usize), Vec<Cut>> {
+/// The secrets that go from one line on to the next, as cuts of the strings they go through, by
+/// line and string.
+fn cuts(
+    redactor: &Redactor,
+    lines: &[Vec<Token>],
+    care: Care,
+) -> BTreeMap<(usize, usize), Vec<Cut>> {
     let mut cuts: BTreeMap<(usize, usize), Vec<Cut>> = BTreeMap::new();
     for chain in chains(lines) {
         let said = |(line, index): &(usize, usize)| lines[*line][*index].text.as_str();
         let whole: String = chain.iter().map(said).collect();
-        // Where each piece begins; one that begins with a whole secret of its own goes on with none.
+        // Where each piece begins; one that begins with a whole secret of its own goes on with
+        // none.
         let mut starts = Vec::with_capacity(chain.len());
         let mut at = 0;
         for piece in &chain {
@@ -113,7 +121,10 @@ fn cuts(redactor: &Redactor, lines: &[Vec<Token>], care: Care) -> BTreeMap<(usiz
             let first = starts.partition_point(|start| *start <= span.at.start).saturating_sub(1);
             let mut last = starts.partition_point(|start| *start < span.at.end).saturating_sub(1);
             let own = |piece: &usize| {
-                redactor.spans(said(&chain[*piece]), care).first().is_some_and(|span| span.at.start == 0)
+                redactor
+                    .spans(said(&chain[*piece]), care)
+                    .first()
+                    .is_some_and(|span| span.at.start == 0)
             };
             if let Some(other) = (first + 1..=last).find(own) {
                 last = other - 1;
@@ -144,7 +155,9 @@ fn chains(lines: &[Vec<Token>]) -> Vec<Vec<(usize, usize)>> {
         let kind = tokens.iter().find(|token| !token.key && token.path == "type");
         let kind = kind.map(|token| token.text.as_str()).unwrap_or_default();
         let mut next: BTreeMap<(&str, &str), Vec<(usize, usize)>> = BTreeMap::new();
-        for (index, token) in tokens.iter().enumerate().filter(|(_, token)| !token.key && token.read) {
+        for (index, token) in
+            tokens.iter().enumerate().filter(|(_, token)| !token.key && token.read)
+        {
             let place = (kind, token.path.as_str());
             let mut chain = open.remove(&place).unwrap_or_default();
             chain.push((line, index));

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 
-/// One that has seen nothing yet. Making its patterns takes longer than most of what is done with it.
+/// One that has seen nothing yet. Making its patterns takes longer than most of what is done with
+/// it.
 fn redactor() -> Redactor {
     static FRESH: OnceLock<Redactor> = OnceLock::new();
     FRESH.get_or_init(|| Redactor::new(&[]).unwrap()).clone()
@@ -91,7 +92,8 @@ fn json_stays_json_and_is_only_changed_where_the_secret_stands() {
         for line in [json!({"type": "x", "text": text}), json!({"a": [{"text": inner}]})] {
             let written = bytes(&format!("{line}\n{{\"type\":  \"kept as it is\"}}\n"));
             let (first, second) = written.split_once('\n').unwrap();
-            let read: Value = serde_json::from_str(first).unwrap_or_else(|error| panic!("{error}: {first}"));
+            let read: Value =
+                serde_json::from_str(first).unwrap_or_else(|error| panic!("{error}: {first}"));
             assert!(first.contains(&format!("[redacted:{kind}#1]")), "{kind}: {first}");
             for part in secret.split('\n').filter(|part| part.len() > 5) {
                 assert!(!first.contains(part), "{first}");
@@ -117,15 +119,20 @@ fn a_field_that_is_called_a_secret_is_one_whatever_it_holds() {
 
 #[test]
 fn a_definition_keeps_its_words() {
-    let text = r#"{"fields":{"token":"string(1..)","password":"an own type"},"x":"sk-ant-aaaaaa1"}"#;
+    let text =
+        r#"{"fields":{"token":"string(1..)","password":"an own type"},"x":"sk-ant-aaaaaa1"}"#;
     let redacted = redactor().bytes(text.as_bytes(), Care::Forms).unwrap();
-    assert_eq!(String::from_utf8(redacted).unwrap(), text.replace("sk-ant-aaaaaa1", "[redacted:key#1]"));
+    assert_eq!(
+        String::from_utf8(redacted).unwrap(),
+        text.replace("sk-ant-aaaaaa1", "[redacted:key#1]")
+    );
 }
 
 #[test]
 fn a_secret_that_streams_in_pieces_is_seen() {
     let pieces = ["it is sk-a", "nt-api03-Zk3v", "Q9xY_w, so"];
-    let line = |text: &str| json!({"type": "message", "content": text, "delta": true}).to_string() + "\n";
+    let line =
+        |text: &str| json!({"type": "message", "content": text, "delta": true}).to_string() + "\n";
     let text: String = pieces.iter().map(|piece| line(piece)).collect();
     let expected = [line("it is [redacted:key#1]"), line(""), line(", so")].concat();
     assert_eq!(bytes(&text), expected);
@@ -144,8 +151,10 @@ fn what_is_known_or_learned_is_taken_out_where_nothing_says_what_it_is() {
         ("OTHER_SECRET".to_owned(), "short".to_owned()),
     ]);
     redactor.learn(b"{\"password\": \"hunter2hunter2\"}\nAPI_TOKEN=abc123def456\n");
-    let text = redactor
-        .text("zebra-crossing hunter2hunter2 abc123def456 /usr/bin:/bin /home/somebody short", Care::Forms);
+    let text = redactor.text(
+        "zebra-crossing hunter2hunter2 abc123def456 /usr/bin:/bin /home/somebody short",
+        Care::Forms,
+    );
     assert_eq!(
         text,
         "[redacted:variable#1] [redacted:secret#1] [redacted:secret#2] /usr/bin:/bin /home/somebody short"
@@ -154,7 +163,8 @@ fn what_is_known_or_learned_is_taken_out_where_nothing_says_what_it_is() {
 
 #[test]
 fn patterns_of_a_project_are_held_to_their_group_and_bad_ones_are_refused() {
-    let mut redactor = Redactor::new(&[r"ACME-(\d{4})-KEY".to_owned(), "cust_[a-z]+".to_owned()]).unwrap();
+    let mut redactor =
+        Redactor::new(&[r"ACME-(\d{4})-KEY".to_owned(), "cust_[a-z]+".to_owned()]).unwrap();
     assert_eq!(
         redactor.text("ACME-1234-KEY for cust_abc", Care::Full),
         "ACME-[redacted:pattern#1]-KEY for [redacted:pattern#2]"

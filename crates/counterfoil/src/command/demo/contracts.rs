@@ -38,8 +38,11 @@ const SCENES: [Scene; 3] = [
 
 pub(crate) fn run() -> Result<Exit> {
     let contract = counterfoil_packs::registry().get("execution-loop/qa")?;
-    let mut out =
-        format!("A QA agent must hand back {}: {}\n", contract.reference(), contract.definition().summary);
+    let mut out = format!(
+        "A QA agent must hand back {}: {}\n",
+        contract.reference(),
+        contract.definition().summary
+    );
     for scene in &SCENES {
         scene.show(&contract, &mut out)?;
     }
@@ -70,7 +73,12 @@ impl Scene {
             );
         }
         if let Some(value) = &report.value {
-            let _ = writeln!(out, "  {}\n\n{}", contract.show(value), serde_json::to_string_pretty(value)?);
+            let _ = writeln!(
+                out,
+                "  {}\n\n{}",
+                contract.show(value),
+                serde_json::to_string_pretty(value)?
+            );
         }
         let _ = writeln!(out, "\n{}", self.lesson);
         if !report.is_accepted() {

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 /// Where it stands in a pack.
 pub(crate) const FILE: &str = "demo/demo.yaml";
 /// How a run can end.
-const OUTCOMES: [&str; 7] = ["done", "blocked", "failed", "waiting", "cancelled", "exhausted", "budget"];
+const OUTCOMES: [&str; 7] =
+    ["done", "blocked", "failed", "waiting", "cancelled", "exhausted", "budget"];
 
 /// What is run, and what there is to see.
 #[derive(Debug, PartialEq)]
@@ -55,13 +56,18 @@ impl Plan {
 
     fn read(text: &str) -> Result<Self> {
         let options = serde_saphyr::options! { with_snippet: false };
-        let written: Written =
-            serde_saphyr::from_str_with_options(text, options).map_err(|error| anyhow!("{error}"))?;
+        let written: Written = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| anyhow!("{error}"))?;
         if !OUTCOMES.contains(&written.ends.as_str()) {
-            bail!("`ends: {}` is not how a run ends; it is one of {}", written.ends, OUTCOMES.join(", "));
+            bail!(
+                "`ends: {}` is not how a run ends; it is one of {}",
+                written.ends,
+                OUTCOMES.join(", ")
+            );
         }
         let look = written.look.iter().map(look).collect::<Result<_>>()?;
-        let (task, inputs, about, ends) = (written.task, written.inputs, written.about, written.ends);
+        let (task, inputs, about, ends) =
+            (written.task, written.inputs, written.about, written.ends);
         Ok(Self { task, inputs, about: about.trim().to_owned(), look, ends })
     }
 
@@ -98,7 +104,10 @@ mod tests {
              look:\n  - \"git -C {repo} log: a commit\"\n  - counterfoil runs: all runs\n  - cat a\n",
         )
         .unwrap();
-        assert_eq!(plan.words(), [("n".to_owned(), "3".to_owned()), ("who".to_owned(), "kim".to_owned())]);
+        assert_eq!(
+            plan.words(),
+            [("n".to_owned(), "3".to_owned()), ("who".to_owned(), "kim".to_owned())]
+        );
         assert_eq!((plan.about.as_str(), plan.ends.as_str()), ("You see it.", "blocked"));
         let looks: Vec<(&str, &str)> =
             plan.look.iter().map(|look| (look.command.as_str(), look.why.as_str())).collect();

@@ -19,7 +19,8 @@ const SETTINGS: [(&str, &str); 9] = [
     ("gc.auto", "0"),
 ];
 
-/// When the commit was made that a demo begins with: always then, so that it has the same name every time.
+/// When the commit was made that a demo begins with: always then, so that it has the same name
+/// every time.
 const BEGAN: &str = "2026-01-01T00:00:00Z";
 
 /// A demo needs git.
@@ -38,7 +39,8 @@ pub(super) fn expect_git() -> Result<()> {
     }
 }
 
-/// The folder of the repository: the one that was chosen, which must be empty, or one in the temporary folder.
+/// The folder of the repository: the one that was chosen, which must be empty, or one in the
+/// temporary folder.
 pub(super) fn folder(pack: &str, keep: Option<&Path>) -> Result<PathBuf> {
     let folder = match keep {
         Some(keep) => {
@@ -46,7 +48,8 @@ pub(super) fn folder(pack: &str, keep: Option<&Path>) -> Result<PathBuf> {
             keep.to_owned()
         }
         None => {
-            let made = tempfile::Builder::new().prefix(&format!("counterfoil-demo-{pack}-")).tempdir();
+            let made =
+                tempfile::Builder::new().prefix(&format!("counterfoil-demo-{pack}-")).tempdir();
             made.context("cannot make a folder for the demo; choose one with --keep DIR")?.keep()
         }
     };
@@ -56,7 +59,10 @@ pub(super) fn folder(pack: &str, keep: Option<&Path>) -> Result<PathBuf> {
 /// Makes the repository: one commit of these files, and changes over it that are not committed.
 pub(super) fn make(repo: &Path, files: &[Laid<'_>], changes: &[Laid<'_>]) -> Result<()> {
     // An empty template: nobody's hooks, nobody's excludes.
-    git(repo, &["init", "--quiet", "--template=", "--initial-branch=main", "--object-format=sha1"])?;
+    git(
+        repo,
+        &["init", "--quiet", "--template=", "--initial-branch=main", "--object-format=sha1"],
+    )?;
     for (key, value) in SETTINGS {
         git(repo, &["config", "--local", key, value])?;
     }
@@ -69,7 +75,9 @@ pub(super) fn make(repo: &Path, files: &[Laid<'_>], changes: &[Laid<'_>]) -> Res
 /// Git in the repository, deaf to what the user's environment says.
 fn git(repo: &Path, arguments: &[&str]) -> Result<()> {
     let mut command = Command::new("git");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
+    for (name, _) in
+        std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_"))
+    {
         command.env_remove(name);
     }
     let output = command

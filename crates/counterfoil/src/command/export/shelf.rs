@@ -22,12 +22,17 @@ impl Shelf {
         Self { state: state.to_owned(), logs: OnceCell::new() }
     }
 
-    /// What stands behind a reference, which is what was written if its hash is known; else why it cannot be had.
+    /// What stands behind a reference, which is what was written if its hash is known; else why it
+    /// cannot be had.
     pub(super) fn read(&self, reference: &str, sha256: Option<&str>) -> Result<Vec<u8>, String> {
         let is_it = |bytes: &[u8]| sha256.is_none_or(|sha256| digest(bytes) == sha256);
         let Some((file, name)) = reference.split_once('#') else {
             let bytes = self.file(reference)?;
-            return if is_it(&bytes) { Ok(bytes) } else { Err("it is not what was written".to_owned()) };
+            return if is_it(&bytes) {
+                Ok(bytes)
+            } else {
+                Err("it is not what was written".to_owned())
+            };
         };
         let logs = match self.logs.get() {
             Some(logs) => logs,
@@ -39,8 +44,10 @@ impl Shelf {
         let lines = logs.get(name).ok_or_else(|| format!("nothing is kept under {name}"))?;
         // One that began again after a crash stands behind what was there before.
         let last = lines.last().map(String::as_str).unwrap_or_default();
-        let found =
-            [lines.concat(), last.to_owned()].into_iter().map(String::into_bytes).find(|text| is_it(text));
+        let found = [lines.concat(), last.to_owned()]
+            .into_iter()
+            .map(String::into_bytes)
+            .find(|text| is_it(text));
         found.ok_or_else(|| "it is not what was written".to_owned())
     }
 
@@ -63,7 +70,9 @@ impl Shelf {
 fn lines(bytes: &[u8]) -> BTreeMap<String, Vec<String>> {
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in bytes.split(|byte| *byte == b'\n') {
-        let Ok(mut line) = serde_json::from_slice::<BTreeMap<String, String>>(line) else { continue };
+        let Ok(mut line) = serde_json::from_slice::<BTreeMap<String, String>>(line) else {
+            continue;
+        };
         if let (Some(name), Some(text)) = (line.remove("name"), line.remove("text")) {
             texts.entry(name).or_default().push(text);
         }
@@ -106,9 +115,15 @@ mod tests {
         let shelf = Shelf::new(folder.path());
         let hash = |text: &str| digest(text.as_bytes());
         assert_eq!(shelf.read("t/a", Some(&hash("said"))), Ok(b"said".to_vec()));
-        assert_eq!(shelf.read("t/a", Some(&hash("other"))), Err("it is not what was written".to_owned()));
+        assert_eq!(
+            shelf.read("t/a", Some(&hash("other"))),
+            Err("it is not what was written".to_owned())
+        );
         for text in ["two", "onetwo"] {
-            assert_eq!(shelf.read("t/log.jsonl#a#1", Some(&hash(text))), Ok(text.as_bytes().to_vec()));
+            assert_eq!(
+                shelf.read("t/log.jsonl#a#1", Some(&hash(text))),
+                Ok(text.as_bytes().to_vec())
+            );
         }
         assert!(shelf.read("t/log.jsonl#a#1", Some(&hash("one"))).is_err());
         assert!(shelf.read("../a", None).unwrap_err().contains("outside"));

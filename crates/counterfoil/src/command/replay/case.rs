@@ -60,7 +60,8 @@ pub(super) struct Outcome {
     pub(super) text: Option<String>,
 }
 
-/// Reads what was found. None for a file in a folder that holds no transcript, as far as can be told.
+/// Reads what was found. None for a file in a folder that holds no transcript, as far as can be
+/// told.
 pub(super) fn load(found: &Found, agent: Option<&str>) -> Option<Source> {
     match found {
         Found::Recording(folder) => Some(recording(folder)),
@@ -77,11 +78,15 @@ pub(super) fn load(found: &Found, agent: Option<&str>) -> Option<Source> {
 
 fn recording(folder: &Path) -> Source {
     let path = folder.join(FILE);
-    let recording = read(&path).and_then(|bytes| Recording::parse(&bytes).map_err(|error| error.to_string()));
+    let recording =
+        read(&path).and_then(|bytes| Recording::parse(&bytes).map_err(|error| error.to_string()));
     let recording = match recording {
         Ok(recording) => Box::new(recording),
         Err(why) => {
-            return Source { origin: Origin::Nowhere, cases: vec![Err((path.display().to_string(), why))] };
+            return Source {
+                origin: Origin::Nowhere,
+                cases: vec![Err((path.display().to_string(), why))],
+            };
         }
     };
     let cases = recording.attempts.iter().map(|attempt| {
@@ -101,13 +106,17 @@ fn recorded(
     let (mut said, mut texts) = (Vec::new(), Vec::new());
     for (index, reply) in attempt.replies.iter().enumerate() {
         let number = index + 1;
-        if let Some(program) = reply.program.as_deref().filter(|program| adapter(program).is_none()) {
-            return Err(format!("reply {number} is of '{program}', of which this program knows nothing"));
+        if let Some(program) = reply.program.as_deref().filter(|program| adapter(program).is_none())
+        {
+            return Err(format!(
+                "reply {number} is of '{program}', of which this program knows nothing"
+            ));
         }
         let Some(stdout) = &reply.stdout else {
             return Err(format!("what reply {number} said was left out of the recording"));
         };
-        let other = |kept: &Option<Kept>| kept.as_ref().map_or(Ok(Vec::new()), |kept| part(folder, kept));
+        let other =
+            |kept: &Option<Kept>| kept.as_ref().map_or(Ok(Vec::new()), |kept| part(folder, kept));
         let (prompt, errors, submissions) =
             (other(&reply.prompt)?, other(&reply.stderr)?, other(&reply.submissions)?);
         let output = part(folder, stdout)?;
@@ -115,7 +124,8 @@ fn recorded(
         let text = reply.text.as_ref().map(|kept| part(folder, kept)).transpose()?;
         texts.push(text.map(|text| String::from_utf8_lossy(&text).into_owned()));
     }
-    let definition = attempt.contract.as_ref().and_then(|reference| contracts.get(reference)).cloned();
+    let definition =
+        attempt.contract.as_ref().and_then(|reference| contracts.get(reference)).cloned();
     Ok(Case { name: name.to_owned(), attempt: attempt.clone(), said, texts, definition })
 }
 
@@ -126,7 +136,10 @@ fn part(folder: &Path, kept: &Kept) -> Result<Vec<u8>, String> {
     }
     let bytes = read(&folder.join(&kept.file))?;
     if !kept.is(&bytes) {
-        return Err(format!("{} is not what was recorded; restore it, or export the run again", kept.file));
+        return Err(format!(
+            "{} is not what was recorded; restore it, or export the run again",
+            kept.file
+        ));
     }
     Ok(bytes)
 }
@@ -143,7 +156,10 @@ impl Unreadable {
         match self {
             Self::NoTranscript => {
                 let names: Vec<&str> = adapters().iter().map(|adapter| adapter.name()).collect();
-                format!("nothing says whose events it holds; name one of {} with --agent", names.join(", "))
+                format!(
+                    "nothing says whose events it holds; name one of {} with --agent",
+                    names.join(", ")
+                )
             }
             Self::Because(why) => why,
         }
@@ -158,8 +174,9 @@ fn transcript(path: &Path, agent: Option<&str>) -> Result<Case, Unreadable> {
         if path.is_file() { read(&path).map(Some).map_err(because) } else { Ok(None) }
     };
     let meta = match optional(META)? {
-        Some(bytes) => serde_json::from_slice::<Value>(&bytes)
-            .map_err(|error| because(format!("{} cannot be read: {error}", beside(path, META).display())))?,
+        Some(bytes) => serde_json::from_slice::<Value>(&bytes).map_err(|error| {
+            because(format!("{} cannot be read: {error}", beside(path, META).display()))
+        })?,
         None => Value::Null,
     };
     let program = program(path, agent, &meta, &output)?;
@@ -183,7 +200,9 @@ fn outcome(bytes: &[u8]) -> Result<(Attempt, Option<String>), String> {
         serde_json::from_slice(bytes).map_err(|error| format!("cannot be read: {error}"))?;
     if outcome.version > VERSION {
         let found = outcome.version;
-        return Err(format!("has form {found}, and this program reads up to {VERSION}: use a newer one"));
+        return Err(format!(
+            "has form {found}, and this program reads up to {VERSION}: use a newer one"
+        ));
     }
     if outcome.attempt.replies.len() != 1 {
         return Err("is not of one reply".to_owned());
@@ -194,7 +213,8 @@ fn outcome(bytes: &[u8]) -> Result<(Attempt, Option<String>), String> {
 /// An attempt of which nothing is known but how its program was called and ended.
 fn unrecorded(program: Option<&str>, meta: &Value) -> Attempt {
     let rc = meta.get("rc").and_then(Value::as_i64).and_then(|rc| i32::try_from(rc).ok());
-    let words = meta.get("argv").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let words =
+        meta.get("argv").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let schema = words.into_iter().any(|word| word.starts_with("--") && word.contains("schema"));
     let program = program.map(str::to_owned);
     let agent = program.clone().unwrap_or_default();
@@ -213,12 +233,17 @@ fn program(
         return Ok(Some(agent.to_owned()));
     }
     if let Some(cli) = meta.get("cli").and_then(Value::as_str) {
-        let unknown =
-            || Unreadable::Because(format!("it is of '{cli}', of which this program knows nothing"));
+        let unknown = || {
+            Unreadable::Because(format!("it is of '{cli}', of which this program knows nothing"))
+        };
         return adapter(cli).map(|adapter| Some(adapter.name().to_owned())).ok_or_else(unknown);
     }
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let folder = absolute.parent().and_then(Path::file_name).and_then(|name| name.to_str()).and_then(adapter);
+    let folder = absolute
+        .parent()
+        .and_then(Path::file_name)
+        .and_then(|name| name.to_str())
+        .and_then(adapter);
     if let Some(adapter) = folder {
         return Ok(Some(adapter.name().to_owned()));
     }
@@ -251,7 +276,9 @@ pub(super) fn write_back(origin: &mut Origin, settled: Vec<Settled>) -> Result<(
             (folder.join(FILE), recording.text())
         }
         Origin::Transcript { path } => {
-            let Some(Settled { attempt, mut texts, .. }) = settled.into_iter().next() else { return Ok(()) };
+            let Some(Settled { attempt, mut texts, .. }) = settled.into_iter().next() else {
+                return Ok(());
+            };
             let outcome = Outcome { version: VERSION, attempt, text: texts.pop().flatten() };
             (beside(path, OUTCOME), serde_json::to_string_pretty(&outcome).map(|text| text + "\n"))
         }
@@ -279,7 +306,8 @@ fn record(folder: &Path, recording: &mut Recording, settled: Settled) -> Result<
 /// Writes a file whole or not at all.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let wrong = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
     std::io::Write::write_all(&mut file, bytes).map_err(wrong)?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
@@ -295,7 +323,9 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
         return Err(format!("{} is not a file", path.display()));
     }
     let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(wrong)?;
+    File::open(path)
+        .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
+        .map_err(wrong)?;
     if bytes.len() as u64 > LARGEST {
         return Err(format!("{} is longer than {LARGEST} bytes", path.display()));
     }

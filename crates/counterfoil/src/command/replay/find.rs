@@ -41,8 +41,8 @@ pub(super) struct Finding {
 pub(super) fn find(paths: &[PathBuf]) -> Result<Finding, String> {
     let mut finding = Finding::default();
     for path in paths {
-        let meta =
-            std::fs::metadata(path).map_err(|error| format!("cannot open {}: {error}", path.display()))?;
+        let meta = std::fs::metadata(path)
+            .map_err(|error| format!("cannot open {}: {error}", path.display()))?;
         if meta.is_dir() {
             finding.walk(path);
             continue;
@@ -61,7 +61,8 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Finding, String> {
 /// The transcript that a file stands beside.
 fn belongs_to(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
-    let base = [META, STDERR, OUTCOME, SUBMISSIONS].iter().find_map(|end| name.strip_suffix(end))?;
+    let base =
+        [META, STDERR, OUTCOME, SUBMISSIONS].iter().find_map(|end| name.strip_suffix(end))?;
     let stdout = path.with_file_name(format!("{base}{STDOUT}"));
     stdout.is_file().then_some(stdout)
 }
@@ -96,10 +97,12 @@ impl Finding {
                     if depth < DEEPEST {
                         open.push((path, depth + 1));
                     } else {
-                        self.remarks.push(format!("{} is too deep and not looked at", path.display()));
+                        self.remarks
+                            .push(format!("{} is too deep and not looked at", path.display()));
                     }
                 } else if kind.is_symlink() && path.is_dir() {
-                    self.remarks.push(format!("{} is a link to a folder and not followed", path.display()));
+                    self.remarks
+                        .push(format!("{} is a link to a folder and not followed", path.display()));
                 } else if is_transcript(&path) && path.is_file() {
                     self.found.insert(Found::Transcript { path, named: false });
                 }
@@ -145,7 +148,8 @@ mod tests {
         std::os::unix::fs::symlink(folder.path(), at("a/again")).unwrap();
         let finding = find(&[folder.path().to_owned()]).unwrap();
         let loose = |path: &str| Found::Transcript { path: at(path), named: false };
-        let expected = BTreeSet::from([Found::Recording(at("r")), loose("a/x.stdout"), loose("a/y.jsonl")]);
+        let expected =
+            BTreeSet::from([Found::Recording(at("r")), loose("a/x.stdout"), loose("a/y.jsonl")]);
         assert_eq!(finding.found, expected);
         assert_eq!(finding.remarks.len(), 1, "{:?}", finding.remarks);
         let named = find(&[at("a/x.meta.json"), at("r/recording.json")]).unwrap();

@@ -85,7 +85,10 @@ fn a_run_tells_of_claims_as_it_goes() {
 fn files_that_changed_are_named_as_far_as_they_are_few() {
     for (changes, line) in [
         (changed(&["a", "b"], &[], 2), "files changed: 2 (a, b)"),
-        (changed(&["a", "b", "c", "d", "e", "f", "g"], &[], 7), "files changed: 7 (a, b, c, d, e, …)"),
+        (
+            changed(&["a", "b", "c", "d", "e", "f", "g"], &[], 7),
+            "files changed: 7 (a, b, c, d, e, …)",
+        ),
         (changed(&["a"], &[], 900), "files changed: 900 (a, …)"),
         (changed(&[], &[], 3), "files changed: 3"),
         (changed(&["x"], &[("old", "new")], 3), "files changed: 3 (x, old to new)"),
@@ -116,12 +119,13 @@ fn values_are_told_as_people_write_them() {
 
 #[test]
 fn a_narrow_terminal_gets_lines_instead_of_columns() {
-    let claims: Vec<Weighed> = [("files", "claimed 2 files, 1 of them did not change: b.rs"), ("more", "")]
-        .map(|(name, why)| Weighed {
-            claim: claim(name, Verdict::Refuted, ClaimPolicy::Record, why),
-            counts: true,
-        })
-        .into();
+    let claims: Vec<Weighed> =
+        [("files", "claimed 2 files, 1 of them did not change: b.rs"), ("more", "")]
+            .map(|(name, why)| Weighed {
+                claim: claim(name, Verdict::Refuted, ClaimPolicy::Record, why),
+                counts: true,
+            })
+            .into();
     let style = Style { color: false, unicode: true, width: 40 };
     let text = verified(&claims, "scene/fix@1", "HEAD", style);
     insta::assert_snapshot!("narrow", text);

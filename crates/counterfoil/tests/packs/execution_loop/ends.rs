@@ -23,8 +23,7 @@ fn blocked_ends_the_run_as_blocked_with_its_next_steps() {
 
 #[test]
 fn blocked_without_next_steps_ends_with_its_summary() {
-    let blocked =
-        json!({"status": "blocked", "summary": "No database", "files_changed": [], "files_added": []});
+    let blocked = json!({"status": "blocked", "summary": "No database", "files_changed": [], "files_added": []});
     let ran = scene().says("implementer", blocked).says("manager", kept()).plays();
     assert_eq!((ran.ended(), ran.reason()), (("blocked", None, 7), "No database"));
 }
@@ -81,7 +80,10 @@ fn the_same_request_three_times_with_nothing_changed_is_no_progress() {
             .says("manager", kept());
     }
     let ran = scene.plays();
-    assert_eq!((ran.ended(), &ran.report["iterations"]), (("exhausted", Some("no-progress"), 6), &json!(3)));
+    assert_eq!(
+        (ran.ended(), &ran.report["iterations"]),
+        (("exhausted", Some("no-progress"), 6), &json!(3))
+    );
     assert!(ran.reason().contains("nothing in the work tree changed"), "{}", ran.reason());
 }
 
@@ -104,7 +106,10 @@ fn complete_with_low_confidence_asks_a_person() {
     assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["confirm"]));
     let question = &ran.report["questions"][0];
     assert_eq!(question["choices"], json!(["yes", "no"]));
-    assert!(question["question"].as_str().unwrap().contains("low confidence: Hand it over"), "{question}");
+    assert!(
+        question["question"].as_str().unwrap().contains("low confidence: Hand it over"),
+        "{question}"
+    );
     let ran = ran.answer_and_resume("confirm", "yes");
     assert_eq!(ran.ended(), ("done", None, 0));
     assert_eq!(ran.reason(), "a person confirmed that the task is complete");
@@ -135,7 +140,10 @@ fn a_person_who_says_no_says_what_is_missing_and_it_is_implemented() {
     assert_eq!((ran.ended(), &ran.report["iterations"]), (("done", None, 0), &json!(2)));
     let prompt = ran.prompt("implement#2", 1);
     // What was recommended for a complete task is no advice for this one.
-    assert!(prompt.contains("- negative numbers\n") && !prompt.contains("Hand it over"), "{prompt}");
+    assert!(
+        prompt.contains("- negative numbers\n") && !prompt.contains("Hand it over"),
+        "{prompt}"
+    );
     assert!(ran.prompt("qa#2", 1).contains("- negative numbers\n"));
 }
 
@@ -147,7 +155,11 @@ fn a_person_who_says_no_after_the_last_iteration_is_not_asked_what_is_missing() 
         .answer("confirm", "no")
         .run(&[&TASK[..], &["--input", "max_iterations=1"]].concat());
     assert_eq!(ran.ended(), ("exhausted", None, 6));
-    assert!(ran.reason().contains("a person says that the task is not complete"), "{}", ran.reason());
+    assert!(
+        ran.reason().contains("a person says that the task is not complete"),
+        "{}",
+        ran.reason()
+    );
 }
 
 #[test]

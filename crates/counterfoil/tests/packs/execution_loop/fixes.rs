@@ -130,7 +130,9 @@ fn a_partial_implementation_goes_on_to_qa_which_decides() {
         .plays();
     assert_eq!(ran.ended(), ("done", None, 0));
     let prompt = ran.prompt("qa#1", 1);
-    for part in ["- status: partial", "- summary: Only one of two", "next: Ask how dashes are counted"] {
+    for part in
+        ["- status: partial", "- summary: Only one of two", "next: Ask how dashes are counted"]
+    {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }
     assert!(ran.prompt("implement#2", 1).contains("the second is missing"));
@@ -139,7 +141,10 @@ fn a_partial_implementation_goes_on_to_qa_which_decides() {
 #[test]
 fn later_agents_are_given_values_and_never_another_agents_text() {
     let ran = scene()
-        .raw("implementer", &format!("Between us: it was hard.\n\n{}\n\nThat is all.", work("Made it 2")))
+        .raw(
+            "implementer",
+            &format!("Between us: it was hard.\n\n{}\n\nThat is all.", work("Made it 2")),
+        )
         .writes("src/lib.rs", "pub fn two() {}\n")
         .raw("qa", &format!("I had a bad feeling.\n\n{}", passed()))
         .raw("code-quality", &format!("Ran the linter twice.\n\n{}", clean()))

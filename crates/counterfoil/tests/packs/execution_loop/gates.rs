@@ -1,4 +1,5 @@
-//! What passes a gate and what does not: errors outside of what was touched, and reports against the evidence.
+//! What passes a gate and what does not: errors outside of what was touched, and reports against
+//! the evidence.
 
 use super::{TASK, clean, complete, dirty, incomplete, kept, passed, scene, work};
 use crate::ran::Ran;
@@ -111,8 +112,7 @@ fn a_failure_that_lists_no_error_blocks() {
 #[test]
 fn a_warning_does_not_block() {
     let mut quality = clean();
-    quality["issues"] =
-        json!([{"file": "src/lib.rs", "line": 2, "code": "W1", "message": "long", "severity": "warning"}]);
+    quality["issues"] = json!([{"file": "src/lib.rs", "line": 2, "code": "W1", "message": "long", "severity": "warning"}]);
     assert!(!blocked(&meets(scene(), quality)));
 }
 
@@ -153,7 +153,10 @@ fn qa_does_not_pass_against_the_evidence() {
     assert_eq!(verdicts, ["refuted", "verified"]);
     let prompt = ran.prompt("implement#2", 1);
     assert!(prompt.contains("`grep -q two src/lib.rs` exited with 1"), "{prompt}");
-    assert_eq!(ran.attempts()[..3], ["implement#1 accepted", "qa#1 accepted", "manager#1 accepted"]);
+    assert_eq!(
+        ran.attempts()[..3],
+        ["implement#1 accepted", "qa#1 accepted", "manager#1 accepted"]
+    );
 }
 
 #[test]
@@ -166,7 +169,8 @@ fn a_claim_that_is_refuted_elsewhere_is_recorded_and_goes_on() {
         .says("dod", complete("high"))
         .plays();
     assert_eq!((ran.ended(), &ran.report["iterations"]), (("done", None, 0), &json!(1)));
-    for (attempt, claim) in [("implement#1", "files_changed"), ("manager#1", "artifacts_modified")] {
+    for (attempt, claim) in [("implement#1", "files_changed"), ("manager#1", "artifacts_modified")]
+    {
         let told = ran.attempt(attempt);
         let found = told["claims"].as_array().unwrap().iter().find(|one| one["claim"] == claim);
         assert_eq!(found.unwrap()["verdict"], "refuted", "{told:#}");

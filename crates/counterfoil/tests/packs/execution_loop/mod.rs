@@ -42,7 +42,8 @@ fn clean() -> Value {
 /// Code quality does not, for these errors: a file, and a line if it is not 0.
 fn dirty(errors: &[(&str, u64)], fix_info: &str) -> Value {
     let one = |(file, line): &(&str, u64)| {
-        let mut issue = json!({"file": file, "code": "E1", "message": "too long", "severity": "error"});
+        let mut issue =
+            json!({"file": file, "code": "E1", "message": "too long", "severity": "error"});
         if *line > 0 {
             issue["line"] = (*line).into();
         }
@@ -78,7 +79,10 @@ impl Scene {
 
     /// An iteration that passes both gates; the definition of done is left to say.
     fn passes(self, to: &str) -> Self {
-        self.implements(to).says("qa", passed()).says("code-quality", clean()).says("manager", kept())
+        self.implements(to)
+            .says("qa", passed())
+            .says("code-quality", clean())
+            .says("manager", kept())
     }
 
     /// One that QA stops.

@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 /// An attempt that was asked again so often, and what it was asked with last.
 fn asked_again(ran: &Ran, attempt: &str, times: usize) -> String {
     let told = ran.attempt(attempt);
-    assert_eq!((&told["repairs_asked"], &told["outcome"]), (&json!(times), &json!("accepted")), "{told:#}");
+    assert_eq!(
+        (&told["repairs_asked"], &told["outcome"]),
+        (&json!(times), &json!("accepted")),
+        "{told:#}"
+    );
     ran.prompt(attempt, times + 1)
 }
 
@@ -24,7 +28,10 @@ fn dod_achieved_with_a_failed_check_is_refused_and_repaired() {
         .plays();
     assert_eq!(ran.ended(), ("done", None, 0));
     let prompt = asked_again(&ran, "qa#1", 1);
-    assert!(prompt.contains("`dod_achieved` is true, but an entry of `checks` did not pass"), "{prompt}");
+    assert!(
+        prompt.contains("`dod_achieved` is true, but an entry of `checks` did not pass"),
+        "{prompt}"
+    );
     // What was repaired is what counts: the gate did not pass.
     assert_eq!(turns(&ran)[..3], ["implementer", "qa", "manager"]);
     assert!(ran.prompt("implement#2", 1).contains("the second is missing"));
@@ -95,7 +102,10 @@ fn complete_with(pointer: &str, value: Value) -> Value {
 
 #[test]
 fn complete_with_remaining_items_is_refused_and_repaired() {
-    dod_refused(complete_with("/remaining_items", json!(["US-2"])), "`remaining_items` is not empty");
+    dod_refused(
+        complete_with("/remaining_items", json!(["US-2"])),
+        "`remaining_items` is not empty",
+    );
 }
 
 #[test]
@@ -131,8 +141,13 @@ fn no_json_at_all_never_passes_a_gate() {
         let ran = scene.raw(agent, words).raw(agent, words).raw(agent, words).plays();
         assert_eq!(ran.ended(), ("failed", Some("contract"), 1), "{agent}");
         let last = ran.report["attempts"].as_array().unwrap().last().unwrap().clone();
-        assert_eq!((&last["agent"], &last["outcome"]), (&json!(agent), &json!("contract")), "{last:#}");
-        // Asked again twice in its session, and flagged with everything that was received; the work is not redone.
+        assert_eq!(
+            (&last["agent"], &last["outcome"]),
+            (&json!(agent), &json!("contract")),
+            "{last:#}"
+        );
+        // Asked again twice in its session, and flagged with everything that was received; the work
+        // is not redone.
         assert_eq!((&last["repairs_asked"], &last["n"]), (&json!(2), &json!(1)));
         for reply in last["replies"].as_array().unwrap() {
             let transcript = reply["transcript"].as_str().unwrap();
@@ -169,7 +184,9 @@ fn a_missing_result_is_asked_for_again_and_the_work_is_not_redone() {
 fn side_effects_outlive_a_bad_report() {
     let mut scene = scene();
     for _ in 0..3 {
-        scene = scene.raw("implementer", "I changed something.").writes("src/lib.rs", "pub fn two() {}\n");
+        scene = scene
+            .raw("implementer", "I changed something.")
+            .writes("src/lib.rs", "pub fn two() {}\n");
     }
     let ran = scene.plays();
     assert_eq!(ran.ended(), ("failed", Some("contract"), 1));
@@ -187,7 +204,8 @@ fn a_result_is_found_in_fences_in_prose_and_over_many_lines() {
         .raw("code-quality", &format!("{:#}", clean()).replace('\n', "\n      "))
         // Nearly JSON is mended, since the contract says so, and the mending is recorded.
         .raw("manager", "{'updated': False, 'artifacts_modified': [], 'summary': 'Nothing',}")
-        // Of several the last one that satisfies the contract counts; the template before it does not.
+        // Of several the last one that satisfies the contract counts; the template before it does
+        // not.
         .raw(
             "dod",
             &format!(
@@ -198,7 +216,13 @@ fn a_result_is_found_in_fences_in_prose_and_over_many_lines() {
         )
         .plays();
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert!(ran.report["attempts"].as_array().unwrap().iter().all(|attempt| attempt["repairs_asked"] == 0));
+    assert!(
+        ran.report["attempts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|attempt| attempt["repairs_asked"] == 0)
+    );
 }
 
 #[test]

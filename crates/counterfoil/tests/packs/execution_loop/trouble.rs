@@ -24,10 +24,16 @@ fn each_fails_once(how: &str) -> Scene {
 fn a_process_failure_of_one_step_is_retried_and_not_fatal() {
     for how in ["transport", "agent", "timeout"] {
         let ran = each_fails_once(how).plays();
-        assert_eq!((ran.ended(), &ran.report["iterations"]), (("done", None, 0), &json!(1)), "{how}");
+        assert_eq!(
+            (ran.ended(), &ran.report["iterations"]),
+            (("done", None, 0), &json!(1)),
+            "{how}"
+        );
         let steps = ["implement", "qa", "code-quality", "manager", "dod"];
-        let expected: Vec<String> =
-            steps.iter().flat_map(|step| [format!("{step}#1 {how}"), format!("{step}#2 accepted")]).collect();
+        let expected: Vec<String> = steps
+            .iter()
+            .flat_map(|step| [format!("{step}#1 {how}"), format!("{step}#2 accepted")])
+            .collect();
         assert_eq!(ran.attempts(), expected, "{how}");
     }
 }
@@ -35,7 +41,8 @@ fn a_process_failure_of_one_step_is_retried_and_not_fatal() {
 #[test]
 fn a_step_whose_process_fails_again_and_again_ends_the_run_as_failed_by_it() {
     for (how, tries) in [("agent", 2), ("transport", 4), ("permission", 1)] {
-        let scene = (0..tries).fold(scene().implements("2"), |scene, _| scene.reply("qa").fails(how));
+        let scene =
+            (0..tries).fold(scene().implements("2"), |scene, _| scene.reply("qa").fails(how));
         let ran = scene.plays();
         assert_eq!(ran.ended(), ("failed", Some(how), 5), "{how}");
         assert_eq!(turns(&ran).len(), 1 + tries, "{how}");
@@ -72,10 +79,21 @@ fn the_manager_also_runs_when_an_iteration_stops_early() {
         ]
     );
     let told = |n: usize| ran.prompt(&format!("manager#{n}"), 1);
-    assert!(told(1).contains("- QA: not 1") && told(1).contains("- failed: it counts"), "{}", told(1));
-    assert!(told(2).contains("- code quality: break the line") && told(2).contains("- passed: it counts"));
+    assert!(
+        told(1).contains("- QA: not 1") && told(1).contains("- failed: it counts"),
+        "{}",
+        told(1)
+    );
+    assert!(
+        told(2).contains("- code quality: break the line")
+            && told(2).contains("- passed: it counts")
+    );
     // What QA said in an earlier iteration is not news of this one.
-    assert!(told(3).contains("ends here: No room") && !told(3).contains("it counts"), "{}", told(3));
+    assert!(
+        told(3).contains("ends here: No room") && !told(3).contains("it counts"),
+        "{}",
+        told(3)
+    );
 }
 
 #[test]
@@ -102,8 +120,12 @@ fn books_that_are_not_kept_stop_nothing() {
         .says("dod", complete("high"))
         .plays();
     assert_eq!((ran.ended(), &ran.report["iterations"]), (("done", None, 0), &json!(3)));
-    let kept: Vec<String> = ran.attempts().into_iter().filter(|told| told.starts_with("manager")).collect();
-    assert_eq!(kept, ["manager#1 agent", "manager#2 agent", "manager#3 permission", "manager#4 contract"]);
+    let kept: Vec<String> =
+        ran.attempts().into_iter().filter(|told| told.starts_with("manager")).collect();
+    assert_eq!(
+        kept,
+        ["manager#1 agent", "manager#2 agent", "manager#3 permission", "manager#4 contract"]
+    );
 }
 
 #[test]
@@ -126,7 +148,10 @@ fn a_manager_that_updated_nothing_is_no_failure() {
         .writes("src/lib.rs", "pub fn two() {}\n")
         .says("qa", passed())
         .says("code-quality", clean())
-        .says("manager", json!({"updated": false, "artifacts_modified": [], "summary": "The disk is full"}))
+        .says(
+            "manager",
+            json!({"updated": false, "artifacts_modified": [], "summary": "The disk is full"}),
+        )
         .says("dod", complete("high"))
         .plays();
     assert_eq!(ran.ended(), ("done", None, 0));

@@ -1,8 +1,8 @@
 //! The phases of a feature, test first.
 
 use super::{
-    ONE, Pipeline, about, approved, commits, doc, done, failing, log, master, of, pipeline, planned, ready,
-    status, with,
+    ONE, Pipeline, about, approved, commits, doc, done, failing, log, master, of, pipeline,
+    planned, ready, status, with,
 };
 use crate::scene::Scene;
 use serde_json::json;
@@ -24,7 +24,10 @@ fn three_tdd_phases() {
     assert_eq!(of(&ran, "build/a/tdd"), ["accepted"; 3]);
     for phase in 1..=3 {
         let prompt = ran.prompt(&format!("build/a/tdd#{phase}"), 1);
-        assert!(prompt.contains(&format!("Build phase {phase} of 3 of the feature `a`")), "{prompt}");
+        assert!(
+            prompt.contains(&format!("Build phase {phase} of 3 of the feature `a`")),
+            "{prompt}"
+        );
         assert!(prompt.contains(&doc("a")), "{prompt}");
     }
     assert_eq!(ran.git(&["show", "HEAD:src/a.rs"]), "// 3/3\n");
@@ -47,7 +50,10 @@ fn the_progress_of_each_phase_stands_in_the_todo_document() {
     let after = ran.read(&doc("a"));
     assert!(after.starts_with(&before), "{after}");
     let marks: Vec<&str> = after.lines().filter(|line| line.starts_with("- [x]")).collect();
-    assert!(matches!(marks.as_slice(), [one, two] if one.contains("1/2") && two.contains("2/2")), "{after}");
+    assert!(
+        matches!(marks.as_slice(), [one, two] if one.contains("1/2") && two.contains("2/2")),
+        "{after}"
+    );
     assert_eq!(ran.git(&["show", &format!("HEAD:{}", doc("a"))]), after);
 }
 
@@ -114,7 +120,8 @@ fn each_phase_has_three_attempts() {
 
 #[test]
 fn a_phase_that_is_not_complete_is_tried_again_also_if_its_tests_pass() {
-    let half = with(done("1/1"), &json!({"phase_complete": false, "next_action": "write the other half"}));
+    let half =
+        with(done("1/1"), &json!({"phase_complete": false, "next_action": "write the other half"}));
     let ran = planned().says("tdd-task-executor", half).build("a").run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(of(&ran, "build/a/tdd"), ["accepted"; 2]);
@@ -181,11 +188,15 @@ fn blockers_make_the_feature_blocked_its_dependants_are_skipped_and_the_others_g
     assert_eq!(of(&ran, "build/b/tdd"), [""; 0]);
     assert_eq!(commits(&ran), ["feat(c): Add c"]);
     let reason = ran.reason();
-    let parts = ["a: phase 1/1: there is no key for the service", "b: not started, since 'a' is not done"];
+    let parts =
+        ["a: phase 1/1: there is no key for the service", "b: not started, since 'a' is not done"];
     assert!(parts.iter().all(|part| reason.contains(part)) && !reason.contains("c:"), "{reason}");
     let master = master(&ran);
     assert_eq!(["a", "b", "c"].map(|slug| status(&master, slug)), ["Blocked", "Skipped", "Done"]);
-    assert!(log(&master).contains("a: blocked, phase 1/1: there is no key for the service"), "{master}");
+    assert!(
+        log(&master).contains("a: blocked, phase 1/1: there is no key for the service"),
+        "{master}"
+    );
 }
 
 #[test]
@@ -199,7 +210,11 @@ fn what_a_blocked_feature_changed_stays_and_is_in_nobodys_commit() {
 #[test]
 fn an_empty_list_of_blockers_is_none() {
     let none = with(done("1/1"), &json!({"blockers": []}));
-    let ran = planned().says("tdd-task-executor", none).review("a", approved()).gate("a", ready()).run(&ONE);
+    let ran = planned()
+        .says("tdd-task-executor", none)
+        .review("a", approved())
+        .gate("a", ready())
+        .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
 }
 

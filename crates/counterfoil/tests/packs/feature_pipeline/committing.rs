@@ -1,8 +1,8 @@
 //! What becomes of a feature that is ready: one commit, and nothing else.
 
 use super::{
-    ONE, Pipeline, about, approved, commits, doc, done, log, master, pipeline, planned, ready, reviewed,
-    status,
+    ONE, Pipeline, about, approved, commits, doc, done, log, master, pipeline, planned, ready,
+    reviewed, status,
 };
 use crate::ran::Ran;
 
@@ -29,7 +29,8 @@ fn one_commit_for_each_feature_and_never_a_push() {
         .run(&TWO);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(commits(&ran)[1..], ["feat(a): Add a", "feat(b): Add b"]);
-    let (ahead, upstream) = (["rev-list", "--count", "origin/main..HEAD"], ["ls-remote", "origin", "main"]);
+    let (ahead, upstream) =
+        (["rev-list", "--count", "origin/main..HEAD"], ["ls-remote", "origin", "main"]);
     assert_eq!(ran.git(&ahead).trim(), "2");
     let base = ran.git(&["rev-parse", "HEAD~2"]);
     assert_eq!(ran.git(&upstream).split_whitespace().next(), Some(base.trim()), "somebody pushed");
@@ -37,7 +38,11 @@ fn one_commit_for_each_feature_and_never_a_push() {
 
 #[test]
 fn a_commit_holds_what_was_changed_for_the_feature_and_its_todo_document() {
-    let ran = planned().file("mine.txt", "not yours\n").file("README.md", "# Mine\n").build("a").run(&ONE);
+    let ran = planned()
+        .file("mine.txt", "not yours\n")
+        .file("README.md", "# Mine\n")
+        .build("a")
+        .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let files = ran.git(&["show", "--name-only", "--format=", "HEAD"]);
     assert_eq!(files.lines().collect::<Vec<_>>(), [doc("a").as_str(), "src/a.rs"]);
@@ -48,8 +53,11 @@ fn a_commit_holds_what_was_changed_for_the_feature_and_its_todo_document() {
 #[test]
 fn what_was_written_before_a_kill_is_in_the_commit_too() {
     let waits = "if [ ! -e .git/began ]; then : > .git/began; sleep 60; fi";
-    let scene =
-        planned().once().says("tdd-task-executor", done("1/1")).writes("src/a.rs", "// a\n").exec(waits);
+    let scene = planned()
+        .once()
+        .says("tdd-task-executor", done("1/1"))
+        .writes("src/a.rs", "// a\n")
+        .exec(waits);
     let mut live = scene.review("a", approved()).gate("a", ready()).start(&ONE);
     live.until(".git/began");
     let ran = Ran::of(live.kill()).resume(&[]);
@@ -72,7 +80,8 @@ fn files_that_were_deleted_are_deleted_in_the_commit() {
 
 #[test]
 fn a_long_text_is_short_in_the_subject_and_whole_below() {
-    let text = "Let people who have lost their key ask for another one by mail, twice a day at most";
+    let text =
+        "Let people who have lost their key ask for another one by mail, twice a day at most";
     let ran = planned().build("a").run(&["--task", &format!("a: {text}")]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let message = ran.git(&["log", "-1", "--format=%B"]);

@@ -1,7 +1,8 @@
 //! MASTER.md: how everything stands, after every event, also behind a kill.
 
 use super::{
-    ONE, Pipeline, approved, coded, doc, failing, log, master, of, pipeline, ready, rejected, status,
+    ONE, Pipeline, approved, coded, doc, failing, log, master, of, pipeline, ready, rejected,
+    status,
 };
 use crate::ran::Ran;
 
@@ -29,7 +30,10 @@ fn it_has_a_title_a_table_a_legend_and_a_log() {
     let master = master(&ran);
     let lines: Vec<&str> = master.lines().collect();
     assert_eq!(lines[0], "# Features");
-    assert!(lines[2].starts_with("Generated: 2") && lines[3].starts_with("Status: done"), "{master}");
+    assert!(
+        lines[2].starts_with("Generated: 2") && lines[3].starts_with("Status: done"),
+        "{master}"
+    );
     let table = [
         "| # | Feature | Status | TODO Doc | Dependencies | Phases |",
         "|---|---|---|---|---|---|",
@@ -84,7 +88,11 @@ fn it_is_right_after_every_event_and_its_log_only_grows() {
         assert_eq!(status(&now, "a"), wanted, "{n}: {now}");
         let row = now.lines().find(|line| line.contains("| a |")).unwrap();
         assert!(row.ends_with(&format!("| {phases} |")), "{n}: {row}");
-        assert_eq!(status(&now, "b"), if n < 7 { "Pending" } else { "In progress (tdd)" }, "{n}: {now}");
+        assert_eq!(
+            status(&now, "b"),
+            if n < 7 { "Pending" } else { "In progress (tdd)" },
+            "{n}: {now}"
+        );
         let log = log(&now);
         assert!(log.lines().last().unwrap().contains(last), "{n}: {log}");
         assert!(
@@ -141,11 +149,15 @@ fn kill_and_resume_in_the_middle_of_a_review_iteration() {
     let log_before = log(&master(&before)).to_owned();
     assert!(log_before.ends_with("a: fixed, tests added: 0"), "{log_before}");
     let ran = before.resume(&[]);
-    // The counts are those of before: the third rejection asks, and what was done is not done again.
+    // The counts are those of before: the third rejection asks, and what was done is not done
+    // again.
     assert_eq!(ran.ended(), ("waiting", None, 4), "{ran:?}");
     assert_eq!(of(&ran, "build/a/tdd"), ["accepted"]);
     assert_eq!(of(&ran, "build/a/fix"), ["accepted"; 2]);
-    assert_eq!(of(&ran, "build/a/review").iter().filter(|outcome| *outcome == "accepted").count(), 3);
+    assert_eq!(
+        of(&ran, "build/a/review").iter().filter(|outcome| *outcome == "accepted").count(),
+        3
+    );
     assert_eq!(of(&ran, &format!("plan/{}", "a")), ["accepted"]);
     let master = master(&ran);
     assert!(log(&master).starts_with(&log_before), "{master}");

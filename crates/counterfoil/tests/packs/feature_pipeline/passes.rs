@@ -56,7 +56,8 @@ fn agents_names_are_good_too() {
         .says("silent-failure-hunter", hunted("low"))
         .says("type-design-analyzer", typed(8))
         .gate("a", ready());
-    let ran = run(&scene, r#"["code-simplifier", "silent-failure-hunter", "type-design-analyzer"]"#);
+    let ran =
+        run(&scene, r#"["code-simplifier", "silent-failure-hunter", "type-design-analyzer"]"#);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     for state in ["simplify", "hunt", "types"] {
         assert_eq!(of(&ran, &format!("build/a/{state}")), ["accepted"], "{state}");
@@ -104,13 +105,16 @@ fn what_was_simplified_is_committed() {
 #[test]
 fn high_and_critical_silent_failures_go_to_the_executor_once() {
     for severity in ["high", "critical"] {
-        let scene = reviewed().says("silent-failure-hunter", hunted(severity)).fix("a").gate("a", ready());
+        let scene =
+            reviewed().says("silent-failure-hunter", hunted(severity)).fix("a").gate("a", ready());
         let ran = run(&scene, "silent-failure");
         assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
         assert_eq!(of(&ran, "build/a/hunt"), ["accepted"], "it does not hunt again");
         let fix = ran.prompt("build/a/fix#1", 1);
-        for part in ["- silent failure: src/a.rs:1 - dropped", "- recommended: hand the error to the caller"]
-        {
+        for part in [
+            "- silent failure: src/a.rs:1 - dropped",
+            "- recommended: hand the error to the caller",
+        ] {
             assert!(fix.contains(part), "{part}: {fix}");
         }
     }

@@ -1,6 +1,8 @@
 //! From a list of features to plans in an order.
 
-use super::{ONE, Pipeline, commits, doc, log, master, of, pipeline, planned, planning, status, todo};
+use super::{
+    ONE, Pipeline, commits, doc, log, master, of, pipeline, planned, planning, status, todo,
+};
 use crate::ran::Ran;
 use crate::scene::Scene;
 use serde_json::json;
@@ -82,7 +84,8 @@ fn lines_become_slugs_and_texts() {
     assert_eq!(ran.variables()["features"], expected);
     let prompt = ran.prompt("plan/search#1", 1);
     assert!(
-        prompt.contains("Find notes: all of them") && prompt.contains("- `log-in-with-a-key`: Log in"),
+        prompt.contains("Find notes: all of them")
+            && prompt.contains("- `log-in-with-a-key`: Log in"),
         "{prompt}"
     );
 }
@@ -129,7 +132,11 @@ fn plans_that_git_would_ignore_are_refused() {
 #[test]
 fn without_a_repository_nothing_is_begun() {
     let scene = pipeline().git(&["-c", "alias.away=!rm -rf .git", "away"]);
-    is_refused(&scene, "a: Add a", "features are committed, and this cannot be: fatal: not a git repository");
+    is_refused(
+        &scene,
+        "a: Add a",
+        "features are committed, and this cannot be: fatal: not a git repository",
+    );
 }
 
 /// Two features that wait for each other.
@@ -147,7 +154,11 @@ fn asks_before_any_work(ran: &Ran, shown: &[&str]) {
     for part in shown {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(ran.attempts().iter().all(|attempt| attempt.starts_with("plan/")), "{:?}", ran.attempts());
+    assert!(
+        ran.attempts().iter().all(|attempt| attempt.starts_with("plan/")),
+        "{:?}",
+        ran.attempts()
+    );
     assert_eq!(commits(ran), [""; 0]);
 }
 
@@ -158,7 +169,11 @@ fn a_cycle_stops_before_any_work_shows_the_graph_and_asks() {
     assert_eq!(status(&master(&ran), "a"), "Planned");
     let ran = ran.answer_and_resume("untangle", "stop");
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-    assert!(ran.reason().contains("nothing was built: the items wait for each other"), "{}", ran.reason());
+    assert!(
+        ran.reason().contains("nothing was built: the items wait for each other"),
+        "{}",
+        ran.reason()
+    );
 }
 
 #[test]
@@ -225,7 +240,8 @@ fn planning_again_has_an_end() {
 
 #[test]
 fn the_metadata_of_a_plan_is_kept() {
-    let ran = pipeline().plan("a", &["b"], 4, 1).plan("b", &[], 2, 1).build("b").build("a").run(&TWO);
+    let ran =
+        pipeline().plan("a", &["b"], 4, 1).plan("b", &[], 2, 1).build("b").build("a").run(&TWO);
     let expected = json!({
         "slug": "a", "dependencies": ["b"], "priority": 4, "phases": 1, "complexity": "low", "unplanned": ""
     });
@@ -234,8 +250,10 @@ fn the_metadata_of_a_plan_is_kept() {
 
 #[test]
 fn a_plan_at_another_path_is_sent_back() {
-    let elsewhere = super::with(todo("a", &[], 1, 1), &json!({"path": ".claude/features/b-TODO.md"}));
-    let ran = pipeline().says("todo-doc-generator", elsewhere).plan("a", &[], 1, 1).build("a").run(&ONE);
+    let elsewhere =
+        super::with(todo("a", &[], 1, 1), &json!({"path": ".claude/features/b-TODO.md"}));
+    let ran =
+        pipeline().says("todo-doc-generator", elsewhere).plan("a", &[], 1, 1).build("a").run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ran.attempt("plan/a#1")["repairs_asked"], 1);
     let again = ran.prompt("plan/a#1", 2);

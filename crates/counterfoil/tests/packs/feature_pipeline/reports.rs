@@ -1,7 +1,8 @@
 //! Blocks that are missing, wrong or hidden: what the seed calls contract violations.
 
 use super::{
-    ONE, Pipeline, approved, coded, commits, done, failing, of, planned, ready, reviewed, status, with,
+    ONE, Pipeline, approved, coded, commits, done, failing, of, planned, ready, reviewed, status,
+    with,
 };
 use super::{master, pipeline, planning};
 use serde_json::json;
@@ -19,7 +20,10 @@ fn a_missing_block_is_repaired_by_the_reminder_and_the_work_is_not_redone() {
     assert_eq!(of(&ran, "build/a/tdd"), ["accepted"]);
     assert_eq!(ran.attempt("build/a/tdd#1")["repairs_asked"], 1);
     let reminder = ran.prompt("build/a/tdd#1", 2);
-    assert!(reminder.contains("---OUTPUT---") && reminder.contains("phase_complete:"), "{reminder}");
+    assert!(
+        reminder.contains("---OUTPUT---") && reminder.contains("phase_complete:"),
+        "{reminder}"
+    );
     assert!(!reminder.contains("Build phase 1"), "{reminder}");
     assert_eq!(ran.git(&["show", "HEAD:src/a.rs"]), "// work\n");
 }
@@ -34,7 +38,10 @@ fn a_block_that_is_missing_three_times_is_flagged_as_a_blocker() {
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert_eq!(of(&ran, "build/a/tdd"), ["contract"]);
     let attempt = ran.attempt("build/a/tdd#1");
-    assert_eq!((&attempt["repairs_asked"], attempt["replies"].as_array().unwrap().len()), (&json!(2), 3));
+    assert_eq!(
+        (&attempt["repairs_asked"], attempt["replies"].as_array().unwrap().len()),
+        (&json!(2), 3)
+    );
     assert_eq!(status(&master(&ran), "a"), "Blocked");
     assert_eq!(ran.read("src/a.rs"), "// work\n", "what was done stays");
 }
@@ -48,7 +55,9 @@ fn the_warning_names_the_agent_and_its_contract() {
     let ran = scene.run(&ONE);
     let attempt = ran.attempt("build/a/tdd#1");
     assert_eq!(attempt["agent"], "tdd-task-executor");
-    assert!(attempt["contract"].as_str().unwrap().starts_with("feature-pipeline/tdd-task-executor@"));
+    assert!(
+        attempt["contract"].as_str().unwrap().starts_with("feature-pipeline/tdd-task-executor@")
+    );
     assert_eq!(attempt["violations"][0]["code"], "C0101");
     let words = ran.said(&["show", ran.id()]);
     let words = String::from_utf8([words.stdout, words.stderr].concat()).unwrap();
@@ -57,8 +66,7 @@ fn the_warning_names_the_agent_and_its_contract() {
 
 #[test]
 fn what_can_be_read_of_a_rejected_block_is_in_the_journal_and_is_no_result() {
-    let half =
-        "---OUTPUT---\nphase: 1/1\nphase_complete: yes\ntests_added: 4\ntests_passing: true\n---END---";
+    let half = "---OUTPUT---\nphase: 1/1\nphase_complete: yes\ntests_added: 4\ntests_passing: true\n---END---";
     let mut scene = planned();
     for _ in 0..3 {
         scene = scene.raw("tdd-task-executor", half);
@@ -67,7 +75,10 @@ fn what_can_be_read_of_a_rejected_block_is_in_the_journal_and_is_no_result() {
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert_eq!(of(&ran, "build/a/review"), [""; 0]);
     let journal = serde_json::to_string(&ran.events()).unwrap();
-    assert!(journal.contains(r#""partial":{"#) && journal.contains(r#""tests_added":4"#), "{journal}");
+    assert!(
+        journal.contains(r#""partial":{"#) && journal.contains(r#""tests_added":4"#),
+        "{journal}"
+    );
 }
 
 #[test]
@@ -89,7 +100,8 @@ fn the_echo_of_the_template_before_the_block() {
 fn the_template_alone_is_no_result() {
     let template = "---OUTPUT---\napproved: [true/false]\nissues_total: [count]\ncritical: none\nmajor: none\n\
         minor: none\nsecurity: none\ntest_coverage: adequate\nrecommendation: approve\n---END---";
-    let ran = coded().raw("code-reviewer", template).review("a", approved()).gate("a", ready()).run(&ONE);
+    let ran =
+        coded().raw("code-reviewer", template).review("a", approved()).gate("a", ready()).run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ran.attempt("build/a/review#1")["repairs_asked"], 1);
     assert!(ran.prompt("build/a/review#1", 2).contains("[true/false]"));

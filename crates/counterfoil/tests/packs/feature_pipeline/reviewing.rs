@@ -1,8 +1,8 @@
 //! The review, the merge gate, and what follows when they say no.
 
 use super::{
-    ONE, Pipeline, approved, coded, commits, done, failing, log, master, of, pipeline, ready, refused,
-    rejected, reviewed, status, with,
+    ONE, Pipeline, approved, coded, commits, done, failing, log, master, of, pipeline, ready,
+    refused, rejected, reviewed, status, with,
 };
 use crate::ran::Ran;
 use crate::scene::Scene;
@@ -61,7 +61,8 @@ fn every_kind_of_issue_reaches_the_executor_as_data() {
 #[test]
 fn a_rejection_that_names_nothing_is_still_one() {
     let bare = with(approved(), &json!({"approved": false, "recommendation": "revise"}));
-    let ran = coded().review("a", bare).fix("a").review("a", approved()).gate("a", ready()).run(&ONE);
+    let ran =
+        coded().review("a", bare).fix("a").review("a", approved()).gate("a", ready()).run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert!(ran.prompt("build/a/fix#1", 1).contains("nothing was named, but it was not accepted"));
 }
@@ -168,15 +169,19 @@ fn a_rejected_feature_can_be_accepted_and_the_commit_names_its_issues() {
 
 #[test]
 fn a_rejected_feature_can_be_skipped_with_what_depends_on_it() {
-    let mut scene =
-        pipeline().plan("a", &[], 1, 1).plan("b", &["a"], 1, 1).plan("c", &[], 2, 1).tdd("a", "1/1");
+    let mut scene = pipeline()
+        .plan("a", &[], 1, 1)
+        .plan("b", &["a"], 1, 1)
+        .plan("c", &[], 2, 1)
+        .tdd("a", "1/1");
     for round in 1..=3 {
         scene = scene.review("a", rejected("no"));
         if round < 3 {
             scene = scene.fix("a");
         }
     }
-    let ran = scene.answer("decide", "skip").build("c").run(&["--task", "a: Add a\nb: Add b\nc: Add c"]);
+    let ran =
+        scene.answer("decide", "skip").build("c").run(&["--task", "a: Add a\nb: Add b\nc: Add c"]);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert_eq!(commits(&ran), ["feat(c): Add c"]);
     let master = master(&ran);
@@ -213,17 +218,25 @@ fn a_fix_has_three_attempts() {
 #[test]
 fn a_blocker_in_a_fix_blocks_the_feature() {
     let blocker = with(done("1/1"), &json!({"blockers": ["nobody knows what it should do"]}));
-    let ran = coded().review("a", rejected("it is wrong")).says("tdd-task-executor", blocker).run(&ONE);
+    let ran =
+        coded().review("a", rejected("it is wrong")).says("tdd-task-executor", blocker).run(&ONE);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert!(ran.reason().contains("nobody knows what it should do"), "{}", ran.reason());
 }
 
 #[test]
 fn the_merge_gate_sends_blocking_issues_to_the_executor_and_looks_again() {
-    let ran = reviewed().gate("a", refused("the page is not linked")).fix("a").gate("a", ready()).run(&ONE);
+    let ran = reviewed()
+        .gate("a", refused("the page is not linked"))
+        .fix("a")
+        .gate("a", ready())
+        .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let fix = ran.prompt("build/a/fix#1", 1);
-    assert!(fix.contains("by the merge gate") && fix.contains("- blocking: the page is not linked"), "{fix}");
+    assert!(
+        fix.contains("by the merge gate") && fix.contains("- blocking: the page is not linked"),
+        "{fix}"
+    );
     assert_eq!(of(&ran, "build/a/review"), ["accepted"], "it goes back to the gate that said no");
     assert!(ran.prompt("build/a/merge-gate#2", 1).contains("- blocking: the page is not linked"));
 }

@@ -8,7 +8,10 @@ const GATES: &[&str] = &["Reviewer", "QA", "Security"];
 
 #[test]
 fn needs_info_asks_and_returns_to_the_state_that_asked() {
-    let scene = Scene::team().intake().says("Architect", status("NEEDS_INFO", "One file or many?")).design();
+    let scene = Scene::team()
+        .intake()
+        .says("Architect", status("NEEDS_INFO", "One file or many?"))
+        .design();
     let ran = scene.play();
     let question = waits(&ran);
     assert_eq!(question["question"], "One file or many?");
@@ -21,14 +24,19 @@ fn needs_info_asks_and_returns_to_the_state_that_asked() {
     let sent = ran.prompt("DESIGN#2", 1);
     assert!(sent.contains("One file or many? The user: One."), "{sent}");
     let decisions = status_of(&ran)["user_decisions"].clone();
-    assert_eq!(decisions.as_array().unwrap().len(), 1, "the same record is completed: {decisions:#}");
+    assert_eq!(
+        decisions.as_array().unwrap().len(),
+        1,
+        "the same record is completed: {decisions:#}"
+    );
     assert_eq!(decisions[0]["answer"], "One.");
     assert_eq!(decisions[0]["state_context"], "DESIGN");
 }
 
 #[test]
 fn needs_info_of_a_gate_returns_to_the_gate() {
-    let scene = Scene::team().planned().codes().says("Reviewer", status("NEEDS_INFO", "Is it public?"));
+    let scene =
+        Scene::team().planned().codes().says("Reviewer", status("NEEDS_INFO", "Is it public?"));
     let scene = scene.answer("ASK_USER", "Yes.").passes(GATES).released();
     let ran = scene.play();
     done(&ran);
@@ -38,7 +46,8 @@ fn needs_info_of_a_gate_returns_to_the_gate() {
 
 #[test]
 fn a_run_with_a_pending_decision_is_resumed_with_it() {
-    let scene = Scene::team().says("SpecAgent", status("NEEDS_INFO", "For whom?")).intake().design();
+    let scene =
+        Scene::team().says("SpecAgent", status("NEEDS_INFO", "For whom?")).intake().design();
     let scene = scene.plan(&[task("T-001", &[])]).codes().passes(GATES).released();
     let ran = scene.play();
     waits(&ran);
@@ -77,9 +86,14 @@ fn manual_checks_are_asked_and_a_yes_passes() {
 #[test]
 fn a_manual_check_that_does_not_hold_is_fixed_and_asked_again() {
     let scene = Scene::team().intake_with(&acceptance("manual: the page reads well")).design();
+    let scene = scene
+        .plan(&[task("T-001", &[])])
+        .codes()
+        .passes(GATES)
+        .passes(&["Integrator", "Integrator"])
+        .codes();
     let scene =
-        scene.plan(&[task("T-001", &[])]).codes().passes(GATES).passes(&["Integrator", "Integrator"]).codes();
-    let scene = scene.answer("ASK_USER", "no").answer("ASK_USER", "Too long.").answer("ASK_USER", "yes");
+        scene.answer("ASK_USER", "no").answer("ASK_USER", "Too long.").answer("ASK_USER", "yes");
     let ran = scene.documented().passes(&["Integrator"]).play();
     done(&ran);
     assert!(went(&ran, "ANSWERED>FIX_BUILD") && went(&ran, "ANSWERED>INTEGRATE_MANUAL"), "{ran:?}");
@@ -100,8 +114,9 @@ fn a_decision_is_on_disk_before_it_is_asked() {
 
 #[test]
 fn an_answer_to_one_agent_is_a_constraint_of_all_that_follow() {
-    let scene =
-        Scene::team().says("SpecAgent", status("NEEDS_INFO", "For whom?")).answer("ASK_USER", "For us.");
+    let scene = Scene::team()
+        .says("SpecAgent", status("NEEDS_INFO", "For whom?"))
+        .answer("ASK_USER", "For us.");
     let ran = scene.intake().says("Architect", status("FAIL", "enough")).play();
     blocked(&ran, "enough");
     assert!(ran.prompt("DESIGN#1", 1).contains("For whom? The user: For us."));

@@ -20,14 +20,19 @@ fn changed(contract: &str, pointer: &str, value: Option<Value>) -> Value {
             Value::Array(items) => items[name.parse::<usize>().unwrap()] = value,
             place => place[name] = value,
         },
-        None => drop(place.as_object_mut().unwrap().remove(name).unwrap_or_else(|| panic!("no {pointer}"))),
+        None => drop(
+            place.as_object_mut().unwrap().remove(name).unwrap_or_else(|| panic!("no {pointer}")),
+        ),
     }
     whole
 }
 
 fn each_is_required(contract: &str, pointers: &[&str]) {
     for pointer in pointers {
-        assert!(!takes(contract, &changed(contract, pointer, None)), "{contract} does without {pointer}");
+        assert!(
+            !takes(contract, &changed(contract, pointer, None)),
+            "{contract} does without {pointer}"
+        );
     }
 }
 
@@ -89,9 +94,14 @@ fn fields_of_the_input() {
     for step in [json!(null), json!("cargo build")] {
         assert!(takes(input, &changed(input, "/repo_state/last_failed_step", Some(step))));
     }
-    for (id, good) in
-        [("T-001", true), ("T-1000", true), ("meta", true), ("T-1", false), ("T-XXX", false), ("same", false)]
-    {
+    for (id, good) in [
+        ("T-001", true),
+        ("T-1000", true),
+        ("meta", true),
+        ("T-1", false),
+        ("T-XXX", false),
+        ("same", false),
+    ] {
         assert_eq!(takes(input, &changed(input, "/task/id", Some(json!(id)))), good, "{id}");
     }
     for (check, good) in
@@ -165,14 +175,18 @@ fn artifacts_are_open_and_their_lists_optional() {
 fn the_gates_of_a_result_are_booleans_and_not_words() {
     for gate in ["meets_definition_of_done", "needs_review", "needs_tests"] {
         for word in [json!("false"), json!("true"), json!(0), json!(null)] {
-            assert!(!takes("gated-team/output", &but(&json!({"gates": {gate: word}}))), "{gate}: {word}");
+            assert!(
+                !takes("gated-team/output", &but(&json!({"gates": {gate: word}}))),
+                "{gate}: {word}"
+            );
         }
     }
 }
 
 #[test]
 fn json_only_means_nothing_around_it() {
-    let contract = counterfoil_packs::registry_for("gated-team/output").get("gated-team/output").unwrap();
+    let contract =
+        counterfoil_packs::registry_for("gated-team/output").get("gated-team/output").unwrap();
     let bare = ok().to_string();
     assert!(contract.check(&format!("\n  {bare}\n\n")).value.is_some());
     for around in [
@@ -242,7 +256,11 @@ fn fields_of_status_json() {
             false,
         ),
     ] {
-        assert_eq!(takes(status, &changed(status, place, Some(value.clone()))), good, "{place}: {value}");
+        assert_eq!(
+            takes(status, &changed(status, place, Some(value.clone()))),
+            good,
+            "{place}: {value}"
+        );
     }
 }
 

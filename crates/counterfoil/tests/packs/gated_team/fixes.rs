@@ -1,7 +1,8 @@
 //! The loops of fixing: three of each kind for each task, then a person decides.
 
 use super::{
-    Team, acceptance, blocked, but, done, held_back, ok, status, status_of, task, times, waits, went,
+    Team, acceptance, blocked, but, done, held_back, ok, status, status_of, task, times, waits,
+    went,
 };
 use crate::ran::Ran;
 use crate::scene::Scene;
@@ -77,16 +78,22 @@ fn fix_build_three_times_then_ask_user() {
 fn the_same_words_three_times_are_no_end_before_the_person_is_asked() {
     // Nothing changes in the work tree either.
     let scene = Scene::team().planned().codes();
-    let scene = (0..3).fold(scene, |scene, _| scene.says("Reviewer", held_back("No.")).says("Coder", ok()));
+    let scene =
+        (0..3).fold(scene, |scene, _| scene.says("Reviewer", held_back("No.")).says("Coder", ok()));
     let ran = scene.says("Reviewer", held_back("No.")).play();
     asks(&ran, "REVIEW>FIX_REVIEW", "FIX_REVIEW", "T-001");
 }
 
 #[test]
 fn each_task_and_each_kind_has_its_own_three() {
-    let scene = Scene::team().intake().design().plan(&[task("T-001", &[]), task("T-002", &["T-001"])]);
     let scene =
-        scene.codes().says("Reviewer", held_back("No.")).codes().says("Reviewer", held_back("No.")).codes();
+        Scene::team().intake().design().plan(&[task("T-001", &[]), task("T-002", &["T-001"])]);
+    let scene = scene
+        .codes()
+        .says("Reviewer", held_back("No."))
+        .codes()
+        .says("Reviewer", held_back("No."))
+        .codes();
     let scene = scene.passes(&["Reviewer"]).says("QA", held_back("No.")).codes().passes(&["QA"]);
     let scene = scene.codes();
     let scene = (0..3).fold(scene, |scene, _| scene.says("Reviewer", held_back("No.")).codes());
@@ -103,8 +110,9 @@ fn each_task_and_each_kind_has_its_own_three() {
 
 #[test]
 fn another_approach_gives_one_more_try_with_the_text() {
-    let scene =
-        exhausted("Reviewer").answer("ASK_USER", "another approach").answer("ASK_USER", "Use a table.");
+    let scene = exhausted("Reviewer")
+        .answer("ASK_USER", "another approach")
+        .answer("ASK_USER", "Use a table.");
     let ran = scene.codes().says("Reviewer", held_back("Still not.")).play();
     let question = waits(&ran);
     assert_eq!(question["choices"], json!(CHOICES), "one more try, and no more: {question:#}");
@@ -165,7 +173,10 @@ fn accept_lets_a_red_check_go_and_nothing_else() {
     let known = status_of(&ran)["known_issues"][0].clone();
     assert!(known.as_str().unwrap().contains("test -f src/wanted.rs"), "{known}");
     // The task's own check still runs.
-    assert!(ran.commands().iter().any(|command| command.starts_with("RELEASE_CHECKS/1/")), "{ran:?}");
+    assert!(
+        ran.commands().iter().any(|command| command.starts_with("RELEASE_CHECKS/1/")),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -190,7 +201,8 @@ fn what_a_gate_found_reaches_the_coder_and_is_gone_after() {
         "status": "BLOCKED", "summary": "Two things.", "gates": {"meets_definition_of_done": false},
         "artifacts": {"review_comments": ["name it better", {"file": "src/part.rs", "line": 3, "comment": "off by one"}]}
     }));
-    let scene = Scene::team().intake().design().plan(&[task("T-001", &[]), task("T-002", &["T-001"])]);
+    let scene =
+        Scene::team().intake().design().plan(&[task("T-001", &[]), task("T-002", &["T-001"])]);
     let scene = scene.codes().says("Reviewer", comments).codes().passes(&["Reviewer", "QA"]);
     let ran = scene.says("Coder", status("FAIL", "enough")).play();
     blocked(&ran, "enough");

@@ -1,8 +1,8 @@
 //! The gates: computed by the engine, whatever an agent says.
 
 use super::{
-    Team, acceptance, asked, blocked, but, doc, done, held_back, ok, session, status, status_of, task, times,
-    went,
+    Team, acceptance, asked, blocked, but, doc, done, held_back, ok, session, status, status_of,
+    task, times, went,
 };
 use crate::scene::Scene;
 use serde_json::{Value, json};
@@ -36,7 +36,8 @@ fn a_document_that_is_missing_blocks_with_its_path() {
 
 #[test]
 fn a_readme_that_is_missing_blocks_the_release() {
-    let scene = Scene::team().planned().codes().passes(&["Reviewer", "QA", "Security", "Integrator"]);
+    let scene =
+        Scene::team().planned().codes().passes(&["Reviewer", "QA", "Security", "Integrator"]);
     let scene = scene.says("Docs", ok()).deletes("README.md").exec(&doc("report.md", "# Report"));
     blocked(&scene.passes(&["Integrator"]).play(), "README.md");
 }
@@ -45,7 +46,8 @@ fn a_readme_that_is_missing_blocks_the_release() {
 fn a_context_file_that_is_missing_blocks_the_dispatch() {
     // The Architect throws the specification away: the Planner is never asked.
     let scene = Scene::team().intake().says("Architect", ok());
-    let ran = scene.exec(&(doc("architecture.md", "# A") + "rm .agents-work/*_play/spec.md")).play();
+    let ran =
+        scene.exec(&(doc("architecture.md", "# A") + "rm .agents-work/*_play/spec.md")).play();
     blocked(&ran, "spec.md");
     assert_eq!(asked(&ran), ["INTAKE#1", "DESIGN#1"]);
     assert_eq!(ran.report["state"], "BLOCKED");
@@ -60,8 +62,10 @@ fn a_designer_without_a_design_spec_blocks() {
 
 #[test]
 fn acceptance_without_testable_criteria_is_sent_back() {
-    let bad = json!({"criteria": [{"id": "AC-1", "description": "it is good", "checks": []}]}).to_string();
-    let ran = Scene::team().intake_with(&bad).intake().says("Architect", status("FAIL", "enough")).play();
+    let bad = json!({"criteria": [{"id": "AC-1", "description": "it is good", "checks": []}]})
+        .to_string();
+    let ran =
+        Scene::team().intake_with(&bad).intake().says("Architect", status("FAIL", "enough")).play();
     blocked(&ran, "enough");
     assert!(went(&ran, "INTAKE_ACCEPTANCE>INTAKE"), "{ran:?}");
     let again = ran.prompt("INTAKE#2", 1);
@@ -76,7 +80,8 @@ fn a_document_that_stays_wrong_blocks_after_two_more_drafts() {
         json!({"criteria": [{"id": "AC-1", "description": "it works", "checks": []}]}),
         json!({"criteria": [{"id": "AC-1", "checks": ["cmd: true"]}]}),
     ];
-    let scene = drafts.iter().fold(Scene::team(), |scene, draft| scene.intake_with(&draft.to_string()));
+    let scene =
+        drafts.iter().fold(Scene::team(), |scene, draft| scene.intake_with(&draft.to_string()));
     let ran = scene.play();
     blocked(&ran, "'drafts' of 2 is used up");
     assert_eq!(asked(&ran).len(), 3);
@@ -104,7 +109,10 @@ fn an_empty_document_is_sent_back() {
 #[test]
 fn ok_without_the_definition_of_done_is_refused_and_repaired() {
     let undone = but(&json!({"gates": {"meets_definition_of_done": false}}));
-    let scene = Scene::team().says("SpecAgent", undone).intake().says("Architect", status("FAIL", "enough"));
+    let scene = Scene::team()
+        .says("SpecAgent", undone)
+        .intake()
+        .says("Architect", status("FAIL", "enough"));
     let ran = scene.play();
     blocked(&ran, "enough");
     assert_eq!(ran.attempt("INTAKE#1")["repairs_asked"], 1, "{ran:?}");
@@ -113,7 +121,8 @@ fn ok_without_the_definition_of_done_is_refused_and_repaired() {
 
 #[test]
 fn ok_with_a_high_finding_is_refused() {
-    let severe = but(&json!({"artifacts": {"findings": [{"severity": "High", "file": "src/lib.rs"}]}}));
+    let severe =
+        but(&json!({"artifacts": {"findings": [{"severity": "High", "file": "src/lib.rs"}]}}));
     let scene = Scene::team().intake();
     let ran = scene
         .says("Architect", severe.clone())
@@ -151,7 +160,8 @@ fn not_passing() -> Vec<(&'static str, Value, &'static str)> {
 #[test]
 fn ok_that_holds_something_back_does_not_pass_the_gate() {
     for (gate, said, step) in not_passing() {
-        let before = ["Reviewer", "QA", "Security", "Integrator"].into_iter().take_while(|one| *one != gate);
+        let before =
+            ["Reviewer", "QA", "Security", "Integrator"].into_iter().take_while(|one| *one != gate);
         let scene = Scene::team().once().planned().codes().passes(&before.collect::<Vec<_>>());
         let ran = scene.says(gate, said.clone()).play();
         assert!(went(&ran, step), "{gate} says {said}: {ran:?}");
@@ -228,8 +238,11 @@ fn prose_around_the_json_is_refused_and_repaired() {
 #[test]
 fn no_valid_review_after_the_repairs_is_flagged_and_never_approval() {
     let scene = Scene::team().planned().codes();
-    let ran =
-        scene.raw("Reviewer", "Looks good to me!").raw("Reviewer", "Approved.").raw("Reviewer", "{}").play();
+    let ran = scene
+        .raw("Reviewer", "Looks good to me!")
+        .raw("Reviewer", "Approved.")
+        .raw("Reviewer", "{}")
+        .play();
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert!(went(&ran, "REVIEW>BLOCKED") && !went(&ran, "REVIEW>QA"), "{ran:?}");
     assert_eq!(ran.attempt("REVIEW#1")["replies"].as_array().unwrap().len(), 3);
@@ -241,8 +254,12 @@ fn no_valid_review_after_the_repairs_is_flagged_and_never_approval() {
 fn cmd_checks_of_a_task_are_run_and_not_believed() {
     let mut checked = task("T-001", &[]);
     checked["checks"] = json!(["cmd: test -f src/wanted.rs"]);
-    let scene = Scene::team().intake().design().plan(&[checked]).codes().passes(&["Reviewer", "QA"]);
-    let scene = scene.says("Coder", ok()).writes("src/wanted.rs", "// wanted\n").passes(&["QA", "Security"]);
+    let scene =
+        Scene::team().intake().design().plan(&[checked]).codes().passes(&["Reviewer", "QA"]);
+    let scene = scene
+        .says("Coder", ok())
+        .writes("src/wanted.rs", "// wanted\n")
+        .passes(&["QA", "Security"]);
     let ran = scene.released().play();
     done(&ran);
     assert!(went(&ran, "QA_CHECKS>FIX_TESTS") && went(&ran, "FIX_TESTS>QA"), "{ran:?}");
@@ -254,16 +271,26 @@ fn cmd_checks_of_the_acceptance_are_run_and_ci_is_green_when_all_pass() {
     let wanted = acceptance("cmd: echo looked; test -f src/wanted.rs");
     let scene = Scene::team().intake_with(&wanted).design().plan(&[task("T-001", &[])]).codes();
     let scene = scene.passes(&["Reviewer", "QA", "Security", "Integrator", "Integrator"]);
-    let scene =
-        scene.says("Coder", ok()).writes("src/wanted.rs", "// wanted\n").documented().passes(&["Integrator"]);
+    let scene = scene
+        .says("Coder", ok())
+        .writes("src/wanted.rs", "// wanted\n")
+        .documented()
+        .passes(&["Integrator"]);
     let ran = scene.play();
     done(&ran);
-    assert!(went(&ran, "INTEGRATE_CHECKS>FIX_BUILD") && went(&ran, "FIX_BUILD>FIX_BUILD_CODE"), "{ran:?}");
-    assert!(went(&ran, "FIX_BUILD_CODE>INTEGRATE_CHECKS"), "back to the gate that was red: {ran:?}");
+    assert!(
+        went(&ran, "INTEGRATE_CHECKS>FIX_BUILD") && went(&ran, "FIX_BUILD>FIX_BUILD_CODE"),
+        "{ran:?}"
+    );
+    assert!(
+        went(&ran, "FIX_BUILD_CODE>INTEGRATE_CHECKS"),
+        "back to the gate that was red: {ran:?}"
+    );
     assert!(ran.prompt("FIX_BUILD#1", 1).contains("exited with 1: looked"));
     let sent = ran.prompt("FIX_BUILD#1", 1);
     assert!(
-        sent.contains(r#""ci_status": "red""#) && sent.contains(r#""last_failed_step": "cmd: echo looked"#),
+        sent.contains(r#""ci_status": "red""#)
+            && sent.contains(r#""last_failed_step": "cmd: echo looked"#),
         "{sent}"
     );
     assert!(ran.prompt("RELEASE#1", 1).contains(r#""ci_status": "green""#));
@@ -272,9 +299,11 @@ fn cmd_checks_of_the_acceptance_are_run_and_ci_is_green_when_all_pass() {
 
 #[test]
 fn what_docs_breaks_is_found_before_done() {
-    let scene = Scene::team().planned().codes().passes(&["Reviewer", "QA", "Security", "Integrator"]);
+    let scene =
+        Scene::team().planned().codes().passes(&["Reviewer", "QA", "Security", "Integrator"]);
     let scene = scene.documented().says("Integrator", ok()).deletes("src/lib.rs");
-    let scene = scene.passes(&["Integrator"]).says("Coder", ok()).writes("src/lib.rs", "pub fn one() {}\n");
+    let scene =
+        scene.passes(&["Integrator"]).says("Coder", ok()).writes("src/lib.rs", "pub fn one() {}\n");
     let ran = scene.documented().passes(&["Integrator"]).play();
     done(&ran);
     assert!(went(&ran, "RELEASE_CHECKS>FIX_BUILD"), "{ran:?}");
@@ -285,7 +314,8 @@ fn what_docs_breaks_is_found_before_done() {
 fn a_check_is_run_as_it_stands() {
     // The words `cmd:` in it are its own, and so are braces and quotes.
     let check = r#"cmd: test "$(echo 'cmd: {{ x }}')" = 'cmd: {{ x }}'"#;
-    let scene = Scene::team().intake_with(&acceptance(check)).design().plan(&[task("T-001", &[])]).codes();
+    let scene =
+        Scene::team().intake_with(&acceptance(check)).design().plan(&[task("T-001", &[])]).codes();
     done(&scene.passes(&["Reviewer", "QA", "Security"]).released().play());
 }
 
@@ -293,7 +323,11 @@ fn a_check_is_run_as_it_stands() {
 fn tests_required_but_nothing_runnable_is_blocked() {
     let mut manual = task("T-001", &[]);
     manual["checks"] = json!(["manual: look at it"]);
-    let scene = Scene::team().intake_with(&acceptance("manual: look at it")).design().plan(&[manual]).codes();
+    let scene = Scene::team()
+        .intake_with(&acceptance("manual: look at it"))
+        .design()
+        .plan(&[manual])
+        .codes();
     let missing = but(&json!({"gates": {"needs_tests": true}}));
     let ran = scene.passes(&["Reviewer"]).says("QA", missing).play();
     blocked(&ran, "nothing to run");
@@ -305,7 +339,8 @@ fn checks_of_which_none_can_be_run_are_blocked() {
     let scene = Scene::team().intake_with(&acceptance("cmd: no-such-tool --test")).design();
     let mut unchecked = task("T-001", &[]);
     unchecked["checks"] = json!(["manual: look at it"]);
-    let scene = scene.plan(&[unchecked]).codes().passes(&["Reviewer", "QA", "Security", "Integrator"]);
+    let scene =
+        scene.plan(&[unchecked]).codes().passes(&["Reviewer", "QA", "Security", "Integrator"]);
     let ran = scene.play();
     blocked(&ran, "none of them can be run");
     assert_eq!(status_of(&ran)["last_ci_result"], "red");
@@ -319,7 +354,8 @@ fn a_claim_of_the_coder_that_is_refuted_reaches_the_reviewer() {
     blocked(&ran, "enough");
     let prompt = ran.prompt("REVIEW#1", 1);
     assert!(
-        prompt.contains("does not agree with what was observed") && prompt.contains("src/elsewhere.rs"),
+        prompt.contains("does not agree with what was observed")
+            && prompt.contains("src/elsewhere.rs"),
         "{prompt}"
     );
 }

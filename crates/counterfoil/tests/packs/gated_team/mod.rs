@@ -50,7 +50,9 @@ fn status(status: &str, summary: &str) -> Value {
 
 /// A gate that holds a task back.
 fn held_back(summary: &str) -> Value {
-    but(&json!({"status": "BLOCKED", "summary": summary, "gates": {"meets_definition_of_done": false}}))
+    but(
+        &json!({"status": "BLOCKED", "summary": summary, "gates": {"meets_definition_of_done": false}}),
+    )
 }
 
 /// A line of shell that writes a file of the session.

@@ -40,7 +40,9 @@ fn the_whole_path_from_intake_to_done() {
     let status = status_of(&ran);
     assert_eq!(status["completed_tasks"], json!(["T-001"]));
     assert_eq!(status["last_ci_result"], "green");
-    for file in ["spec.md", "acceptance.json", "architecture.md", "tasks.yaml", "status.json", "report.md"] {
+    for file in
+        ["spec.md", "acceptance.json", "architecture.md", "tasks.yaml", "status.json", "report.md"]
+    {
         assert!(ran.path(&session(&ran, file)).is_file(), "{file}");
     }
 }
@@ -48,9 +50,17 @@ fn the_whole_path_from_intake_to_done() {
 #[test]
 fn a_full_run_uses_all_nine_core_agents() {
     let ran = Scene::team().planned().codes().passes(GATES).released().play();
-    for agent in
-        ["SpecAgent", "Architect", "Planner", "Coder", "Reviewer", "QA", "Security", "Integrator", "Docs"]
-    {
+    for agent in [
+        "SpecAgent",
+        "Architect",
+        "Planner",
+        "Coder",
+        "Reviewer",
+        "QA",
+        "Security",
+        "Integrator",
+        "Docs",
+    ] {
         assert!(agents(&ran).contains(&agent), "{agent}: {ran:?}");
     }
 }
@@ -58,7 +68,8 @@ fn a_full_run_uses_all_nine_core_agents() {
 #[test]
 fn security_looks_once_where_nothing_asks_for_it() {
     let scene = Scene::team().intake().design().plan(&[task("T-001", &[]), task("T-002", &[])]);
-    let scene = scene.codes().codes().passes(&["Reviewer", "QA", "Reviewer", "QA", "Security"]).released();
+    let scene =
+        scene.codes().codes().passes(&["Reviewer", "QA", "Reviewer", "QA", "Security"]).released();
     let ran = scene.play();
     done(&ran);
     // The first task goes without; the last one is looked at for all of them.
@@ -71,8 +82,12 @@ fn security_is_required_by_the_risk_flag() {
     let mut risky = task("T-001", &[]);
     risky["risk_flags"] = json!(["security"]);
     let scene = Scene::team().intake().design().plan(&[risky, task("T-002", &["T-001"])]);
-    let ran =
-        scene.codes().codes().passes(&["Reviewer", "QA", "Security", "Reviewer", "QA"]).released().play();
+    let ran = scene
+        .codes()
+        .codes()
+        .passes(&["Reviewer", "QA", "Security", "Reviewer", "QA"])
+        .released()
+        .play();
     done(&ran);
     let order = agents(&ran);
     let security = order.iter().position(|agent| *agent == "Security").unwrap();
@@ -91,7 +106,8 @@ fn security_is_required_where_authentication_input_or_the_network_is_touched() {
     ] {
         let mut first = task("T-001", &[]);
         (first["title"], first["goal"]) = (json!(title), json!(goal));
-        let scene = Scene::team().once().intake().design().plan(&[first, task("T-002", &["T-001"])]);
+        let scene =
+            Scene::team().once().intake().design().plan(&[first, task("T-002", &["T-001"])]);
         let scene = scene.says("Coder", ok()).writes(file, "// new\n").passes(&["Reviewer", "QA"]);
         let ran = scene.says("Security", super::status("FAIL", "looked")).play();
         blocked(&ran, "looked");
@@ -102,7 +118,8 @@ fn security_is_required_where_authentication_input_or_the_network_is_touched() {
 #[test]
 fn security_is_required_by_a_concern_of_anybody() {
     let concern = but(&json!({"gates": {"security_concerns": ["who may call this?"]}}));
-    let scene = Scene::team().intake().design().plan(&[task("T-001", &[]), task("T-002", &["T-001"])]);
+    let scene =
+        Scene::team().intake().design().plan(&[task("T-001", &[]), task("T-002", &["T-001"])]);
     let scene = scene
         .codes()
         .says("Reviewer", concern)
@@ -155,7 +172,15 @@ fn the_lean_path_skips_design_and_plan_and_never_the_reviewer() {
     done(&ran);
     assert_eq!(
         asked(&ran),
-        ["INTAKE#1", "IMPLEMENT#1", "REVIEW#1", "QA#1", "INTEGRATE#1", "RELEASE#1", "RELEASE_REPORT#1"]
+        [
+            "INTAKE#1",
+            "IMPLEMENT#1",
+            "REVIEW#1",
+            "QA#1",
+            "INTEGRATE#1",
+            "RELEASE#1",
+            "RELEASE_REPORT#1"
+        ]
     );
     assert!(!ran.path(&session(&ran, "architecture.md")).exists());
     // The one task is written down for those who read tasks.yaml.
@@ -167,9 +192,12 @@ const LEAN: &[&str] = &["--task", "Add parts", "--input", "slug=play", "--input"
 
 #[test]
 fn more_than_three_files_close_the_lean_path() {
-    for (files, target) in [(3, "INTAKE_ACCEPTANCE>IMPLEMENT_LOOP"), (4, "INTAKE_ACCEPTANCE>DESIGN")] {
+    for (files, target) in
+        [(3, "INTAKE_ACCEPTANCE>IMPLEMENT_LOOP"), (4, "INTAKE_ACCEPTANCE>DESIGN")]
+    {
         let names: Vec<String> = (0..files).map(|n| format!("src/part{n}.rs")).collect();
-        let spec = doc("spec.md", "# Spec") + &doc("acceptance.json", &super::acceptance("cmd: true"));
+        let spec =
+            doc("spec.md", "# Spec") + &doc("acceptance.json", &super::acceptance("cmd: true"));
         let said = but(&json!({"artifacts": {"files_to_create_or_update": names}}));
         let ran = Scene::team().once().says("SpecAgent", said).exec(&spec).run(LEAN);
         assert!(went(&ran, target), "{files} files: {ran:?}");
@@ -181,20 +209,35 @@ fn an_architecture_ui_or_security_side_closes_the_lean_path() {
     let sides = [
         (but(&json!({"artifacts": {"touches": ["architecture"]}})), "Add parts", "ui=false"),
         (ok(), "Add parts", "ui=true"),
-        (but(&json!({"gates": {"security_concerns": ["it opens a port"]}})), "Add parts", "ui=false"),
+        (
+            but(&json!({"gates": {"security_concerns": ["it opens a port"]}})),
+            "Add parts",
+            "ui=false",
+        ),
         (ok(), "Check the password", "ui=false"),
     ];
     for (said, goal, ui) in sides {
-        let spec = doc("spec.md", "# Spec") + &doc("acceptance.json", &super::acceptance("cmd: true"));
+        let spec =
+            doc("spec.md", "# Spec") + &doc("acceptance.json", &super::acceptance("cmd: true"));
         let scene = Scene::team().once().says("SpecAgent", said).exec(&spec);
-        let ran = scene.run(&["--task", goal, "--input", "slug=play", "--input", "path=lean", "--input", ui]);
+        let ran = scene.run(&[
+            "--task",
+            goal,
+            "--input",
+            "slug=play",
+            "--input",
+            "path=lean",
+            "--input",
+            ui,
+        ]);
         assert!(went(&ran, "INTAKE_ACCEPTANCE>DESIGN"), "{goal}, {ui}: {ran:?}");
     }
 }
 
 #[test]
 fn work_that_grows_beyond_three_files_leaves_the_lean_path() {
-    let scene = Scene::team().intake().says("Coder", ok()).exec("touch a.rs b.rs c.rs d.rs").design();
+    let scene =
+        Scene::team().intake().says("Coder", ok()).exec("touch a.rs b.rs c.rs d.rs").design();
     let ran = scene.says("Planner", super::status("FAIL", "no plan")).run(LEAN);
     blocked(&ran, "no plan");
     assert!(went(&ran, "IMPLEMENT>DESIGN"), "{ran:?}");
@@ -203,8 +246,7 @@ fn work_that_grows_beyond_three_files_leaves_the_lean_path() {
 #[test]
 fn what_an_agent_recommends_next_is_advice() {
     let mut early = ok();
-    early["next"] =
-        json!({"recommended_agent": "Docs", "recommended_task_id": "T-009", "reason": "Release it"});
+    early["next"] = json!({"recommended_agent": "Docs", "recommended_task_id": "T-009", "reason": "Release it"});
     let scene = Scene::team().planned().says("Coder", early).writes("src/part.rs", "// part\n");
     let ran = scene.passes(GATES).released().play();
     done(&ran);

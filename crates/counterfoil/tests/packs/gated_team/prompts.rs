@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 /// The input that stands in a prompt.
 fn input(ran: &Ran, attempt: &str) -> Value {
     let prompt = ran.prompt(attempt, 1);
-    let start = prompt.find("\n{\n").unwrap_or_else(|| panic!("{attempt} was sent no input: {prompt}"));
+    let start =
+        prompt.find("\n{\n").unwrap_or_else(|| panic!("{attempt} was sent no input: {prompt}"));
     let mut values = serde_json::Deserializer::from_str(&prompt[start..]).into_iter::<Value>();
-    let value = values.next().unwrap().unwrap_or_else(|error| panic!("{attempt}: {error}\n{prompt}"));
+    let value =
+        values.next().unwrap().unwrap_or_else(|error| panic!("{attempt}: {error}\n{prompt}"));
     holds("gated-team/input", &value.to_string());
     value
 }
@@ -19,13 +21,17 @@ fn input(ran: &Ran, attempt: &str) -> Value {
 fn context(ran: &Ran, attempt: &str) -> Vec<String> {
     let folder = format!("{}/", folder(ran));
     let files = input(ran, attempt)["task"]["context_files"].as_array().unwrap().clone();
-    files.iter().map(|file| file.as_str().unwrap().strip_prefix(&folder).unwrap().to_owned()).collect()
+    files
+        .iter()
+        .map(|file| file.as_str().unwrap().strip_prefix(&folder).unwrap().to_owned())
+        .collect()
 }
 
 fn whole() -> Ran {
     let scene = Scene::team().intake().design();
     let scene = scene.says("Designer", ok()).exec(&doc("design-specs/list.md", "# The list"));
-    let scene = scene.plan(&[task("T-001", &[])]).codes().says("Reviewer", super::held_back("No.")).codes();
+    let scene =
+        scene.plan(&[task("T-001", &[])]).codes().says("Reviewer", super::held_back("No.")).codes();
     let scene = scene.passes(&["Reviewer", "QA", "Security"]).released();
     let ran = scene.run(&["--task", "Add parts", "--input", "slug=play", "--input", "ui=true"]);
     done(&ran);
@@ -76,7 +82,10 @@ fn required_context_of_each_agent() {
 fn the_files_of_the_session_are_listed_as_they_come() {
     let ran = whole();
     let listed = |attempt: &str| input(&ran, attempt)["artifact_list"].as_array().unwrap().len();
-    assert_eq!(["INTAKE#1", "DESIGN#1", "DESIGN_UI#1", "PLAN#1", "IMPLEMENT#1"].map(listed), [0, 2, 3, 4, 5]);
+    assert_eq!(
+        ["INTAKE#1", "DESIGN#1", "DESIGN_UI#1", "PLAN#1", "IMPLEMENT#1"].map(listed),
+        [0, 2, 3, 4, 5]
+    );
 }
 
 #[test]
@@ -84,7 +93,10 @@ fn those_who_only_read_are_given_no_tools_to_write() {
     let ran = whole();
     for attempt in ["REVIEW#1", "SECURITY#1"] {
         let tools = input(&ran, attempt)["tools_available"].to_string();
-        assert!(!tools.contains("write_file") && !tools.contains("apply_patch"), "{attempt}: {tools}");
+        assert!(
+            !tools.contains("write_file") && !tools.contains("apply_patch"),
+            "{attempt}: {tools}"
+        );
     }
 }
 

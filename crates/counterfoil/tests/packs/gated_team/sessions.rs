@@ -1,8 +1,9 @@
-//! The session's folder: whose it is, what stands in it, and that it holds to its contracts at every step.
+//! The session's folder: whose it is, what stands in it, and that it holds to its contracts at
+//! every step.
 
 use super::{
-    SLUG, Team, acceptance, asked, blocked, doc, done, folder, held_back, holds, ok, session, status,
-    status_of, task, times,
+    SLUG, Team, acceptance, asked, blocked, doc, done, folder, held_back, holds, ok, session,
+    status, status_of, task, times,
 };
 use crate::ran::Ran;
 use crate::scene::Scene;
@@ -11,7 +12,8 @@ use serde_json::{Value, json};
 const GATES: &[&str] = &["Reviewer", "QA", "Security"];
 
 /// Keeps what stands in the session's folder now, outside of the repository.
-const KEEP: &str = "mkdir -p ../trace; n=$(ls ../trace | wc -l); cp -r .agents-work/*_play ../trace/$n; ";
+const KEEP: &str =
+    "mkdir -p ../trace; n=$(ls ../trace | wc -l); cp -r .agents-work/*_play ../trace/$n; ";
 
 /// What an agent says who also keeps the session as it found it.
 fn watching(scene: Scene, agent: &str, said: Value, does: &str) -> Scene {
@@ -26,7 +28,8 @@ fn kept(ran: &Ran) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn every_file_of_the_session_holds_to_its_contract_after_every_transition() {
-    // Every agent and every check of the engine looks: what they find was written by the transition before them.
+    // Every agent and every check of the engine looks: what they find was written by the transition
+    // before them.
     let look = format!("cmd: {{ {KEEP}}} >/dev/null; test -f src/lib.rs");
     let mut looked = task("T-001", &[]);
     looked["checks"] = json!([look]);
@@ -62,8 +65,14 @@ fn every_file_of_the_session_holds_to_its_contract_after_every_transition() {
         }
     }
     // A fix shows as the loop it belongs to.
-    let phases =
-        [("INTAKE", 2), ("DESIGN", 1), ("PLAN", 1), ("IMPLEMENT_LOOP", 7), ("INTEGRATE", 2), ("RELEASE", 3)];
+    let phases = [
+        ("INTAKE", 2),
+        ("DESIGN", 1),
+        ("PLAN", 1),
+        ("IMPLEMENT_LOOP", 7),
+        ("INTEGRATE", 2),
+        ("RELEASE", 3),
+    ];
     let wanted: Vec<String> =
         phases.iter().flat_map(|(phase, times)| vec![(*phase).to_owned(); *times]).collect();
     assert_eq!(shown, wanted);
@@ -72,20 +81,27 @@ fn every_file_of_the_session_holds_to_its_contract_after_every_transition() {
 #[test]
 fn fix_build_shows_as_integrate() {
     let wanted = acceptance("cmd: test -f src/wanted.rs");
-    let scene = Scene::team().intake_with(&wanted).design().plan(&[task("T-001", &[])]).codes().passes(GATES);
+    let scene = Scene::team()
+        .intake_with(&wanted)
+        .design()
+        .plan(&[task("T-001", &[])])
+        .codes()
+        .passes(GATES);
     let scene = watching(scene.passes(&["Integrator"]), "Integrator", ok(), "");
     let ran = scene.says("Coder", status("FAIL", "enough")).play();
     blocked(&ran, "enough");
     let status: Value =
-        serde_json::from_str(&std::fs::read_to_string(kept(&ran)[0].join("status.json")).unwrap()).unwrap();
+        serde_json::from_str(&std::fs::read_to_string(kept(&ran)[0].join("status.json")).unwrap())
+            .unwrap();
     assert_eq!(status["current_state"], "INTEGRATE");
     assert_eq!(status["last_ci_result"], "red");
 }
 
 #[test]
 fn the_folder_is_named_for_the_day_and_the_slug() {
-    let named =
-        Scene::team().says("SpecAgent", status("FAIL", "enough")).run(&["--task", "Add: a Search, please!"]);
+    let named = Scene::team()
+        .says("SpecAgent", status("FAIL", "enough"))
+        .run(&["--task", "Add: a Search, please!"]);
     blocked(&named, "enough");
     let name = folder(&named);
     let (date, slug) = name.strip_prefix(".agents-work/").unwrap().split_once('_').unwrap();
@@ -98,7 +114,8 @@ fn the_folder_is_named_for_the_day_and_the_slug() {
 fn a_second_session_of_the_day_gets_a_2() {
     let scene = Scene::team().says("SpecAgent", status("FAIL", "enough"));
     let first = scene.play();
-    let second = scene.run_after(&first, &["--task", "Add parts", "--input", &format!("slug={SLUG}")]);
+    let second =
+        scene.run_after(&first, &["--task", "Add parts", "--input", &format!("slug={SLUG}")]);
     blocked(&second, "enough");
     assert_eq!(folder(&second), format!("{}-2", folder(&first)));
     assert_eq!(
@@ -113,7 +130,8 @@ const EARLIER: &str = ".agents-work/2025-01-01_before/spec.md";
 #[test]
 fn an_agent_that_writes_into_an_earlier_session_is_refused() {
     let scene = Scene::team().file(EARLIER, "as it was\n").commit().planned();
-    let scene = scene.says("Coder", ok()).writes(EARLIER, "rewritten\n").codes().passes(GATES).released();
+    let scene =
+        scene.says("Coder", ok()).writes(EARLIER, "rewritten\n").codes().passes(GATES).released();
     let ran = scene.play();
     done(&ran);
     assert_eq!(ran.read(EARLIER), "as it was\n");
@@ -124,8 +142,8 @@ fn an_agent_that_writes_into_an_earlier_session_is_refused() {
 #[test]
 fn an_agent_that_keeps_writing_into_an_earlier_session_is_blocked() {
     let scene = Scene::team().file(EARLIER, "as it was\n").commit().intake();
-    let scene =
-        (0..3).fold(scene, |scene, n| scene.says("Architect", ok()).writes(EARLIER, &format!("{n}\n")));
+    let scene = (0..3)
+        .fold(scene, |scene, n| scene.says("Architect", ok()).writes(EARLIER, &format!("{n}\n")));
     let ran = scene.play();
     blocked(&ran, EARLIER);
     assert_eq!(ran.read(EARLIER), "as it was\n");
@@ -161,7 +179,8 @@ fn what_others_make_of_status_json_is_put_right_at_the_next_transition() {
 fn a_status_that_cannot_be_written_blocks() {
     // A check puts a folder in its place: the next transition cannot be written down.
     let mut hostile = task("T-001", &[]);
-    hostile["checks"] = json!(["cmd: f=$(echo .agents-work/*_play)/status.json; rm -f $f; mkdir -p $f/full"]);
+    hostile["checks"] =
+        json!(["cmd: f=$(echo .agents-work/*_play)/status.json; rm -f $f; mkdir -p $f/full"]);
     let scene = Scene::team().intake().design().plan(&[hostile]).codes().passes(GATES).released();
     let ran = scene.play();
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
@@ -177,7 +196,8 @@ fn a_status_that_cannot_be_written_blocks() {
 #[test]
 fn those_who_only_read_change_nothing() {
     let scene = Scene::team().planned().codes();
-    let scene = scene.says("Reviewer", ok()).writes("src/lib.rs", "// mine\n").passes(GATES).released();
+    let scene =
+        scene.says("Reviewer", ok()).writes("src/lib.rs", "// mine\n").passes(GATES).released();
     let ran = scene.play();
     done(&ran);
     assert!(ran.read("src/lib.rs").contains("pub fn one"));
@@ -186,7 +206,8 @@ fn those_who_only_read_change_nothing() {
 
 #[test]
 fn those_who_write_documents_write_no_code() {
-    let scene = Scene::team().intake().says("Architect", ok()).writes("src/lib.rs", "// mine\n").design();
+    let scene =
+        Scene::team().intake().says("Architect", ok()).writes("src/lib.rs", "// mine\n").design();
     let ran = scene.says("Planner", status("FAIL", "enough")).play();
     blocked(&ran, "enough");
     assert!(ran.read("src/lib.rs").contains("pub fn one"));
@@ -197,8 +218,11 @@ fn those_who_write_documents_write_no_code() {
 fn assumptions_are_what_the_first_agents_noted() {
     let noted = super::but(&json!({"artifacts": {"notes": ["names are ASCII"]}}));
     let spec = doc("spec.md", "# Spec") + &doc("acceptance.json", &acceptance("cmd: true"));
-    let ran =
-        Scene::team().says("SpecAgent", noted).exec(&spec).says("Architect", status("FAIL", "enough")).play();
+    let ran = Scene::team()
+        .says("SpecAgent", noted)
+        .exec(&spec)
+        .says("Architect", status("FAIL", "enough"))
+        .play();
     assert_eq!(status_of(&ran)["assumptions"], json!(["names are ASCII"]));
 }
 

@@ -1,14 +1,15 @@
 //! Accounting: fixed + blocked + deferred + open = total, at every event, also across a kill.
 
 use super::{
-    FIXED, FIXER, REVIEWER, finding, found, found_together, ledger, nothing, one_file, outcomes, three_files,
+    FIXED, FIXER, REVIEWER, finding, found, found_together, ledger, nothing, one_file, outcomes,
+    three_files,
 };
 use crate::ran::Ran;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Reads the journal and adds up: after each event every finding that was ever reported is in the ledger once, in one state.
-/// The ledgers, as numbers of open, fixed, blocked and deferred ones.
+/// Reads the journal and adds up: after each event every finding that was ever reported is in the
+/// ledger once, in one state. The ledgers, as numbers of open, fixed, blocked and deferred ones.
 fn adds_up(ran: &Ran) -> Vec<[usize; 4]> {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut all = Vec::new();
@@ -23,8 +24,10 @@ fn adds_up(ran: &Ran) -> Vec<[usize; 4]> {
         let count = |state: &str| entries.iter().filter(|entry| entry["state"] == state).count();
         let by_state = ["open", "fixed", "blocked", "deferred"].map(count);
         assert_eq!(by_state.iter().sum::<usize>(), entries.len(), "{event}");
-        let ids: BTreeSet<String> =
-            entries.iter().map(|entry| entry["finding"]["id"].as_str().unwrap().to_owned()).collect();
+        let ids: BTreeSet<String> = entries
+            .iter()
+            .map(|entry| entry["finding"]["id"].as_str().unwrap().to_owned())
+            .collect();
         assert_eq!(ids.len(), entries.len(), "an id stands twice: {event}");
         assert!(ids.is_superset(&seen), "a finding is gone: {event}");
         seen = ids;
@@ -41,17 +44,25 @@ fn accounting_is_closed_at_every_event() {
     let ran = three_files()
         .says(
             REVIEWER,
-            found_together(&["F001", "F002", "F003", "F004"].map(|id| finding(id, "src/a.rs", "minor"))),
+            found_together(
+                &["F001", "F002", "F003", "F004"].map(|id| finding(id, "src/a.rs", "minor")),
+            ),
         )
         // One is fixed, one blocked, one deferred, and one not mentioned.
-        .says(FIXER, outcomes(&[("c1-F001", "fixed"), ("c1-F002", "blocked"), ("c1-F003", "deferred")]))
+        .says(
+            FIXER,
+            outcomes(&[("c1-F001", "fixed"), ("c1-F002", "blocked"), ("c1-F003", "deferred")]),
+        )
         .writes("src/a.rs", "pub fn a() { better() }\n")
         // The first is found again, and something new.
         .says(
             REVIEWER,
             found(&[finding("c1-F001", "src/a.rs", "minor"), finding("F009", "src/b.rs", "major")]),
         )
-        .says(FIXER, outcomes(&[("c1-F001", "fixed"), ("c1-F003", "fixed"), ("c1-F004", "deferred")]))
+        .says(
+            FIXER,
+            outcomes(&[("c1-F001", "fixed"), ("c1-F003", "fixed"), ("c1-F004", "deferred")]),
+        )
         .when("c1-F001")
         .writes("src/a.rs", "pub fn a() { good() }\n")
         .raw(FIXER, "Done!")
@@ -120,6 +131,7 @@ fn a_run_that_is_killed_while_it_fixes_goes_on_with_the_same_accounts() {
         (ran.read("src/lib.rs").as_str(), ran.read("src/b.rs").as_str()),
         (FIXED, "pub fn b() { good() }\n")
     );
-    let reviews = ran.attempts().into_iter().filter(|attempt| attempt.starts_with("review/")).count();
+    let reviews =
+        ran.attempts().into_iter().filter(|attempt| attempt.starts_with("review/")).count();
     assert_eq!(reviews, 1, "what was reviewed is not reviewed again: {:?}", ran.attempts());
 }

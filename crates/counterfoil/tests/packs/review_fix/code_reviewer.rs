@@ -19,7 +19,10 @@ fn one_finding_is_one_group_and_a_suggestion_counts_as_minor() {
     let ran = one_file()
         .says(
             CODE_REVIEWER,
-            review(&json!([remark("major", "It returns two"), remark("suggestion", "Name it better")])),
+            review(&json!([
+                remark("major", "It returns two"),
+                remark("suggestion", "Name it better")
+            ])),
         )
         .says(FIXER, outcomes(&[("c1-F1", "fixed")]))
         .when("It returns two")
@@ -84,14 +87,19 @@ fn what_a_truncated_review_found_is_kept() {
         .writes("src/lib.rs", FIXED)
         .says(CODE_REVIEWER, review(&json!([])))
         .run(&BY_IT);
-    assert_eq!((ran.ended(), ledger(&ran)), (("done", None, 0), vec!["c1-F1 fixed 1".to_owned()]), "{ran:?}");
+    assert_eq!(
+        (ran.ended(), ledger(&ran)),
+        (("done", None, 0), vec!["c1-F1 fixed 1".to_owned()]),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn strict_types_are_asked_for_again() {
     let mut said = review(&json!([]));
     said["success"] = json!("true");
-    let ran = one_file().says(CODE_REVIEWER, said).says(CODE_REVIEWER, review(&json!([]))).run(&BY_IT);
+    let ran =
+        one_file().says(CODE_REVIEWER, said).says(CODE_REVIEWER, review(&json!([]))).run(&BY_IT);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ran.attempt("review/1/code-reviewer#1")["repairs_asked"], 1);
 }

@@ -3,7 +3,8 @@
 use counterfoil_packs::contracts::{Finding, FixerResult, validate_output};
 use serde_json::{Value, json};
 
-/// Whether a contract accepts its first example with something else at a place; `null` takes it out.
+/// Whether a contract accepts its first example with something else at a place; `null` takes it
+/// out.
 fn takes(contract: &str, pointer: &str, value: &Value) -> bool {
     let contract = counterfoil_packs::registry_for(contract).get(contract).unwrap();
     let mut result = contract.definition().examples[0].clone();
@@ -49,7 +50,8 @@ fn fixer_result() {
             ("/success", json!(false)),
         ],
     );
-    let failed = "```json\n{\"success\": false, \"summary\": \"no\", \"error_details\": \" \"}\n```";
+    let failed =
+        "```json\n{\"success\": false, \"summary\": \"no\", \"error_details\": \" \"}\n```";
     assert!(validate_output::<FixerResult>(failed).is_err(), "blank details are none");
 }
 
@@ -76,7 +78,10 @@ fn finding_and_its_line() {
             ("/file", json!("/etc/passwd")),
         ],
     );
-    none_taken(id, &["/id", "/file", "/issue", "/category", "/severity"].map(|field| (field, json!(null))));
+    none_taken(
+        id,
+        &["/id", "/file", "/issue", "/category", "/severity"].map(|field| (field, json!(null))),
+    );
     for line in ["42", "\"42\""] {
         let text = format!(
             "```json\n{{\"id\": \"F1\", \"file\": \"a\", \"line\": {line}, \"issue\": \"i\", \"severity\": \"minor\", \"category\": \"c\"}}\n```"
@@ -116,7 +121,10 @@ fn finding_group_and_grouped_review_result() {
 fn fix_outcome_and_fix_outcomes() {
     let id = "review-fix/fix-outcome";
     all_taken(id, &["fixed", "blocked", "deferred"].map(|outcome| ("/outcome", json!(outcome))));
-    none_taken(id, &[("/outcome", json!("done")), ("/id", json!(null)), ("/explanation", json!(null))]);
+    none_taken(
+        id,
+        &[("/outcome", json!("done")), ("/id", json!(null)), ("/explanation", json!(null))],
+    );
     let twice = json!([{"id": "a", "outcome": "fixed", "explanation": "x"}, {"id": "a", "outcome": "blocked", "explanation": "y"}]);
     none_taken("review-fix/fix-outcomes", &[("/outcomes", json!(null)), ("/outcomes", twice)]);
 }
@@ -126,7 +134,8 @@ fn review_finding() {
     let id = "review-fix/review-finding";
     all_taken(
         id,
-        &["critical", "major", "minor", "suggestion"].map(|severity| ("/severity", json!(severity))),
+        &["critical", "major", "minor", "suggestion"]
+            .map(|severity| ("/severity", json!(severity))),
     );
     all_taken(
         id,
@@ -155,7 +164,8 @@ fn review_result_and_usage() {
     let id = "review-fix/review-result";
     all_taken(
         id,
-        &["/truncated", "/output", "/metadata", "/errors", "/usage"].map(|field| (field, json!(null))),
+        &["/truncated", "/output", "/metadata", "/errors", "/usage"]
+            .map(|field| (field, json!(null))),
     );
     none_taken(
         id,
@@ -195,7 +205,8 @@ fn fix_result_and_file_change() {
     all_taken(id, &defaulted.map(|field| (field, json!(null))));
     none_taken(
         id,
-        &["/success", "/issue_number", "/issue_title", "/files_changed"].map(|field| (field, json!(null))),
+        &["/success", "/issue_number", "/issue_title", "/files_changed"]
+            .map(|field| (field, json!(null))),
     );
     none_taken(
         id,
@@ -207,7 +218,8 @@ fn fix_result_and_file_change() {
     );
     all_taken(
         id,
-        &["added", "modified", "deleted"].map(|change| ("/files_changed/0/change_type", json!(change))),
+        &["added", "modified", "deleted"]
+            .map(|change| ("/files_changed/0/change_type", json!(change))),
     );
     all_taken(id, &[("/files_changed/0/change_type", json!(null))]);
     none_taken(
@@ -221,7 +233,10 @@ fn fix_result_and_file_change() {
     );
     none_taken(
         id,
-        &[("/files_changed/0/change_type", json!("renamed")), ("/files_changed/1/old_path", json!(null))],
+        &[
+            ("/files_changed/0/change_type", json!("renamed")),
+            ("/files_changed/1/old_path", json!(null)),
+        ],
     );
 }
 
@@ -230,7 +245,8 @@ fn implementation_result_and_task_result() {
     let id = "review-fix/implementation-result";
     all_taken(
         id,
-        &["/validation_passed", "/output", "/metadata", "/errors"].map(|field| (field, json!(null))),
+        &["/validation_passed", "/output", "/metadata", "/errors"]
+            .map(|field| (field, json!(null))),
     );
     none_taken(
         id,
@@ -247,14 +263,24 @@ fn implementation_result_and_task_result() {
     );
     none_taken(
         id,
-        &[("/tasks_completed", json!(-1)), ("/tasks_failed", json!(-1)), ("/tasks_skipped", json!(-1))],
+        &[
+            ("/tasks_completed", json!(-1)),
+            ("/tasks_failed", json!(-1)),
+            ("/tasks_skipped", json!(-1)),
+        ],
     );
     let task = "/task_results/0/task_id";
     all_taken(id, &[(task, json!("T001")), (task, json!("T12345"))]);
-    none_taken(id, &["T01", "T001 ", "xT001", "T001a", "t001", "T"].map(|name| (task, json!(name))));
+    none_taken(
+        id,
+        &["T01", "T001 ", "xT001", "T001a", "t001", "T"].map(|name| (task, json!(name))),
+    );
     let statuses = ["pending", "in_progress", "completed", "failed", "skipped"];
     all_taken(id, &statuses.map(|status| ("/task_results/0/status", json!(status))));
-    none_taken(id, &[("/task_results/0/status", json!("done")), ("/task_results/0/duration_ms", json!(-1))]);
+    none_taken(
+        id,
+        &[("/task_results/0/status", json!("done")), ("/task_results/0/duration_ms", json!(-1))],
+    );
     all_taken(
         id,
         &["format", "lint", "typecheck", "test"]
@@ -273,10 +299,16 @@ fn implementation_result_and_task_result() {
 fn agent_result_is_read_still_and_says_what_to_use() {
     let id = "review-fix/agent-result";
     all_taken(id, &[("/errors", json!(null)), ("/output", json!("anything"))]);
-    none_taken(id, &[("/success", json!(false)), ("/usage", json!(null)), ("/success", json!(null))]);
+    none_taken(
+        id,
+        &[("/success", json!(false)), ("/usage", json!(null)), ("/success", json!(null))],
+    );
     let contract = counterfoil_packs::registry_for(id).get(id).unwrap();
     let deprecated = serde_json::to_value(contract.definition()).unwrap()["deprecated"].to_string();
-    assert!(deprecated.contains("fixer-result") && deprecated.contains("fix-outcomes"), "{deprecated}");
+    assert!(
+        deprecated.contains("fixer-result") && deprecated.contains("fix-outcomes"),
+        "{deprecated}"
+    );
 }
 
 #[test]
@@ -310,7 +342,11 @@ fn a_result_stands_in_a_fence_and_nowhere_else() {
         ("```json\n{\"groups\": {}}\n```".to_owned(), "rejected", "validation"),
     ] {
         let report = serde_json::to_value(contract.check(&text)).unwrap();
-        assert_eq!((&report["status"], &report["stage"]), (&json!(status), &json!(stage)), "{text}");
+        assert_eq!(
+            (&report["status"], &report["stage"]),
+            (&json!(status), &json!(stage)),
+            "{text}"
+        );
         let violation = &report["violations"][0];
         assert!(violation["message"].as_str().is_some_and(|message| !message.is_empty()), "{text}");
         if status == "rejected" {
@@ -321,8 +357,9 @@ fn a_result_stands_in_a_fence_and_nowhere_else() {
 
 #[test]
 fn what_was_expected_and_what_was_received_is_said() {
-    let contract =
-        counterfoil_packs::registry_for("review-fix/fix-outcome").get("review-fix/fix-outcome").unwrap();
+    let contract = counterfoil_packs::registry_for("review-fix/fix-outcome")
+        .get("review-fix/fix-outcome")
+        .unwrap();
     let text = "```json\n{\"id\": \"F1\", \"outcome\": \"done\", \"explanation\": \"x\"}\n```";
     let report = serde_json::to_value(contract.check(text)).unwrap();
     let violation = &report["violations"][0];

@@ -1,8 +1,9 @@
-//! Fixing: what a fixer says of the findings it was sent, and what becomes of its files whatever it says.
+//! Fixing: what a fixer says of the findings it was sent, and what becomes of its files whatever it
+//! says.
 
 use super::{
-    FIXED, FIXER, GARBAGE, REVIEWER, excuses, finding, fixed_at_once, found, found_together, ledger, nothing,
-    one_file, outcomes,
+    FIXED, FIXER, GARBAGE, REVIEWER, excuses, finding, fixed_at_once, found, found_together,
+    ledger, nothing, one_file, outcomes,
 };
 use crate::scene::Scene;
 use serde_json::json;
@@ -18,7 +19,10 @@ fn three_findings() -> Scene {
 #[test]
 fn outcomes_for_all_ids() {
     let ran = three_findings()
-        .says(FIXER, outcomes(&[("c1-F001", "fixed"), ("c1-F002", "blocked"), ("c1-F003", "deferred")]))
+        .says(
+            FIXER,
+            outcomes(&[("c1-F001", "fixed"), ("c1-F002", "blocked"), ("c1-F003", "deferred")]),
+        )
         .writes("src/lib.rs", FIXED)
         .says(REVIEWER, nothing())
         .says(FIXER, outcomes(&[("c1-F003", "fixed")]))
@@ -116,18 +120,28 @@ fn fixed_for_a_file_that_was_not_touched_is_refuted_and_repaired() {
 fn fixed_that_stays_refuted_is_deferred() {
     let scene = one_file().says(
         REVIEWER,
-        found_together(&[finding("F001", "src/lib.rs", "major"), finding("F002", "src/lib.rs", "minor")]),
+        found_together(&[
+            finding("F001", "src/lib.rs", "major"),
+            finding("F002", "src/lib.rs", "minor"),
+        ]),
     );
     let said = || outcomes(&[("c1-F001", "fixed"), ("c1-F002", "blocked")]);
     let scene = (0..9).fold(scene, |scene, at| {
-        if at < 3 { scene.says(FIXER, said()) } else { scene.says(FIXER, outcomes(&[("c1-F001", "fixed")])) }
+        if at < 3 {
+            scene.says(FIXER, said())
+        } else {
+            scene.says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        }
     });
     let ran = scene.run(&[]);
     // What it said of the other finding counts.
     assert_eq!(ledger(&ran), ["c1-F001 deferred 3", "c1-F002 blocked 1"], "{ran:?}");
     assert_eq!(ran.ended(), ("done", None, 0));
     assert_eq!(ran.variables()["recommendation"], "comment");
-    assert!(excuses(&ran, "c1-F001").iter().all(|excuse| excuse.contains("did not change")), "{ran:?}");
+    assert!(
+        excuses(&ran, "c1-F001").iter().all(|excuse| excuse.contains("did not change")),
+        "{ran:?}"
+    );
     assert_eq!(ran.attempt(FIX)["outcome"], "claim");
 }
 
@@ -141,17 +155,22 @@ fn a_fixer_that_edits_files_and_then_writes_garbage_leaves_its_edits() {
         .raw(FIXER, "Still no block.")
         .raw(FIXER, "")
         .says(REVIEWER, nothing())
-        // It is told what happened, and finds that nothing is left to do: that its file did not change now refutes nothing.
+        // It is told what happened, and finds that nothing is left to do: that its file did not
+        // change now refutes nothing.
         .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
         .run(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!((ran.read("src/lib.rs"), ran.read("src/new.rs")), (FIXED.into(), "pub fn new() {}\n".into()));
+    assert_eq!(
+        (ran.read("src/lib.rs"), ran.read("src/new.rs")),
+        (FIXED.into(), "pub fn new() {}\n".into())
+    );
     assert_eq!(ledger(&ran), ["c1-F001 fixed 2"]);
     assert_eq!(ran.attempts()[1], "fix/c1-g1/fix#1 contract");
     // They are recorded from version control, and looked at: the next review has them in its diff.
     let again = ran.prompt("rereview/2/unified-reviewer#1", 1);
     assert!(again.contains("+pub fn new() {}") && again.contains("as it should be"), "{again}");
-    let fixes = ran.events().into_iter().filter(|event| event["kind"] == "workspace-folded").count();
+    let fixes =
+        ran.events().into_iter().filter(|event| event["kind"] == "workspace-folded").count();
     assert!(fixes >= 1, "{ran:?}");
     let second = ran.prompt("fix/c1-g1/fix#2", 1);
     assert!(
@@ -178,8 +197,7 @@ fn a_fixer_that_fails_defers_its_findings_and_the_next_one_fixes_them() {
 
 #[test]
 fn deferred_three_times_is_sent_with_the_earlier_excuses_and_then_no_more() {
-    let excuse =
-        |text: &str| json!({"outcomes": [{"id": "c1-F001", "outcome": "deferred", "explanation": text}]});
+    let excuse = |text: &str| json!({"outcomes": [{"id": "c1-F001", "outcome": "deferred", "explanation": text}]});
     let ran = one_file()
         .says(REVIEWER, found(&[finding("F001", "src/lib.rs", "critical")]))
         .says(FIXER, excuse("needs a migration"))
@@ -205,8 +223,10 @@ fn three_attempts_are_the_most_whatever_the_rounds_are() {
     let scene = one_file().says(REVIEWER, found(&[finding("F001", "src/lib.rs", "major")]));
     let scene = (0..5).fold(scene, |scene, at| {
         let text = format!("not in attempt {at}");
-        scene
-            .says(FIXER, json!({"outcomes": [{"id": "c1-F001", "outcome": "deferred", "explanation": text}]}))
+        scene.says(
+            FIXER,
+            json!({"outcomes": [{"id": "c1-F001", "outcome": "deferred", "explanation": text}]}),
+        )
     });
     let more_rounds = |pack: &std::path::Path| {
         let file = pack.join("workflow.yaml");
@@ -260,7 +280,10 @@ fn groups_are_fixed_in_parallel() {
         .run(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c1-F002 fixed 1"]);
-    assert!(ran.read("src/lib.rs").ends_with("// fixed\n") && ran.read("src/b.rs").ends_with("// fixed\n"));
+    assert!(
+        ran.read("src/lib.rs").ends_with("// fixed\n")
+            && ran.read("src/b.rs").ends_with("// fixed\n")
+    );
 }
 
 #[test]
@@ -270,7 +293,10 @@ fn a_group_whose_lines_another_changed_is_deferred_and_fixed_in_the_next_round()
         .once()
         .says(
             REVIEWER,
-            found(&[finding("F001", "src/lib.rs", "major"), finding("F002", "src/lib.rs", "major")]),
+            found(&[
+                finding("F001", "src/lib.rs", "major"),
+                finding("F002", "src/lib.rs", "major"),
+            ]),
         )
         .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
         .when("c1-F001")

@@ -92,7 +92,12 @@ fn excuses(ran: &Ran, id: &str) -> Vec<String> {
     let entries = ran.variables()["findings"].as_array().unwrap();
     let entry = entries.iter().find(|entry| entry["finding"]["id"] == id);
     let entry = entry.unwrap_or_else(|| panic!("there is no finding {id}: {ran:?}"));
-    entry["excuses"].as_array().unwrap().iter().map(|excuse| excuse.as_str().unwrap().to_owned()).collect()
+    entry["excuses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|excuse| excuse.as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// A file of a run's report.

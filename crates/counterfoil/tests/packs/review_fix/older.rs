@@ -33,8 +33,9 @@ fn a_run_checkpointed_under_an_older_contract_version_resumes() {
             .writes("src/lib.rs", "pub fn one() -> u32 {\n    3\n}\n")
     });
     // It begins when version 1 was the newest,
-    let older =
-        |pack: &Path| change(&pack.join("issue.yaml"), "review-fix/fix-result,", "review-fix/fix-result@1,");
+    let older = |pack: &Path| {
+        change(&pack.join("issue.yaml"), "review-fix/fix-result,", "review-fix/fix-result@1,")
+    };
     let mut live = scene.start_changed(older, &ISSUE);
     live.until_so("the fixer is at work", |_| meet.path().join("began").exists());
     let stage = live.kill();
@@ -58,7 +59,8 @@ fn a_result_of_every_older_version_is_read_by_the_newest() {
         if !earlier.contract.starts_with("review-fix/") {
             continue;
         }
-        let newest = counterfoil_packs::registry_for(&earlier.contract).get(&earlier.contract).unwrap();
+        let newest =
+            counterfoil_packs::registry_for(&earlier.contract).get(&earlier.contract).unwrap();
         assert!(newest.definition().version > earlier.version, "{}", newest.reference());
         for example in &earlier.examples {
             let report = newest.check(&format!("```json\n{example:#}\n```\n"));

@@ -1,7 +1,8 @@
 //! The end: what is recommended, and what becomes of what is not fixed.
 
 use super::{
-    FIXED, FIXER, REVIEWER, finding, fixed_at_once, found, ledger, nothing, of_report, one_file, outcomes,
+    FIXED, FIXER, REVIEWER, finding, fixed_at_once, found, ledger, nothing, of_report, one_file,
+    outcomes,
 };
 use crate::ran::Ran;
 use crate::scene::Scene;
@@ -16,7 +17,9 @@ fn not_fixed(severity: &str) -> Scene {
 
 /// The files of tech-debt records, sorted.
 fn records(ran: &Ran) -> Vec<String> {
-    let Ok(folder) = std::fs::read_dir(ran.path(&of_report(ran, "tech-debt"))) else { return Vec::new() };
+    let Ok(folder) = std::fs::read_dir(ran.path(&of_report(ran, "tech-debt"))) else {
+        return Vec::new();
+    };
     let mut names: Vec<String> =
         folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -58,7 +61,10 @@ fn request_changes_for_critical() {
 #[test]
 fn what_is_not_fixed_becomes_a_tech_debt_record_each() {
     let ran = one_file()
-        .says(REVIEWER, found(&["F001", "F002", "F003"].map(|id| finding(id, "src/lib.rs", "major"))))
+        .says(
+            REVIEWER,
+            found(&["F001", "F002", "F003"].map(|id| finding(id, "src/lib.rs", "major"))),
+        )
         .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
         .when("c1-F001")
         .writes("src/lib.rs", FIXED)
@@ -93,13 +99,20 @@ fn nothing_is_recorded_where_all_is_fixed() {
 fn the_report_says_how_everything_stands() {
     let ran = not_fixed("critical").run(&[]);
     let report = ran.json(&of_report(&ran, "report.json"));
-    assert_eq!((&report["outcome"], &report["recommendation"]), (&json!("done"), &json!("request-changes")));
-    assert_eq!(report["accounts"], json!({"total": 1, "open": 0, "fixed": 0, "blocked": 1, "deferred": 0}));
+    assert_eq!(
+        (&report["outcome"], &report["recommendation"]),
+        (&json!("done"), &json!("request-changes"))
+    );
+    assert_eq!(
+        report["accounts"],
+        json!({"total": 1, "open": 0, "fixed": 0, "blocked": 1, "deferred": 0})
+    );
     assert_eq!(report["since"], ran.git(&["rev-parse", "HEAD"]).trim());
     assert_eq!(report["findings"][0]["finding"]["id"], "c1-F001");
     let page = ran.read(&of_report(&ran, "report.md"));
     assert!(
-        page.contains("**Recommendation: request-changes**") && page.contains("## c1-F001: blocked"),
+        page.contains("**Recommendation: request-changes**")
+            && page.contains("## c1-F001: blocked"),
         "{page}"
     );
 }
@@ -117,19 +130,26 @@ fn what_agents_write_does_not_break_the_report() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(records(&ran), ["1-c1-f-1.md"]);
     let report = ran.json(&of_report(&ran, "report.json"));
-    assert_eq!(report["findings"][0]["finding"]["issue"], "a | \"quoted\" {{ brace }} \\ and\nanother line");
+    assert_eq!(
+        report["findings"][0]["finding"]["issue"],
+        "a | \"quoted\" {{ brace }} \\ and\nanother line"
+    );
 }
 
 #[test]
 fn a_tracker_gets_each_record_as_json() {
-    let tracker = "cat >> ../tracked.jsonl; echo >> ../tracked.jsonl; echo https://example.org/issues/7";
+    let tracker =
+        "cat >> ../tracked.jsonl; echo >> ../tracked.jsonl; echo https://example.org/issues/7";
     let ran = not_fixed("major").run(&["--input", &format!("tracker={tracker}")]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let lines = ran.read("../tracked.jsonl");
     let record: Value = serde_json::from_str(lines.trim()).unwrap();
     assert_eq!(record["key"], format!("{}/c1-F001", ran.id()));
     assert_eq!(record["title"], "major in src/lib.rs:1: F001 is wrong in src/lib.rs");
-    assert_eq!((&record["state"], &record["excuses"]), (&json!("blocked"), &json!(["c1-F001 is blocked"])));
+    assert_eq!(
+        (&record["state"], &record["excuses"]),
+        (&json!("blocked"), &json!(["c1-F001 is blocked"]))
+    );
     assert_eq!(record["base"], ran.git(&["rev-parse", "HEAD"]).trim());
     let file = ran.read(&of_report(&ran, "tech-debt/1-c1-f001.md"));
     assert!(file.contains("| filed as | https://example.org/issues/7 |"), "{file}");
@@ -145,7 +165,13 @@ fn a_tracker_that_fails_is_said_and_the_record_is_there() {
 
 #[test]
 fn without_a_tracker_no_command_is_run() {
-    assert!(!not_fixed("major").run(&[]).commands().iter().any(|command| command.starts_with("report/")));
+    assert!(
+        !not_fixed("major")
+            .run(&[])
+            .commands()
+            .iter()
+            .any(|command| command.starts_with("report/"))
+    );
 }
 
 #[test]

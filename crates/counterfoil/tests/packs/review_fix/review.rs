@@ -1,8 +1,8 @@
 //! The first review: chunks, ids, and reviews that are none.
 
 use super::{
-    FIXED, FIXER, GARBAGE, REVIEWER, SMALL, finding, fixed_at_once, found, ledger, nothing, one_file,
-    outcomes, three_files,
+    FIXED, FIXER, GARBAGE, REVIEWER, SMALL, finding, fixed_at_once, found, ledger, nothing,
+    one_file, outcomes, three_files,
 };
 use crate::scene::Scene;
 use serde_json::json;
@@ -21,7 +21,9 @@ fn and_all_is_fixed(scene: Scene) -> Scene {
 fn every_chunk_numbers_from_the_start_and_the_ids_differ() {
     let scene = ["a", "b", "c"].iter().fold(three_files(), |scene, name| {
         let file = format!("src/{name}.rs");
-        scene.says(REVIEWER, found(&[finding("F001", &file, "major")])).when(&format!("file: {file}"))
+        scene
+            .says(REVIEWER, found(&[finding("F001", &file, "major")]))
+            .when(&format!("file: {file}"))
     });
     let ran = and_all_is_fixed(scene).run(&SMALL);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
@@ -33,7 +35,11 @@ fn every_chunk_numbers_from_the_start_and_the_ids_differ() {
 #[test]
 fn the_diff_is_split_by_whole_files_into_chunks_that_fit() {
     let ran = three_files().says(REVIEWER, nothing()).run(&[]);
-    assert_eq!(ran.attempts(), ["review/1/unified-reviewer#1 accepted"], "the default holds all of it");
+    assert_eq!(
+        ran.attempts(),
+        ["review/1/unified-reviewer#1 accepted"],
+        "the default holds all of it"
+    );
     let prompt = ran.prompt("review/1/unified-reviewer#1", 1);
     assert!(prompt.contains("3 whole files: src/a.rs, src/b.rs, src/c.rs"), "{prompt}");
     assert!(prompt.contains("+pub fn c() { changed() }"), "{prompt}");
@@ -80,7 +86,9 @@ fn three_chunks_of_which_one_stays_malformed_block_the_approval() {
         .says(REVIEWER, nothing())
         .when("file: src/c.rs");
     // In both reviews: the reply and two repairs.
-    let ran = (0..6).fold(scene, |scene, _| scene.raw(REVIEWER, GARBAGE).when("file: src/b.rs")).run(&SMALL);
+    let ran = (0..6)
+        .fold(scene, |scene, _| scene.raw(REVIEWER, GARBAGE).when("file: src/b.rs"))
+        .run(&SMALL);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert_eq!(ledger(&ran), ["c1-F001 fixed 1"], "what the others found is kept");
     assert_eq!(ran.read("src/a.rs"), "pub fn a() { good() }\n");
@@ -92,7 +100,8 @@ fn three_chunks_of_which_one_stays_malformed_block_the_approval() {
 #[test]
 fn what_is_no_review_is_no_approval() {
     let answers = [
-        // Nothing at all, prose, JSON outside of any fence, another fence, a template, something else in the fence.
+        // Nothing at all, prose, JSON outside of any fence, another fence, a template, something
+        // else in the fence.
         "",
         GARBAGE,
         "{\"groups\": []}",
@@ -116,8 +125,7 @@ fn what_is_no_review_is_no_approval() {
 
 #[test]
 fn a_result_of_another_form_is_explained_and_asked_for_again() {
-    let wrong =
-        json!({"groups": [{"description": "keys", "findings": [{"id": "F001", "file": "src/lib.rs"}]}]});
+    let wrong = json!({"groups": [{"description": "keys", "findings": [{"id": "F001", "file": "src/lib.rs"}]}]});
     let ran = one_file().says(REVIEWER, wrong).says(REVIEWER, nothing()).run(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let asked = ran.prompt("review/1/unified-reviewer#1", 2);
@@ -129,7 +137,8 @@ fn a_result_of_another_form_is_explained_and_asked_for_again() {
 
 #[test]
 fn good_findings_of_a_review_that_stays_wrong_are_kept() {
-    let bad = found(&[finding("F001", "src/lib.rs", "major"), finding("F002", "src/lib.rs", "trivial")]);
+    let bad =
+        found(&[finding("F001", "src/lib.rs", "major"), finding("F002", "src/lib.rs", "trivial")]);
     let ran = one_file()
         .says(REVIEWER, bad.clone())
         .says(REVIEWER, bad.clone())
@@ -141,7 +150,11 @@ fn good_findings_of_a_review_that_stays_wrong_are_kept() {
     // The second review is one, and nothing stands unreviewed any more.
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ledger(&ran), ["c1-F001 fixed 1"]);
-    assert!(ran.moves().contains(&"review/1: unified-reviewer>unreviewed".to_owned()), "{:?}", ran.moves());
+    assert!(
+        ran.moves().contains(&"review/1: unified-reviewer>unreviewed".to_owned()),
+        "{:?}",
+        ran.moves()
+    );
     assert_eq!(ran.variables()["unreviewed"], json!([]));
 }
 
@@ -166,7 +179,9 @@ fn a_reviewer_that_fails_leaves_its_chunk_unreviewed() {
 fn guidance_reaches_reviewers_and_fixers() {
     let words = "Mind the overflow.";
     let ran = fixed_at_once("major").run(&["--task", words]);
-    for attempt in ["review/1/unified-reviewer#1", "fix/c1-g1/fix#1", "rereview/2/unified-reviewer#1"] {
+    for attempt in
+        ["review/1/unified-reviewer#1", "fix/c1-g1/fix#1", "rereview/2/unified-reviewer#1"]
+    {
         assert!(ran.prompt(attempt, 1).contains(words), "{attempt}");
     }
     let without = fixed_at_once("major").run(&[]);
@@ -185,14 +200,20 @@ fn nothing_that_changed_is_nothing_to_review() {
 fn a_base_that_is_not_there_is_said_before_any_agent_works() {
     let ran = one_file().run(&["--input", "base=no-such-branch"]);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-    assert!(ran.attempts().is_empty() && ran.reason().contains("no-such-branch"), "{}", ran.reason());
+    assert!(
+        ran.attempts().is_empty() && ran.reason().contains("no-such-branch"),
+        "{}",
+        ran.reason()
+    );
 }
 
 #[test]
 fn the_base_stays_what_it_was_when_the_run_began() {
     let ran = one_file()
         .says(REVIEWER, found(&[finding("F001", "src/lib.rs", "major")]))
-        .exec("git -c user.name=Kim -c user.email=kim@example.com commit -qam 'while it is reviewed'")
+        .exec(
+            "git -c user.name=Kim -c user.email=kim@example.com commit -qam 'while it is reviewed'",
+        )
         .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
         .writes("src/lib.rs", FIXED)
         .says(REVIEWER, nothing())
@@ -204,7 +225,8 @@ fn the_base_stays_what_it_was_when_the_run_began() {
 
 #[test]
 fn a_reviewer_does_not_write() {
-    let ran = one_file().says(REVIEWER, nothing()).writes("src/lib.rs", "pub fn mine() {}\n").run(&[]);
+    let ran =
+        one_file().says(REVIEWER, nothing()).writes("src/lib.rs", "pub fn mine() {}\n").run(&[]);
     assert_eq!(ran.read("src/lib.rs"), "pub fn one() -> u32 {\n    2\n}\n");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
 }

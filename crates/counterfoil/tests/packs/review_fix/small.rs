@@ -49,8 +49,7 @@ fn a_validation_is_tried_three_times_at_most() {
 
 #[test]
 fn a_fixer_that_fails_says_why_and_nobody_tries_again() {
-    let gives_up =
-        json!({"success": false, "summary": "No way", "error_details": "the formatter is not installed"});
+    let gives_up = json!({"success": false, "summary": "No way", "error_details": "the formatter is not installed"});
     let ran = validation().says("fixer", gives_up.clone()).run(&CHECK);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert_eq!(ran.reason(), "the fixer gave up: the formatter is not installed");
@@ -64,7 +63,10 @@ fn a_fixer_that_fails_says_why_and_nobody_tries_again() {
 fn a_failure_without_details_is_asked_for_again() {
     let ran = validation()
         .says("fixer", json!({"success": false, "summary": "No way"}))
-        .says("fixer", json!({"success": false, "summary": "No way", "error_details": "no formatter"}))
+        .says(
+            "fixer",
+            json!({"success": false, "summary": "No way", "error_details": "no formatter"}),
+        )
         .run(&CHECK);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert!(ran.prompt("fix#1", 2).contains("error_details"));
@@ -105,7 +107,9 @@ fn fix(more: &Value) -> Value {
 }
 
 fn issue(said: Value) -> Scene {
-    Scene::new("review-fix/issue").says("issue-fixer", said).writes("src/lib.rs", "pub fn one() {}\n")
+    Scene::new("review-fix/issue")
+        .says("issue-fixer", said)
+        .writes("src/lib.rs", "pub fn one() {}\n")
 }
 
 #[test]
@@ -120,15 +124,21 @@ fn an_issue_is_fixed() {
 
 #[test]
 fn a_fix_of_another_issue_is_refused() {
-    let ran = issue(fix(&json!({"issue_number": 18}))).says("issue-fixer", fix(&json!({}))).run(&ISSUE);
+    let ran =
+        issue(fix(&json!({"issue_number": 18}))).says("issue-fixer", fix(&json!({}))).run(&ISSUE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert!(ran.prompt("fix#1", 2).contains("`issue_number` is not 17"), "{}", ran.prompt("fix#1", 2));
+    assert!(
+        ran.prompt("fix#1", 2).contains("`issue_number` is not 17"),
+        "{}",
+        ran.prompt("fix#1", 2)
+    );
 }
 
 #[test]
 fn an_issue_that_is_not_fixed_blocks_with_its_errors() {
     let ran =
-        issue(fix(&json!({"success": false, "errors": ["could not reproduce it", "no log"]}))).run(&ISSUE);
+        issue(fix(&json!({"success": false, "errors": ["could not reproduce it", "no log"]})))
+            .run(&ISSUE);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert_eq!(ran.reason(), "not fixed: could not reproduce it; no log");
 }
@@ -144,8 +154,10 @@ fn a_commit_that_is_not_there_is_refuted() {
 #[test]
 fn a_fix_whose_checks_do_not_pass_is_not_one() {
     let checks = "[checks]\ntest = \"grep -q one_more src/lib.rs\"\n";
-    let ran =
-        issue(fix(&json!({"validation_passed": true}))).file("counterfoil.toml", checks).commit().run(&ISSUE);
+    let ran = issue(fix(&json!({"validation_passed": true})))
+        .file("counterfoil.toml", checks)
+        .commit()
+        .run(&ISSUE);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert!(ran.reason().contains("claimed that it succeeds"), "{}", ran.reason());
     let said = issue(fix(&json!({"validation_passed": false}))).run(&ISSUE);
@@ -185,9 +197,13 @@ fn tasks_are_accounted_for_one_by_one() {
     assert!(done.prompt("implement#1", 1).contains("T001, T002"));
 
     let said = tasks("failed", &json!({"errors": ["one is left"]}));
-    let left = Scene::new("review-fix/implement").says("implementer", said).run(&["--task", "T001, T002"]);
+    let left =
+        Scene::new("review-fix/implement").says("implementer", said).run(&["--task", "T001, T002"]);
     assert_eq!(left.ended(), ("blocked", None, 7), "{left:?}");
-    assert_eq!(left.reason(), "not all is done: one is left; T002 is failed: the service did not start");
+    assert_eq!(
+        left.reason(),
+        "not all is done: one is left; T002 is failed: the service did not start"
+    );
     assert_eq!(left.variables()["tasks"][1]["status"], "failed");
 }
 

@@ -30,14 +30,16 @@ fn the_name_with_its_prefix_is_the_same_agent() {
     }
     let ran = run(scene, "full");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    let asked = ran.report["attempts"].as_array().unwrap().iter().filter(|one| one["repairs_asked"] != 0);
+    let asked =
+        ran.report["attempts"].as_array().unwrap().iter().filter(|one| one["repairs_asked"] != 0);
     assert_eq!((asked.count(), worked(&ran).len()), (0, 11));
 }
 
 #[test]
 fn success_with_an_error_and_error_with_a_result_are_refused() {
     let mut torn = succeeded("specify");
-    torn["error"] = json!({"type": "TimeoutError", "code": "X", "message": "slow", "recoverable": true});
+    torn["error"] =
+        json!({"type": "TimeoutError", "code": "X", "message": "slow", "recoverable": true});
     let mut other = torn.clone();
     other["status"] = json!("error");
     for torn in [torn, other] {
@@ -53,7 +55,11 @@ fn words_without_a_result_never_pass_and_are_a_blocker_after_two_repairs() {
         let scene = (0..3).fold(play(), |scene, _| scene.raw(agent, "Looks good to me, approved!"));
         let ran = run(scene, "standard");
         assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-        assert!(ran.reason().starts_with(&format!("{agent} gave no valid result: ")), "{}", ran.reason());
+        assert!(
+            ran.reason().starts_with(&format!("{agent} gave no valid result: ")),
+            "{}",
+            ran.reason()
+        );
         let attempt = ran.attempt(&format!("{agent}#1"));
         assert_eq!(
             (attempt["repairs_asked"].clone(), attempt["replies"].as_array().unwrap().len()),
@@ -69,12 +75,18 @@ fn a_result_that_stays_wrong_is_a_blocker_for_every_agent() {
         let scene = (0..3).fold(play(), |scene, at| {
             scene.raw(
                 agent,
-                &format!(r#"{{"agent": "{agent}", "status": "success", "execution_time_ms": {at}}}"#),
+                &format!(
+                    r#"{{"agent": "{agent}", "status": "success", "execution_time_ms": {at}}}"#
+                ),
             )
         });
         let ran = run(scene.once(), "full");
         assert_eq!(ran.ended(), ("blocked", None, 7), "{agent}: {ran:?}");
-        assert!(ran.reason().starts_with(&format!("{agent} gave no valid result: ")), "{}", ran.reason());
+        assert!(
+            ran.reason().starts_with(&format!("{agent} gave no valid result: ")),
+            "{}",
+            ran.reason()
+        );
     }
 }
 
@@ -137,8 +149,9 @@ fn test_and_taskstoissues_change_no_code() {
 
 #[test]
 fn what_implement_wrote_stays_although_its_report_is_garbage() {
-    let garbage =
-        |scene: crate::scene::Scene| scene.raw("implement", "done!").writes("src/search.rs", "// half\n");
+    let garbage = |scene: crate::scene::Scene| {
+        scene.raw("implement", "done!").writes("src/search.rs", "// half\n")
+    };
     let ran = run(garbage(garbage(garbage(play()))), "simple");
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert_eq!(ran.read("src/search.rs"), "// half\n");

@@ -1,8 +1,10 @@
-//! Timeouts and backoff by a clock that is only told the time: the pack's own workflow, decided step by step.
+//! Timeouts and backoff by a clock that is only told the time: the pack's own workflow, decided
+//! step by step.
 
 use super::{error, succeeded};
 use counterfoil_flow::{
-    AttemptOutcome, Budget, DECIDE, Ended, Event, Fold, Player, Started, Turn, Usage, Workflow, check, turn,
+    AttemptOutcome, Budget, DECIDE, Ended, Event, Fold, Player, Started, Turn, Usage, Workflow,
+    check, turn,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -25,10 +27,11 @@ impl Clocked {
             .filter_map(|(path, _)| Some((path.to_owned(), pack.text(path)?.to_owned())));
         let files: BTreeMap<String, String> = files.collect();
         let registry = counterfoil_packs::registry_for("spec-pipeline");
-        let workflow = check("workflow.yaml", &files, &registry).unwrap_or_else(|why| panic!("{why}"));
-        let given =
-            json!({"task": "Add a search", "size": "simple", "feature_id": "search", "min_coverage": 80});
-        let player = Player { spec: "somebody".to_owned(), backs_off: true, model: None, version: None };
+        let workflow =
+            check("workflow.yaml", &files, &registry).unwrap_or_else(|why| panic!("{why}"));
+        let given = json!({"task": "Add a search", "size": "simple", "feature_id": "search", "min_coverage": 80});
+        let player =
+            Player { spec: "somebody".to_owned(), backs_off: true, model: None, version: None };
         let agents = workflow.agents.keys().map(|name| (name.clone(), player.clone())).collect();
         let started = Event::RunStarted(Box::new(Started {
             run: "run".to_owned(),
@@ -145,5 +148,8 @@ fn a_connection_that_fails_is_tried_again_after_1_2_and_4_seconds() {
     }
     assert_eq!(waited, [1000, 2000, 4000]);
     run.says(succeeded("specify"));
-    assert_eq!(run.fold.open_questions().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["approve"]);
+    assert_eq!(
+        run.fold.open_questions().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
+        ["approve"]
+    );
 }

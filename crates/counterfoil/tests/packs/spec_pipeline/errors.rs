@@ -47,8 +47,9 @@ fn validation_error_is_fixed_and_tried_again_once() {
     let sent = feedback(&ran, "plan#2");
     assert_eq!((&sent["feedback_from"], &sent["max_iterations"]), (&json!("plan"), &json!(1)));
     assert_eq!(sent["issues_to_fix"][0]["message"], "it is broken");
-    let twice =
-        play().says("plan", error("plan", "ValidationError")).says("plan", error("plan", "ValidationError"));
+    let twice = play()
+        .says("plan", error("plan", "ValidationError"))
+        .says("plan", error("plan", "ValidationError"));
     let ran = run(twice, "standard");
     assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["resolve"]), "{ran:?}");
 }
@@ -60,7 +61,10 @@ fn quality_gate_failure_goes_through_implement_twice() {
     };
     let ran = run(red(red(play())), "simple");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(worked(&ran), ["specify", "implement", "test", "implement", "test", "implement", "test"]);
+    assert_eq!(
+        worked(&ran),
+        ["specify", "implement", "test", "implement", "test", "implement", "test"]
+    );
     let sent = feedback(&ran, "implement#3");
     assert_eq!(
         (&sent["iteration"], &sent["max_iterations"], &sent["feedback_from"]),
@@ -73,9 +77,15 @@ fn quality_gate_failure_goes_through_implement_twice() {
 #[test]
 fn constitution_violation_error_is_for_a_person_at_once() {
     for more in [json!({}), json!({"recovery_strategy": "fix_and_retry"})] {
-        let ran =
-            run(play().says("plan", error_with("plan", "ConstitutionViolationError", more)), "standard");
-        assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["resolve"]), "{ran:?}");
+        let ran = run(
+            play().says("plan", error_with("plan", "ConstitutionViolationError", more)),
+            "standard",
+        );
+        assert_eq!(
+            (ran.ended(), ran.questions()),
+            (("waiting", None, 4), vec!["resolve"]),
+            "{ran:?}"
+        );
         assert_eq!(worked(&ran), ["specify", "clarify", "plan"]);
         assert!(
             ran.reason().contains("ConstitutionViolationError of plan (BROKEN): it is broken"),
@@ -110,7 +120,8 @@ fn timeout_error_is_tried_again_once() {
 
 #[test]
 fn external_service_error_is_tried_again_after_a_second() {
-    let ran = run(play().says("specify", error("specify", "ExternalServiceError")).once(), "simple");
+    let ran =
+        run(play().says("specify", error("specify", "ExternalServiceError")).once(), "simple");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(worked(&ran), ["specify", "specify", "implement", "test"]);
 }
@@ -122,7 +133,10 @@ fn tries_are_counted_for_each_agent() {
         .says("plan", error("plan", "ValidationError"));
     let ran = run(scene, "standard");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(ran.variables()["tried"], json!(["clarify ValidationError", "plan ValidationError"]));
+    assert_eq!(
+        ran.variables()["tried"],
+        json!(["clarify ValidationError", "plan ValidationError"])
+    );
 }
 
 #[test]

@@ -18,7 +18,8 @@ fn times(ran: &Ran, agent: &str) -> usize {
     worked(ran).iter().filter(|name| *name == agent).count()
 }
 
-/// A row of analyze: each type goes to the fixer, analyze runs right after it, and twice is the most.
+/// A row of analyze: each type goes to the fixer, analyze runs right after it, and twice is the
+/// most.
 fn holds_for(kinds: &[&str], fixer: &str) {
     for kind in kinds {
         let ran = found(&[finding("HIGH", kind)], 1, fixer);
@@ -67,8 +68,11 @@ fn an_unknown_type_of_analyze_goes_to_plan() {
 
 #[test]
 fn the_most_upstream_agent_comes_first_and_is_sent_only_what_it_can_fix() {
-    let all =
-        [finding("HIGH", "task_ordering"), finding("HIGH", "design_flaw"), finding("HIGH", "unclear_scope")];
+    let all = [
+        finding("HIGH", "task_ordering"),
+        finding("HIGH", "design_flaw"),
+        finding("HIGH", "unclear_scope"),
+    ];
     let scene = play()
         .says("analyze", envelope("analyze", &analysis(&all)))
         .says("analyze", envelope("analyze", &analysis(&all[..2])))
@@ -78,7 +82,8 @@ fn the_most_upstream_agent_comes_first_and_is_sent_only_what_it_can_fix() {
     assert_eq!(types(&feedback(&ran, "specify#2")), ["unclear_scope"]);
     assert_eq!(types(&feedback(&ran, "plan#2")), ["design_flaw"]);
     assert_eq!(types(&feedback(&ran, "tasks#2")), ["task_ordering"]);
-    let order = ["analyze", "specify", "analyze", "plan", "analyze", "tasks", "analyze", "implement"];
+    let order =
+        ["analyze", "specify", "analyze", "plan", "analyze", "tasks", "analyze", "implement"];
     assert_eq!(worked(&ran)[6..14], order);
 }
 
@@ -89,13 +94,14 @@ fn medium_and_low_findings_are_recorded_and_do_not_loop() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!((times(&ran, "analyze"), times(&ran, "plan")), (1, 1));
     assert_eq!(ran.variables()["recorded"], json!(minor));
-    assert!(ran.read("specs/search/pipeline-report.md").contains("- MEDIUM design_flaw: a design_flaw"));
+    assert!(
+        ran.read("specs/search/pipeline-report.md").contains("- MEDIUM design_flaw: a design_flaw")
+    );
 }
 
 #[test]
 fn findings_that_say_category_file_and_description_are_understood() {
-    let other =
-        json!({"severity": "HIGH", "category": "coverage_gap", "description": "REQ-2", "file": "tasks.md:4"});
+    let other = json!({"severity": "HIGH", "category": "coverage_gap", "description": "REQ-2", "file": "tasks.md:4"});
     let mut sent = analysis(&[finding("HIGH", "x")]);
     sent["findings"] = json!([other]);
     let ran = run(good(play().says("analyze", envelope("analyze", &sent)), "tasks"), "full");
@@ -168,9 +174,13 @@ fn reviewed(issues: &[Value]) -> Value {
 
 #[test]
 fn review_to_implement_for_each_type_of_its_row() {
-    for kind in
-        ["directory_structure", "naming_violation", "constitution_violation", "duplicate_code", "else"]
-    {
+    for kind in [
+        "directory_structure",
+        "naming_violation",
+        "constitution_violation",
+        "duplicate_code",
+        "else",
+    ] {
         let scene = play().says("review", reviewed(&[finding("HIGH", kind)]));
         let ran = run(good(good(scene, "implement"), "test"), "standard");
         assert_eq!(ran.ended(), ("done", None, 0), "{kind}: {ran:?}");
@@ -189,7 +199,8 @@ fn review_to_implement_once_then_it_stops_with_a_report() {
     assert_eq!(ran.ended(), ("exhausted", None, 6), "{ran:?}");
     assert_eq!((times(&ran, "implement"), times(&ran, "review")), (2, 2));
     assert!(
-        ran.read("specs/search/pipeline-report.md").contains("- CRITICAL duplicate_code: a duplicate_code")
+        ran.read("specs/search/pipeline-report.md")
+            .contains("- CRITICAL duplicate_code: a duplicate_code")
     );
 }
 
@@ -204,8 +215,11 @@ fn code_that_a_review_sent_back_is_tested_before_it_is_reviewed_again() {
 
 #[test]
 fn a_failed_constitution_is_an_issue_even_if_the_review_approves() {
-    let broken =
-        with("review", "/constitution_compliance", json!({"status": "FAIL", "passed": 2, "failed": 1}));
+    let broken = with(
+        "review",
+        "/constitution_compliance",
+        json!({"status": "FAIL", "passed": 2, "failed": 1}),
+    );
     let ran = run(good(good(play().says("review", broken), "implement"), "test"), "standard");
     assert_eq!(types(&feedback(&ran, "implement#2")), ["constitution_violation"]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");

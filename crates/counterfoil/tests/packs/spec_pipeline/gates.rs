@@ -25,7 +25,10 @@ fn a_gate_reported_passed_at_61_percent_is_computed_as_failed() {
         ),
         "simple",
     );
-    assert_eq!(ran.attempt("test#1")["value"]["result"]["quality_gates"]["coverage"]["status"], "PASSED");
+    assert_eq!(
+        ran.attempt("test#1")["value"]["result"]["quality_gates"]["coverage"]["status"],
+        "PASSED"
+    );
     assert_eq!(worked(&ran), ["specify", "implement", "test", "implement", "test"]);
     let gates = ran.events().into_iter().filter_map(|event| event.pointer("/set/gates").cloned());
     let first = gates.into_iter().next().expect("the gates are recorded");
@@ -35,8 +38,9 @@ fn a_gate_reported_passed_at_61_percent_is_computed_as_failed() {
 
 #[test]
 fn coverage_must_reach_80_the_input_and_what_the_project_requires() {
-    let covered =
-        |overall: f64, required: f64| measured("coverage", json!({"overall": overall, "required": required}));
+    let covered = |overall: f64, required: f64| {
+        measured("coverage", json!({"overall": overall, "required": required}))
+    };
     assert!(passes(covered(80.0, 0.0), &[]));
     assert!(!passes(covered(79.9, 0.0), &[]));
     assert!(!passes(covered(85.0, 90.0), &[]));
@@ -58,8 +62,9 @@ fn all_tests_must_pass_and_there_must_be_some() {
 
 #[test]
 fn lint_types_and_build_must_be_clean() {
-    let quality =
-        |lint: u64, types: u64| measured("code_quality", json!({"lint_errors": lint, "type_errors": types}));
+    let quality = |lint: u64, types: u64| {
+        measured("code_quality", json!({"lint_errors": lint, "type_errors": types}))
+    };
     assert!(!passes(quality(1, 0), &[]));
     assert!(!passes(quality(0, 1), &[]));
     assert!(!passes(measured("build_validation", json!({"docker_compose": "invalid"})), &[]));

@@ -87,7 +87,8 @@ fn error(agent: &str, kind: &str) -> Value {
 
 /// The same with further fields.
 fn error_with(agent: &str, kind: &str, more: Value) -> Value {
-    let mut error = json!({"type": kind, "code": "BROKEN", "message": "it is broken", "recoverable": true});
+    let mut error =
+        json!({"type": kind, "code": "BROKEN", "message": "it is broken", "recoverable": true});
     let Value::Object(more) = more else { panic!("{more} has no fields") };
     error.as_object_mut().unwrap().extend(more);
     json!({"agent": agent, "status": "error", "timestamp": "2026-03-01T09:30:00Z", "execution_time_ms": 1, "error": error})
@@ -194,14 +195,20 @@ fn section(prompt: &str, heading: &str) -> Option<Value> {
 /// What an agent was asked to fix, held to its contract.
 fn feedback(ran: &Ran, attempt: &str) -> Value {
     let prompt = ran.prompt(attempt, 1);
-    let value = section(&prompt, "FEEDBACK_CONTEXT").unwrap_or_else(|| panic!("{attempt}: {prompt}"));
+    let value =
+        section(&prompt, "FEEDBACK_CONTEXT").unwrap_or_else(|| panic!("{attempt}: {prompt}"));
     holds("spec-pipeline/feedback-context", &value);
     value
 }
 
 /// The types of the issues in a feedback.
 fn types(feedback: &Value) -> Vec<&str> {
-    feedback["issues_to_fix"].as_array().unwrap().iter().map(|one| one["type"].as_str().unwrap()).collect()
+    feedback["issues_to_fix"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["type"].as_str().unwrap())
+        .collect()
 }
 
 /// Holds a value to a contract.

@@ -44,7 +44,11 @@ fn review_shows_what_an_agent_handed_back_and_asks_again() {
 #[test]
 fn the_same_may_be_looked_at_many_times() {
     let ran = answered(&["review specify"; 5]);
-    assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["approve#6"]), "{ran:?}");
+    assert_eq!(
+        (ran.ended(), ran.questions()),
+        (("waiting", None, 4), vec!["approve#6"]),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -62,7 +66,11 @@ fn pause_leaves_the_run_waiting_and_resume_asks_again() {
     let ran = answered(&["pause"]);
     assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["paused"]));
     let ran = ran.resume(&[]);
-    assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["paused"]), "it is still paused");
+    assert_eq!(
+        (ran.ended(), ran.questions()),
+        (("waiting", None, 4), vec!["paused"]),
+        "it is still paused"
+    );
     let ran = ran.answer_and_resume("paused", "resume");
     assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["approve#2"]));
     assert_eq!(ran.answer_and_resume("approve", "proceed").ended(), ("done", None, 0));
@@ -108,7 +116,8 @@ fn remaining_ambiguities_ask_a_person() {
     let accepted = ran.answer_and_resume("decide", "proceed");
     assert_eq!(accepted.ended(), ("done", None, 0), "{accepted:?}");
     assert_eq!(worked(&accepted)[..3], ["specify", "clarify", "plan"]);
-    let again = waits(open(), "standard", "decide").answer_and_resume("decide", "again: rank by date");
+    let again =
+        waits(open(), "standard", "decide").answer_and_resume("decide", "again: rank by date");
     assert_eq!(again.ended(), ("done", None, 0), "{again:?}");
     assert_eq!(feedback(&again, "clarify#2")["issues_to_fix"][0]["message"], "rank by date");
 }
@@ -136,7 +145,8 @@ fn constitution_violations_of_a_plan_ask_a_person() {
 
 #[test]
 fn needs_manual_review_asks_a_person() {
-    let unsure = || play().says("review", with("review", "/overall_status", json!("NEEDS_MANUAL_REVIEW")));
+    let unsure =
+        || play().says("review", with("review", "/overall_status", json!("NEEDS_MANUAL_REVIEW")));
     let ran = waits(unsure(), "full", "decide");
     let accepted = ran.answer_and_resume("decide", "proceed");
     assert_eq!(accepted.ended(), ("done", None, 0), "{accepted:?}");
@@ -175,7 +185,8 @@ fn every_question_can_be_paused_and_comes_again() {
 #[test]
 fn the_question_says_what_was_found_and_does_not_block() {
     let minor = super::analysis(&[super::finding("MEDIUM", "design_flaw")]);
-    let scene = AGENTS.into_iter().fold(play().says("analyze", super::envelope("analyze", &minor)), good);
+    let scene =
+        AGENTS.into_iter().fold(play().says("analyze", super::envelope("analyze", &minor)), good);
     let ran = scene.run(&[&ASKED[..], &["--input", "size=full"]].concat());
     let question = ran.report["questions"][0]["question"].as_str().unwrap();
     assert!(question.contains("- MEDIUM design_flaw: a design_flaw"), "{question}");

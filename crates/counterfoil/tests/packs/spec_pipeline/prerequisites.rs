@@ -18,7 +18,10 @@ fn unmet(ran: &crate::ran::Ran, agent: &str, helper: &str) {
         "{ran:?}"
     );
     assert_eq!(error["suggested_action"]["agent"], helper);
-    assert!(error["message"].as_str().unwrap().starts_with(&format!("{agent} cannot start: ")), "{error:#}");
+    assert!(
+        error["message"].as_str().unwrap().starts_with(&format!("{agent} cannot start: ")),
+        "{error:#}"
+    );
 }
 
 #[test]
@@ -33,7 +36,9 @@ fn clarify_needs_the_spec() {
 
 #[test]
 fn plan_needs_the_spec() {
-    let scene = good(play(), "specify").says("clarify", succeeded("clarify")).deletes("specs/search/spec.md");
+    let scene = good(play(), "specify")
+        .says("clarify", succeeded("clarify"))
+        .deletes("specs/search/spec.md");
     let ran = run(scene, "standard");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(worked(&ran)[..4], ["specify", "clarify", "specify", "plan"]);
@@ -42,7 +47,9 @@ fn plan_needs_the_spec() {
 
 #[test]
 fn research_and_checklist_need_the_spec() {
-    let scene = good(play(), "specify").says("clarify", succeeded("clarify")).deletes("specs/search/spec.md");
+    let scene = good(play(), "specify")
+        .says("clarify", succeeded("clarify"))
+        .deletes("specs/search/spec.md");
     let ran = run(scene, "full");
     assert_eq!(worked(&ran)[..4], ["specify", "clarify", "specify", "research"]);
     unmet(&ran, "research", "specify");
@@ -94,7 +101,8 @@ fn a_simple_run_needs_only_the_spec() {
 
 #[test]
 fn taskstoissues_needs_the_tasks() {
-    let scene = good(play(), "tasks").says("review", succeeded("review")).deletes("specs/search/tasks.md");
+    let scene =
+        good(play(), "tasks").says("review", succeeded("review")).deletes("specs/search/tasks.md");
     let ran = run(scene, "full");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(worked(&ran)[9..], ["review", "tasks", "taskstoissues"]);
@@ -103,7 +111,8 @@ fn taskstoissues_needs_the_tasks() {
 
 #[test]
 fn each_missing_file_is_provided_by_its_own_agent_upstream_first() {
-    let scene = good(play(), "specify").says("plan", succeeded("plan")).deletes("specs/search/spec.md");
+    let scene =
+        good(play(), "specify").says("plan", succeeded("plan")).deletes("specs/search/spec.md");
     let ran = run(good(scene, "plan"), "standard");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(worked(&ran)[..6], ["specify", "clarify", "plan", "specify", "plan", "tasks"]);
@@ -117,8 +126,15 @@ fn a_prerequisite_of_a_prerequisite_is_met_first() {
     let ran = run(scene, "standard");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(worked(&ran)[2..7], ["plan", "tasks", "specify", "plan", "tasks"]);
-    let ways =
-        ["act>plan", "plan>unmet", "act>specify", "specify>back", "back>plan", "plan>back", "back>tasks"];
+    let ways = [
+        "act>plan",
+        "plan>unmet",
+        "act>specify",
+        "specify>back",
+        "back>plan",
+        "plan>back",
+        "back>tasks",
+    ];
     let moves = ran.moves();
     let mut rest = moves.iter();
     assert!(ways.iter().all(|way| rest.any(|step| step == way)), "{moves:?}");

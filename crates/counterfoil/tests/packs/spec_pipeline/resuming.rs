@@ -1,4 +1,5 @@
-//! A run that was stopped goes on where it was: counts, feedback and those who wait are as they were.
+//! A run that was stopped goes on where it was: counts, feedback and those who wait are as they
+//! were.
 
 use super::{ASKED, analysis, envelope, feedback, finding, good, play, then_all_goes_well, worked};
 use crate::ran::Ran;
@@ -41,5 +42,8 @@ fn a_run_that_waits_goes_on_and_repeats_nothing() {
     assert_eq!(ran.questions(), ["approve"]);
     let ran = ran.answer_and_resume("approve", "proceed");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(worked(&ran), ["specify", "clarify", "plan", "tasks", "implement", "test", "review"]);
+    assert_eq!(
+        worked(&ran),
+        ["specify", "clarify", "plan", "tasks", "implement", "test", "review"]
+    );
 }

@@ -11,8 +11,10 @@ fn says(agent: &str, kind: &str, strategy: &str) -> serde_json::Value {
 #[test]
 fn run_prerequisite_agent_runs_the_suggested_agent_first() {
     let more = json!({"recovery_strategy": "run_prerequisite_agent", "suggested_action": {"agent": "specify", "reason": "it is empty"}});
-    let ran =
-        run(good(play().says("plan", error_with("plan", "ValidationError", more)), "specify"), "standard");
+    let ran = run(
+        good(play().says("plan", error_with("plan", "ValidationError", more)), "specify"),
+        "standard",
+    );
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(worked(&ran)[..5], ["specify", "clarify", "plan", "specify", "plan"]);
     assert!(!ran.prompt("specify#2", 1).contains("FEEDBACK_CONTEXT"), "it has nothing to fix");
@@ -32,14 +34,16 @@ fn feedback_loop_sends_the_error_to_the_source_agent() {
 
 #[test]
 fn fix_and_retry_tells_the_same_agent_what_was_wrong() {
-    let ran = run(play().says("implement", says("implement", "TimeoutError", "fix_and_retry")), "simple");
+    let ran =
+        run(play().says("implement", says("implement", "TimeoutError", "fix_and_retry")), "simple");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(types(&feedback(&ran, "implement#2")), ["TimeoutError"]);
 }
 
 #[test]
 fn fix_and_retry_keeps_what_the_agent_was_asked_to_fix_before() {
-    let scene = play().says("analyze", envelope("analyze", &analysis(&[finding("HIGH", "design_flaw")])));
+    let scene =
+        play().says("analyze", envelope("analyze", &analysis(&[finding("HIGH", "design_flaw")])));
     let scene = good(scene, "plan").says("plan", says("plan", "ValidationError", "fix_and_retry"));
     let ran = run(scene, "full");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
@@ -56,7 +60,8 @@ fn ask_user_asks() {
 
 #[test]
 fn manual_resolution_waits_for_a_person_and_abort_ends_it() {
-    let ran = run(play().says("plan", says("plan", "TimeoutError", "manual_resolution")), "standard");
+    let ran =
+        run(play().says("plan", says("plan", "TimeoutError", "manual_resolution")), "standard");
     assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["resolve"]), "{ran:?}");
     let ran = ran.answer_and_resume("resolve", "abort");
     assert_eq!(ran.ended(), ("blocked", None, 7));

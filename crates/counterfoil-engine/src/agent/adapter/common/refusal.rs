@@ -129,16 +129,17 @@ const TRANSPORT: [&str; 22] = [
     "timed out",
 ];
 
-/// The status of HTTP that stands in words, behind one that announces it: `API Error: 500`, `status code 429`, `(401)`.
+/// The status of HTTP that stands in words, behind one that announces it: `API Error: 500`, `status
+/// code 429`, `(401)`.
 pub(crate) fn status_in(said: &str) -> Option<u16> {
     let said = &said[..said.floor_char_boundary(16 << 10)];
     let mut before = "";
     for word in said.split_ascii_whitespace() {
         let digits = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
         let announced = word.starts_with('(')
-            || ["error", "status", "code", "http"]
-                .iter()
-                .any(|cue| before.trim_end_matches([':', '=', '"']).to_ascii_lowercase().ends_with(cue));
+            || ["error", "status", "code", "http"].iter().any(|cue| {
+                before.trim_end_matches([':', '=', '"']).to_ascii_lowercase().ends_with(cue)
+            });
         if announced
             && digits.len() == 3
             && let Ok(status @ 400..=599) = digits.parse()
@@ -198,8 +199,9 @@ mod tests {
 
     #[test]
     fn words_are_never_missing_and_say_how_to_log_in() {
-        let reason =
-            |status, said| Refusal { status, said, at: 0, login: "log in with `x login`" }.failure().reason;
+        let reason = |status, said| {
+            Refusal { status, said, at: 0, login: "log in with `x login`" }.failure().reason
+        };
         assert_eq!(reason(Some(500), ""), "its server answered with HTTP 500");
         assert_eq!(reason(None, " "), "it failed and does not say why");
         assert_eq!(reason(Some(401), "who are you?"), "who are you?; log in with `x login`");

@@ -50,7 +50,8 @@ fn number(text: &str, at: i64) -> Option<i64> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = text[length..].trim_start_matches(['"', '\'']);
     let unit = rest.trim_start().starts_with(|c: char| c.is_ascii_alphabetic());
-    let goes_on = rest.starts_with(['.', '-', ':']) && rest[1..].starts_with(|c: char| c.is_ascii_digit());
+    let goes_on =
+        rest.starts_with(['.', '-', ':']) && rest[1..].starts_with(|c: char| c.is_ascii_digit());
     if unit || goes_on {
         return None;
     }
