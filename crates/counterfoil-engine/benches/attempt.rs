@@ -5,12 +5,12 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use counterfoil_engine::agent::{Agent, CommandAgent, Session, Task};
-use counterfoil_engine::process::{
-    Clocks, Environment, Output, Spawn, Stop, Watch, containment, supervise, sweep,
-};
+use counterfoil_agents::agent::{Agent, CommandAgent, Session, Task};
 use counterfoil_engine::{Cast, Engine, Launch, Watcher};
 use counterfoil_flow::{Budget, Event, Fold, Workflow, check};
+use counterfoil_process::{
+    Clocks, Environment, Output, Spawn, Stop, Watch, containment, supervise, sweep,
+};
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -3,11 +3,11 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use counterfoil_engine::agent::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
+use counterfoil_agents::agent::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
 use counterfoil_engine::journal::{Batch, Journal, NewRun, Row, Summary};
-use counterfoil_engine::process::Stop;
 use counterfoil_engine::{Cast, Engine, Launch, Recast, Watcher};
 use counterfoil_flow::{Budget, Event, Fold, Usage, Workflow, check};
+use counterfoil_process::Stop;
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::path::Path;

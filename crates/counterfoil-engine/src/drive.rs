@@ -1,23 +1,21 @@
 //! Driving one run: facts in, a turn, the events to the journal in one transaction, and only then
 //! the work. It decides nothing; `turn` does.
 
-pub(crate) mod errands;
 mod work;
 
-use crate::cast::Cast;
 use crate::clock::Clock;
 use crate::engine::Error;
-use crate::examine::Trees;
 use crate::journal::{self, Batch, Journal, Lease, Row, Summary};
-use crate::process::Stop;
 use crate::publish::{self, Written};
-use crate::workspace::Workspaces;
+use counterfoil_agents::transcript::TranscriptError;
 use counterfoil_flow::{
-    Event, Fold, Look, Rendered, Rendering, Turn, Workflow, artifact_paths, artifacts, turn,
+    Event, Fold, Rendered, Rendering, Turn, Workflow, artifact_paths, artifacts, turn,
 };
+use counterfoil_process::Stop;
+use counterfoil_worker::WorkerContext;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -58,8 +56,6 @@ const NAP: Duration = Duration::from_mins(1);
 const LAST_WAIT: Duration = Duration::from_secs(40);
 /// Pauses before a write is tried again that met a full disk or a locked journal.
 const WRITE_AGAIN: [u64; 6] = [100, 300, 1000, 2000, 4000, 8000];
-/// The folder for what attempts need while they are at work, within the state folder.
-pub(crate) const SCRATCH: &str = "scratch";
 /// The largest transcript kept.
 const TRANSCRIPT_CAP: u64 = 2 << 30;
 
@@ -69,11 +65,9 @@ pub(crate) struct Drive {
     pub(crate) lease: Lease,
     pub(crate) workflow: Arc<Workflow>,
     pub(crate) fold: Fold,
-    pub(crate) cast: Cast,
     pub(crate) repo: PathBuf,
-    pub(crate) workspaces: Arc<Workspaces>,
-    /// The work trees that are looked at again and again.
-    pub(crate) trees: Arc<Trees>,
+    /// What performs its attempts.
+    pub(crate) worker: Arc<WorkerContext>,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) stop: watch::Receiver<Stop>,
     /// What belongs to the last events before it was taken up, if a kill may have kept it from
@@ -81,7 +75,7 @@ pub(crate) struct Drive {
     pub(crate) unwritten: Option<Vec<Rendering>>,
     /// Why what an attempt said could not be kept: the run stops there, and goes on when it is
     /// resumed.
-    pub(crate) unkept: Option<journal::Error>,
+    pub(crate) unkept: Option<TranscriptError>,
 }
 
 /// Something posted by another process.
@@ -118,8 +112,8 @@ impl Drive {
     /// Drives the run until it ends, waits for somebody, or is stopped.
     async fn run(mut self, mut first: Vec<Event>) -> Result<Fold, Error> {
         let (sender, mut news) = mpsc::unbounded_channel();
-        let mut running = Running::new(sender);
-        first.extend(self.catch_up(&running));
+        let mut running = Running::new(sender, self.worker.clone());
+        first.extend(self.catch_up());
         let driven = self.turns(first, &mut running, &mut news).await;
         // However it ended, nothing of it is left running.
         for stop in running.stops.values() {
@@ -157,7 +151,7 @@ impl Drive {
                 turn(&self.workflow, &mut self.fold, std::mem::take(&mut facts), clock.now());
             self.record(&turned, consumed, &mut snapshot).await?;
             if let Some(error) = self.unkept.take() {
-                return Err(error.into());
+                return Err(journal::Error::from(error).into());
             }
             for (event, at) in &turned.events {
                 self.watcher.event(event, *at, &self.fold);
@@ -166,12 +160,12 @@ impl Drive {
                 }
             }
             if turned.moved() {
-                facts.extend(self.publish(&turned.rendered, Written::No, running));
+                facts.extend(self.publish(&turned.rendered, Written::No));
             }
-            facts.extend(turned.looks.iter().map(|look| self.look(look)));
+            facts.extend(turned.looks.iter().map(|look| self.worker.check_files(look)));
             facts.extend(self.ready_answers(&turned));
             for errand in turned.errands {
-                self.send(errand, running);
+                Self::send(errand, running);
             }
             for start in turned.starts {
                 self.start(start, running);
@@ -190,7 +184,7 @@ impl Drive {
                 return Ok(());
             }
             facts = self.wait(turned.wake_at, &mut clock, &mut told, news).await;
-            self.came_back(&facts, running);
+            Self::came_back(&facts, running);
         }
     }
 
@@ -282,36 +276,29 @@ impl Drive {
     }
 
     /// Writes what belongs to the events of a turn, and how the run itself stands.
-    fn publish(&self, of_events: &[Rendering], when: Written, running: &Running) -> Option<Event> {
+    fn publish(&self, of_events: &[Rendering], when: Written) -> Option<Event> {
         let standing = artifacts(&self.workflow, &self.fold);
         let published = standing.and_then(|mut rendered| {
             rendered.extend(of_events.iter().cloned().collect::<Result<Vec<Rendered>, _>>()?);
-            self.claim(rendered.iter().map(|one| one.path.as_str()), running);
+            self.claim(rendered.iter().map(|one| one.path.as_str()));
             publish::publish(&self.repo, &rendered, when)
         });
         published.err().map(|(path, reason)| Event::ArtifactFailed { path, reason })
     }
 
     /// The files of artifacts are known as ours.
-    fn claim<'p>(&self, paths: impl Iterator<Item = &'p str>, running: &Running) {
+    fn claim<'p>(&self, paths: impl Iterator<Item = &'p str>) {
         let paths = paths.filter_map(|path| publish::inside(&self.repo, path).ok());
-        running.published.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
+        self.worker.add_published(paths);
     }
 
     /// Taken up again: the files that are ours are known again, and what a kill kept from being
     /// written is written.
-    fn catch_up(&mut self, running: &Running) -> Option<Event> {
+    fn catch_up(&mut self) -> Option<Event> {
         let ours = artifact_paths(&self.workflow, &self.fold);
-        self.claim(ours.iter().map(String::as_str), running);
+        self.claim(ours.iter().map(String::as_str));
         let unwritten = self.unwritten.take()?;
-        self.publish(&unwritten, Written::Perhaps, running)
-    }
-
-    fn look(&self, look: &Look) -> Event {
-        let folder = self.folder(look.workspace.as_deref());
-        let missing =
-            look.paths.iter().filter(|path| !folder.join(path).exists()).cloned().collect();
-        Event::ContextChecked { frame: look.frame.clone(), missing }
+        self.publish(&unwritten, Written::Perhaps)
     }
 
     /// Answers that a script has ready.
@@ -324,7 +311,7 @@ impl Drive {
         for question in asked.flatten() {
             // One that does not fit is refused as anybody's is, and the question stands: the next
             // one is taken.
-            while let Some(answer) = self.cast.answer(&question.id) {
+            while let Some(answer) = self.worker.agents().answer(&question.id) {
                 match self.fold.check_answer(&question.id, &answer) {
                     Ok(()) => {
                         answers.push(Event::Answered {

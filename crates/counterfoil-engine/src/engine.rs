@@ -4,21 +4,22 @@ mod error;
 
 pub use error::Error;
 
-use crate::agent::Equipment;
-use crate::cast::Cast;
 use crate::clock::wall;
-use crate::drive::{Drive, Letter, SCRATCH, Watcher, batch, errands};
+use crate::drive::{Drive, Letter, Watcher, batch};
 use crate::given::{given, merged};
 use crate::journal::{self, Journal, Lease, NewRun};
 use crate::ledger::Ledger;
-use crate::left;
-use crate::process::{self, Stop};
 use crate::publish::{self, Trail};
 use crate::story::{self, Report};
-use crate::workspace::Workspaces;
+use counterfoil_agents::agent::Equipment;
+use counterfoil_agents::cast::Cast;
 use counterfoil_flow::{
     Budget, Bundle, DECIDE, Event, Fold, Player, Started, Workflow, artifact_paths, reload, turn,
 };
+use counterfoil_process::{Stop, sweep};
+use counterfoil_worker::{SCRATCH, WorkerContext, contracts_of, perform_workspace_op};
+use counterfoil_workspace::left;
+use counterfoil_workspace::workspace::Workspaces;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -103,7 +104,7 @@ impl Engine {
             budget: merged(&workflow.budget, &budget),
             repo: repo.display().to_string(),
             own: own(&workflow, &home, &repo),
-            base: crate::git::head(&repo),
+            base: counterfoil_workspace::git::head(&repo),
         }));
         let at = wall();
         let mut fold = Fold::default();
@@ -118,14 +119,13 @@ impl Engine {
         let lease = self.journal.create(new, batch(&[(started.clone(), at)], &fold)?)?;
         watcher.event(&started, at, &fold);
         let workspaces = self.swept(&fold, &repo, &*watcher);
+        let worker = self.worker(&workflow, &fold, cast, &repo, workspaces);
         let drive = Drive {
             journal: self.journal.clone(),
             lease,
             workflow: Arc::new(workflow),
             fold,
-            cast,
-            workspaces,
-            trees: Arc::default(),
+            worker,
             repo,
             watcher,
             stop,
@@ -165,14 +165,13 @@ impl Engine {
         players.retain(|name, player| fold.agents.get(name) != Some(player));
         let facts = self.taken_up(&workflow, &fold, &repo, players)?;
         let workspaces = self.swept(&fold, &repo, &*watcher);
+        let worker = self.worker(&workflow, &fold, cast, &repo, workspaces);
         let drive = Drive {
             journal: self.journal.clone(),
             lease,
             workflow: Arc::new(workflow),
             fold,
-            cast,
-            workspaces,
-            trees: Arc::default(),
+            worker,
             repo,
             watcher,
             stop,
@@ -181,6 +180,21 @@ impl Engine {
         };
         let fold = drive.on_a_worker(facts).await?;
         self.report_of(&fold)
+    }
+
+    /// What performs the attempts of a run.
+    fn worker(
+        &self,
+        workflow: &Workflow,
+        fold: &Fold,
+        cast: Cast,
+        repo: &Path,
+        workspaces: Arc<Workspaces>,
+    ) -> Arc<WorkerContext> {
+        let contracts = contracts_of(&workflow.bundle);
+        let state = self.journal.folder();
+        let context = WorkerContext::new(&fold.run, repo, state, cast, contracts, workspaces);
+        Arc::new(context.with_workflow_files(fold.own.clone()))
     }
 
     /// Records an answer; `resume` goes on. If the run is being driven, its driver takes the answer
@@ -232,7 +246,7 @@ impl Engine {
                     lease.append_blocking(batch)?;
                     let workspaces = self.workspaces(Path::new(&fold.repo));
                     let carry_out =
-                        |errand| errands::run(&workspaces, &run, errand, &BTreeSet::new());
+                        |errand| perform_workspace_op(&workspaces, &run, errand, &BTreeSet::new());
                     facts.extend(turned.errands.iter().map(carry_out));
                 }
                 lease.release()?;
@@ -435,7 +449,7 @@ impl Engine {
         // Nobody is left who needs it.
         let _ = std::fs::remove_dir_all(self.journal.folder().join(SCRATCH).join(&fold.run));
         for (attempt, frame) in &fold.attempts {
-            process::sweep(&format!("{}/{attempt}", fold.run));
+            sweep(&format!("{}/{attempt}", fold.run));
             // What was done in a worktree is gone with it, or stays in it.
             let since = began.get(attempt).filter(|_| !fold.works_apart(frame));
             let mut changed =

@@ -12,16 +12,14 @@ mod lease;
 mod reading;
 mod record;
 mod schema;
-mod transcripts;
 mod work;
 mod writer;
 
-pub(crate) use chain::hex;
 pub use error::{Error, Result};
 pub use lease::Lease;
 pub use record::{Batch, Driver, Event, NewRun, Posted, Row, RunInfo, Snapshot, Standing, Summary};
-pub use transcripts::{Stored, Transcript};
 
+use counterfoil_agents::transcript::TranscriptStore;
 use holder::Process;
 use rusqlite::Connection;
 use std::fs::{self, OpenOptions};
@@ -111,6 +109,11 @@ impl Journal {
         let file = identity(&path).ok_or_else(|| Error::Missing { path: path.clone() })?;
         let reader = schema::open_to_read(&path, &settings)?;
         Ok(Self::new(folder, path, file, Process::this(), settings, reader, None))
+    }
+
+    /// The transcripts beside the journal.
+    pub fn transcripts(&self) -> TranscriptStore {
+        TranscriptStore::new(&self.inner.folder)
     }
 
     fn new(

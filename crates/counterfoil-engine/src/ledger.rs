@@ -16,7 +16,7 @@ mod stats;
 
 pub use stats::{ClaimFigures, Dimension, Group, Key, ReplyFigures, Stats, Tally};
 
-use crate::agent::Spec;
+use counterfoil_agents::agent::Spec;
 use counterfoil_contract::{ClaimKind, ClaimReport, Verdict};
 use counterfoil_flow::{AttemptOutcome, Changed, Event, Player};
 use serde::Serialize;

@@ -16,9 +16,9 @@ pub(crate) use story::Story;
 
 use counterfoil_engine::journal::RunInfo;
 use counterfoil_engine::ledger::Entry;
-use counterfoil_engine::workspace::Undone;
 use counterfoil_engine::{Attempt, Question, Report};
 use counterfoil_flow::Usage;
+use counterfoil_workspace::workspace::Undone;
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Why a run cannot be started, driven or read.
 
-use crate::agent::SpecError;
-use crate::cast::CastError;
 use crate::journal;
+use counterfoil_agents::agent::SpecError;
+use counterfoil_agents::cast::CastError;
 use counterfoil_flow::{DECIDE, Refused, Rejected};
 use std::path::PathBuf;
 

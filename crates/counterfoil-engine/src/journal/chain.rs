@@ -39,16 +39,7 @@ pub(super) fn of_snapshot(run: &str, seq: u64, body: &[u8]) -> Digest {
 
 /// SHA-256 in hex.
 pub(super) fn sha256_hex(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// Bytes in hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
+    hex::encode(Sha256::digest(bytes))
 }
 
 fn sized(hash: &mut Sha256, bytes: &[u8]) {

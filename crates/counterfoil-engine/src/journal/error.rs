@@ -1,5 +1,6 @@
 //! What can go wrong with a journal, each with the place and the way out.
 
+use counterfoil_agents::transcript::TranscriptError;
 use std::path::{Path, PathBuf};
 
 /// What a journal answers.
@@ -231,4 +232,17 @@ fn writable(path: &Path) -> bool {
 /// Unix milliseconds as people read them.
 fn moment(at: i64) -> String {
     jiff::Timestamp::from_millisecond(at).map_or_else(|_| format!("{at} ms"), |at| at.to_string())
+}
+
+impl From<TranscriptError> for Error {
+    fn from(error: TranscriptError) -> Self {
+        match error {
+            TranscriptError::Full { path } => Self::Full { path },
+            TranscriptError::InvalidRun { run } => {
+                Self::Name { name: run, why: "it is not a valid run id" }
+            }
+            TranscriptError::File { path, why } => Self::Transcript { path, why },
+            error => Self::Transcript { path: PathBuf::new(), why: error.to_string() },
+        }
+    }
 }

@@ -11,7 +11,7 @@ use crate::source::{self, Source};
 use crate::tell::demo::{self as words, Seen};
 use crate::{input, lay, output};
 use anyhow::{Context, Result, bail};
-use counterfoil_engine::agent::Equipment;
+use counterfoil_agents::agent::Equipment;
 use counterfoil_engine::{Cast, Launch};
 use counterfoil_flow::Budget;
 use plan::Plan;

@@ -6,15 +6,15 @@ use crate::cli::{ExportArgs, Place};
 use crate::exit::Exit;
 use crate::{input, output, tell};
 use anyhow::{Context, Result, bail};
-use counterfoil_contract::Contract;
-use counterfoil_engine::Engine;
-use counterfoil_engine::agent::adapter::{Adapter, adapter};
-use counterfoil_engine::config::Config;
-use counterfoil_engine::recording::redact::{Care, Redactor};
-use counterfoil_engine::recording::{
+use counterfoil_agents::agent::adapter::{Adapter, adapter};
+use counterfoil_agents::recording::redact::{Care, Redactor};
+use counterfoil_agents::recording::{
     self, Attempt, Gathered, Gatherer, Kept, Names, Recording, Reply, Said, VERSION, differences,
     replayed,
 };
+use counterfoil_contract::Contract;
+use counterfoil_engine::Engine;
+use counterfoil_engine::config::Config;
 use counterfoil_flow::{Bundle, Channel};
 use shelf::{Shelf, prompt_of};
 use std::collections::BTreeMap;

@@ -8,7 +8,7 @@ use crate::{input, output, project};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Contract;
 use counterfoil_contract::render::prompt;
-use counterfoil_engine::process::MARKER;
+use counterfoil_process::MARKER;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};

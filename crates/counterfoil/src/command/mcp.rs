@@ -5,9 +5,9 @@ use crate::exit::Exit;
 use crate::input;
 use crate::mcp::{Desk, Store, serve};
 use anyhow::{Context, Result, bail};
+use counterfoil_agents::submit::SessionFile;
 use counterfoil_contract::Contract;
 use counterfoil_engine::config::{Config, FILE};
-use counterfoil_engine::submit::SessionFile;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use crate::{input, output, tell};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::did_you_mean;
 use counterfoil_engine::Engine;
-use counterfoil_engine::workspace::{FoldingState, Workspaces};
+use counterfoil_workspace::workspace::{FoldingState, Workspaces};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

@@ -2,11 +2,11 @@
 
 use super::look::{SETTINGS, Seen, SeenProgram};
 use super::{Diagnosis, Finding, Level, Program, State};
+use counterfoil_agents::agent::adapter::Server;
+use counterfoil_agents::agent::installed::{Fit, Trouble};
 use counterfoil_contract::did_you_mean;
-use counterfoil_engine::agent::adapter::Server;
-use counterfoil_engine::agent::installed::{Fit, Trouble};
 use counterfoil_engine::config::{Agents, Channel};
-use counterfoil_engine::process::Containment;
+use counterfoil_process::Containment;
 use std::collections::BTreeSet;
 
 /// Says what is in the way, and what is fine.
@@ -125,7 +125,7 @@ fn settings(seen: &Seen, agents: &Agents, findings: &mut Vec<Finding>, fine: &mu
         }
     }
     let bound = agents.named.values().filter(|settings| settings.contract.is_some()).count();
-    if config.source.is_some() && findings.is_empty() {
+    if config.verify.source.is_some() && findings.is_empty() {
         fine.push(format!(
             "{SETTINGS}: {bound} {} bound to contracts",
             if bound == 1 { "agent" } else { "agents" }

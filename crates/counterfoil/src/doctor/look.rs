@@ -3,11 +3,11 @@
 use super::login::{self, Login};
 use crate::init::{Standing, Subagents, on_path, standing, subagents};
 use crate::project;
-use counterfoil_engine::agent::Equipment;
-use counterfoil_engine::agent::adapter::{Adapter, Server, adapters};
-use counterfoil_engine::agent::installed::{self, Installed, Trouble};
+use counterfoil_agents::agent::Equipment;
+use counterfoil_agents::agent::adapter::{Adapter, Server, adapters};
+use counterfoil_agents::agent::installed::{self, Installed, Trouble};
 use counterfoil_engine::config::{Channel, Config, FILE};
-use counterfoil_engine::process::{Containment, containment};
+use counterfoil_process::{Containment, containment};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;

@@ -7,7 +7,7 @@ use super::survey::{CLAUDE_SERVERS, CLAUDE_SETTINGS, CODEX_SETTINGS, GEMINI_SETT
 use super::toml;
 use super::write::Standing;
 use crate::project;
-use counterfoil_engine::agent::adapter::Server;
+use counterfoil_agents::agent::adapter::Server;
 use counterfoil_engine::config::{Config, FILE};
 use serde_json::{Value, json as literal};
 

@@ -1,9 +1,9 @@
 //! What a call is answered with: words for whoever reads them, and the same as data. Clients show
 //! their model one or the other, so each says everything.
 
+use counterfoil_agents::agent::adapter::Server;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::{Contract, Report, Status, Violation};
-use counterfoil_engine::agent::adapter::Server;
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -3,10 +3,10 @@
 
 use super::answer::Answer;
 use super::form::{CONTRACT, Form, RESULT, chosen, closed, named, own};
+use counterfoil_agents::agent::adapter::Server;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::render::vendor::{self, Target, raise};
 use counterfoil_contract::{Contract, Report, Type};
-use counterfoil_engine::agent::adapter::Server;
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

@@ -5,9 +5,9 @@ use super::answer::Answer;
 use super::desk::Desk;
 use super::wire::Wire;
 use anyhow::{Context, Result};
-use counterfoil_engine::agent::adapter;
+use counterfoil_agents::agent::adapter;
+use counterfoil_agents::submit::{Submission, append};
 use counterfoil_engine::journal::make_folder;
-use counterfoil_engine::submit::{Submission, append};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListToolsResult,

@@ -1,8 +1,8 @@
 //! Recordings in words: what was exported, and what came of replaying.
 
 use super::{many, one_line};
+use counterfoil_agents::recording::{Difference, Recording};
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_engine::recording::{Difference, Recording};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

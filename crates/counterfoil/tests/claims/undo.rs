@@ -1,8 +1,8 @@
 //! Putting back what the workspaces of a run brought in.
 
 use crate::house::{House, MORNING, began, git, opened, over};
-use counterfoil_engine::workspace::Workspaces;
 use counterfoil_flow::Outcome;
+use counterfoil_workspace::workspace::Workspaces;
 use std::collections::BTreeSet;
 
 /// A run that brought in the work of two workspaces.

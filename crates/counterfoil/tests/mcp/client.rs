@@ -1,8 +1,8 @@
 //! A client that writes frames, and the server it writes them to.
 
+use counterfoil_agents::submit::{SessionFile, Submission, read};
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_contract::{Contract, Definition};
-use counterfoil_engine::submit::{SessionFile, Submission, read};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Started by people, for the agents they use themselves.
 
 use crate::client::{Client, packed, words};
-use counterfoil_engine::submit::read;
+use counterfoil_agents::submit::read;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Output};

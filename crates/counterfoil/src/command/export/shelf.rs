@@ -1,6 +1,6 @@
 //! The files in which a run keeps what was asked and said, as its events refer to them.
 
-use counterfoil_engine::recording::{digest, is_inside};
+use counterfoil_agents::recording::{digest, is_inside};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,11 +1,11 @@
 //! What is replayed: the attempts of recordings, and transcripts by themselves.
 
 use super::find::{Found, META, OUTCOME, STDERR, SUBMISSIONS, beside};
-use counterfoil_contract::Definition;
-use counterfoil_engine::agent::adapter::{adapter, adapters};
-use counterfoil_engine::recording::{
+use counterfoil_agents::agent::adapter::{adapter, adapters};
+use counterfoil_agents::recording::{
     Attempt, FILE, Kept, Recording, Reply, Said, VERSION, is_inside, spoken_by,
 };
+use counterfoil_contract::Definition;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Finding what can be replayed among the files that were named.
 
-use counterfoil_engine::recording::FILE;
+use counterfoil_agents::recording::FILE;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

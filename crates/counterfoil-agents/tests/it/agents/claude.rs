@@ -1,0 +1,522 @@
+//! Claude Code: its calls, its recorded streams, and streams that are not as they should be.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::agents::recorded::{NOW, read_in, recorded, shown, told};
+use counterfoil_agents::agent::adapter::{
+    Adapter, Conversation, Failure, Heard, Server, Turn, Verdict, adapter,
+};
+use counterfoil_flow::{Access, AttemptOutcome};
+use counterfoil_process::Exit;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::Path;
+
+fn claude() -> &'static dyn Adapter {
+    adapter("claude").unwrap()
+}
+
+fn heard_of(name: &str) -> Heard {
+    recorded("claude")[name].heard(claude())
+}
+
+fn failure_of(name: &str) -> Failure {
+    match heard_of(name).verdict {
+        Verdict::Failed(failure) => failure,
+        verdict => panic!("{name}: {verdict:?}"),
+    }
+}
+
+/// What is heard of these lines.
+fn heard(lines: &[&str]) -> Heard {
+    read_in(1 << 16, claude(), lines.join("\n").as_bytes(), "", Exit::Code(0))
+}
+
+#[test]
+fn every_recorded_reply_is_understood() {
+    let mut all = String::new();
+    for (name, run) in recorded("claude") {
+        writeln!(all, "{name}\n{}", told(&run.heard(claude()))).unwrap();
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn what_its_own_schema_channel_gave_is_the_structured_answer() {
+    assert_eq!(heard_of("schema-good-stream").structured, Some(json!({"answer": 42})));
+    let both = heard_of("submit-and-schema-stream");
+    assert_eq!((both.verdict, both.structured), (Verdict::Whole, Some(json!({"answer": 42}))));
+    // It says success and hands back prose.
+    let never = heard_of("schema-never-stream");
+    assert_eq!(
+        (never.verdict, never.structured, never.text.as_str()),
+        (Verdict::Whole, None, "it is 42")
+    );
+}
+
+#[test]
+fn what_its_own_check_turned_down_is_left_to_ours() {
+    let heard = heard_of("schema-always-bad-stream");
+    assert_eq!((&heard.verdict, heard.exit), (&Verdict::Whole, 1));
+    assert_eq!(heard.structured, Some(json!({"answer": "x"})));
+    assert!(heard.odd[0].contains("gave up"), "{:?}", heard.odd);
+}
+
+#[test]
+fn success_with_nothing_in_it_is_an_empty_text() {
+    let heard = heard_of("stop-hook-forever-stream");
+    assert_eq!((heard.verdict, heard.text.as_str(), heard.structured), (Verdict::Whole, "", None));
+}
+
+#[test]
+fn a_failure_is_of_its_kind_and_says_what_to_do() {
+    use AttemptOutcome::{Agent, Limit, Permission, Transport};
+    for (name, outcome, advice) in [
+        ("err401-json", Permission, "`/login`"),
+        ("no-login-stream", Permission, "ANTHROPIC_API_KEY"),
+        ("err429-json", Limit, "429"),
+        ("err500-json", Transport, "500"),
+        ("err529-stream", Transport, "at capacity"),
+        ("refused-stream", Transport, "ECONNREFUSED"),
+        ("err400-json", Agent, "mock 400"),
+        ("err404-stream", Agent, "`model`"),
+        ("badflag", Agent, "update it with `npm install -g @anthropic-ai/claude-code`"),
+        ("resume-unknown", Agent, "CLAUDE_CONFIG_DIR"),
+        ("resume-unknown-stream", Agent, "CLAUDE_CONFIG_DIR"),
+        ("max-turns-stream", Agent, "`--max-turns`"),
+        ("max-budget-stream", Agent, "`--max-budget-usd`"),
+        ("perm-bypassPermissions-stream", Agent, "`access`"),
+    ] {
+        let failure = failure_of(name);
+        assert_eq!(failure.outcome, outcome, "{name}");
+        assert!(failure.reason.contains(advice), "{name}: {}", failure.reason);
+        assert!(!failure.schema, "{name}");
+    }
+}
+
+#[test]
+fn a_refused_schema_is_told_from_other_refusals() {
+    for name in ["schema-invalid", "schema-err400-stream"] {
+        let failure = failure_of(name);
+        assert_eq!((failure.outcome, failure.schema), (AttemptOutcome::Agent, true), "{name}");
+    }
+}
+
+#[test]
+fn a_limit_says_when_it_is_lifted_where_anything_tells_it() {
+    // The header of its server is told as the pause before it asks again.
+    assert_eq!(failure_of("err429-pause-stream").reset_at, Some(NOW + 2_000));
+    assert_eq!(failure_of("err429-words-stream").reset_at, Some(NOW + 90_000));
+    assert_eq!(failure_of("err429-json").reset_at, None);
+    let rejected = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794762000}}"#;
+    let allowed = rejected.replace("rejected", "allowed").replace("1794762000", "1794799999");
+    let last = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"You've hit your limit"}"#;
+    let Verdict::Failed(failure) = heard(&[rejected, &allowed, last]).verdict else {
+        panic!("it failed")
+    };
+    assert_eq!(
+        (failure.outcome, failure.reset_at),
+        (AttemptOutcome::Limit, Some(1_794_762_000_000))
+    );
+    // Without a status, by its own name for it and what stands beside.
+    let last = r#"{"type":"result","subtype":"success","is_error":true,"api_error":"usage_limit_reached","result":"no more today","api_error_params":{"rate_limit_info":{"status":"rejected","resetsAt":1794762001}}}"#;
+    let Verdict::Failed(failure) = heard(&[last]).verdict else { panic!("it failed") };
+    assert_eq!(
+        (failure.outcome, failure.reset_at),
+        (AttemptOutcome::Limit, Some(1_794_762_001_000))
+    );
+}
+
+#[test]
+fn money_and_tokens_are_counted_with_subagents_and_once() {
+    let used = |heard: Heard| {
+        let meter = heard.meter;
+        let add_up = (meter.tokens_add_up, meter.cost_adds_up);
+        ((meter.input_tokens, meter.output_tokens, (meter.cost_usd * 1e6).round()), add_up)
+    };
+    assert_eq!(used(heard_of("conversation-1-stream")), ((10, 5, 140.0), (false, false)));
+    // Two requests of its own and one of a subagent's: its `usage` says 20 and 10, and its sums are
+    // those of both prompts.
+    assert_eq!(used(heard_of("conversation-2-stream")), ((30, 15, 420.0), (false, false)));
+    // It ended twice, and each end tells what was used since the one before.
+    assert_eq!(used(heard_of("background-stream")), ((30, 15, 420.0), (false, false)));
+    // Before it told that, there were only the sums of the conversation.
+    assert_eq!(used(heard_of("session-2-resume-json")), ((20, 10, 280.0), (true, true)));
+    let last = r#"{"type":"result","subtype":"success","is_error":false,"usage":{"input_tokens":1,"cache_read_input_tokens":20,"cache_creation_input_tokens":300,"output_tokens":7}}"#;
+    assert_eq!(used(heard(&[last])), ((321, 7, 0.0), (false, true)));
+    // The oldest count each prompt alone.
+    let last = r#"{"type":"result","subtype":"success","is_error":false,"total_cost_usd":0.25,"modelUsage":{"a":{"inputTokens":10,"outputTokens":5}}}"#;
+    let of = |version: &str| used(heard(&[&INIT.replace("2.1.325", version), last])).1;
+    assert_eq!(
+        ["2.1.100", "2.1.250", "2.1.290", "3.0.0", "next"].map(of),
+        [(false, false), (false, false), (true, true), (true, true), (true, true)]
+    );
+    let last = r#"{"type":"result","subtype":"success","is_error":false,"total_cost_usd":-1,"modelUsage":{"a":{"inputTokens":18446744073709551615,"outputTokens":1},"b":{"inputTokens":1,"cacheReadInputTokens":2,"outputTokens":"x"}}}"#;
+    assert_eq!(used(heard(&[last])), ((u64::MAX, 1, 0.0), (true, true)));
+}
+
+#[test]
+fn what_was_denied_says_the_call_and_why_once() {
+    let denied = heard_of("read-only-stream").denied;
+    assert_eq!(
+        denied,
+        [
+            "Bash (echo x > /repo/b.txt): Permission to use Bash has been denied because Claude Code is running in don't ask mode",
+            "Write (/repo/w.txt): it does not have this tool",
+        ]
+    );
+    assert!(
+        heard_of("read-only-subagent-stream").denied[0].starts_with("Bash (touch /repo/s.txt): ")
+    );
+    let written = heard_of("write-stream").denied;
+    assert_eq!(written.len(), 2, "{written:?}");
+    assert_eq!(written[0], "Bash (make test): This command requires approval");
+    // Only the last event tells.
+    let last = r#"{"type":"result","subtype":"success","is_error":false,"permission_denials":[{"tool_name":"Write","tool_use_id":"t","tool_input":{"file_path":"/a"}}]}"#;
+    assert_eq!(heard(&[last]).denied, ["Write (/a): it may not"]);
+    let answer = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"It is a secret. Ask."}]}}"#;
+    assert_eq!(heard(&[answer, last]).denied, ["Write (/a): It is a secret"]);
+}
+
+#[test]
+fn a_server_that_did_not_start_is_odd() {
+    assert_eq!(
+        heard_of("server-failed-stream").odd,
+        ["it could not start the server that takes results"]
+    );
+}
+
+const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m-1","claude_code_version":"2.1.325"}"#;
+const WORK: &str = r#"{"type":"assistant","message":{"id":"1","model":"m-1","content":[{"type":"text","text":"Looking."},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
+const SAID: &str = r#"{"type":"assistant","message":{"id":"2","model":"m-1","content":[{"type":"text","text":"{\"answer\":42}"}]}}"#;
+const LAST: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"{\"answer\":42}","session_id":"s-1","total_cost_usd":0.5}"#;
+
+/// A stream by its name, its lines, what it comes to, and what is odd about it.
+type Case<'c> = (&'c str, &'c [&'c str], Result<&'c str, &'c str>, &'c [&'c str]);
+
+/// What bad streams come to: the verdict, the text, what is odd.
+#[test]
+fn a_bad_stream_loses_nothing_that_can_be_read() {
+    let failed = "its last event does not say whether it succeeded; its version may be newer than those that are known to work";
+    let cases: &[Case<'_>] = &[
+        ("as it should be", &[INIT, WORK, SAID, LAST], Ok(r#"{"answer":42}"#), &[]),
+        (
+            "a banner and garbage",
+            &["Welcome to Claude!", INIT, "", "[debug] x", SAID, "{broken", "null", LAST, "Bye"],
+            Ok(r#"{"answer":42}"#),
+            &["5 lines are no events, the first: Welcome to Claude!"],
+        ),
+        (
+            "unknown events",
+            &[INIT, r#"{"type":"new"}"#, r#"{"type":"system","subtype":"new"}"#, LAST],
+            Ok(r#"{"answer":42}"#),
+            &[],
+        ),
+        (
+            "no type",
+            &[INIT, r#"{"level":"info"}"#, r#"{"type":7}"#, LAST],
+            Ok(r#"{"answer":42}"#),
+            &[r#"2 lines are no events, the first: {"level":"info"}"#],
+        ),
+        ("no last event", &[INIT, SAID], Err("missing"), &[]),
+        (
+            "cut in the last event",
+            &[INIT, SAID, r#"{"type":"result","subtype":"succ"#],
+            Err("missing"),
+            &[r#"an event is cut off: {"type":"result","subtype":"succ"#],
+        ),
+        (
+            "two last events",
+            &[
+                INIT,
+                r#"{"type":"result","subtype":"success","is_error":false,"result":"first"}"#,
+                LAST,
+            ],
+            Ok(r#"{"answer":42}"#),
+            &["it ended 2 times; the last one counts"],
+        ),
+        (
+            "a failure behind a success",
+            &[
+                LAST,
+                r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500 no"}"#,
+            ],
+            Err("API Error: 500 no"),
+            &["it ended 2 times; the last one counts"],
+        ),
+        (
+            "fields of other shapes in the last event",
+            &[
+                SAID,
+                r#"{"type":"result","subtype":"success","is_error":false,"result":{"text":"x"},"total_cost_usd":"much","usage":7}"#,
+            ],
+            Ok(r#"{"answer":42}"#),
+            &[
+                "its last event has `result` in a shape that is not known: invalid type: map, expected a string",
+                "its last event has `total_cost_usd` in a shape that is not known: invalid type: string \"much\", expected f64",
+                "its last event has `usage` in a shape that is not known: invalid type: number, expected struct Usage",
+            ],
+        ),
+        (
+            "an end of another shape",
+            &[SAID, r#"{"type":"result","subtype":["success"],"is_error":"no"}"#],
+            Err(failed),
+            &[
+                "its last event has `subtype` in a shape that is not known: invalid type: sequence, expected a string",
+                "its last event has `is_error` in a shape that is not known: invalid type: string \"no\", expected a boolean",
+            ],
+        ),
+        ("an end that says nothing", &[SAID, r#"{"type":"result"}"#], Err(failed), &[]),
+        (
+            "an end of a new kind",
+            &[r#"{"type":"result","subtype":"paused","is_error":false,"result":"x"}"#],
+            Ok("x"),
+            &["it ended in a way that is not known: paused"],
+        ),
+        (
+            "a new kind of error",
+            &[r#"{"type":"result","subtype":"error_new","errors":["it broke"]}"#],
+            Err("it broke"),
+            &[],
+        ),
+        (
+            "a message of another shape",
+            &[
+                r#"{"type":"assistant","message":"hello"}"#,
+                r#"{"type":"assistant","message":{"content":["x",{"type":"tool_use","id":5,"name":[],"input":null}]}}"#,
+                LAST,
+            ],
+            Ok(r#"{"answer":42}"#),
+            &[
+                r#"1 event `assistant` in a shape that is not known: invalid type: string "hello", expected struct Message"#,
+            ],
+        ),
+        (
+            "a field twice",
+            &[r#"{"type":"assistant","message":{},"message":{}}"#, LAST],
+            Ok(r#"{"answer":42}"#),
+            &[
+                "1 event `assistant` in a shape that is not known: duplicate field `message` at line 1 column 42",
+            ],
+        ),
+        ("nothing at all", &[], Err("missing"), &[]),
+    ];
+    for (name, lines, expected, odd) in cases {
+        let heard = heard(lines);
+        let verdict = match &heard.verdict {
+            Verdict::Whole => Ok(heard.text.as_str()),
+            Verdict::Missing => Err("missing"),
+            Verdict::Failed(failure) => Err(failure.reason.as_str()),
+        };
+        assert_eq!(
+            (verdict, heard.odd.as_slice()),
+            (*expected, &odd.iter().map(|odd| (*odd).to_owned()).collect::<Vec<_>>()[..]),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_and_what_is_too_deep_do_no_harm() {
+    let mut stream =
+        br#"{"type":"result","subtype":"success","is_error":false,"result":"a"#.to_vec();
+    stream.extend(b"\xff\"}\n");
+    let deep = format!(
+        "{{\"type\":\"assistant\",\"message\":{}{}}}\n",
+        "[".repeat(50_000),
+        "]".repeat(50_000)
+    );
+    stream.extend(deep.as_bytes());
+    let heard = read_in(100, claude(), &stream, "", Exit::Code(0));
+    assert_eq!((heard.verdict, heard.text.as_str()), (Verdict::Whole, "a\u{fffd}"));
+    assert_eq!(heard.odd.len(), 1, "{:?}", heard.odd);
+}
+
+#[test]
+fn a_line_of_20_mb_is_read() {
+    let long = "x".repeat(20 << 20);
+    let said = SAID.replace(r#"{\"answer\":42}"#, &long);
+    let last = LAST.replace(r#"{\"answer\":42}"#, &long);
+    let heard = heard(&[INIT, &said, &last]);
+    assert_eq!((heard.verdict, heard.text.len(), heard.odd.len()), (Verdict::Whole, 20 << 20, 0));
+}
+
+#[test]
+fn only_its_own_words_are_the_text() {
+    let sub =
+        SAID.replace(r#""message""#, r#""parent_tool_use_id":"t","message""#).replace("42", "1");
+    let synthetic = SAID.replace("m-1", "<synthetic>").replace("42", "2");
+    let heard = heard(&[INIT, SAID, &sub, &synthetic]);
+    assert_eq!((heard.verdict, heard.text.as_str()), (Verdict::Missing, r#"{"answer":42}"#));
+}
+
+#[test]
+fn whoever_watches_is_told_what_it_does() {
+    let mut reader = claude().reader();
+    let retry = r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":2,"error_status":500,"error":"server_error"}"#;
+    let said: Vec<_> = [INIT, WORK, retry, SAID, LAST]
+        .iter()
+        .filter_map(|line| reader.line(line.as_bytes()))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "Bash (ls)",
+            "its server answered with HTTP 500, it tries again (1 of 2)",
+            r#"{"answer":42}"#
+        ]
+    );
+    assert!(reader.finished());
+}
+
+#[test]
+fn standard_error_alone_is_no_failure_of_a_kind_when_it_was_killed() {
+    let killed = read_in(1, claude(), b"", "error: unknown option '--x'", Exit::Signal(9));
+    assert_eq!(killed.verdict, Verdict::Missing);
+    let unknown = read_in(1, claude(), b"", "Segmentation fault", Exit::Code(1));
+    assert_eq!(unknown.verdict, Verdict::Missing);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// In pieces and whole, and with events that nobody knows between them, the same is heard.
+    #[test]
+    fn pieces_and_unknown_events_change_nothing(which in 0..1000_usize, size in 1..5000_usize, places in prop::collection::vec(0..40_usize, 0..6)) {
+        let runs = recorded("claude");
+        let run = runs.values().nth(which % runs.len()).unwrap();
+        let whole = run.heard(claude());
+        prop_assert_eq!(&read_in(size, claude(), &run.stdout, &run.stderr, run.exit), &whole);
+        let text = String::from_utf8(run.stdout.clone()).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        for place in places {
+            lines.insert(place.min(lines.len()), [r#"{"type":"novel","result":"x"}"#, r#"{"type":"system","subtype":"novel"}"#, "noise"][place % 3]);
+        }
+        let more = read_in(size, claude(), lines.join("\n").as_bytes(), &run.stderr, run.exit);
+        prop_assert_eq!(Heard { odd: Vec::new(), ..more }, Heard { odd: Vec::new(), ..whole });
+    }
+}
+
+fn turn<'t>(
+    access: Access,
+    conversation: Conversation<'t>,
+    ours: &'t dyn Fn(&str) -> Option<OsString>,
+) -> Turn<'t> {
+    Turn {
+        model: None,
+        flags: &[],
+        access,
+        conversation,
+        schema: None,
+        server: None,
+        scratch: Path::new("/state/scratch/1"),
+        cwd: Path::new("/repo"),
+        ours,
+    }
+}
+
+const ID: &str = "0199e5a0-0000-7000-8000-000000000001";
+
+fn nothing(_: &str) -> Option<OsString> {
+    None
+}
+
+#[test]
+fn a_prompt_is_never_taken_for_a_command_of_its_own() {
+    assert_eq!(claude().prompt("/login to it"), "\n/login to it");
+    assert_eq!(claude().prompt("log in / out"), "log in / out");
+}
+
+#[test]
+fn a_first_prompt_that_may_only_read() {
+    insta::assert_snapshot!(shown(&claude().call(&turn(
+        Access::ReadOnly,
+        Conversation::New(ID),
+        &nothing
+    ))));
+}
+
+#[test]
+fn a_first_prompt_that_may_write_with_schema_and_server() {
+    let server = Server {
+        command: ["/bin/counterfoil", "mcp", "--session", "/state/scratch/1/session.json"]
+            .map(str::to_owned)
+            .to_vec(),
+    };
+    let schema = json!({"type": "object"});
+    let flags = ["--effort".to_owned(), "high".to_owned()];
+    let turn = Turn {
+        model: Some("opus"),
+        flags: &flags,
+        schema: Some(&schema),
+        server: Some(&server),
+        ..turn(Access::WorkspaceWrite, Conversation::New(ID), &nothing)
+    };
+    insta::assert_snapshot!(shown(&claude().call(&turn)));
+}
+
+#[test]
+fn a_prompt_in_a_conversation_that_goes_on() {
+    let ours = |name: &str| (name == "CLAUDE_CODE_MAX_RETRIES").then(|| "7".into());
+    insta::assert_snapshot!(shown(&claude().call(&turn(
+        Access::WorkspaceWrite,
+        Conversation::On(ID),
+        &ours
+    ))));
+}
+
+#[test]
+fn a_schema_that_no_argument_holds_is_left_out_with_a_note() {
+    let schema = |bytes: usize| json!({"description": "x".repeat(bytes - json!({"description": ""}).to_string().len())});
+    let call = |schema: &Value| {
+        let call = claude().call(&Turn {
+            schema: Some(schema),
+            ..turn(Access::ReadOnly, Conversation::New(ID), &nothing)
+        });
+        (call.arguments.contains(&"--json-schema".into()), call.notes)
+    };
+    assert_eq!(call(&schema(131_071)), (true, vec![]));
+    let note = "its schema has 131072 bytes and an argument holds at most 131071, so claude was not given it";
+    assert_eq!(call(&schema(131_072)), (false, vec![note.to_owned()]));
+}
+
+#[test]
+fn nothing_that_skips_permissions_or_ties_it_to_another_session_is_handed_on() {
+    let patterns = claude().variables();
+    let seen = |name: &str| {
+        patterns.iter().any(|pattern| {
+            pattern.strip_suffix('*').map_or(name == *pattern, |begin| name.starts_with(begin))
+        })
+    };
+    for name in [
+        "CLAUDECODE",
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CLAUDE_CODE_SSE_PORT",
+        "CLAUDE_CODE_SESSION_ID",
+        "CLAUDE_CODE_CHILD_SESSION",
+        "CLAUDE_CODE_MESSAGING_SOCKET",
+        "CLAUDE_CODE_EVEN_MORE_DANGEROUSLY_SKIP_PERMISSIONS",
+        "AWS_SECRET_ACCESS_KEY",
+        "GITHUB_TOKEN",
+    ] {
+        assert!(!seen(name), "{name}");
+    }
+    for name in
+        ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR"]
+    {
+        assert!(seen(name), "{name}");
+    }
+}
+
+#[test]
+fn keys_of_a_cloud_are_handed_on_only_where_models_are_asked_through_it() {
+    let with = |switch: &'static str, value: &'static str| {
+        claude().named_variables(&move |name| (name == switch).then(|| value.into()))
+    };
+    assert_eq!(with("CLAUDE_CODE_USE_BEDROCK", "1"), ["AWS_*"]);
+    assert_eq!(with("CLAUDE_CODE_USE_BEDROCK", "0"), [""; 0]);
+    assert!(with("CLAUDE_CODE_USE_VERTEX", "true").contains(&"GOOGLE_*".to_owned()));
+    assert_eq!(claude().named_variables(&nothing), [""; 0]);
+}

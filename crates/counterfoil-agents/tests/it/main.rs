@@ -1,0 +1,3 @@
+//! Agents: adapters over recorded streams.
+
+mod agents;

@@ -1,0 +1,6 @@
+//! The journal, built-in steps, the simulation, users' trees.
+
+mod deeds;
+mod journal;
+mod simulation;
+mod untouched;

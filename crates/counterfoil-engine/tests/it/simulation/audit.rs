@@ -1,0 +1,362 @@
+//! Watches a journal grow and says what must never be. It keeps books of its own: nothing here asks
+//! the fold how often, how many or whether, except where it holds the fold to the books.
+
+use crate::simulation::fans::Fans;
+use crate::simulation::journal::{self, Journal};
+use crate::simulation::limits::Limits;
+use crate::simulation::spaces::Spaces;
+use counterfoil_flow::{
+    AttemptOutcome, Body, Budget, Dispatch, Event, Fold, Frame, Phase, Start, Step, Trouble, Usage,
+    Workflow,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is known of one stay of a frame in a state.
+#[derive(Default)]
+struct Visit {
+    accepted: bool,
+    retries: BTreeMap<Trouble, u32>,
+    not_before: Option<i64>,
+}
+
+pub(crate) struct Audit<'w> {
+    workflow: &'w Workflow,
+    /// The sum of what was read back from the journal.
+    pub(crate) fold: Fold,
+    /// The sum from the latest snapshot on.
+    tail: Option<Fold>,
+    snapshot: u64,
+    read: usize,
+    last_at: i64,
+    budget: Budget,
+    usage: Usage,
+    attempts: u64,
+    /// The attempts that were recorded, with the epoch of the driver that did.
+    recorded: BTreeMap<String, u64>,
+    /// Those in flight, with their frames.
+    open: BTreeMap<String, String>,
+    /// The frame of every attempt.
+    recorded_frames: BTreeMap<String, String>,
+    paths: BTreeMap<Vec<String>, u32>,
+    visits: BTreeMap<String, Visit>,
+    parents: BTreeMap<String, Option<String>>,
+    asked: BTreeSet<String>,
+    answered: BTreeSet<String>,
+    limits: Limits,
+    fans: Fans,
+    spaces: Spaces,
+    ended: bool,
+    /// How often each kind of event was seen.
+    pub(crate) kinds: BTreeMap<&'static str, u64>,
+}
+
+impl<'w> Audit<'w> {
+    pub(crate) fn new(workflow: &'w Workflow) -> Self {
+        Self {
+            workflow,
+            fold: Fold::default(),
+            tail: None,
+            snapshot: 0,
+            read: 0,
+            last_at: i64::MIN,
+            budget: Budget::default(),
+            usage: Usage::default(),
+            attempts: 0,
+            recorded: BTreeMap::new(),
+            open: BTreeMap::new(),
+            recorded_frames: BTreeMap::new(),
+            paths: BTreeMap::new(),
+            visits: BTreeMap::new(),
+            parents: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            answered: BTreeSet::new(),
+            limits: Limits::default(),
+            fans: Fans::default(),
+            spaces: Spaces::default(),
+            ended: false,
+            kinds: BTreeMap::new(),
+        }
+    }
+
+    /// A driver may start only what it recorded itself, in a workspace that is there.
+    pub(crate) fn may_start(&self, start: &Start, epoch: u64) -> Result<(), String> {
+        let attempt = &start.attempt;
+        if let Some(workspace) = start.work.workspace() {
+            self.spaces.may_work_in(workspace)?;
+        }
+        match self.recorded.get(attempt) {
+            Some(by) if *by == epoch => Ok(()),
+            Some(by) => {
+                Err(format!("driver {epoch} started {attempt}, which driver {by} recorded"))
+            }
+            None => Err(format!("driver {epoch} started {attempt}, which stands in no journal")),
+        }
+    }
+
+    /// Reads what was appended, and holds the driver's fold to it.
+    pub(crate) fn appended(
+        &mut self,
+        journal: &Journal,
+        epoch: u64,
+        written: &[(Event, i64)],
+        live: &Fold,
+    ) -> Result<(), String> {
+        let rows = &journal.rows[self.read..];
+        if rows.len() != written.len() {
+            return Err(format!(
+                "{} events were appended and {} stand in the journal",
+                written.len(),
+                rows.len()
+            ));
+        }
+        for (row, (event, at)) in rows.iter().zip(written) {
+            self.read += 1;
+            if row.seq != self.read as u64 || row.at != *at {
+                return Err(format!(
+                    "event {} has the place {} and the time {}",
+                    self.read, row.seq, row.at
+                ));
+            }
+            if row.at < self.last_at {
+                return Err(format!(
+                    "the time of event {} is before that of the one before",
+                    row.seq
+                ));
+            }
+            self.last_at = row.at;
+            let read = journal::read(&row.body)
+                .map_err(|why| format!("a {} cannot be read back: {why}", event.kind()))?;
+            if read != *event {
+                return Err(format!(
+                    "a {} reads back otherwise: {event:?} became {read:?}",
+                    event.kind()
+                ));
+            }
+            *self.kinds.entry(read.kind()).or_default() += 1;
+            self.examine(&read, row.at, epoch)
+                .map_err(|why| format!("event {}: {why}", row.seq))?;
+            self.fold.apply(&read, row.at);
+            self.claims(&read).map_err(|why| format!("event {}: {why}", row.seq))?;
+            self.fans
+                .after(&read, &self.fold)
+                .map_err(|why| format!("event {}: {why}", row.seq))?;
+            if let Some(tail) = &mut self.tail {
+                tail.apply(&read, row.at);
+            }
+        }
+        let whole = json(&self.fold);
+        same(&whole, &json(live), "the driver's fold and the replay")?;
+        if let Some((seq, body)) = &journal.snapshot
+            && *seq != self.snapshot
+        {
+            self.snapshot = *seq;
+            let restored = serde_json::from_slice(body);
+            self.tail =
+                Some(restored.map_err(|why| format!("the snapshot cannot be read: {why}"))?);
+        }
+        if let Some(tail) = &self.tail {
+            same(&whole, &json(tail), "the replay and the snapshot with its tail")?;
+        }
+        // What is never written would not show in the bytes.
+        if *live != self.fold || self.tail.as_ref().is_some_and(|tail| *tail != self.fold) {
+            return Err("the folds are written alike and are not the same".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Reads the whole journal anew, as a process that takes the run up does.
+    pub(crate) fn reread(&self, journal: &Journal) -> Result<(), String> {
+        let whole = json(&self.fold);
+        same(&whole, &json(&journal.replay()), "the sum of the events and a replay of all")?;
+        same(&whole, &json(&journal.load()), "the sum of the events and what a new driver loads")
+    }
+
+    fn examine(&mut self, event: &Event, at: i64, epoch: u64) -> Result<(), String> {
+        if self.ended {
+            return Err(format!("a {} follows the end of the run", event.kind()));
+        }
+        self.limits.before(event, &self.fold, self.workflow)?;
+        self.fans.before(event)?;
+        self.spaces.before(event, &self.open)?;
+        match event {
+            Event::RunStarted(started) => self.budget = started.budget.clone(),
+            Event::AttemptStarted { attempt, frame, path, n, .. } => {
+                self.attempt_started(attempt, frame, path, *n, at)?;
+                self.recorded.insert(attempt.clone(), epoch);
+                self.recorded_frames.insert(attempt.clone(), frame.clone());
+            }
+            Event::RepairAsked { attempt, usage, .. } => {
+                if !self.open.contains_key(attempt) {
+                    return Err(format!("{attempt} is not in flight and was asked to repair"));
+                }
+                self.usage += *usage;
+            }
+            Event::AttemptEnded(ended) => {
+                let Some(frame) = self.open.remove(&ended.attempt) else {
+                    return Err(format!("{} is not in flight and ended", ended.attempt));
+                };
+                self.usage += ended.usage;
+                let visit = self.visits.entry(frame).or_default();
+                visit.accepted |= ended.outcome == AttemptOutcome::Accepted;
+                visit.not_before = None;
+            }
+            Event::AttemptLost { attempt, .. } => {
+                let known = self.open.remove(attempt);
+                let frame =
+                    known.ok_or_else(|| format!("{attempt} is not in flight and was lost"))?;
+                self.spaces.lost(&frame);
+            }
+            Event::RetryPlanned { frame, trouble, retry, not_before, .. } => {
+                let most = self.retries(frame, *trouble);
+                let visit = self.visits.entry(frame.clone()).or_default();
+                let times = visit.retries.entry(*trouble).or_default();
+                *times += 1;
+                if *times != *retry || *times > most {
+                    return Err(format!(
+                        "retry {retry} for {} is number {times} of {most}",
+                        trouble.name()
+                    ));
+                }
+                visit.not_before = Some(*not_before);
+            }
+            Event::Asked { questions, .. } => {
+                for asked in questions {
+                    if !self.asked.insert(asked.id.clone()) {
+                        return Err(format!("two questions have the id {}", asked.id));
+                    }
+                }
+            }
+            Event::Answered { question, .. } => {
+                let first = self.answered.insert(question.clone());
+                if !first || !self.asked.contains(question) {
+                    return Err(format!("question {question} was answered and is not open"));
+                }
+            }
+            Event::FrameOpened { frame, parent, .. } => {
+                if self.parents.insert(frame.clone(), parent.clone()).is_some() {
+                    return Err(format!("frame '{frame}' was opened twice"));
+                }
+                self.visits.insert(frame.clone(), Visit::default());
+            }
+            Event::Moved(moved) => {
+                if self.open.values().any(|frame| *frame == moved.frame) {
+                    return Err(format!("frame '{}' moved with an attempt in flight", moved.frame));
+                }
+                self.visits.insert(moved.frame.clone(), Visit::default());
+            }
+            Event::FrameEnded { frame, .. } => {
+                if self.parents.values().any(|parent| parent.as_ref() == Some(frame)) {
+                    return Err(format!("frame '{frame}' ended before a frame inside it"));
+                }
+                if self.open.values().any(|open| open == frame) {
+                    return Err(format!("frame '{frame}' ended with an attempt in flight"));
+                }
+                self.parents.remove(frame);
+            }
+            Event::RunEnded { .. } => {
+                if let Some(attempt) = self.open.keys().next() {
+                    return Err(format!("the run ended with {attempt} in flight"));
+                }
+                self.ended = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The fold remembers what became of the claims of the last attempt, and of no other.
+    fn claims(&self, event: &Event) -> Result<(), String> {
+        let Event::AttemptEnded(ended) = event else { return Ok(()) };
+        let frame =
+            self.recorded_frames.get(&ended.attempt).and_then(|frame| self.fold.frames.get(frame));
+        let Some(frame) = frame else { return Ok(()) };
+        let known: BTreeSet<&str> = frame.claims.keys().map(String::as_str).collect();
+        let told: BTreeSet<&str> =
+            ended.claims.iter().map(|report| report.claim.as_str()).collect();
+        if known == told {
+            Ok(())
+        } else {
+            Err(format!("{told:?} were told, and {known:?} are known"))
+        }
+    }
+
+    fn attempt_started(
+        &mut self,
+        attempt: &str,
+        frame: &str,
+        path: &[String],
+        n: u32,
+        at: i64,
+    ) -> Result<(), String> {
+        let before = self.paths.insert(path.to_vec(), n).unwrap_or(0);
+        if n != before + 1 || self.recorded.contains_key(attempt) {
+            return Err(format!("{attempt} is attempt {n} behind {before}"));
+        }
+        if let Some(other) = self.open.iter().find(|(_, open)| *open == frame) {
+            return Err(format!("{attempt} started while {} is in flight", other.0));
+        }
+        let visit = self.visits.entry(frame.to_owned()).or_default();
+        if visit.accepted {
+            return Err(format!("{attempt} started, and the step has its result"));
+        }
+        if visit.not_before.is_some_and(|time| at < time) {
+            return Err(format!("{attempt} started before its time"));
+        }
+        self.open.insert(attempt.to_owned(), frame.to_owned());
+        self.attempts += 1;
+        let tokens = self.usage.input_tokens + self.usage.output_tokens;
+        let budget = &self.budget;
+        let over = budget.tokens.is_some_and(|most| tokens >= most)
+            || budget.cost_usd.is_some_and(|most| self.usage.cost_usd >= most)
+            || budget.attempts.is_some_and(|most| self.attempts > most)
+            || budget.iterations.is_some_and(|most| self.fold.iterations > most)
+            || budget.time_ms.is_some_and(|most| self.fold.usage.wall_ms >= most);
+        if over {
+            return Err(format!(
+                "{attempt} started with a budget used up: {budget:?}, {:?}",
+                self.usage
+            ));
+        }
+        Ok(())
+    }
+
+    /// How often trouble of this kind is tried again where a frame stands.
+    fn retries(&self, frame: &str, trouble: Trouble) -> u32 {
+        let dispatch = self.fold.frames.get(frame).and_then(|frame| dispatch(self.workflow, frame));
+        dispatch.and_then(|dispatch| dispatch.bounds.retries.get(&trouble).copied()).unwrap_or(0)
+    }
+}
+
+fn dispatch<'w>(workflow: &'w Workflow, frame: &Frame) -> Option<&'w Dispatch> {
+    match &workflow.machine(&frame.machine)?.states.get(&frame.state)?.kind {
+        Step::Agent(dispatch) => Some(dispatch),
+        Step::Each(each) => match &each.body {
+            Body::Agent(dispatch) => Some(dispatch),
+            Body::Machine { .. } => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a run that is not driven on by anything waits for a person who was asked.
+pub(crate) fn waits_for_somebody(fold: &Fold) -> bool {
+    let asking =
+        |frame: &str| fold.frames.get(frame).is_some_and(|frame| frame.phase == Phase::Asking);
+    fold.open_questions().any(|(_, question)| !question.optional && asking(&question.frame))
+}
+
+fn json(fold: &Fold) -> String {
+    serde_json::to_string(fold).expect("the fold can be written")
+}
+
+fn same(left: &str, right: &str, what: &str) -> Result<(), String> {
+    if left == right {
+        return Ok(());
+    }
+    let at = left.bytes().zip(right.bytes()).take_while(|(one, other)| one == other).count();
+    let around = |text: &str| {
+        let part = text.as_bytes().get(at.saturating_sub(80)..).unwrap_or_default();
+        String::from_utf8_lossy(&part[..part.len().min(200)]).into_owned()
+    };
+    Err(format!("{what} differ at byte {at}:\n  {}\n  {}", around(left), around(right)))
+}

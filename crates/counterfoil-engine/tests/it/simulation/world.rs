@@ -1,0 +1,279 @@
+//! What agents, commands and files do: how an attempt goes, when its replies come, and whether they
+//! come at all.
+
+use crate::simulation::dice::Dice;
+use counterfoil_contract::{ClaimPolicy, ClaimReport, HeldClaim, Verdict};
+use counterfoil_flow::{AttemptOutcome, Chore, Ended, Errand, Event, Reply, Start, Usage, Work};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Something that a driver will be told.
+#[derive(Clone, Debug)]
+pub(crate) struct Delivery {
+    pub(crate) due: i64,
+    pub(crate) fact: Event,
+}
+
+/// What all processes together did, whoever drove them.
+#[derive(Default)]
+pub(crate) struct World {
+    /// How often each attempt was started.
+    started: BTreeMap<String, u32>,
+    /// How often each attempt did its work to the end.
+    completed: BTreeMap<String, u32>,
+    /// What came of each errand: asked again, also by another process, it is the same.
+    seen_to: BTreeMap<Errand, Event>,
+}
+
+impl World {
+    /// Starts an attempt; none may start twice.
+    pub(crate) fn start(&mut self, attempt: &str) -> Result<(), String> {
+        let times = self.started.entry(attempt.to_owned()).or_default();
+        *times += 1;
+        if *times > 1 { Err(format!("attempt {attempt} was started twice")) } else { Ok(()) }
+    }
+
+    /// An attempt did its work; none may do it twice.
+    pub(crate) fn complete(&mut self, attempt: &str) -> Result<(), String> {
+        let times = self.completed.entry(attempt.to_owned()).or_default();
+        *times += 1;
+        if *times > 1 { Err(format!("attempt {attempt} did its work twice")) } else { Ok(()) }
+    }
+
+    /// Does something about a workspace.
+    pub(crate) fn see_to(&mut self, dice: &mut Dice, errand: &Errand) -> Event {
+        if let Some(known) = self.seen_to.get(errand) {
+            return known.clone();
+        }
+        let (frame, workspace) = (errand.frame.clone(), errand.workspace.clone());
+        let kept = dice.percent(50).then(|| format!("kept/{workspace}.patch"));
+        let fact = match errand.what {
+            _ if dice.percent(4) => {
+                Event::WorkspaceFailed { frame, workspace, reason: "no room".to_owned() }
+            }
+            Chore::Open => Event::WorkspaceOpened { frame, workspace, notes: Vec::new() },
+            Chore::Fold if dice.percent(15) => Event::WorkspaceFolded {
+                frame,
+                workspace,
+                changed: 0,
+                conflicts: vec!["src/a.rs".to_owned(), "src/b.rs".to_owned()],
+                kept,
+                notes: Vec::new(),
+            },
+            Chore::Fold => Event::WorkspaceFolded {
+                frame,
+                workspace,
+                changed: dice.below(9),
+                conflicts: Vec::new(),
+                kept: None,
+                notes: Vec::new(),
+            },
+            Chore::Drop => Event::WorkspaceDropped { frame, workspace, kept },
+        };
+        self.seen_to.insert(errand.clone(), fact.clone());
+        fact
+    }
+
+    pub(crate) fn completions(&self) -> usize {
+        self.completed.len()
+    }
+}
+
+/// How the world is disposed towards a run.
+#[derive(Clone, Copy)]
+pub(crate) enum Weather {
+    /// Most attempts do well, so that runs go far.
+    Calm,
+    /// One in four goes wrong.
+    Rough,
+}
+
+/// How an attempt will go.
+pub(crate) struct Course {
+    /// What comes of it, in order; empty if it never says anything again.
+    pub(crate) deliveries: Vec<Delivery>,
+    /// The last reply once more.
+    pub(crate) duplicate: Option<Delivery>,
+}
+
+/// Throws how an attempt will go.
+pub(crate) fn course(dice: &mut Dice, weather: Weather, start: &Start, now: i64) -> Course {
+    let mut due = now;
+    let mut deliveries = Vec::new();
+    let well = matches!(weather, Weather::Calm) && dice.percent(85);
+    let outcome =
+        match &start.work {
+            _ if well => Some(AttemptOutcome::Accepted),
+            Work::Agent(work) => {
+                for _ in 0..dice.weigh(&[(8, 0), (1, 1), (1, 2)]).min(work.bounds.repairs) {
+                    due += later(dice);
+                    let reply = Reply { status: "rejected".to_owned(), ..Reply::default() };
+                    let fact = Event::RepairAsked {
+                        attempt: start.attempt.clone(),
+                        reply,
+                        usage: usage(dice),
+                        claims: Vec::new(),
+                    };
+                    deliveries.push(Delivery { due, fact });
+                }
+                dice.weigh(&[
+                    (140, Some(AttemptOutcome::Accepted)),
+                    (8, Some(AttemptOutcome::Contract)),
+                    (12, Some(AttemptOutcome::Transport)),
+                    (8, Some(AttemptOutcome::Timeout)),
+                    (8, Some(AttemptOutcome::Limit)),
+                    (3, Some(AttemptOutcome::Permission)),
+                    (4, Some(AttemptOutcome::Agent)),
+                    (3, Some(AttemptOutcome::Claim)),
+                    (3, None),
+                ])
+            }
+            Work::Command(work) if work.output.is_some() => dice.weigh(&[
+                (10, Some(AttemptOutcome::Accepted)),
+                (1, Some(AttemptOutcome::Contract)),
+                (1, Some(AttemptOutcome::Timeout)),
+            ]),
+            Work::Command(_) => dice
+                .weigh(&[(10, Some(AttemptOutcome::Accepted)), (1, Some(AttemptOutcome::Timeout))]),
+            Work::Read(work) if work.contract.is_some() => dice.weigh(&[
+                (10, Some(AttemptOutcome::Accepted)),
+                (1, Some(AttemptOutcome::Contract)),
+                (1, Some(AttemptOutcome::Blocked)),
+            ]),
+            Work::Read(_) | Work::Changes(_) => dice
+                .weigh(&[(10, Some(AttemptOutcome::Accepted)), (1, Some(AttemptOutcome::Blocked))]),
+            Work::Commit(_) => dice.weigh(&[
+                (10, Some(AttemptOutcome::Accepted)),
+                (1, Some(AttemptOutcome::Blocked)),
+                (1, Some(AttemptOutcome::Timeout)),
+            ]),
+        };
+    let Some(outcome) = outcome else { return Course { deliveries: Vec::new(), duplicate: None } };
+    due += later(dice);
+    let fact = ended(dice, start, outcome, due);
+    let duplicate = dice.percent(15).then(|| Delivery {
+        due: due + i64::try_from(dice.below(50_000)).unwrap_or(0),
+        fact: fact.clone(),
+    });
+    deliveries.push(Delivery { due, fact });
+    Course { deliveries, duplicate }
+}
+
+/// An attempt that was told to stop and did.
+pub(crate) fn cancelled(attempt: &str, due: i64) -> Delivery {
+    let fact = Event::AttemptEnded(Box::new(Ended {
+        attempt: attempt.to_owned(),
+        outcome: AttemptOutcome::Cancelled,
+        value: None,
+        partial: None,
+        reason: "stopped".to_owned(),
+        violations: Vec::new(),
+        claims: Vec::new(),
+        changed: None,
+        reply: None,
+        usage: Usage::default(),
+        reset_at: None,
+        tree: None,
+    }));
+    Delivery { due, fact }
+}
+
+fn later(dice: &mut Dice) -> i64 {
+    let most = dice.weigh(&[(2, 1), (5, 5_000), (5, 120_000), (1, 3_000_000)]);
+    i64::try_from(dice.below(most)).unwrap_or(0)
+}
+
+fn usage(dice: &mut Dice) -> Usage {
+    // Thirds, so that a sum that is not kept to the last digit is found.
+    let cost_usd = f64::from(u32::try_from(dice.below(300)).unwrap_or(0)) / 3000.0;
+    Usage {
+        input_tokens: dice.below(400),
+        output_tokens: dice.below(200),
+        cost_usd,
+        wall_ms: dice.below(9_000),
+    }
+}
+
+fn ended(dice: &mut Dice, start: &Start, outcome: AttemptOutcome, due: i64) -> Event {
+    let accepted = outcome == AttemptOutcome::Accepted;
+    let value = accepted.then(|| value(dice, &start.work));
+    let reason = if accepted {
+        String::new()
+    } else {
+        format!("the {} of {}", outcome.name(), start.attempt)
+    };
+    let wrong =
+        json!({"code": "C0301", "pointer": dice.pick(&["/passed", "/topic"]), "message": "wrong"});
+    let reset_at = (outcome == AttemptOutcome::Limit && dice.percent(50))
+        .then(|| due + i64::try_from(dice.below(7_200_000)).unwrap_or(0) - 600_000);
+    Event::AttemptEnded(Box::new(Ended {
+        attempt: start.attempt.clone(),
+        outcome,
+        value,
+        partial: None,
+        reason,
+        violations: if outcome == AttemptOutcome::Contract { vec![wrong] } else { Vec::new() },
+        claims: claims(dice, &start.work, outcome),
+        changed: None,
+        reply: Some(Reply { status: outcome.name().to_owned(), ..Reply::default() }),
+        usage: usage(dice),
+        reset_at,
+        tree: dice.percent(50).then(|| format!("tree-{}", dice.below(3))),
+    }))
+}
+
+/// What became of the claims of a step; one that had to hold was refuted if that is how it ended.
+fn claims(dice: &mut Dice, work: &Work, outcome: AttemptOutcome) -> Vec<ClaimReport> {
+    let Work::Agent(work) = work else { return Vec::new() };
+    if !matches!(outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim) {
+        return Vec::new();
+    }
+    let blocks = outcome == AttemptOutcome::Claim;
+    let report = |held: &HeldClaim| ClaimReport {
+        claim: held.name.clone(),
+        field: held.field.clone(),
+        kind: held.claim.kind,
+        policy: if blocks { ClaimPolicy::Require } else { held.claim.policy },
+        verdict: if blocks { Verdict::Refuted } else { *dice.pick(&Verdict::ALL) },
+        claimed: Value::Null,
+        observed: Value::Null,
+        reason: "claimed 2 files, 1 of them did not change: a.rs".to_owned(),
+        evidence: Vec::new(),
+        tree: None,
+    };
+    work.claims.iter().map(report).collect()
+}
+
+/// A result that satisfies the contract: one of its examples.
+fn value(dice: &mut Dice, work: &Work) -> Value {
+    let one = |dice: &mut Dice, contract: &counterfoil_contract::Contract| {
+        dice.pick(&contract.definition().examples).clone()
+    };
+    match work {
+        Work::Agent(work) => one(dice, &work.contract),
+        Work::Read(work) => match &work.contract {
+            Some(contract) => one(dice, contract),
+            None => json!({"text": "what it says"}),
+        },
+        Work::Changes(_) => json!({
+            "base": "abc",
+            "files": [{"path": "a.rs", "change": "added", "binary": false, "added": 1, "removed": 0,
+                "lines": [{"from": 1, "to": 1}]}],
+            "chunks": [{"number": 1, "files": ["a.rs"], "tokens": 1, "text": "+ a"}],
+            "added": 1,
+            "removed": 0,
+        }),
+        Work::Commit(_) => {
+            let ok = dice.percent(65);
+            json!({"ok": ok, "commit": if ok { "abc" } else { "" }, "files": [], "output": "the tail"})
+        }
+        Work::Command(work) => {
+            let code = i32::from(dice.percent(35));
+            let mut value = json!({"ok": code == 0, "exit_code": code, "output": "the tail"});
+            if let Some(contract) = &work.output {
+                value["value"] = one(dice, contract);
+            }
+            value
+        }
+    }
+}

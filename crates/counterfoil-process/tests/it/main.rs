@@ -1,0 +1,3 @@
+//! Supervised processes.
+
+mod process;

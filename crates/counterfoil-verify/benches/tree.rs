@@ -1,0 +1,164 @@
+//! Snapshots, and claims held against them, beside `git status`, in repositories made here: 10,000
+//! and 100,000 files, committed, 50 of them edited and 50 new ones. Prints one JSON object a line.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+
+use counterfoil_contract::Contract;
+use counterfoil_process::Stop;
+use counterfoil_verify::claims::{Config, World, verify};
+use counterfoil_verify::observed::Observed;
+use counterfoil_workspace::tree::{Settings, Tree};
+use counterfoil_workspace::workspace::Workspaces;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 15;
+const TOUCHED: usize = 50;
+
+fn main() {
+    let folder =
+        std::env::var("BENCH_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
+    for files in [10_000, 100_000] {
+        let folder = tempfile::tempdir_in(&folder).unwrap();
+        make(folder.path(), files);
+        measure(folder.path(), files);
+    }
+}
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=bench", "-c", "user.email=bench@bench", "-c", "gc.auto=0"]);
+    command.args(arguments).current_dir(folder);
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+    assert!(command.stdout(Stdio::null()).status().unwrap().success(), "git {arguments:?}");
+}
+
+fn path(at: usize) -> String {
+    format!("part{}/module{}/file{at}.rs", at / 5000, at / 100)
+}
+
+/// A repository with its edits, whose times are old enough that nobody has to doubt them.
+fn make(folder: &Path, files: usize) {
+    git(folder, &["init", "-q"]);
+    for at in 0..files {
+        let path = folder.join(path(at));
+        if at % 100 == 0 {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+        }
+        fs::write(path, format!("pub fn number() -> usize {{\n    {at}\n}}\n").repeat(1 + at % 20))
+            .unwrap();
+    }
+    git(folder, &["add", "-A"]);
+    git(folder, &["commit", "-q", "-m", "all"]);
+    std::thread::sleep(Duration::from_secs(2));
+    git(folder, &["update-index", "-q", "--refresh"]);
+    edit(folder, files, 0);
+    for at in 0..TOUCHED {
+        fs::write(folder.join(format!("part0/new{at}.rs")), format!("new {at}\n").repeat(100))
+            .unwrap();
+    }
+    std::thread::sleep(Duration::from_secs(3));
+}
+
+fn edit(folder: &Path, files: usize, round: usize) {
+    for at in (0..TOUCHED).map(|at| (at * files / TOUCHED + round) % files) {
+        fs::write(folder.join(path(at)), format!("edited {round}\n").repeat(100)).unwrap();
+    }
+}
+
+fn measure(folder: &Path, files: usize) {
+    let mut times: [Vec<Duration>; 4] = Default::default();
+    let timed = |times: &mut Vec<Duration>, act: &mut dyn FnMut()| {
+        let began = Instant::now();
+        act();
+        times.push(began.elapsed());
+    };
+    let mut tree = Tree::open(folder, Settings::default());
+    tree.snapshot();
+    // In turns, so that what else the machine does falls on all alike.
+    for _ in 0..ROUNDS {
+        timed(&mut times[0], &mut || {
+            git(folder, &["--no-optional-locks", "status", "--porcelain"])
+        });
+        timed(&mut times[1], &mut || drop(tree.snapshot()));
+        timed(&mut times[2], &mut || {
+            Tree::open(folder, Settings::default()).snapshot();
+        });
+    }
+    let before = tree.snapshot();
+    for round in 1..=ROUNDS {
+        edit(folder, files, round);
+        let after = tree.snapshot();
+        timed(&mut times[3], &mut || drop(tree.changes(&before, &after)));
+    }
+    let verified: Vec<Duration> = (0..ROUNDS).map(|_| verified(folder, files)).collect();
+    let state = tempfile::tempdir_in(folder.parent().unwrap()).unwrap();
+    let began = Instant::now();
+    let workspaces = Workspaces::new(state.path(), folder);
+    workspaces.open("bench", "one", &BTreeSet::new()).unwrap();
+    let worktree = began.elapsed().as_secs_f64() * 1000.0;
+    workspaces.discard("bench", "one").unwrap();
+    let verified = median(verified);
+    let [status, again, first, changes] = times.map(median);
+    println!(
+        "{}",
+        json!({
+            "name": format!("snapshot-{files}-files"),
+            "git_status_ms": status, "snapshot_ms": again, "first_snapshot_ms": first, "changes_ms": changes,
+            "verify_ms": verified, "worktree_ms": worktree,
+            "snapshot_by_status": again / status, "first_by_status": first / status,
+            "verify_by_status": verified / status,
+        })
+    );
+}
+
+/// What an attempt pays at its end: a look at the tree, and a result with 100 claimed files and 100
+/// places in files held against it.
+fn verified(folder: &Path, files: usize) -> Duration {
+    const CONTRACT: &str = "contract: bench/work\nversion: 1\nframing: any-json\n\
+        fields: { files: [string], found: [{ file: string, line: integer }] }\n\
+        claims: { files: { kind: files-changed, match: subset }, found/*/file: { kind: location } }\n\
+        examples: [{ files: [], found: [] }]\n";
+    let contract = Contract::from_yaml(CONTRACT).unwrap();
+    let edited: Vec<String> = (0..TOUCHED).map(|at| path((at * files / TOUCHED) % files)).collect();
+    let new = (0..TOUCHED).map(|at| format!("part0/new{at}.rs"));
+    let found: Vec<_> =
+        edited.iter().chain(&edited).map(|file| json!({"file": file, "line": 7})).collect();
+    let claimed: Vec<String> = edited.iter().cloned().chain(new).collect();
+    let value = json!({"files": claimed, "found": found});
+    let mut tree = Tree::open(folder, Settings::default());
+    let before = tree.revision("HEAD").unwrap();
+    let mut observed = Observed::new(tree, before, None);
+    let (_keep, stop) = tokio::sync::watch::channel(Stop::No);
+    let (config, ours) = (Config::default(), BTreeSet::new());
+    let mut world = World {
+        folder,
+        top: folder,
+        observer: &mut observed,
+        config: &config,
+        contracts: &|_| None,
+        cache: None,
+        stop,
+        marker: "bench".to_owned(),
+        ours: &ours,
+        commands: false,
+        since: "HEAD",
+        company: None,
+    };
+    let held = contract.held_claims();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let began = Instant::now();
+    let reports = runtime.block_on(verify(&held, &contract, &value, &mut world));
+    let took = began.elapsed();
+    assert!(reports.iter().all(|report| report.verdict.name() == "verified"), "{reports:#?}");
+    took
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times[times.len() / 2].as_secs_f64() * 1000.0
+}

@@ -1,0 +1,74 @@
+//! What is found in each case file, as a listing.
+
+use counterfoil_verify::inventory::{State, is_test_file, tests};
+use std::path::{Path, PathBuf};
+
+fn listing(path: &Path, text: &[u8]) -> String {
+    let line = |test: &counterfoil_verify::inventory::Test| {
+        let state = match test.state {
+            State::Active => "active ",
+            State::Skipped => "skipped",
+            State::Empty => "empty  ",
+        };
+        format!("{:>4} {state} {}", test.line, test.name)
+    };
+    tests(path, text).iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn case(name: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/inventory/cases");
+    let text = std::fs::read(folder.join(name)).unwrap();
+    // Rust's would be formatted and linted under their own name.
+    let path = PathBuf::from(name.trim_end_matches(".txt"));
+    assert!(is_test_file(&path), "{name}");
+    insta::assert_snapshot!(name.replace('.', "_"), listing(&path, &text));
+}
+
+#[test]
+fn rust() {
+    case("items.rs.txt");
+    case("macros.rs.txt");
+}
+
+#[test]
+fn python() {
+    case("collected.py");
+    case("module_skip.py");
+}
+
+#[test]
+fn javascript() {
+    case("runners.js");
+    case("only.js");
+}
+
+#[test]
+fn typescript() {
+    case("component.test.tsx");
+    case("typed.ts");
+}
+
+#[test]
+fn go() {
+    case("things_test.go");
+    case("ignored_test.go");
+}
+
+#[test]
+fn files_are_chosen_by_name() {
+    for (path, expected) in [
+        ("src/lib.rs", true),
+        ("a.py", true),
+        ("a.test.ts", true),
+        ("a.jsx", true),
+        ("a.mts", true),
+        ("a_test.go", true),
+        ("a.go", false),
+        ("Cargo.toml", false),
+        ("README", false),
+        (".rs", false),
+        ("a.RS", false),
+    ] {
+        assert_eq!(is_test_file(Path::new(path)), expected, "{path}");
+    }
+}

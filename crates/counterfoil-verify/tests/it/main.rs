@@ -1,0 +1,4 @@
+//! Claims and the test inventory.
+
+mod claims;
+mod inventory;

@@ -1,0 +1,61 @@
+//! Which attempts of a run work in the same folder at the same time: what one of them changed
+//! cannot be told from what the other did.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The attempts at work, with their folders.
+#[derive(Default)]
+pub(crate) struct ActiveFolders {
+    attempts: Mutex<BTreeMap<String, ActiveAttempt>>,
+}
+
+struct ActiveAttempt {
+    folder: PathBuf,
+    /// Another attempt that was at work in the folder at the same time.
+    concurrent: Option<String>,
+}
+
+/// An attempt at work in a folder, until it is dropped.
+pub(crate) struct FolderGuard {
+    folders: Arc<ActiveFolders>,
+    attempt: String,
+}
+
+impl ActiveFolders {
+    /// Registers an attempt that begins to work in a folder.
+    pub(crate) fn enter(self: &Arc<Self>, attempt: &str, folder: &Path) -> FolderGuard {
+        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut concurrent = None;
+        for (name, other) in attempts.iter_mut().filter(|(_, other)| other.folder == folder) {
+            other.concurrent = Some(attempt.to_owned());
+            concurrent = Some(name.clone());
+        }
+        let active = ActiveAttempt { folder: folder.to_owned(), concurrent };
+        attempts.insert(attempt.to_owned(), active);
+        FolderGuard { folders: self.clone(), attempt: attempt.to_owned() }
+    }
+
+    fn concurrent(&self, attempt: &str) -> Option<String> {
+        let attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        attempts.get(attempt).and_then(|active| active.concurrent.clone())
+    }
+}
+
+impl FolderGuard {
+    /// Says, when it is called, which other attempt was at work in the folder at the same time.
+    pub(crate) fn observer(&self) -> impl Fn() -> Option<String> + Send + Sync + use<> {
+        let (folders, attempt) = (self.folders.clone(), self.attempt.clone());
+        move || {
+            let other = folders.concurrent(&attempt)?;
+            Some(format!("'{other}' was at work in the same folder at the same time"))
+        }
+    }
+}
+
+impl Drop for FolderGuard {
+    fn drop(&mut self) {
+        self.folders.attempts.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.attempt);
+    }
+}

@@ -1,0 +1,4 @@
+//! Snapshots and workspaces.
+
+mod tree;
+mod workspace;
