@@ -1,12 +1,10 @@
-//! How the blocks of the feature pipeline are read, rule by rule.
-
-#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+//! How `---OUTPUT---` blocks of the feature pipeline are parsed, rule by rule.
 
 use counterfoil_contract::Report;
 use counterfoil_packs::registry;
 use serde_json::{Value, json};
 
-/// What becomes of a text that the analyser of types hands back.
+/// Checks a text against the contract of the type design analyzer.
 fn read(text: &str) -> Report {
     registry().get("feature-pipeline/type-design-analyzer").unwrap().check(text)
 }
@@ -18,7 +16,7 @@ fn block(lines: &str) -> String {
 
 const LINES: &str = "types_analyzed: 2\nquality_score: 7\nissues: none\nrecommendations: none";
 
-/// A block with one of its lines replaced.
+/// A valid block with one line replaced.
 fn with(line: &str) -> String {
     let key = line.split(':').next().unwrap();
     let lines: Vec<&str> = LINES
@@ -64,7 +62,7 @@ fn a_block_without_an_end_is_no_result() {
 }
 
 #[test]
-fn the_end_is_looked_for_behind_the_beginning() {
+fn the_end_marker_is_searched_after_the_start_marker() {
     assert_eq!(field(&format!("---END---\n{}", block(LINES)), "quality_score"), 7);
 }
 
@@ -75,7 +73,7 @@ fn markers_count_alone_on_their_line() {
 }
 
 #[test]
-fn markers_inside_a_line_count_if_no_pair_stands_alone() {
+fn markers_inside_a_line_count_if_no_pair_is_on_its_own_line() {
     assert_eq!(
         field(&format!("So: ---OUTPUT---\n{LINES}\n---END--- That is all."), "quality_score"),
         7

@@ -1,10 +1,8 @@
-//! The documents the packs come from: their concrete examples are accepted, their templates are
-//! not.
+//! The origin documents of the packs: their concrete examples are accepted, their templates are
+//! rejected.
 //!
-//! `seeds/accepted/<pack>/<contract>.<n>.txt` is a text as an agent would write it;
-//! `seeds/templates/<pack>/<contract>…` is what an agent prints that echoes its instructions.
-
-#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+//! `origin/accepted/<pack>/<contract>.<n>.txt` is a text as an agent would write it.
+//! `origin/templates/<pack>/<contract>…` is the text of an agent that echoes its instructions.
 
 use counterfoil_contract::{Contract, Report, Status};
 use counterfoil_packs::registry;
@@ -12,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn cases(kind: &str) -> Vec<(String, Arc<Contract>, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/seeds").join(kind);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/origin").join(kind);
     let list = |folder: &Path| -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> =
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -62,7 +60,7 @@ fn placeholders(report: &Report) -> Vec<&str> {
         .collect()
 }
 
-/// Templates whose unquoted `true|false` is not yet what the report names.
+/// Templates whose unquoted `true|false` is reported at another place than the other placeholders.
 const UNQUOTED: &[&str] = &["execution-loop/dod.txt", "execution-loop/qa.txt"];
 
 #[test]

@@ -1,7 +1,6 @@
-//! The reference pages in `docs/contracts` are generated, and current.
+//! The generated reference pages in `docs/contracts` are up to date.
 //!
-//! `UPDATE=1 cargo test -p counterfoil-packs --test reference` writes them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+//! `UPDATE=1 cargo test -p counterfoil-packs --test it reference` writes them.
 
 use counterfoil_contract::render::markdown;
 use std::collections::BTreeMap;
@@ -41,6 +40,6 @@ fn the_reference_is_current() {
             std::fs::write(&path, &page).unwrap();
         }
         let found = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(found == page, "{} is not current; run with UPDATE=1", path.display());
+        assert!(found == page, "{} is out of date; run with UPDATE=1", path.display());
     }
 }

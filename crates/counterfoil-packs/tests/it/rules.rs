@@ -1,15 +1,13 @@
-//! One value for each rule that goes against it and nothing else: refused by that rule, at the
-//! field it is about.
-
-#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+//! For each rule, one value that violates only this rule: the rule rejects it and points at the right
+//! field.
 
 use counterfoil_contract::Contract;
 use counterfoil_packs::{definitions, registry};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Contract, rule, which example to begin with, what to change in it, and the code and place of the
-/// refusal.
+/// Contract, rule, index of the example to start from, changes to the example, and the code and
+/// pointer of the expected violation.
 type Case =
     (&'static str, &'static str, usize, Vec<(&'static str, Value)>, &'static str, &'static str);
 
@@ -470,7 +468,7 @@ fn changed(contract: &Contract, example: usize, changes: &[(&str, Value)]) -> Va
     value
 }
 
-fn refusals(contract: &Contract, value: &Value) -> Vec<(String, String)> {
+fn violations(contract: &Contract, value: &Value) -> Vec<(String, String)> {
     let report = contract.check_value(value);
     let all = report.violations.iter().chain(&report.warnings);
     all.map(|violation| (violation.code.to_string(), violation.pointer.clone()))
@@ -479,7 +477,7 @@ fn refusals(contract: &Contract, value: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn each_rule_refuses_what_goes_against_it_and_points_at_it() {
+fn each_rule_rejects_a_value_that_violates_it_and_points_at_the_field() {
     let registry = registry();
     for (id, rule, example, changes, code, pointer) in cases() {
         let contract = registry.get(id).unwrap();
@@ -487,7 +485,7 @@ fn each_rule_refuses_what_goes_against_it_and_points_at_it() {
             contract.definition().rules.iter().map(|rule| rule.id.as_str()).collect();
         assert!(rules.contains(&rule), "{id} has no rule {rule}");
         let value = changed(&contract, example, &changes);
-        let found = refusals(&contract, &value);
+        let found = violations(&contract, &value);
         let expected = (code.to_owned(), pointer.to_owned());
         assert!(found.contains(&expected), "{id}/{rule}: {found:?}");
         let message = contract
@@ -511,7 +509,7 @@ fn each_rule_refuses_what_goes_against_it_and_points_at_it() {
 }
 
 #[test]
-fn no_rule_goes_without_a_case() {
+fn every_rule_has_a_case() {
     let tried: BTreeSet<(String, String)> =
         cases().iter().map(|(id, rule, ..)| ((*id).to_owned(), (*rule).to_owned())).collect();
     let of_envelopes =
@@ -540,7 +538,7 @@ fn an_envelope_holds_a_result_or_an_error() {
         };
         let expect = |value: Value, code: &str, pointer: &str| {
             assert_eq!(
-                refusals(&contract, &value),
+                violations(&contract, &value),
                 [(code.to_owned(), pointer.to_owned())],
                 "{}",
                 contract.id()
@@ -616,7 +614,7 @@ fn a_phase_is_one_of_so_many() {
         ("1/", false),
     ] {
         let value = changed(&tdd, 0, &[("/phase", json!(phase))]);
-        let found = refusals(&tdd, &value);
+        let found = violations(&tdd, &value);
         assert_eq!(found.is_empty(), good, "{phase}: {found:?}");
         assert!(found.iter().all(|(_, pointer)| pointer == "/phase"), "{phase}: {found:?}");
     }

@@ -1,5 +1,4 @@
-//! The files of the packs: what whoever runs them relies on.
-#![allow(clippy::unwrap_used)]
+//! The embedded files of the packs: workflows, prompts, templates and demos.
 
 use counterfoil_packs::{pack, packs};
 use std::path::Path;
@@ -29,7 +28,7 @@ fn the_first_workflow_is_named_as_the_pack_and_says_what_it_is_for() {
 }
 
 #[test]
-fn what_is_embedded_is_what_stands_in_the_folder() {
+fn the_embedded_files_match_the_pack_folder() {
     for pack in packs() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("packs").join(pack.name());
         let mut found = Vec::new();

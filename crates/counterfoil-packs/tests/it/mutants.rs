@@ -1,12 +1,10 @@
-//! Whatever is changed for the worse in a good result is refused, and the refusal points at it.
-
-#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+//! Every invalid change to a valid result is rejected, and the violation points at the change.
 
 use counterfoil_contract::{Contract, Framing, Report, Type};
 use counterfoil_packs::registry;
 use serde_json::{Value, json};
 
-/// A change for the worse.
+/// A valid example with one invalid change.
 struct Mutant {
     value: Value,
     pointer: String,
@@ -16,7 +14,7 @@ struct Mutant {
 }
 
 /// The kinds of values, with one of each that no contract expects.
-fn kinds() -> [(&'static str, Value); 6] {
+fn sample_values() -> [(&'static str, Value); 6] {
     [
         ("string", json!("mutant 7")),
         ("number", json!(7)),
@@ -69,7 +67,7 @@ fn mutants(contract: &Contract, root: &Value, pointer: &str, ty: &Type, found: &
     if !pointer.is_empty() {
         // In a block one value is as good as a list of one.
         let listed = contract.framing() == Framing::OutputBlock && ty.items().is_some();
-        for (kind, other) in kinds() {
+        for (kind, other) in sample_values() {
             if !allows(ty, kind) && (!listed || kind == "null") {
                 push(with(root, pointer, other), pointer, kind, false);
             }
@@ -129,7 +127,7 @@ fn mutants(contract: &Contract, root: &Value, pointer: &str, ty: &Type, found: &
     }
 }
 
-fn judge(contract: &Contract, mutant: &Mutant) -> Report {
+fn check_mutant(contract: &Contract, mutant: &Mutant) -> Report {
     if !mutant.strictly {
         return contract.check_value(&mutant.value);
     }
@@ -151,7 +149,7 @@ fn every_mutant_is_refused_where_it_was_changed() {
             let mut found = Vec::new();
             mutants(&contract, example, "", contract.ty(), &mut found);
             for mutant in &found {
-                let report = judge(&contract, mutant);
+                let report = check_mutant(&contract, mutant);
                 let (id, what, pointer) = (contract.id(), mutant.what, &mutant.pointer);
                 assert!(
                     !report.is_accepted(),
@@ -183,7 +181,7 @@ fn a_strict_reader_refuses_every_mutant_too() {
             let mut found = Vec::new();
             mutants(&contract, example, "", contract.ty(), &mut found);
             for mutant in found {
-                let report = judge(&contract, &Mutant { strictly: true, ..mutant });
+                let report = check_mutant(&contract, &Mutant { strictly: true, ..mutant });
                 assert!(!report.is_accepted(), "{}", contract.id());
             }
         }

@@ -1,7 +1,4 @@
-//! The catalogue as a whole: every contract is there, loads, shows itself, and is one with its Rust
-//! type.
-
-#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+//! The whole catalogue: every contract exists, compiles, renders, and agrees with its Rust type.
 
 use counterfoil_contract::render::vendor::{self, Target};
 use counterfoil_contract::{AgentOutput, Framing, RepairPolicy};
@@ -108,7 +105,8 @@ fn every_contract_is_documented_by_examples() {
     }
 }
 
-/// The line of each contract's first example, so that a template that shows nothing is seen.
+/// The display line of each contract's first example. This detects a display template that renders
+/// nothing.
 #[test]
 fn every_display_shows_the_result() {
     let registry = registry();

@@ -1,9 +1,8 @@
 //! Published contracts are frozen as files. Every current contract must be an additive successor of
 //! every published version, and equal to the published file of its own version.
 //!
-//! `UPDATE=1 cargo test -p counterfoil-packs --test published` publishes what is new; it never
-//! changes a file.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+//! `UPDATE=1 cargo test -p counterfoil-packs --test it published` writes the files of new versions. It
+//! never changes an existing file.
 
 use counterfoil_contract::compat::compare;
 use counterfoil_contract::{Contract, Definition};
@@ -13,7 +12,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("published")
 }
 
-fn path_of(definition: &Definition) -> PathBuf {
+fn published_path(definition: &Definition) -> PathBuf {
     folder().join(format!("{}@{}.yaml", definition.contract, definition.version))
 }
 
@@ -23,7 +22,7 @@ fn every_contract_is_published() {
         .into_iter()
         .chain(counterfoil_packs::earlier_definitions());
     for definition in all {
-        let path = path_of(&definition);
+        let path = published_path(&definition);
         if !path.exists() && std::env::var_os("UPDATE").is_some() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, definition.to_yaml().unwrap()).unwrap();
@@ -45,7 +44,7 @@ fn every_contract_is_an_additive_successor_of_what_was_published() {
     for pack in std::fs::read_dir(folder()).unwrap().flatten() {
         for file in std::fs::read_dir(pack.path()).unwrap().flatten() {
             let old = Contract::from_file(&file.path()).unwrap();
-            let gone = |error| panic!("{} was published and is gone: {error}", old.reference());
+            let gone = |error| panic!("{} was published but no longer exists: {error}", old.reference());
             let same = current.get(old.reference()).unwrap_or_else(gone);
             assert_eq!(same.definition(), old.definition());
             let new = current.get(old.id()).unwrap_or_else(gone);
@@ -63,7 +62,7 @@ fn every_contract_is_an_additive_successor_of_what_was_published() {
 
 #[test]
 fn a_breaking_change_would_be_seen() {
-    // The check above can fail: drop a field from a published contract and it is no successor.
+    // Proves that the check above can fail: an incompatible field is not an additive change.
     for definition in counterfoil_packs::definitions() {
         let old = Contract::compile(definition.clone()).unwrap();
         let mut broken = definition;
@@ -77,7 +76,7 @@ fn a_breaking_change_would_be_seen() {
         broken.display = None;
         let properties = broken.schema.as_mut().unwrap()["properties"].as_object_mut().unwrap();
         let name = properties.keys().next().unwrap().clone();
-        properties[&name] = serde_json::json!({"type": "array", "items": {"const": "nobody writes this"}, "minItems": 7});
+        properties[&name] = serde_json::json!({"type": "array", "items": {"const": "no agent writes this"}, "minItems": 7});
         let new = Contract::compile(broken).unwrap();
         assert!(!compare(&old, &new).is_additive(), "{} with another `{name}`", old.reference());
     }
