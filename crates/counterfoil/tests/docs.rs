@@ -40,8 +40,8 @@ fn has_test(text: &str, name: &str) -> bool {
 }
 
 #[test]
-fn every_test_that_the_seeds_name_exists() {
-    let text = read("docs/seeds.md");
+fn every_test_named_in_the_traceability_matrix_exists() {
+    let text = read("crates/counterfoil/tests/origin.md");
     let named = named(&text);
     assert!(named.len() > 100, "only {} tests are named", named.len());
     let missing: Vec<String> = named
@@ -52,7 +52,7 @@ fn every_test_that_the_seeds_name_exists() {
         })
         .map(|(path, name)| format!("{path}.rs::{name}"))
         .collect();
-    assert!(missing.is_empty(), "named in docs/seeds.md and not there:\n{}", missing.join("\n"));
+    assert!(missing.is_empty(), "named in crates/counterfoil/tests/origin.md but missing:\n{}", missing.join("\n"));
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn a_test_that_does_not_exist_is_found() {
 }
 
 #[test]
-fn every_requirement_of_the_seeds_has_a_row() {
-    let text = read("docs/seeds.md");
+fn every_requirement_of_the_origin_documents_has_a_row() {
+    let text = read("crates/counterfoil/tests/origin.md");
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
     let numbered = (1..=12).map(|number| format!("FR-{number:03}"));
     let measured = (1..=5).map(|number| format!("SC-{number:03}"));
@@ -76,7 +76,7 @@ fn every_requirement_of_the_seeds_has_a_row() {
     for wanted in numbered.chain(measured).chain(contracts) {
         assert!(
             rows.iter().any(|row| row.contains(&wanted)),
-            "no row of docs/seeds.md is about {wanted}"
+            "no row of crates/counterfoil/tests/origin.md is about {wanted}"
         );
     }
     for row in

@@ -1,4 +1,4 @@
-//! Blocks that are missing, wrong or hidden: what the seed calls contract violations.
+//! Blocks that are missing, wrong or hidden: what the origin document calls contract violations.
 
 use super::{
     ONE, Pipeline, approved, coded, commits, done, failing, of, planned, ready, reviewed, status,
