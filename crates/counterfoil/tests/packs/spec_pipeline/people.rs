@@ -33,7 +33,7 @@ fn review_shows_what_an_agent_handed_back_and_asks_again() {
     let ran = answered(&["review specify"]);
     assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["approve#2"]));
     let question = ran.report["questions"][0]["question"].as_str().unwrap();
-    assert!(question.contains("specify, see specs/search/spec.md, handed back:"), "{question}");
+    assert!(question.contains("specify, see specs/search/spec.md, returned:"), "{question}");
     assert!(question.contains(r#""clarifications_needed": 1"#), "{question}");
     let ran = ran.answer_and_resume("approve", "review plan");
     let question = ran.report["questions"][0]["question"].as_str().unwrap();
