@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 TEXTS = ["6KB", "50KB", "1MB"]
-LIMIT = 20.0  # Seconds for one run of one peer: after that it is only said to be slower.
+LIMIT = 20.0  # Seconds for one run of one peer; a slower one is reported as slower.
 
 
 def best(run, seconds=1.0):
@@ -156,11 +156,11 @@ def main():
             cells += ["fails", ""] if took is None else [f"{took:,.0f}", f"{took / ours[name]['any_json_us']:.1f}"]
         print(f"| {label} | " + " | ".join(cells) + " |")
     print()
-    print("| hostile text | any-json, ms a MB at 1 MB | at 8 MB | mending, at 1 MB | at 8 MB |")
+    print("| hostile text | any-json, ms a MB at 1 MB | at 8 MB | with repair, at 1 MB | at 8 MB |")
     print("|---|---:|---:|---:|---:|")
     for name in sorted({name.removeprefix("hostile-").rsplit("-", 1)[0] for name in ours if name.startswith("hostile-")}):
         cells = []
-        for key in ("any_json_us", "mending_us"):
+        for key in ("any_json_us", "repair_us"):
             for size in ("1MB", "8MB"):
                 row = ours[f"hostile-{name}-{size}"]
                 cells.append(f"{row[key] / 1000 / (row['bytes'] / 1e6):.1f}")

@@ -8,7 +8,7 @@ ROWS = [("one-run", "one run"), ("sixteen-runs", "sixteen runs at once"), ("bare
 
 
 def ours(path):
-    """The measurements of the Rust benchmark, one JSON object a line; whatever else it prints is passed over."""
+    """The measurements of the Rust benchmark, one JSON object a line; other output is ignored."""
     rows = {}
     for line in Path(path).read_text().splitlines():
         try:

@@ -1,4 +1,4 @@
-//! Any text between (or without) the markers: no panic, whole and in pieces the same report.
+//! Any text with or without markers: no panic, and the stream gives the same report as the whole text.
 #![no_main]
 
 use counterfoil_contract::Contract;

@@ -1,4 +1,4 @@
-//! Any contract file: it loads or says why, and one that loads can be used.
+//! Any contract file: loading returns a contract or an error, and a loaded contract can be used.
 #![no_main]
 
 use counterfoil_contract::render::{markdown, prompt, vendor};
@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    // A head that is right lets the fuzzer get to the interesting parts.
+    // A valid header lets the fuzzer reach the interesting parts.
     for yaml in [text.to_owned(), format!("contract: a/b\nversion: 1\n{text}")] {
         let Ok(contract) = Contract::from_yaml(&yaml) else { continue };
         let _ = contract.check("{\"a\": 1} [2] \"x\"");

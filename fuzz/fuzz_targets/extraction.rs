@@ -1,4 +1,5 @@
-//! Any text, any JSON framing: no panic, whole and in pieces the same report, work linear in the text.
+//! Any text, any JSON framing: no panic, the stream gives the same report as the whole text, and the
+//! work is linear in the length of the text.
 #![no_main]
 
 use counterfoil_contract::Contract;
