@@ -1,6 +1,6 @@
-//! A file that is added to a pack, or taken out of one, is seen by nobody else: the macro that
-//! embeds them is only expanded again when this says so.
-#![allow(clippy::print_stdout)] // It is how a build script speaks.
+//! Makes cargo rebuild the crate when a file of a pack is added or removed. Cargo does not track the
+//! files that `include_dir!` embeds.
+#![allow(clippy::print_stdout)] // Build scripts talk to cargo on stdout.
 
 fn main() {
     println!("cargo:rerun-if-changed=packs");

@@ -1,5 +1,4 @@
-//! Versions of contracts that were published and are not the current ones, told by what they said
-//! otherwise.
+//! Earlier published versions of contracts, defined by their differences from the current ones.
 
 use crate::contracts::{
     FixResult, ImplementOutput, ImplementationResult, ReviewResult, TddPhaseBlock, TeamOutput,
@@ -7,8 +6,8 @@ use crate::contracts::{
 use counterfoil_contract::{AgentOutput, Claim, ClaimKind, ClaimMatch, Definition};
 
 pub(crate) fn definitions() -> Vec<Definition> {
-    // Claims that nothing could be held against: a number without what it counts, a commit without
-    // its files, a plan.
+    // Claims that could not be verified: a count without what it counts, a commit without its
+    // files, planned changes.
     let count = || Claim::new(ClaimKind::Count);
     let commit = || Claim::new(ClaimKind::Commit).required();
     let planned = || Claim::new(ClaimKind::FilesChanged).matching(ClaimMatch::BestEffort);
@@ -24,7 +23,7 @@ pub(crate) fn definitions() -> Vec<Definition> {
             .claim("validation_passed", Claim::check("test")),
         ReviewResult::definition().version(1).claim("files_reviewed", count()),
         TddPhaseBlock::definition().version(1).claim("tests_added", count()),
-        without(
+        without_claim(
             ImplementOutput::definition()
                 .version(1)
                 .claim("result/files_created", count())
@@ -36,7 +35,7 @@ pub(crate) fn definitions() -> Vec<Definition> {
     ]
 }
 
-fn without(mut definition: Definition, claim: &str) -> Definition {
+fn without_claim(mut definition: Definition, claim: &str) -> Definition {
     definition.claims.remove(claim);
     definition
 }

@@ -1,7 +1,6 @@
-//! The contracts of the execution loop: implement, check, look at quality, keep the books, decide
-//! whether it is done.
+//! The contracts of the execution loop: implementer, QA, code quality, manager, definition of done.
 
-use crate::value::choice;
+use crate::value::string_enum;
 use counterfoil_contract::{
     AgentOutput, Claim, ClaimKind, ClaimMatch, Definition, Framing, RepoPath, Rule,
 };
@@ -9,18 +8,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-choice! {
+string_enum! {
     /// How far an agent got.
     WorkStatus { Success = "success", Partial = "partial", Blocked = "blocked" }
 }
 
-choice! {
-    /// How much an issue of code quality weighs.
+string_enum! {
+    /// The severity of a code quality issue.
     IssueSeverity { Error = "error", Warning = "warning" }
 }
 
-choice! {
-    /// How sure an agent is.
+string_enum! {
+    /// The confidence of an agent.
     Confidence { High = "high", Medium = "medium", Low = "low" }
 }
 

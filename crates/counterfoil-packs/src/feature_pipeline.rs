@@ -1,8 +1,8 @@
 //! The contracts of the feature pipeline: short blocks between `---OUTPUT---` and `---END---`.
 //!
-//! Every field must be given. Where a block says `none`, the field is null.
+//! Every field is required. `none` in a block makes the field null.
 
-use crate::value::{Nullable, choice};
+use crate::value::{Nullable, string_enum};
 use counterfoil_contract::{
     AgentOutput, Claim, ClaimKind, Definition, Figure, Framing, RepoPath, Rule,
 };
@@ -10,54 +10,55 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-choice! {
-    /// How hard a feature is.
+string_enum! {
+    /// The difficulty of a feature.
     Complexity { Low = "low", Medium = "medium", High = "high" }
 }
 
-choice! {
+string_enum! {
     /// Whether the tests cover the change.
     TestCoverage { Adequate = "adequate", NeedsImprovement = "needs-improvement", Insufficient = "insufficient" }
 }
 
-choice! {
+string_enum! {
     /// What a reviewer recommends.
     ReviewRecommendation { Approve = "approve", Revise = "revise", Block = "block" }
 }
 
-choice! {
+string_enum! {
     /// How much simpler the code became.
     ComplexityReduction { None = "none", Low = "low", Medium = "medium", High = "high" }
 }
 
-choice! {
-    /// How bad silent failures are.
+string_enum! {
+    /// The severity of silent failures.
     FailureSeverity { None = "none", Low = "low", Medium = "medium", High = "high", Critical = "critical" }
 }
 
-choice! {
+string_enum! {
     /// What came of the tests.
     TestStatus { AllPass = "all-pass", SomeFail = "some-fail", NotRun = "not-run" }
 }
 
-choice! {
-    /// How sure a reviewer is.
+string_enum! {
+    /// The confidence of a reviewer.
     ApprovalConfidence { Low = "low", Medium = "medium", High = "high" }
 }
 
-choice! {
+string_enum! {
     /// What the merge gate recommends.
     MergeRecommendation { Merge = "merge", Revise = "revise", Reject = "reject" }
 }
 
-fn block<T: JsonSchema>(name: &str) -> Definition {
+/// A definition with the settings that all blocks share.
+fn block_definition<T: JsonSchema>(name: &str) -> Definition {
     Definition::of::<T>(&format!("feature-pipeline/{name}"), 1, Framing::OutputBlock)
         .agent(name)
         .salvages("")
 }
 
-/// The size of a list that may be null, as an expression.
-fn size(field: &str) -> String {
+/// An expression for the size of a list that may be null.
+fn size_expression(field: &str) -> String {
     format!("(result.{field} == null ? 0 : size(result.{field}))")
 }
 
@@ -83,7 +84,7 @@ pub struct TodoDocBlock {
 
 impl AgentOutput for TodoDocBlock {
     fn definition() -> Definition {
-        block::<Self>("todo-doc-generator")
+        block_definition::<Self>("todo-doc-generator")
             .summary("The TODO document of a feature: where it is, what it depends on, how much it is")
             .display("{{ result.path }}: {{ result.phases }} phases, {{ result.complexity }}, priority {{ result.priority }}")
             .claim("path", Claim::new(ClaimKind::Artifact))
@@ -150,12 +151,12 @@ fn tdd_phase() -> Value {
 
 impl AgentOutput for TddPhaseBlock {
     fn definition() -> Definition {
-        let failures = size("test_failures");
+        let failures = size_expression("test_failures");
         let mut contradicting = tdd_phase();
         contradicting["test_failures"] = json!(["ranks exact matches first"]);
         let mut wrong_phase = tdd_phase();
         wrong_phase["phase"] = json!("one of two");
-        block::<Self>("tdd-task-executor")
+        block_definition::<Self>("tdd-task-executor")
             .version(2)
             .summary("One phase of a feature, done test first")
             .display(
@@ -224,8 +225,9 @@ pub struct CodeReviewBlock {
 
 impl AgentOutput for CodeReviewBlock {
     fn definition() -> Definition {
-        let (critical, major, minor) = (size("critical"), size("major"), size("minor"));
-        block::<Self>("code-reviewer")
+        let (critical, major, minor) =
+            (size_expression("critical"), size_expression("major"), size_expression("minor"));
+        block_definition::<Self>("code-reviewer")
             .summary("A review of the change: approved or not, and the issues by weight")
             .alias("pr-review-toolkit:code-reviewer")
             .display("{{ result.recommendation }}: {{ result.issues_total }} issues, coverage {{ result.test_coverage }}")
@@ -302,7 +304,7 @@ pub struct SimplifierBlock {
 
 impl AgentOutput for SimplifierBlock {
     fn definition() -> Definition {
-        block::<Self>("code-simplifier")
+        block_definition::<Self>("code-simplifier")
             .summary("Code made simpler with the same behaviour")
             .alias("pr-review-toolkit:code-simplifier")
             .display("{{ result.lines_removed }} lines removed, reduction {{ result.complexity_reduction }}: {{ result.changes_summary }}")
@@ -344,14 +346,14 @@ pub struct SilentFailureBlock {
 
 impl AgentOutput for SilentFailureBlock {
     fn definition() -> Definition {
-        block::<Self>("silent-failure-hunter")
+        block_definition::<Self>("silent-failure-hunter")
             .summary("Errors that are swallowed, and where")
             .alias("pr-review-toolkit:silent-failure-hunter")
             .display("{{ result.silent_failures_found }} silent failures, severity {{ result.severity }}")
             .rule(
                 Rule::check(
                     "none-found-means-no-locations",
-                    &format!("!(result.silent_failures_found == 0 && {} > 0)", size("locations")),
+                    &format!("!(result.silent_failures_found == 0 && {} > 0)", size_expression("locations")),
                     "`silent_failures_found` is 0, but `locations` names places",
                 )
                 .at("/silent_failures_found"),
@@ -423,14 +425,14 @@ impl AgentOutput for MergeReviewBlock {
         untested["test_status"] = json!("not-run");
         let mut revise = merge_review();
         revise["final_recommendation"] = json!("revise");
-        block::<Self>("review-pr")
+        block_definition::<Self>("review-pr")
             .summary("The last look before a merge")
             .alias("pr-review-toolkit:review-pr")
             .display("{{ result.final_recommendation }} ({{ result.approval_confidence }}): tests {{ result.test_status }}, {{ result.files_reviewed }} files")
             .rule(
                 Rule::check(
                     "ready-means-nothing-blocks",
-                    &format!("!(result.ready_to_merge && {} > 0)", size("blocking_issues")),
+                    &format!("!(result.ready_to_merge && {} > 0)", size_expression("blocking_issues")),
                     "`ready_to_merge` is true, but `blocking_issues` names issues",
                 )
                 .at("/ready_to_merge"),
@@ -482,7 +484,7 @@ pub struct TypeDesignBlock {
 
 impl AgentOutput for TypeDesignBlock {
     fn definition() -> Definition {
-        block::<Self>("type-design-analyzer")
+        block_definition::<Self>("type-design-analyzer")
             .summary("How well the types of the change are designed")
             .alias("pr-review-toolkit:type-design-analyzer")
             .display("{{ result.types_analyzed }} types, score {{ result.quality_score }} of 10")

@@ -1,7 +1,7 @@
-//! The contracts of the gated team: one input and one output for all agents, and the documents of a
-//! session.
+//! The contracts of the gated team: the input and output that all agents share, and the documents
+//! of a session.
 
-use crate::value::{Nullable, choice};
+use crate::value::{Nullable, string_enum};
 use counterfoil_contract::{
     AgentOutput, Claim, ClaimKind, ClaimMatch, Definition, Framing, RepoPath, Rule, Timestamp,
 };
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-choice! {
-    /// What an agent of the team came to.
+string_enum! {
+    /// The status that an agent of the team reports.
     TeamStatus { Ok = "OK", Blocked = "BLOCKED", NeedsInfo = "NEEDS_INFO", Fail = "FAIL" }
 }
 
-choice! {
+string_enum! {
     /// An agent of the team.
     TeamAgent {
         SpecAgent = "SpecAgent", Architect = "Architect", Designer = "Designer", Planner = "Planner", Coder = "Coder",
@@ -24,17 +24,17 @@ choice! {
     }
 }
 
-choice! {
+string_enum! {
     /// What a task may put at risk.
     RiskFlag { Security = "security", Perf = "perf", BreakingChange = "breaking-change", None = "none" }
 }
 
-choice! {
+string_enum! {
     /// What the last run of the checks came to.
     CiStatus { Unknown = "unknown", Green = "green", Red = "red" }
 }
 
-choice! {
+string_enum! {
     /// The state of a session.
     SessionState {
         Intake = "INTAKE", Design = "DESIGN", Plan = "PLAN", ImplementLoop = "IMPLEMENT_LOOP", Integrate = "INTEGRATE",
@@ -473,7 +473,7 @@ impl AgentOutput for Acceptance {
             .summary("The criteria by which the work is accepted, as acceptance.json holds them")
             .display("{{ result.criteria | length }} criteria")
             .rule(Rule::unique("ids-differ", "/criteria/*/id"))
-            // The commands stand in the field itself.
+            // The field itself contains the commands.
             .claim("criteria/*/checks", Claim::new(ClaimKind::Commands).required())
             .example(json!({"criteria": [criterion("AC-1")]}))
             .example(json!({"criteria": [

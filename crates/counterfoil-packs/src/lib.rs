@@ -1,10 +1,10 @@
 //! Counterfoil's five packs: their contracts as Rust types, their workflows as files.
 //!
-//! A pack is a dialect: the same kind of agents, reporting in another form. Each type here is one
-//! contract; its fields are the schema, its [`AgentOutput`](contracts::AgentOutput) says what a
-//! schema cannot. The engine knows none of them by name: it reads them from the [`registry`]. The
-//! workflows, prompts and demos of a pack are files, which [`packs`] hands out; what is in them is
-//! for whoever runs workflows.
+//! Each type in [`contracts`] is one contract: its fields define the schema, and its
+//! [`AgentOutput`](contracts::AgentOutput) adds the rules, claims and examples that a schema cannot
+//! express. The engine knows no contract by name: it looks them up in the [`registry`]. The
+//! workflows, prompts and demos of a pack are embedded files, available through [`packs`]. This
+//! crate does not interpret them.
 //!
 //! ```
 //! use counterfoil_packs::contracts::{QaOutput, validate_output};
@@ -27,7 +27,7 @@ use counterfoil_contract::{Definition, Registry};
 
 pub use pack::{Pack, PackedWorkflow, pack, packs};
 
-/// Every type of every pack, and what it takes to use them.
+/// Every contract type of every pack, and the functions to use them.
 pub mod contracts {
     pub use crate::execution_loop::*;
     pub use crate::feature_pipeline::*;
@@ -45,35 +45,35 @@ pub fn definitions() -> Vec<Definition> {
     packs().iter().flat_map(Pack::definitions).collect()
 }
 
-/// Versions that were published before the current ones. A result, a workflow or a run that names
-/// one still finds it.
+/// Earlier published versions of contracts. A result, a workflow or a run that names one can still
+/// be read.
 pub fn earlier_definitions() -> Vec<Definition> {
     earlier::definitions()
 }
 
 /// A registry with every contract of every pack.
 pub fn registry() -> Registry {
-    registry_of(definitions())
+    build_registry(definitions())
 }
 
-/// A registry that can answer for one id: with the contracts of its pack if the id names one, else
-/// with all. It is the quicker way for a program that needs a single contract.
+/// A registry for looking up one id: it has the contracts of the id's pack, or all contracts if the
+/// id names no pack. It is faster than [`registry`] for a program that needs a single contract.
 pub fn registry_for(id: &str) -> Registry {
     match pack(id.split('/').next().unwrap_or_default()) {
-        Some(pack) => registry_of(pack.definitions()),
+        Some(pack) => build_registry(pack.definitions()),
         None => registry(),
     }
 }
 
-fn registry_of(definitions: Vec<Definition>) -> Registry {
+fn build_registry(definitions: Vec<Definition>) -> Registry {
     let mut registry = Registry::new();
-    let is_here = |earlier: &Definition| {
+    let is_included = |earlier: &Definition| {
         definitions.iter().any(|current| current.contract == earlier.contract)
     };
-    let earlier: Vec<Definition> = earlier::definitions().into_iter().filter(is_here).collect();
+    let earlier: Vec<Definition> = earlier::definitions().into_iter().filter(is_included).collect();
     for definition in earlier.into_iter().chain(definitions) {
-        // A test proves that none of ours is refused; a program that embeds us need not stop if one
-        // were.
+        // A test proves that no built-in contract is refused. An embedding program should not fail
+        // if one were.
         if let Err(error) = registry.add(definition) {
             tracing::error!(target: "counterfoil::packs", %error, "a contract of the packs was left out");
         }

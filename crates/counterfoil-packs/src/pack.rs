@@ -1,15 +1,15 @@
-//! The packs as folders of files: workflows, prompts, templates, a demo. They stand in `packs/` and
-//! are part of the binary.
+//! The files of the packs: workflows, prompts, templates and demos. They are in `packs/` and are
+//! embedded in the binary.
 
 use crate::{execution_loop, feature_pipeline, gated_team, review_fix, spec_pipeline};
 use counterfoil_contract::Definition;
 use include_dir::{Dir, DirEntry, include_dir};
 use serde::Deserialize;
 
-/// The file that holds the workflow which is named as its pack.
-const MAIN: &str = "workflow.yaml";
+/// The file of the workflow that has the name of its pack.
+const MAIN_WORKFLOW: &str = "workflow.yaml";
 
-/// A pack: contracts, and the files of workflows that use them.
+/// A pack: contracts, and the files of the workflows that use them.
 #[derive(Debug)]
 pub struct Pack {
     name: &'static str,
@@ -20,15 +20,15 @@ pub struct Pack {
 /// A workflow of a pack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedWorkflow {
-    /// What it is called on the command line: `PACK`, or `PACK/NAME`.
+    /// The name on the command line: `PACK`, or `PACK/NAME`.
     pub name: String,
-    /// Its file in the pack.
+    /// The path of the workflow file in the pack.
     pub file: &'static str,
 }
 
-/// The part of a workflow file that is read here; the rest is for whoever runs it.
+/// The part of a workflow file that this crate reads.
 #[derive(Deserialize)]
-struct Head {
+struct WorkflowHeader {
     #[serde(default)]
     summary: String,
 }
@@ -55,72 +55,73 @@ static PACKS: [Pack; 5] = [
     Pack { name: "gated-team", definitions: gated_team::definitions, folder: &GATED_TEAM },
 ];
 
-/// Every pack.
+/// All packs.
 pub fn packs() -> &'static [Pack] {
     &PACKS
 }
 
-/// A pack by its name.
+/// Finds a pack by its name.
 pub fn pack(name: &str) -> Option<&'static Pack> {
     PACKS.iter().find(|pack| pack.name == name)
 }
 
 impl Pack {
-    /// Its name, which is also the first part of its contracts' ids.
+    /// The name of the pack, which is also the namespace of its contract ids.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What it is for, in a line: the summary of its main workflow.
+    /// A one-line description: the summary of the main workflow.
     pub fn summary(&self) -> String {
-        let head: Option<Head> = self.text(MAIN).and_then(|text| serde_saphyr::from_str(text).ok());
-        head.map(|head| head.summary).unwrap_or_default()
+        let header: Option<WorkflowHeader> =
+            self.text(MAIN_WORKFLOW).and_then(|text| serde_saphyr::from_str(text).ok());
+        header.map(|header| header.summary).unwrap_or_default()
     }
 
-    /// Its contracts.
+    /// The definitions of the pack's contracts.
     pub fn definitions(&self) -> Vec<Definition> {
         (self.definitions)()
     }
 
-    /// Its workflows: the one that is named as the pack, then the others by name.
+    /// The workflows of the pack: first the one with the name of the pack, then the others by name.
     pub fn workflows(&self) -> Vec<PackedWorkflow> {
         let mut found: Vec<PackedWorkflow> = self
             .folder
             .files()
             .filter_map(|file| file.path().to_str())
             .filter_map(|file| Some((file.strip_suffix(".yaml")?, file)))
-            .map(|(stem, file)| PackedWorkflow { name: self.called(stem), file })
+            .map(|(stem, file)| PackedWorkflow { name: self.workflow_name(stem), file })
             .collect();
         found.sort_by(|a, b| a.name.cmp(&b.name));
         found
     }
 
-    fn called(&self, stem: &str) -> String {
-        if MAIN.strip_suffix(".yaml") == Some(stem) {
+    fn workflow_name(&self, stem: &str) -> String {
+        if MAIN_WORKFLOW.strip_suffix(".yaml") == Some(stem) {
             self.name.to_owned()
         } else {
             format!("{}/{stem}", self.name)
         }
     }
 
-    /// The bytes of a file, by its path in the pack with `/` between the parts.
+    /// The bytes of a file. The path is relative to the pack and uses `/`.
     pub fn file(&self, path: &str) -> Option<&'static [u8]> {
         self.folder.get_file(path).map(include_dir::File::contents)
     }
 
-    /// The text of a file, if it is one.
+    /// The text of a file, if it exists and is UTF-8.
     pub fn text(&self, path: &str) -> Option<&'static str> {
         self.folder.get_file(path).and_then(include_dir::File::contents_utf8)
     }
 
-    /// Every file with its bytes, by path.
+    /// All files with their bytes, sorted by path.
     pub fn files(&self) -> Vec<(&'static str, &'static [u8])> {
         let mut files = Vec::new();
-        let mut open = vec![self.folder];
-        while let Some(folder) = open.pop() {
+        let mut pending = vec![self.folder];
+        while let Some(folder) = pending.pop() {
             for entry in folder.entries() {
                 match entry {
-                    DirEntry::Dir(folder) => open.push(folder),
+                    DirEntry::Dir(folder) => pending.push(folder),
                     DirEntry::File(file) => {
                         files.extend(file.path().to_str().map(|path| (path, file.contents())));
                     }

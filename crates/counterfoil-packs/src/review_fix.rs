@@ -1,10 +1,10 @@
-//! The contracts of review and fix: findings and what became of them.
+//! The contracts of review and fix: findings and their outcomes.
 
 mod work;
 
 pub use work::*;
 
-use crate::value::{LineRef, choice};
+use crate::value::{LineRef, string_enum};
 use counterfoil_contract::{
     AgentOutput, Claim, ClaimKind, ClaimMatch, Definition, Framing, RepoPath, Rule,
 };
@@ -12,18 +12,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-choice! {
-    /// How much a finding weighs.
+string_enum! {
+    /// The severity of a finding.
     FindingSeverity { Critical = "critical", Major = "major", Minor = "minor" }
 }
 
-choice! {
-    /// How much a reviewer's finding weighs; a suggestion counts as minor.
+string_enum! {
+    /// The severity of a reviewer's finding; a suggestion counts as minor.
     ReviewSeverity { Critical = "critical", Major = "major", Minor = "minor", Suggestion = "suggestion" }
 }
 
-choice! {
-    /// What became of a finding.
+string_enum! {
+    /// The outcome of a finding.
     OutcomeKind { Fixed = "fixed", Blocked = "blocked", Deferred = "deferred" }
 }
 

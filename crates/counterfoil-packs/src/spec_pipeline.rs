@@ -1,5 +1,5 @@
-//! The contracts of the spec pipeline: one envelope, success or error, with a result of its own for
-//! each agent.
+//! The contracts of the spec pipeline. All agents share one envelope for success and error; each has
+//! its own result type.
 
 mod build;
 mod context;
@@ -9,19 +9,19 @@ pub use build::*;
 pub use context::*;
 pub use design::*;
 
-use crate::value::choice;
+use crate::value::string_enum;
 use counterfoil_contract::{AgentOutput, Definition, Framing, Rule, Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-choice! {
+string_enum! {
     /// Whether an agent of the pipeline succeeded.
     EnvelopeStatus { Success = "success", Error = "error" }
 }
 
-choice! {
+string_enum! {
     /// What kind of error stopped an agent.
     ErrorType {
         Prerequisite = "PrerequisiteError",
@@ -34,7 +34,7 @@ choice! {
     }
 }
 
-choice! {
+string_enum! {
     /// What to do about an error.
     RecoveryStrategy {
         RunPrerequisiteAgent = "run_prerequisite_agent",
@@ -45,8 +45,8 @@ choice! {
     }
 }
 
-choice! {
-    /// How much a finding weighs in the pipeline.
+string_enum! {
+    /// The severity of a finding in the pipeline.
     PipelineSeverity { Critical = "CRITICAL", High = "HIGH", Medium = "MEDIUM", Low = "LOW" }
 }
 
@@ -100,20 +100,20 @@ pub struct PipelineFinding {
     pub recommendation: Option<String>,
 }
 
-/// A result that stands in the pipeline's envelope.
+/// A result type that the envelope of the pipeline can contain.
 pub trait SpecResult {
     /// The agent's name.
     const AGENT: &'static str;
 
     /// The agent's name with the prefix it has as a plug-in.
-    const PREFIXED: &'static str;
+    const PREFIXED_AGENT: &'static str;
 
-    /// Adds to the envelope's contract what is particular to this result.
-    fn complete(envelope: Definition) -> Definition;
+    /// Adds the rules, claims, display and examples of this result to the contract of the envelope.
+    fn extend_envelope(envelope: Definition) -> Definition;
 
-    /// The names by which the agent may call itself.
+    /// The schema of the field `agent`: the names that the agent may use for itself.
     fn agent_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({"type": "string", "enum": [Self::AGENT, Self::PREFIXED]})
+        schemars::json_schema!({"type": "string", "enum": [Self::AGENT, Self::PREFIXED_AGENT]})
     }
 }
 
@@ -148,23 +148,23 @@ where
         let envelope =
             Definition::of::<Self>(&format!("spec-pipeline/{}", R::AGENT), 1, Framing::AnyJson)
                 .agent(R::AGENT)
-                .alias(R::PREFIXED)
+                .alias(R::PREFIXED_AGENT)
                 .rule(Rule::require("success-has-result", success, &["result"]))
                 .rule(Rule::forbid("success-has-no-error", success, &["error"]))
                 .rule(Rule::require("error-has-error", error, &["error"]))
                 .rule(Rule::forbid("error-has-no-result", error, &["result"]))
-                .example(failed::<R>())
+                .example(error_example::<R>())
                 .counter_example("error-has-error", {
-                    let mut value = failed::<R>();
+                    let mut value = error_example::<R>();
                     value.as_object_mut().map(|members| members.remove("error"));
                     value
                 });
-        R::complete(envelope)
+        R::extend_envelope(envelope)
     }
 }
 
 /// An envelope around a result, for examples.
-fn succeeded<R: SpecResult>(result: &Value) -> Value {
+fn success_example<R: SpecResult>(result: &Value) -> Value {
     json!({
         "agent": R::AGENT, "status": "success", "timestamp": "2026-03-01T09:30:00Z", "execution_time_ms": 48000,
         "result": result
@@ -172,9 +172,9 @@ fn succeeded<R: SpecResult>(result: &Value) -> Value {
 }
 
 /// An envelope around an error, for examples.
-fn failed<R: SpecResult>() -> Value {
+fn error_example<R: SpecResult>() -> Value {
     json!({
-        "agent": R::PREFIXED, "status": "error", "timestamp": "2026-03-01T09:30:00+01:00", "execution_time_ms": 900,
+        "agent": R::PREFIXED_AGENT, "status": "error", "timestamp": "2026-03-01T09:30:00+01:00", "execution_time_ms": 900,
         "error": {
             "type": "PrerequisiteError", "code": "SPEC_NOT_FOUND", "message": "There is no spec.md to start from",
             "details": {"looked_in": "specs/007-search"}, "recoverable": true,
@@ -184,8 +184,8 @@ fn failed<R: SpecResult>() -> Value {
     })
 }
 
-/// The display of an envelope: the error, or what the template makes of the result.
-fn display(result: &str) -> String {
+/// The display template of an envelope: the error, or the given template for the result.
+fn envelope_display(result: &str) -> String {
     format!(
         "{{% if result.status == 'error' %}}{{{{ result.error.type }}}}: {{{{ result.error.message }}}}\
          {{% else %}}{result}{{% endif %}}"
@@ -193,18 +193,19 @@ fn display(result: &str) -> String {
 }
 
 /// A rule over the result in the envelope; `check` sees it as `result.result`.
-fn on_result(id: &str, check: &str, message: &str, at: &str) -> Rule {
+fn result_rule(id: &str, check: &str, message: &str, at: &str) -> Rule {
     Rule::check(id, check, message).when("has(result.result)").at(at)
 }
 
-/// An expression: a percentage agrees with its counts, as closely as agents round.
-fn percentage_agrees(percentage: &str, part: &str, whole: &str) -> String {
+/// An expression that is true if a percentage matches its counts, within rounding.
+fn percentage_matches_counts(percentage: &str, part: &str, whole: &str) -> String {
     let exact = format!("100.0 * double({part}) / double({whole})");
     format!("{whole} == 0 || ({percentage} - {exact} <= 0.5 && {exact} - {percentage} <= 0.5)")
 }
 
-/// Findings that say category, file and description instead of type, location and message.
-fn normalised(definition: Definition, findings: &str) -> Definition {
+/// Accepts findings with the fields category, file and description instead of type, location and
+/// message.
+fn rename_finding_fields(definition: Definition, findings: &str) -> Definition {
     [("category", "type"), ("file", "location"), ("description", "message")]
         .into_iter()
         .fold(definition, |definition, (from, to)| definition.renames(findings, from, to))

@@ -1,21 +1,21 @@
-//! Kinds of values that several packs share.
+//! Value types that several packs share.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 
-/// An enum of words. Its variants carry no sentences of their own: they would end up in every
-/// prompt.
-macro_rules! choice {
+/// Defines an enum of strings. Its variants have no descriptions, since these would become part of
+/// every prompt.
+macro_rules! string_enum {
     ($(#[$meta:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$meta])*
-        #[allow(missing_docs)] // The words say it.
+        #[allow(missing_docs)] // The strings are self-explanatory.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[schemars(inline)]
         pub enum $name { $(#[serde(rename = $text)] $variant),+ }
     };
 }
-pub(crate) use choice;
+pub(crate) use string_enum;
 
 /// A value that must be given but may be null: a block's `none`, an answer that is still open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ impl<T: JsonSchema> JsonSchema for Nullable<T> {
 }
 
 impl<T> Nullable<Vec<T>> {
-    /// The items; none if it is null.
+    /// The items of the list, or an empty slice if it is null.
     pub fn items(&self) -> &[T] {
         self.0.as_deref().unwrap_or_default()
     }
@@ -67,7 +67,7 @@ impl<'de> Deserialize<'de> for LineRef {
         let value = serde_json::Value::deserialize(deserializer)?;
         match value {
             serde_json::Value::String(text) => Ok(Self(text)),
-            // A whole number written as 42.0 is line 42 too.
+            // An integer written as 42.0 is line 42 too.
             serde_json::Value::Number(number) => {
                 let digits = number.to_string();
                 Ok(Self(digits.strip_suffix(".0").map(str::to_owned).unwrap_or(digits)))

@@ -1,35 +1,35 @@
-//! Results of the agents that change code, task by task and file by file; and the untyped result of
-//! old.
+//! Results of the agents that change code, with their tasks and files, and the deprecated untyped
+//! result.
 
 use super::Usage;
-use crate::value::choice;
+use crate::value::string_enum;
 use counterfoil_contract::{AgentOutput, Claim, ClaimKind, Definition, Framing, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-choice! {
+string_enum! {
     /// What happened to a file.
     ChangeType { Added = "added", Modified = "modified", Deleted = "deleted", Renamed = "renamed" }
 }
 
-choice! {
+string_enum! {
     /// How far a task got.
     TaskStatus {
         Pending = "pending", InProgress = "in_progress", Completed = "completed", Failed = "failed", Skipped = "skipped",
     }
 }
 
-choice! {
+string_enum! {
     /// A step of validation.
     ValidationStep { Format = "format", Lint = "lint", Typecheck = "typecheck", Test = "test" }
 }
 
-fn modified() -> ChangeType {
+fn default_change_type() -> ChangeType {
     ChangeType::Modified
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -39,7 +39,7 @@ pub struct FileChange {
     /// The file
     pub file_path: RepoPath,
     /// What happened to it
-    #[serde(default = "modified")]
+    #[serde(default = "default_change_type")]
     pub change_type: ChangeType,
     /// Lines that were added
     pub lines_added: u64,
@@ -82,7 +82,7 @@ pub struct FixResult {
     #[serde(default)]
     pub verification_passed: bool,
     /// Whether format, lint, types and tests are good
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub validation_passed: bool,
     /// Deprecated: use the other fields
     #[serde(default)]
@@ -108,7 +108,7 @@ impl AgentOutput for FixResult {
             .rule(renamed_needs_old_path("old-path-when-renamed", "/files_changed/*"))
             .claim("files_changed", Claim::new(ClaimKind::FilesChanged))
             .claim("commit_sha", Claim::new(ClaimKind::Commit).with_files("/files_changed").required())
-            // A result that says nothing of it is read as good; one of a failure does not claim so.
+            // The field defaults to true. A result with `success: false` makes no claim.
             .claim("validation_passed", Claim::check("test").when("result.success && result.validation_passed"))
             .example(json!({
                 "success": true, "issue_number": 17, "issue_title": "Tenants see each other's data",
@@ -199,7 +199,7 @@ pub struct ImplementationResult {
     /// All commits that were made
     pub commits: Vec<String>,
     /// Whether format, lint, types and tests are good
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub validation_passed: bool,
     /// Deprecated: use the other fields
     #[serde(default)]
@@ -241,7 +241,7 @@ impl AgentOutput for ImplementationResult {
                 "task_results/*/commit_sha",
                 Claim::new(ClaimKind::Commit).with_files("/task_results/*/files_changed").required(),
             )
-            // A result that says nothing of it is read as good; one of a failure does not claim so.
+            // The field defaults to true. A result with `success: false` makes no claim.
             .claim("validation_passed", Claim::check("test").when("result.success && result.validation_passed"))
             .salvages("/task_results")
             .example(json!({

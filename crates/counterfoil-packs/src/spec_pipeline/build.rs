@@ -1,28 +1,28 @@
-//! Results of the agents that build: implement, test, review, and the issues at the end.
+//! Results of the agents that build: implement, test, review and taskstoissues.
 
 use super::{
-    Envelope, PipelineFinding, SpecResult, display, normalised, on_result, percentage_agrees,
-    succeeded,
+    Envelope, PipelineFinding, SpecResult, envelope_display, percentage_matches_counts,
+    rename_finding_fields, result_rule, success_example,
 };
-use crate::value::choice;
+use crate::value::string_enum;
 use counterfoil_contract::{Claim, ClaimKind, Definition, Figure, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-choice! {
+string_enum! {
     /// Whether a quality gate is passed.
     GateStatus { Passed = "PASSED", Failed = "FAILED" }
 }
 
-choice! {
+string_enum! {
     /// Whether a criterion of success is met.
     CriterionStatus { Passed = "PASSED", Failed = "FAILED", NotTested = "NOT_TESTED" }
 }
 
-choice! {
-    /// What a review of the feature comes to.
+string_enum! {
+    /// The outcome of a review of the feature.
     ReviewVerdict {
         Approved = "APPROVED",
         ApprovedWithWarnings = "APPROVED_WITH_WARNINGS",
@@ -30,7 +30,7 @@ choice! {
     }
 }
 
-choice! {
+string_enum! {
     /// Whether the project's rules are kept.
     ComplianceStatus { Pass = "PASS", Fail = "FAIL" }
 }
@@ -65,38 +65,38 @@ pub struct ImplementResult {
     pub next_steps: Option<Vec<String>>,
 }
 
-/// What implement hands back.
+/// The output of the agent `implement`.
 pub type ImplementOutput = Envelope<ImplementResult>;
 
 impl SpecResult for ImplementResult {
     const AGENT: &'static str = "implement";
-    const PREFIXED: &'static str = "speckit-implement";
+    const PREFIXED_AGENT: &'static str = "speckit-implement";
 
-    fn complete(envelope: Definition) -> Definition {
+    fn extend_envelope(envelope: Definition) -> Definition {
         let example = json!({
             "tasks_file": "specs/007-search/tasks.md", "tasks_completed": 3, "tasks_total": 4,
             "completion_percentage": 75.0, "tests_passed": 31, "tests_total": 31, "coverage_percentage": 88.5,
             "files_created": 6, "files_modified": 2, "implementation_phases": {"setup": "completed"}
         });
-        let mut too_many = succeeded::<Self>(&example);
+        let mut too_many = success_example::<Self>(&example);
         too_many["result"]["tasks_completed"] = json!(5);
         envelope
             .version(2)
             .summary("The tasks of the plan, implemented")
-            .display(&display(
+            .display(&envelope_display(
                 "{{ result.result.tasks_completed }}/{{ result.result.tasks_total }} tasks, \
                  {{ result.result.tests_passed }}/{{ result.result.tests_total }} tests, \
                  {{ result.result.coverage_percentage }} % covered",
             ))
-            .rule(on_result(
+            .rule(result_rule(
                 "completed-within-total",
                 "result.result.tasks_completed <= result.result.tasks_total",
                 "`tasks_completed` is above `tasks_total`",
                 "/result/tasks_completed",
             ))
-            .rule(on_result(
+            .rule(result_rule(
                 "completion-agrees-with-counts",
-                &percentage_agrees(
+                &percentage_matches_counts(
                     "result.result.completion_percentage",
                     "result.result.tasks_completed",
                     "result.result.tasks_total",
@@ -108,7 +108,7 @@ impl SpecResult for ImplementResult {
             .claim("result/files_modified", Claim::figure(Figure::FilesModified))
             .claim("result/tests_passed", Claim::figure_of_check(Figure::Passed, "test"))
             .claim("result/tests_total", Claim::figure_of_check(Figure::Total, "test"))
-            .example(succeeded::<Self>(&example))
+            .example(success_example::<Self>(&example))
             .counter_example("completed-within-total", too_many)
     }
 }
@@ -204,14 +204,14 @@ pub struct TestResult {
     pub next_steps: Option<Vec<String>>,
 }
 
-/// What test hands back.
+/// The output of the agent `test`.
 pub type TestOutput = Envelope<TestResult>;
 
 impl SpecResult for TestResult {
     const AGENT: &'static str = "test";
-    const PREFIXED: &'static str = "speckit-test";
+    const PREFIXED_AGENT: &'static str = "speckit-test";
 
-    fn complete(envelope: Definition) -> Definition {
+    fn extend_envelope(envelope: Definition) -> Definition {
         let example = json!({
             "feature_id": "007-search", "overall_status": "PASSED",
             "quality_gates": {
@@ -224,16 +224,16 @@ impl SpecResult for TestResult {
                 {"id": "SC-001", "description": "a search takes under 50 ms", "status": "NOT_TESTED"}
             ]
         });
-        let mut failed_gate = succeeded::<Self>(&example);
+        let mut failed_gate = success_example::<Self>(&example);
         failed_gate["result"]["quality_gates"]["coverage"]["status"] = json!("FAILED");
         envelope
             .summary("The quality gates of a feature, with the figures behind them")
-            .display(&display(
+            .display(&envelope_display(
                 "{{ result.result.overall_status }}: {{ result.result.quality_gates.tests_passing.details.passed }}/\
                  {{ result.result.quality_gates.tests_passing.details.total }} tests, \
                  {{ result.result.quality_gates.coverage.details.overall }} % covered",
             ))
-            .rule(on_result(
+            .rule(result_rule(
                 "passed-means-no-gate-failed",
                 "!(result.result.overall_status == \"PASSED\" && (\
                  result.result.quality_gates.tests_passing.status == \"FAILED\" || \
@@ -247,7 +247,7 @@ impl SpecResult for TestResult {
             .claim("result/quality_gates/tests_passing", Claim::check("test"))
             .claim("result/quality_gates/code_quality", Claim::check("lint"))
             .claim("result/quality_gates/build_validation", Claim::check("build"))
-            .example(succeeded::<Self>(&example))
+            .example(success_example::<Self>(&example))
             .counter_example("passed-means-no-gate-failed", failed_gate)
     }
 }
@@ -335,17 +335,17 @@ pub struct FeatureReviewResult {
     pub next_steps: Option<Vec<String>>,
 }
 
-/// What review hands back.
+/// The output of the agent `review`.
 pub type ReviewOutput = Envelope<FeatureReviewResult>;
 
 impl SpecResult for FeatureReviewResult {
     const AGENT: &'static str = "review";
-    const PREFIXED: &'static str = "speckit-review";
+    const PREFIXED_AGENT: &'static str = "speckit-review";
 
-    fn complete(envelope: Definition) -> Definition {
-        normalised(envelope, "/result/issues/*")
+    fn extend_envelope(envelope: Definition) -> Definition {
+        rename_finding_fields(envelope, "/result/issues/*")
             .summary("A review of the whole feature against the project's rules, with what it cleaned up")
-            .display(&display(
+            .display(&envelope_display(
                 "{{ result.result.overall_status }}: rules {{ result.result.constitution_compliance.status }}, \
                  {{ result.result.changes_made.files_modified | length }} files modified",
             ))
@@ -353,7 +353,7 @@ impl SpecResult for FeatureReviewResult {
             .claim("result/changes_made/files_deleted/*/path", Claim::new(ClaimKind::FilesDeleted))
             .claim("result/changes_made/files_created/*/path", Claim::new(ClaimKind::FilesAdded))
             .claim("result/changes_made/files_modified/*/path", Claim::new(ClaimKind::FilesModified))
-            .example(succeeded::<Self>(&json!({
+            .example(success_example::<Self>(&json!({
                 "feature_id": "007-search", "overall_status": "APPROVED_WITH_WARNINGS",
                 "changes_made": {
                     "files_moved": [{"from": "src/find.py", "to": "src/search/find.py"}],
@@ -400,20 +400,20 @@ pub struct TasksToIssuesResult {
     pub next_steps: Option<Vec<String>>,
 }
 
-/// What taskstoissues hands back.
+/// The output of the agent `taskstoissues`.
 pub type TasksToIssuesOutput = Envelope<TasksToIssuesResult>;
 
 impl SpecResult for TasksToIssuesResult {
     const AGENT: &'static str = "taskstoissues";
-    const PREFIXED: &'static str = "speckit-taskstoissues";
+    const PREFIXED_AGENT: &'static str = "speckit-taskstoissues";
 
-    fn complete(envelope: Definition) -> Definition {
+    fn extend_envelope(envelope: Definition) -> Definition {
         envelope
             .summary("The tasks as issues of a tracker")
-            .display(&display("{{ result.result.issues_created }} issues created"))
+            .display(&envelope_display("{{ result.result.issues_created }} issues created"))
             .rule(Rule::unique("numbers-differ", "/result/issues/*/number"))
             .claim("result/issues_created", Claim::count_of("/result/issues"))
-            .example(succeeded::<Self>(&json!({
+            .example(success_example::<Self>(&json!({
                 "issues_created": 1,
                 "issues": [{
                     "number": 31, "title": "Index the documents", "url": "https://example.org/issues/31",

@@ -1,15 +1,15 @@
-//! What the pipeline gives to its agents: where they are in the workflow, and what a later agent
-//! wants fixed.
+//! The contexts that the pipeline passes to its agents: their position in the workflow, and the
+//! feedback of later agents.
 
-use super::{EnvelopeStatus, PipelineFinding, normalised};
-use crate::value::choice;
+use super::{EnvelopeStatus, PipelineFinding, rename_finding_fields};
+use crate::value::string_enum;
 use counterfoil_contract::{AgentOutput, Definition, Framing, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-choice! {
+string_enum! {
     /// An agent of the pipeline.
     PipelineAgent {
         Specify = "specify", Clarify = "clarify", Research = "research", Plan = "plan", Checklist = "checklist",
@@ -93,7 +93,7 @@ impl AgentOutput for FeedbackContext {
             "location": "specs/007-search/tasks.md:12", "recommendation": "Add a task for it"
         });
         let context = Definition::of::<Self>("spec-pipeline/feedback-context", 1, Framing::AnyJson);
-        normalised(context, "/issues_to_fix/*")
+        rename_finding_fields(context, "/issues_to_fix/*")
             .summary("What a later agent wants fixed, and how many rounds are left")
             .display(
                 "{{ result.issues_to_fix | length }} issues from {{ result.feedback_from }}, round \

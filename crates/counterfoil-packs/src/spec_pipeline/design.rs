@@ -1,26 +1,27 @@
-//! Results of the agents that write documents: specify to tasks, and the analysis over them.
+//! Results of the agents that write documents, from specify to tasks, and of analyze, which checks
+//! them.
 
 use super::{
-    Envelope, PipelineFinding, SpecResult, display, normalised, on_result, percentage_agrees,
-    succeeded,
+    Envelope, PipelineFinding, SpecResult, envelope_display, percentage_matches_counts,
+    rename_finding_fields, result_rule, success_example,
 };
-use crate::value::choice;
+use crate::value::string_enum;
 use counterfoil_contract::{Claim, ClaimKind, ClaimMatch, Definition, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-choice! {
+string_enum! {
     /// Whether a spec's checklist is complete.
     ChecklistStatus { Complete = "complete", Incomplete = "incomplete" }
 }
 
-choice! {
-    /// How far research can be relied on.
+string_enum! {
+    /// How reliable the research is.
     ConfidenceLevel { High = "HIGH", Medium = "MEDIUM", Low = "LOW" }
 }
 
-choice! {
+string_enum! {
     /// What a checklist is about.
     ChecklistDomain { Ux = "ux", Api = "api", Security = "security", Performance = "performance", Data = "data" }
 }
@@ -47,21 +48,21 @@ pub struct SpecifyResult {
     pub next_steps: Option<Vec<String>>,
 }
 
-/// What specify hands back.
+/// The output of the agent `specify`.
 pub type SpecifyOutput = Envelope<SpecifyResult>;
 
 impl SpecResult for SpecifyResult {
     const AGENT: &'static str = "specify";
-    const PREFIXED: &'static str = "speckit-specify";
+    const PREFIXED_AGENT: &'static str = "speckit-specify";
 
-    fn complete(envelope: Definition) -> Definition {
+    fn extend_envelope(envelope: Definition) -> Definition {
         envelope
             .summary("A spec written from the user's request")
-            .display(&display(
+            .display(&envelope_display(
                 "{{ result.result.spec_file }}: {{ result.result.clarifications_needed }} questions open",
             ))
             .claim("result/spec_file", Claim::new(ClaimKind::Artifact))
-            .example(succeeded::<Self>(&json!({
+            .example(success_example::<Self>(&json!({
                 "branch_name": "007-search", "spec_file": "specs/007-search/spec.md", "feature_number": 7,
                 "short_name": "search", "clarifications_needed": 1, "sections_generated": ["Goal", "Stories"],
                 "checklist_status": "complete", "next_steps": ["clarify"]
@@ -85,22 +86,22 @@ pub struct ClarifyResult {
     pub next_steps: Option<Vec<String>>,
 }
 
-/// What clarify hands back.
+/// The output of the agent `clarify`.
 pub type ClarifyOutput = Envelope<ClarifyResult>;
 
 impl SpecResult for ClarifyResult {
     const AGENT: &'static str = "clarify";
-    const PREFIXED: &'static str = "speckit-clarify";
+    const PREFIXED_AGENT: &'static str = "speckit-clarify";
 
-    fn complete(envelope: Definition) -> Definition {
+    fn extend_envelope(envelope: Definition) -> Definition {
         envelope
             .summary("Open questions of the spec, settled")
-            .display(&display(
+            .display(&envelope_display(
                 "{{ result.result.clarifications_resolved }} of {{ result.result.questions_asked }} questions settled, \
                  {{ result.result.remaining_ambiguities }} left",
             ))
             .claim("result/spec_file", Claim::new(ClaimKind::Artifact))
-            .example(succeeded::<Self>(&json!({
+            .example(success_example::<Self>(&json!({
                 "spec_file": "specs/007-search/spec.md", "clarifications_resolved": 2, "questions_asked": 2,
                 "remaining_ambiguities": 0
             })))
@@ -150,22 +151,22 @@ pub struct ResearchResult {
     pub next_steps: Option<Vec<String>>,
 }
 
-/// What research hands back.
+/// The output of the agent `research`.
 pub type ResearchOutput = Envelope<ResearchResult>;
 
 impl SpecResult for ResearchResult {
     const AGENT: &'static str = "research";
-    const PREFIXED: &'static str = "speckit-research";
+    const PREFIXED_AGENT: &'static str = "speckit-research";
 
-    fn complete(envelope: Definition) -> Definition {
+    fn extend_envelope(envelope: Definition) -> Definition {
         envelope
             .summary("Technologies looked into and decisions taken before planning")
-            .display(&display(
+            .display(&envelope_display(
                 "{{ result.result.technologies_researched | length }} technologies, \
                  {{ result.result.decisions | length }} decisions, confidence {{ result.result.confidence_level }}",
             ))
             .claim("result/research_cache_file", Claim::new(ClaimKind::Artifact))
-            .example(succeeded::<Self>(&json!({
+            .example(success_example::<Self>(&json!({
                 "research_cache_file": "specs/007-search/research.json",
                 "technologies_researched": [
                     {"name": "tantivy", "context7_id": "/quickwit-oss/tantivy", "topics": ["ranking"], "snippet_count": 8}
@@ -203,23 +204,23 @@ pub struct PlanResult {
     pub next_steps: Option<Vec<String>>,
 }
 
-/// What plan hands back.
+/// The output of the agent `plan`.
 pub type PlanOutput = Envelope<PlanResult>;
 
 impl SpecResult for PlanResult {
     const AGENT: &'static str = "plan";
-    const PREFIXED: &'static str = "speckit-plan";
+    const PREFIXED_AGENT: &'static str = "speckit-plan";
 
-    fn complete(envelope: Definition) -> Definition {
+    fn extend_envelope(envelope: Definition) -> Definition {
         envelope
             .summary("The plan of a feature and the documents around it")
-            .display(&display(
+            .display(&envelope_display(
                 "{{ result.result.plan_file }}: {{ result.result.artifacts_created | length }} documents, \
                  {{ result.result.constitution_violations | length }} violations of the constitution",
             ))
             .claim("result/plan_file", Claim::new(ClaimKind::Artifact))
             .claim("result/artifacts_created", Claim::new(ClaimKind::FilesChanged).matching(ClaimMatch::Subset))
-            .example(succeeded::<Self>(&json!({
+            .example(success_example::<Self>(&json!({
                 "plan_file": "specs/007-search/plan.md", "research_file": "specs/007-search/research.md",
                 "data_model_file": "specs/007-search/data-model.md", "contracts_dir": "specs/007-search/contracts/",
                 "quickstart_file": "specs/007-search/quickstart.md", "technologies": ["tantivy"],
@@ -244,19 +245,19 @@ pub struct ChecklistResult {
     pub next_steps: Option<Vec<String>>,
 }
 
-/// What checklist hands back.
+/// The output of the agent `checklist`.
 pub type ChecklistOutput = Envelope<ChecklistResult>;
 
 impl SpecResult for ChecklistResult {
     const AGENT: &'static str = "checklist";
-    const PREFIXED: &'static str = "speckit-checklist";
+    const PREFIXED_AGENT: &'static str = "speckit-checklist";
 
-    fn complete(envelope: Definition) -> Definition {
+    fn extend_envelope(envelope: Definition) -> Definition {
         envelope
             .summary("A checklist for the spec in one domain")
-            .display(&display("{{ result.result.checklist_file }}: {{ result.result.total_items }} items on {{ result.result.domain }}"))
+            .display(&envelope_display("{{ result.result.checklist_file }}: {{ result.result.total_items }} items on {{ result.result.domain }}"))
             .claim("result/checklist_file", Claim::new(ClaimKind::Artifact))
-            .example(succeeded::<Self>(&json!({
+            .example(success_example::<Self>(&json!({
                 "checklist_file": "specs/007-search/checklists/security.md", "domain": "security", "total_items": 9,
                 "categories": ["Clarity", "Coverage"]
             })))
@@ -297,25 +298,25 @@ pub struct TasksResult {
     pub next_steps: Option<Vec<String>>,
 }
 
-/// What tasks hands back.
+/// The output of the agent `tasks`.
 pub type TasksOutput = Envelope<TasksResult>;
 
 impl SpecResult for TasksResult {
     const AGENT: &'static str = "tasks";
-    const PREFIXED: &'static str = "speckit-tasks";
+    const PREFIXED_AGENT: &'static str = "speckit-tasks";
 
-    fn complete(envelope: Definition) -> Definition {
+    fn extend_envelope(envelope: Definition) -> Definition {
         envelope
             .summary("The plan as a list of tasks in phases")
-            .display(&display("{{ result.result.tasks_file }}: {{ result.result.task_count }} tasks, {{ result.result.parallelizable_tasks }} in parallel"))
-            .rule(on_result(
+            .display(&envelope_display("{{ result.result.tasks_file }}: {{ result.result.task_count }} tasks, {{ result.result.parallelizable_tasks }} in parallel"))
+            .rule(result_rule(
                 "phases-add-up",
                 "result.result.task_count == result.result.phases.setup + result.result.phases.foundational + \
                  result.result.phases.user_stories + result.result.phases.polish",
                 "`task_count` differs from the sum of `phases`",
                 "/result/task_count",
             ))
-            .rule(on_result(
+            .rule(result_rule(
                 "every-task-has-an-id",
                 "result.result.task_count == size(result.result.task_ids)",
                 "`task_count` differs from the number of `task_ids`",
@@ -324,12 +325,12 @@ impl SpecResult for TasksResult {
             .rule(Rule::unique("ids-differ", "/result/task_ids/*"))
             .claim("result/tasks_file", Claim::new(ClaimKind::Artifact))
             .claim("result/task_count", Claim::count_of("/result/task_ids"))
-            .example(succeeded::<Self>(&json!({
+            .example(success_example::<Self>(&json!({
                 "tasks_file": "specs/007-search/tasks.md", "task_count": 4,
                 "phases": {"setup": 1, "foundational": 1, "user_stories": 2, "polish": 0},
                 "parallelizable_tasks": 2, "task_ids": ["T001", "T002", "T003", "T004"], "dependencies_mapped": true
             })))
-            .counter_example("phases-add-up", succeeded::<Self>(&json!({
+            .counter_example("phases-add-up", success_example::<Self>(&json!({
                 "tasks_file": "specs/007-search/tasks.md", "task_count": 2,
                 "phases": {"setup": 1, "foundational": 1, "user_stories": 2, "polish": 0},
                 "parallelizable_tasks": 2, "task_ids": ["T001", "T002"], "dependencies_mapped": true
@@ -385,14 +386,14 @@ pub struct AnalyzeResult {
     pub next_steps: Option<Vec<String>>,
 }
 
-/// What analyze hands back.
+/// The output of the agent `analyze`.
 pub type AnalyzeOutput = Envelope<AnalyzeResult>;
 
 impl SpecResult for AnalyzeResult {
     const AGENT: &'static str = "analyze";
-    const PREFIXED: &'static str = "speckit-analyze";
+    const PREFIXED_AGENT: &'static str = "speckit-analyze";
 
-    fn complete(envelope: Definition) -> Definition {
+    fn extend_envelope(envelope: Definition) -> Definition {
         let example = json!({
             "analysis_report": "specs/007-search/analysis.md",
             "artifacts_analyzed": ["specs/007-search/spec.md", "specs/007-search/tasks.md"],
@@ -406,15 +407,15 @@ impl SpecResult for AnalyzeResult {
                 "uncovered_requirements": ["REQ-4"]
             }
         });
-        let mut miscounted = succeeded::<Self>(&example);
+        let mut miscounted = success_example::<Self>(&example);
         miscounted["result"]["total_findings"] = json!(3);
-        normalised(envelope, "/result/findings/*")
+        rename_finding_fields(envelope, "/result/findings/*")
             .summary("What does not fit between spec, plan and tasks")
-            .display(&display(
+            .display(&envelope_display(
                 "{{ result.result.total_findings }} findings, \
                  {{ result.result.coverage_analysis.coverage_percentage }} % of the requirements have tasks",
             ))
-            .rule(on_result(
+            .rule(result_rule(
                 "severities-add-up",
                 "result.result.total_findings == result.result.findings_by_severity.CRITICAL + \
                  result.result.findings_by_severity.HIGH + result.result.findings_by_severity.MEDIUM + \
@@ -422,9 +423,9 @@ impl SpecResult for AnalyzeResult {
                 "`total_findings` differs from the sum of `findings_by_severity`",
                 "/result/total_findings",
             ))
-            .rule(on_result(
+            .rule(result_rule(
                 "coverage-agrees-with-counts",
-                &percentage_agrees(
+                &percentage_matches_counts(
                     "result.result.coverage_analysis.coverage_percentage",
                     "result.result.coverage_analysis.requirements_with_tasks",
                     "result.result.coverage_analysis.total_requirements",
@@ -435,7 +436,7 @@ impl SpecResult for AnalyzeResult {
             .claim("result/analysis_report", Claim::new(ClaimKind::Artifact))
             .claim("result/total_findings", Claim::count_of("/result/findings"))
             .salvages("/result/findings")
-            .example(succeeded::<Self>(&example))
+            .example(success_example::<Self>(&example))
             .counter_example("severities-add-up", miscounted)
     }
 }

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 struct Mutant {
     value: Value,
     pointer: String,
-    what: &'static str,
-    /// Only a strict reader refuses it.
-    strictly: bool,
+    change: &'static str,
+    /// Whether only a strict reader rejects it.
+    strict_only: bool,
 }
 
-/// The kinds of values, with one of each that no contract expects.
+/// One sample value of each JSON kind that no contract expects.
 fn sample_values() -> [(&'static str, Value); 6] {
     [
         ("string", json!("mutant 7")),
@@ -58,14 +58,14 @@ fn without(root: &Value, parent: &str, name: &str) -> Value {
     value
 }
 
-/// Every mutant of the value at a pointer, and of everything inside it.
+/// Collects every mutant of the value at a pointer and of all nested values.
 fn mutants(contract: &Contract, root: &Value, pointer: &str, ty: &Type, found: &mut Vec<Mutant>) {
     let value = root.pointer(pointer).unwrap();
-    let mut push = |value, pointer: &str, what, strictly| {
-        found.push(Mutant { value, pointer: pointer.to_owned(), what, strictly });
+    let mut push = |value, pointer: &str, change, strict_only| {
+        found.push(Mutant { value, pointer: pointer.to_owned(), change, strict_only });
     };
     if !pointer.is_empty() {
-        // In a block one value is as good as a list of one.
+        // In a block, a single value is accepted as a list with one item.
         let listed = contract.framing() == Framing::OutputBlock && ty.items().is_some();
         for (kind, other) in sample_values() {
             if !allows(ty, kind) && (!listed || kind == "null") {
@@ -128,7 +128,7 @@ fn mutants(contract: &Contract, root: &Value, pointer: &str, ty: &Type, found: &
 }
 
 fn check_mutant(contract: &Contract, mutant: &Mutant) -> Report {
-    if !mutant.strictly {
+    if !mutant.strict_only {
         return contract.check_value(&mutant.value);
     }
     let text = match contract.framing() {
@@ -150,15 +150,15 @@ fn every_mutant_is_refused_where_it_was_changed() {
             mutants(&contract, example, "", contract.ty(), &mut found);
             for mutant in &found {
                 let report = check_mutant(&contract, mutant);
-                let (id, what, pointer) = (contract.id(), mutant.what, &mutant.pointer);
+                let (id, change, pointer) = (contract.id(), mutant.change, &mutant.pointer);
                 assert!(
                     !report.is_accepted(),
-                    "{id}: {what} at {pointer} is accepted: {}",
+                    "{id}: {change} at {pointer} is accepted: {}",
                     mutant.value
                 );
                 assert!(
                     report.violations.iter().any(|violation| violation.pointer == *pointer),
-                    "{id}: {what} at {pointer} is refused elsewhere: {:#?}",
+                    "{id}: {change} at {pointer} is refused elsewhere: {:#?}",
                     report.violations
                 );
             }
@@ -181,7 +181,7 @@ fn a_strict_reader_refuses_every_mutant_too() {
             let mut found = Vec::new();
             mutants(&contract, example, "", contract.ty(), &mut found);
             for mutant in found {
-                let report = check_mutant(&contract, &Mutant { strictly: true, ..mutant });
+                let report = check_mutant(&contract, &Mutant { strict_only: true, ..mutant });
                 assert!(!report.is_accepted(), "{}", contract.id());
             }
         }

@@ -44,7 +44,8 @@ fn every_contract_is_an_additive_successor_of_what_was_published() {
     for pack in std::fs::read_dir(folder()).unwrap().flatten() {
         for file in std::fs::read_dir(pack.path()).unwrap().flatten() {
             let old = Contract::from_file(&file.path()).unwrap();
-            let gone = |error| panic!("{} was published but no longer exists: {error}", old.reference());
+            let gone =
+                |error| panic!("{} was published but no longer exists: {error}", old.reference());
             let same = current.get(old.reference()).unwrap_or_else(gone);
             assert_eq!(same.definition(), old.definition());
             let new = current.get(old.id()).unwrap_or_else(gone);
