@@ -2,9 +2,9 @@
 
 use crate::check::run_seen_by_artifacts;
 use crate::event::{Event, Outcome};
-use crate::fan::Fate;
-use crate::fold::{Fold, Frame, Phase, split};
-use crate::scope::{Seen, timestamp};
+use crate::fan_out::ItemStatus;
+use crate::run_state::{Frame, Phase, RunState, split};
+use crate::scope::{EvalScope, timestamp};
 use crate::workflow::{Artifact, Workflow};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -25,26 +25,26 @@ pub type Rendering = Result<Rendered, (String, String)>;
 
 /// The artifacts of the run itself that show how it stands, as they stand now; one that cannot be
 /// rendered, or fails its contract, is an error that names it.
-pub fn artifacts(workflow: &Workflow, fold: &Fold) -> Result<Vec<Rendered>, (String, String)> {
-    of_frame(workflow, fold, "", |artifact| !artifact.append).into_iter().collect()
+pub fn artifacts(workflow: &Workflow, run: &RunState) -> Result<Vec<Rendered>, (String, String)> {
+    of_frame(workflow, run, "", |artifact| !artifact.append).into_iter().collect()
 }
 
 /// The files that artifacts of machines at work are written to.
-pub fn artifact_paths(workflow: &Workflow, fold: &Fold) -> Vec<String> {
-    let all = fold.frames.keys().flat_map(|frame| of_frame(workflow, fold, frame, |_| true));
+pub fn artifact_paths(workflow: &Workflow, run: &RunState) -> Vec<String> {
+    let all = run.frames.keys().flat_map(|frame| of_frame(workflow, run, frame, |_| true));
     all.filter_map(|rendering| rendering.ok().map(|rendered| rendered.path)).collect()
 }
 
 /// The artifacts that belong to one event, as they stand right behind it: lines that are added, and
 /// what a sub-workflow shows, which may be gone when the turn is over. How the run itself stands is
 /// rendered once, behind the turn.
-pub fn rendered_by(workflow: &Workflow, fold: &Fold, event: &Event) -> Vec<Rendering> {
+pub fn rendered_by(workflow: &Workflow, run: &RunState, event: &Event) -> Vec<Rendering> {
     match event {
-        Event::Moved(moved) if moved.frame.is_empty() => {
-            of_frame(workflow, fold, "", |one| one.append)
+        Event::TransitionTaken(taken) if taken.frame.is_empty() => {
+            of_frame(workflow, run, "", |one| one.append)
         }
-        Event::Moved(moved) => of_frame(workflow, fold, &moved.frame, |_| true),
-        Event::FrameOpened { parent: None, .. } => of_frame(workflow, fold, "", |one| one.append),
+        Event::TransitionTaken(taken) => of_frame(workflow, run, &taken.frame, |_| true),
+        Event::FrameOpened { parent: None, .. } => of_frame(workflow, run, "", |one| one.append),
         _ => Vec::new(),
     }
 }
@@ -52,39 +52,42 @@ pub fn rendered_by(workflow: &Workflow, fold: &Fold, event: &Event) -> Vec<Rende
 /// Artifacts of a machine at work as they stand now.
 fn of_frame(
     workflow: &Workflow,
-    fold: &Fold,
+    run: &RunState,
     id: &str,
     which: impl Fn(&Artifact) -> bool,
 ) -> Vec<Rendering> {
-    let Some(frame) = fold.frames.get(id) else { return Vec::new() };
-    let machine = workflow.machine(&frame.machine).filter(|_| !is_item_of_an_agent(fold, frame));
+    let Some(frame) = run.frames.get(id) else { return Vec::new() };
+    let machine = workflow.machine(&frame.machine).filter(|_| !is_item_of_an_agent(run, frame));
     let Some(machine) = machine.filter(|machine| machine.artifacts.iter().any(&which)) else {
         return Vec::new();
     };
-    let run = run(fold, frame);
+    let value = run_value(run, frame);
     let ty = run_seen_by_artifacts();
-    let Some(seen) = Seen::new(workflow, fold, frame) else { return Vec::new() };
-    let seen = seen.with("run", &run, &ty);
+    let Some(scope) = EvalScope::new(workflow, run, frame) else { return Vec::new() };
+    let scope = scope.with("run", &value, &ty);
     let wanted = machine.artifacts.iter().filter(|artifact| which(artifact));
-    wanted.filter_map(|artifact| rendered(&seen, artifact).transpose()).collect()
+    wanted.filter_map(|artifact| rendered(&scope, artifact).transpose()).collect()
 }
 
 /// An item that runs an agent is no machine of its own: it stands in that of its parent.
-fn is_item_of_an_agent(fold: &Fold, frame: &Frame) -> bool {
-    let parent = frame.parent.as_ref().and_then(|parent| fold.frames.get(parent));
+fn is_item_of_an_agent(run: &RunState, frame: &Frame) -> bool {
+    let parent = frame.parent.as_ref().and_then(|parent| run.frames.get(parent));
     frame.item.is_some() && parent.is_some_and(|parent| parent.machine == frame.machine)
 }
 
-fn rendered(seen: &Seen<'_>, artifact: &Artifact) -> Result<Option<Rendered>, (String, String)> {
+fn rendered(
+    scope: &EvalScope<'_>,
+    artifact: &Artifact,
+) -> Result<Option<Rendered>, (String, String)> {
     let source = || artifact.path.source().to_owned();
     if let Some(when) = &artifact.when
-        && !seen.test(when).map_err(|why| (source(), why))?
+        && !scope.test(when).map_err(|why| (source(), why))?
     {
         return Ok(None);
     }
     let none = BTreeMap::new();
-    let path = seen.render(&artifact.path, &none).map_err(|why| (source(), why))?;
-    let text = seen.render(&artifact.template, &none).map_err(|why| (path.clone(), why))?;
+    let path = scope.render(&artifact.path, &none).map_err(|why| (source(), why))?;
+    let text = scope.render(&artifact.template, &none).map_err(|why| (path.clone(), why))?;
     if let Some(contract) = &artifact.contract {
         let report = contract.check(&text);
         if let Some(violation) = report.violations.first() {
@@ -96,18 +99,18 @@ fn rendered(seen: &Seen<'_>, artifact: &Artifact) -> Result<Option<Rendered>, (S
 }
 
 /// What `run` is in an artifact of a machine.
-fn run(fold: &Fold, frame: &Frame) -> Value {
-    let started = timestamp(fold.started_at);
-    let outcome = match &fold.ended {
+fn run_value(run: &RunState, frame: &Frame) -> Value {
+    let started = timestamp(run.started_at);
+    let outcome = match &run.ended {
         Some(ended) => ended.outcome.name(),
-        None if fold.is_resting() => "waiting",
+        None if run.is_resting() => "waiting",
         None => "running",
     };
-    let reason = match &fold.ended {
+    let reason = match &run.ended {
         Some(ended) if frame.parent.is_none() => ended.reason.clone(),
         _ => frame.reason.clone(),
     };
-    let questions: Vec<Value> = fold
+    let questions: Vec<Value> = run
         .open_questions()
         .map(|(id, question)| {
             let state = split(id).last().cloned().unwrap_or_default();
@@ -115,37 +118,37 @@ fn run(fold: &Fold, frame: &Frame) -> Value {
         })
         .collect();
     json!({
-        "id": fold.run,
-        "workflow": fold.workflow,
+        "id": run.run,
+        "workflow": run.workflow,
         "date": started.get(..10).unwrap_or_default(),
         "started": started,
-        "now": timestamp(fold.last_at),
-        "updated": timestamp(fold.last_at),
-        "base": fold.base.as_deref().unwrap_or_default(),
+        "now": timestamp(run.last_at),
+        "updated": timestamp(run.last_at),
+        "base": run.base.as_deref().unwrap_or_default(),
         "changed": frame.changed,
-        "iteration": fold.iterations,
+        "iteration": run.iterations,
         "state": frame.state,
         "from": frame.from,
         "outcome": outcome,
         "reason": reason,
-        "items": items(fold),
+        "items": items(run),
         "questions": questions,
     })
 }
 
 /// The items of every fan-out that is at work.
-fn items(fold: &Fold) -> Vec<Value> {
+fn items(run: &RunState) -> Vec<Value> {
     let none = Map::new();
     let mut items = Vec::new();
-    for (id, frame) in &fold.frames {
+    for (id, frame) in &run.frames {
         let Phase::Fanned(fan) = &frame.phase else { continue };
         for item in &fan.items {
             let path = [split(id), vec![frame.state.clone(), item.key.clone()]].concat();
-            let at_work = fold.frames.get(&crate::fold::join(&path));
-            let (outcome, reason, value) = match &item.fate {
-                Fate::Waiting => ("waiting", "", None),
-                Fate::Running => ("running", "", None),
-                Fate::Ended { outcome, reason, value, .. } => {
+            let at_work = run.frames.get(&crate::run_state::join(&path));
+            let (outcome, reason, value) = match &item.status {
+                ItemStatus::Waiting => ("waiting", "", None),
+                ItemStatus::Running => ("running", "", None),
+                ItemStatus::Ended { outcome, reason, value, .. } => {
                     (Outcome::from(*outcome).name(), reason.as_str(), value.as_ref())
                 }
             };

@@ -4,22 +4,22 @@
 //! the others are work for an engine, which records what came of it. For each frame that waits for
 //! a decision there is at most one command, in the order of the frames' names.
 
-mod deed;
+mod builtin;
 mod enter;
-mod moves;
-mod space;
+mod transitions;
+mod workspace;
 
-pub use deed::{ChangesWork, CommitWork, ReadWork};
-pub(crate) use space::of as workspace_of;
-pub use space::{Chore, Errand};
+pub use builtin::{ChangesWork, CommitWork, ReadWork};
+pub(crate) use workspace::of as workspace_of;
+pub use workspace::{WorkspaceOp, WorkspaceOpKind};
 
 use crate::event::{Cause, DOES_WITHOUT, Event, Outcome};
-use crate::fan::Next;
-use crate::fold::{Fold, Frame, Phase, Problem, SAME_AGAIN, Stopping, Workspace, split};
-use crate::rule::HeldRule;
-use crate::scope::Seen;
+use crate::fan_out::Next;
+use crate::run_state::{Frame, Phase, Problem, RunState, SAME_AGAIN, Stopping, Workspace, split};
+use crate::scope::EvalScope;
+use crate::step_rule::BoundRule;
 use crate::workflow::{
-    Access, Body, Bounds, Dispatch, End, State, Step, Target, Transition, Trouble, Workflow,
+    Access, Body, Bounds, Dispatch, End, FailureKind, State, Step, Target, Transition, Workflow,
 };
 use counterfoil_contract::{ClaimPolicy, Contract, HeldClaim};
 use serde_json::{Map, Value};
@@ -32,13 +32,13 @@ pub enum Command {
     /// Record this.
     Record(Event),
     /// Record that an attempt starts, then run it.
-    Start(Box<Start>),
+    StartAttempt(Box<AttemptRequest>),
     /// See whether files are there, and record what is missing.
-    Look(Look),
+    CheckFiles(FileCheck),
     /// See to a workspace, and record what came of it.
-    Workspace(Errand),
+    Workspace(WorkspaceOp),
     /// Stop this attempt, and record how it ended.
-    Stop {
+    StopAttempt {
         /// Which.
         attempt: String,
     },
@@ -46,7 +46,7 @@ pub enum Command {
 
 /// Files to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct FileCheck {
     /// The frame that needs them.
     pub frame: String,
     /// The workspace they should be in; the repository, if there is none.
@@ -59,7 +59,7 @@ pub struct Look {
 
 /// An attempt to start.
 #[derive(Clone, Debug)]
-pub struct Start {
+pub struct AttemptRequest {
     /// Its id.
     pub attempt: String,
     /// The frame it works for.
@@ -71,21 +71,21 @@ pub struct Start {
     /// Not before this time.
     pub not_before: Option<i64>,
     /// What to do.
-    pub work: Work,
+    pub work: AttemptWork,
 }
 
-impl Start {
+impl AttemptRequest {
     /// The event that records it.
     pub fn event(&self) -> Event {
         let agent = match &self.work {
-            Work::Agent(work) => Some(work.agent.clone()),
+            AttemptWork::Agent(work) => Some(work.agent.clone()),
             _ => None,
         };
         let contract = match &self.work {
-            Work::Agent(work) => Some(&work.contract),
-            Work::Command(work) => work.output.as_ref(),
-            Work::Read(work) => work.contract.as_ref(),
-            Work::Changes(_) | Work::Commit(_) => None,
+            AttemptWork::Agent(work) => Some(&work.contract),
+            AttemptWork::Command(work) => work.output.as_ref(),
+            AttemptWork::Read(work) => work.contract.as_ref(),
+            AttemptWork::Changes(_) | AttemptWork::Commit(_) => None,
         };
         Event::AttemptStarted {
             attempt: self.attempt.clone(),
@@ -94,14 +94,14 @@ impl Start {
             agent,
             n: self.n,
             contract: contract.map(|contract| contract.reference().to_owned()),
-            deed: self.work.deed(),
+            builtin: self.work.builtin(),
         }
     }
 }
 
 /// What an attempt does.
 #[derive(Clone, Debug)]
-pub enum Work {
+pub enum AttemptWork {
     /// An agent works.
     Agent(Box<AgentWork>),
     /// A command runs.
@@ -114,7 +114,7 @@ pub enum Work {
     Commit(Box<CommitWork>),
 }
 
-impl Work {
+impl AttemptWork {
     /// The workspace it is done in; the repository, if there is none.
     pub fn workspace(&self) -> Option<&str> {
         match self {
@@ -143,7 +143,7 @@ pub struct AgentWork {
     /// The claims that its result is held to; none of them is ignored.
     pub claims: Vec<HeldClaim>,
     /// What its result must satisfy beside its contract.
-    pub rules: Vec<HeldRule>,
+    pub rules: Vec<BoundRule>,
     /// Where it may write, as globs; anywhere, if there is no list.
     pub writes: Option<Vec<String>>,
     /// Where it may not, as globs, beside what is never written.
@@ -174,66 +174,66 @@ pub struct CommandWork {
 }
 
 /// The first wait after trouble of this kind.
-fn first_wait_ms(trouble: Trouble) -> u64 {
-    match trouble {
-        Trouble::Transport => 1_000,
-        Trouble::Limit => 30_000,
+fn first_wait_ms(failure: FailureKind) -> u64 {
+    match failure {
+        FailureKind::Transport => 1_000,
+        FailureKind::Limit => 30_000,
         _ => 0,
     }
 }
 
 /// Waits double up to this.
-const LONGEST_WAIT_MS: u64 = 60 * 60 * 1000;
+const MAX_WAIT_MS: u64 = 60 * 60 * 1000;
 /// A limit is not waited for longer than this at once.
-const LONGEST_RESET_MS: i64 = 24 * 60 * 60 * 1000;
+const MAX_RESET_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// What to do next.
-pub fn decide(workflow: &Workflow, fold: &Fold) -> Vec<Command> {
-    if fold.ended.is_some() || fold.seq == 0 {
+pub fn decide(workflow: &Workflow, run: &RunState) -> Vec<Command> {
+    if run.ended.is_some() || run.seq == 0 {
         return Vec::new();
     }
-    if let Some(stopping) = &fold.stopping {
-        return winding_down(fold, stopping);
+    if let Some(stopping) = &run.stopping {
+        return winding_down(run, stopping);
     }
-    if fold.stopped.is_some() {
-        return fold
+    if run.stopped.is_some() {
+        return run
             .attempts
             .keys()
-            .map(|attempt| Command::Stop { attempt: attempt.clone() })
+            .map(|attempt| Command::StopAttempt { attempt: attempt.clone() })
             .collect();
     }
-    if fold.frames.is_empty() {
-        return vec![Command::Record(enter::first(workflow, fold))];
+    if run.frames.is_empty() {
+        return vec![Command::Record(enter::first(workflow, run))];
     }
     let mut commands = Vec::new();
-    for id in &fold.ready {
-        let Some(frame) = fold.frames.get(id) else { continue };
-        let command = match one(workflow, fold, id, frame) {
-            Ok(command) => command.and_then(|command| space::gate(fold, id, frame, command)),
+    for id in &run.ready {
+        let Some(frame) = run.frames.get(id) else { continue };
+        let command = match one(workflow, run, id, frame) {
+            Ok(command) => command.and_then(|command| workspace::gate(run, id, frame, command)),
             Err(reason) => Some(Command::Record(Event::StepFailed { frame: id.clone(), reason })),
         };
-        if matches!(command, Some(Command::Start(_)))
-            && let Some(what) = used_up(fold)
+        if matches!(command, Some(Command::StartAttempt(_)))
+            && let Some(what) = used_up(run)
         {
             return vec![Command::Record(Event::BudgetReached { what })];
         }
         commands.extend(command);
     }
-    commands.extend(space::left(fold));
+    commands.extend(workspace::left(run));
     commands
 }
 
 /// Ending from outside: everything in flight is stopped first, and what was done in workspaces is
 /// put aside.
-fn winding_down(fold: &Fold, stopping: &Stopping) -> Vec<Command> {
-    if !fold.attempts.is_empty() {
-        return fold
+fn winding_down(run: &RunState, stopping: &Stopping) -> Vec<Command> {
+    if !run.attempts.is_empty() {
+        return run
             .attempts
             .keys()
-            .map(|attempt| Command::Stop { attempt: attempt.clone() })
+            .map(|attempt| Command::StopAttempt { attempt: attempt.clone() })
             .collect();
     }
-    let drops = space::all(fold);
+    let drops = workspace::all(run);
     if !drops.is_empty() {
         return drops;
     }
@@ -242,13 +242,13 @@ fn winding_down(fold: &Fold, stopping: &Stopping) -> Vec<Command> {
         Stopping::Cancel(by) => (Outcome::Cancelled, format!("cancelled by {by}")),
         Stopping::Artifact(why) => (Outcome::Blocked, why.clone()),
     };
-    let reason = space::kept(fold, &reason);
-    vec![Command::Record(Event::RunEnded { outcome, cause: None, reason, state: fold.place() })]
+    let reason = workspace::kept(run, &reason);
+    vec![Command::Record(Event::RunEnded { outcome, cause: None, reason, state: run.place() })]
 }
 
 /// The budget that is used up, in words.
-pub(crate) fn used_up(fold: &Fold) -> Option<String> {
-    let (budget, usage) = (&fold.budget, &fold.usage);
+pub(crate) fn used_up(run: &RunState) -> Option<String> {
+    let (budget, usage) = (&run.budget, &run.usage);
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
     if let Some(most) = budget.tokens.filter(|most| tokens >= *most) {
         return Some(format!("{tokens} of {most} tokens are used"));
@@ -259,19 +259,19 @@ pub(crate) fn used_up(fold: &Fold) -> Option<String> {
     if let Some(most) = budget.time_ms.filter(|most| usage.wall_ms >= *most) {
         return Some(format!("{} of {most} ms are used", usage.wall_ms));
     }
-    if let Some(most) = budget.iterations.filter(|most| fold.iterations > *most) {
-        return Some(format!("iteration {} would be more than {most}", fold.iterations));
+    if let Some(most) = budget.iterations.filter(|most| run.iterations > *most) {
+        return Some(format!("iteration {} would be more than {most}", run.iterations));
     }
     budget
         .attempts
-        .filter(|most| fold.started >= *most)
-        .map(|most| format!("{} of {most} attempts were started", fold.started))
+        .filter(|most| run.started >= *most)
+        .map(|most| format!("{} of {most} attempts were started", run.started))
 }
 
 /// The command for one frame; the error is a fault of the values that nothing answers.
 fn one(
     workflow: &Workflow,
-    fold: &Fold,
+    run: &RunState,
     id: &str,
     frame: &Frame,
 ) -> Result<Option<Command>, String> {
@@ -281,14 +281,14 @@ fn one(
     let Some(state) = machine.states.get(&frame.state) else {
         return Err(format!("the workflow has no state '{}'", frame.state));
     };
-    let item_agent = item_agent(workflow, fold, frame);
+    let item_agent = item_agent(workflow, run, frame);
     match &frame.phase {
         Phase::Entered { not_before, context } => {
-            if let Some(command) = space::before(workflow, fold, id, frame, state) {
+            if let Some(command) = workspace::before(workflow, run, id, frame, state) {
                 return Ok(Some(command));
             }
             let at =
-                enter::At { workflow, fold, id, frame, not_before: *not_before, context: *context };
+                enter::At { workflow, run, id, frame, not_before: *not_before, context: *context };
             match item_agent {
                 Some(dispatch) => at.dispatch(dispatch, state).map(Some),
                 None => at.enter(state).map(Some),
@@ -297,24 +297,21 @@ fn one(
         Phase::Resulted(value) if item_agent.is_some() => {
             Ok(Some(end(id, frame, End::Done, None, String::new(), Some(value.clone()))))
         }
-        Phase::Resulted(value) => moves::next(workflow, fold, id, frame, state, value).map(Some),
-        Phase::Troubled(problem) => troubled(workflow, fold, id, frame, state, problem).map(Some),
+        Phase::Resulted(value) => {
+            transitions::next(workflow, run, id, frame, state, value).map(Some)
+        }
+        Phase::Failed(problem) => failed_step(workflow, run, id, frame, state, problem).map(Some),
         Phase::Broken(reason) => Ok(Some(end(id, frame, End::Failed, None, reason.clone(), None))),
         Phase::Fanned(fan) => Ok(match fan.next() {
-            Next::Start(at) => Some(Command::Record(enter::item(
-                workflow,
-                fold,
-                id,
-                frame,
-                state,
-                &fan.items[at],
-            )?)),
+            Next::Start(at) => {
+                Some(Command::Record(enter::item(workflow, run, id, frame, state, &fan.items[at])?))
+            }
             Next::Join => Some(Command::Record(Event::FannedIn { frame: id.to_owned() })),
             Next::Wait => None,
         }),
         Phase::Asking => {
             let open =
-                fold.questions.iter().filter(|(_, one)| one.frame == id && one.answer.is_none());
+                run.questions.iter().filter(|(_, one)| one.frame == id && one.answer.is_none());
             let questions: Vec<String> = open.map(|(id, _)| id.clone()).collect();
             Ok(Some(Command::Record(Event::QuestionsCancelled { frame: id.to_owned(), questions })))
         }
@@ -324,9 +321,9 @@ fn one(
 
 /// The agent that a frame runs, if it is an item that does nothing else. Its parent says so: an
 /// item that runs a sub-workflow can be in a fan-out of its own.
-fn item_agent<'w>(workflow: &'w Workflow, fold: &Fold, frame: &Frame) -> Option<&'w Dispatch> {
+fn item_agent<'w>(workflow: &'w Workflow, run: &RunState, frame: &Frame) -> Option<&'w Dispatch> {
     frame.item.as_ref()?;
-    let parent = fold.frames.get(frame.parent.as_ref()?)?;
+    let parent = run.frames.get(frame.parent.as_ref()?)?;
     match &workflow.machine(&parent.machine)?.states.get(&parent.state)?.kind {
         Step::Each(each) => match &each.body {
             Body::Agent(dispatch) => Some(dispatch),
@@ -352,37 +349,37 @@ fn end(
     })
 }
 
-fn troubled(
+fn failed_step(
     workflow: &Workflow,
-    fold: &Fold,
+    run: &RunState,
     id: &str,
     frame: &Frame,
     state: &State,
     problem: &Problem,
 ) -> Result<Command, String> {
-    let item_agent = item_agent(workflow, fold, frame);
+    let item_agent = item_agent(workflow, run, frame);
     let only_ends = frame.workspace.as_ref().is_some_and(Workspace::ends_its_frame);
     let dispatch = item_agent.or(match &state.kind {
         Step::Agent(dispatch) => Some(dispatch),
         _ => None,
     });
     if let Some(dispatch) = dispatch.filter(|_| !only_ends)
-        && let Some(retry) = retry(fold, id, frame, dispatch, problem)
+        && let Some(retry) = retry(run, id, frame, dispatch, problem)
     {
         return Ok(Command::Record(retry));
     }
-    let on = state.on.get(&problem.trouble).or_else(|| state.on.get(&Trouble::Any));
+    let on = state.on.get(&problem.failure).or_else(|| state.on.get(&FailureKind::Any));
     let on = on.filter(|_| item_agent.is_none() && !only_ends);
     let streak = frame.requests.get(&format!("{}!", frame.state));
     // A way on that counts nothing does without the result: nobody waits for it to become right.
-    let goes_round = fold.decide < DOES_WITHOUT
+    let goes_round = run.decide < DOES_WITHOUT
         || on.is_none_or(|transition| counts(workflow, frame, transition));
     // Only an agent can do better; what the engine reads or runs is as it is.
-    let goes_round = goes_round && (dispatch.is_some() || fold.decide < DOES_WITHOUT);
+    let goes_round = goes_round && (dispatch.is_some() || run.decide < DOES_WITHOUT);
     if let Some(streak) = streak.filter(|streak| goes_round && streak.times >= SAME_AGAIN) {
-        let what = match problem.trouble {
-            Trouble::Contract => Some("the result was wrong"),
-            Trouble::Claim => Some("the result did not agree with what was observed"),
+        let what = match problem.failure {
+            FailureKind::Contract => Some("the result was wrong"),
+            FailureKind::Claim => Some("the result did not agree with what was observed"),
             _ => None,
         };
         if let Some(what) = what {
@@ -391,19 +388,19 @@ fn troubled(
         }
     }
     if let Some(transition) = on {
-        return moves::on(workflow, fold, id, frame, state, transition, problem);
+        return transitions::on(workflow, run, id, frame, state, transition, problem);
     }
-    let outcome = match problem.trouble {
-        Trouble::Blocked => End::Blocked,
-        Trouble::Exhausted => End::Exhausted,
+    let outcome = match problem.failure {
+        FailureKind::Blocked => End::Blocked,
+        FailureKind::Exhausted => End::Exhausted,
         _ => End::Failed,
     };
-    let cause = problem.cause.or(Cause::of(problem.trouble));
+    let cause = problem.cause.or(Cause::of(problem.failure));
     let mut ended = end(id, frame, outcome, cause, problem.reason.clone(), None);
     if let Command::Record(Event::FrameEnded { conflict, .. }) = &mut ended {
         // The frame around it is told so if the whole of this one was to be folded back.
         let whole = item_agent.is_some() || only_ends;
-        *conflict = problem.trouble == Trouble::Conflict && whole;
+        *conflict = problem.failure == FailureKind::Conflict && whole;
     }
     Ok(ended)
 }
@@ -422,31 +419,32 @@ fn counts(workflow: &Workflow, frame: &Frame, transition: &Transition) -> bool {
 }
 
 fn retry(
-    fold: &Fold,
+    run: &RunState,
     id: &str,
     frame: &Frame,
     dispatch: &Dispatch,
     problem: &Problem,
 ) -> Option<Event> {
-    let most = dispatch.bounds.retries.get(&problem.trouble).copied().unwrap_or(0);
-    let done = frame.tries.get(&problem.trouble).copied().unwrap_or(0);
+    let most = dispatch.bounds.retries.get(&problem.failure).copied().unwrap_or(0);
+    let done = frame.tries.get(&problem.failure).copied().unwrap_or(0);
     if done >= most {
         return None;
     }
-    let backs_off = fold.agents.get(&dispatch.agent).is_none_or(|player| player.backs_off);
+    let backs_off = run.agents.get(&dispatch.agent).is_none_or(|player| player.backs_off);
     let after_ms = match problem.reset_at {
         _ if !backs_off => 0,
-        Some(reset) => u64::try_from(reset.saturating_sub(fold.last_at).clamp(0, LONGEST_RESET_MS))
-            .unwrap_or(0),
+        Some(reset) => {
+            u64::try_from(reset.saturating_sub(run.last_at).clamp(0, MAX_RESET_MS)).unwrap_or(0)
+        }
         None => {
-            let first = first_wait_ms(problem.trouble);
-            first.saturating_mul(1 << done.min(20)).min(LONGEST_WAIT_MS)
+            let first = first_wait_ms(problem.failure);
+            first.saturating_mul(1 << done.min(20)).min(MAX_WAIT_MS)
         }
     };
-    let not_before = fold.last_at.saturating_add(i64::try_from(after_ms).unwrap_or(i64::MAX));
+    let not_before = run.last_at.saturating_add(i64::try_from(after_ms).unwrap_or(i64::MAX));
     Some(Event::RetryPlanned {
         frame: id.to_owned(),
-        trouble: problem.trouble,
+        failure: problem.failure,
         retry: done + 1,
         after_ms,
         not_before,
@@ -454,32 +452,32 @@ fn retry(
 }
 
 /// The path of a step: the frame's, and its state unless the frame is an item that runs an agent.
-fn path_of(workflow: &Workflow, fold: &Fold, id: &str, frame: &Frame) -> Vec<String> {
+fn path_of(workflow: &Workflow, run: &RunState, id: &str, frame: &Frame) -> Vec<String> {
     let mut path = split(id);
-    if item_agent(workflow, fold, frame).is_none() {
+    if item_agent(workflow, run, frame).is_none() {
         path.push(frame.state.clone());
     }
     path
 }
 
 /// What a frame can see: an item that runs an agent sees what its parent does, and the item.
-fn seen<'a>(
+fn eval_scope<'a>(
     workflow: &'a Workflow,
-    fold: &'a Fold,
+    run: &'a RunState,
     frame: &'a Frame,
     state: &'a State,
-) -> Result<Seen<'a>, String> {
+) -> Result<EvalScope<'a>, String> {
     let lost = || "a frame has lost its parent".to_owned();
-    if item_agent(workflow, fold, frame).is_none() {
-        return Seen::new(workflow, fold, frame).ok_or_else(lost);
+    if item_agent(workflow, run, frame).is_none() {
+        return EvalScope::new(workflow, run, frame).ok_or_else(lost);
     }
     let parent =
-        frame.parent.as_ref().and_then(|parent| fold.frames.get(parent)).ok_or_else(lost)?;
-    let seen = Seen::new(workflow, fold, parent).ok_or_else(lost)?;
-    let Step::Each(each) = &state.kind else { return Ok(seen) };
+        frame.parent.as_ref().and_then(|parent| run.frames.get(parent)).ok_or_else(lost)?;
+    let scope = EvalScope::new(workflow, run, parent).ok_or_else(lost)?;
+    let Step::Each(each) = &state.kind else { return Ok(scope) };
     Ok(match frame.inputs.get(&each.listing.bind) {
-        Some(item) => seen.with(&each.listing.bind, item, &each.listing.item),
-        None => seen,
+        Some(item) => scope.with(&each.listing.bind, item, &each.listing.item),
+        None => scope,
     })
 }
 

@@ -1,14 +1,14 @@
 //! What happened in a run. A run is a journal of these and nothing else.
 
 mod attempt;
-mod deed;
+mod builtin;
 mod outcome;
 
-pub use attempt::{AttemptOutcome, Changed, Channel, Ended, Reply, Usage};
-pub use deed::Deed;
+pub use attempt::{AttemptOutcome, ChangedFiles, Channel, Ended, Reply, Usage};
+pub use builtin::BuiltinStep;
 pub use outcome::{Cause, Outcome};
 
-use crate::workflow::{Budget, End, Form, Trouble};
+use crate::workflow::{Budget, End, FailureKind, Form};
 use counterfoil_contract::ClaimReport;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -40,7 +40,7 @@ pub enum Event {
         by: String,
         /// Who plays the agents from here on, where that changed.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        agents: BTreeMap<String, Player>,
+        agents: BTreeMap<String, AssignedAgent>,
     },
     /// The files that a step needs were looked for.
     ContextChecked {
@@ -66,8 +66,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         contract: Option<String>,
         /// What the engine does itself; none for an agent or a command.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        deed: Option<Deed>,
+        #[serde(rename = "deed", default, skip_serializing_if = "Option::is_none")]
+        builtin: Option<BuiltinStep>,
     },
     /// A reply was not accepted and the result was asked for again.
     RepairAsked {
@@ -96,7 +96,8 @@ pub enum Event {
         /// The frame.
         frame: String,
         /// Why.
-        trouble: Trouble,
+        #[serde(rename = "trouble")]
+        failure: FailureKind,
         /// Which retry, from 1.
         retry: u32,
         /// How long to wait first.
@@ -109,7 +110,7 @@ pub enum Event {
         /// The frame.
         frame: String,
         /// What.
-        questions: Vec<Asked>,
+        questions: Vec<AskedQuestion>,
     },
     /// Somebody answered.
     Answered {
@@ -132,7 +133,7 @@ pub enum Event {
         /// The frame.
         frame: String,
         /// Its items, in the order of the list.
-        items: Vec<Planned>,
+        items: Vec<PlannedItem>,
         /// How many run at once.
         parallel: u32,
         /// Whether one that is not done ends the state.
@@ -191,7 +192,8 @@ pub enum Event {
         /// The id of the workspace, which is its fence.
         workspace: String,
         /// How long it is kept.
-        tenure: Tenure,
+        #[serde(rename = "tenure")]
+        lifetime: WorkspaceLifetime,
     },
     /// A workspace is there.
     WorkspaceOpened {
@@ -213,13 +215,15 @@ pub enum Event {
         reason: String,
     },
     /// An item is done and waits until those that began before it are folded back.
-    FoldQueued {
+    #[serde(rename = "fold-queued")]
+    MergeQueued {
         /// The frame.
         frame: String,
     },
     /// What was done in a workspace is in the repository, or none of it is, if there were
     /// conflicts. The workspace is gone.
-    WorkspaceFolded {
+    #[serde(rename = "workspace-folded")]
+    WorkspaceMerged {
         /// The frame.
         frame: String,
         /// Which.
@@ -252,7 +256,8 @@ pub enum Event {
         frame: String,
     },
     /// A transition was taken.
-    Moved(Box<Moved>),
+    #[serde(rename = "moved")]
+    TransitionTaken(Box<TransitionTaken>),
     /// An expression or template met values it cannot handle.
     StepFailed {
         /// The frame.
@@ -317,11 +322,11 @@ impl Event {
             Self::WorkspacePlanned { .. } => "workspace-planned",
             Self::WorkspaceOpened { .. } => "workspace-opened",
             Self::WorkspaceFailed { .. } => "workspace-failed",
-            Self::FoldQueued { .. } => "fold-queued",
-            Self::WorkspaceFolded { .. } => "workspace-folded",
+            Self::MergeQueued { .. } => "fold-queued",
+            Self::WorkspaceMerged { .. } => "workspace-folded",
             Self::WorkspaceDropped { .. } => "workspace-dropped",
             Self::FannedIn { .. } => "fanned-in",
-            Self::Moved(_) => "moved",
+            Self::TransitionTaken(_) => "moved",
             Self::StepFailed { .. } => "step-failed",
             Self::BudgetReached { .. } => "budget-reached",
             Self::CancelRequested { .. } => "cancel-requested",
@@ -348,7 +353,7 @@ pub struct Started {
     /// What it was given.
     pub inputs: Map<String, Value>,
     /// Who plays which agent.
-    pub agents: BTreeMap<String, Player>,
+    pub agents: BTreeMap<String, AssignedAgent>,
     /// What it may cost.
     pub budget: Budget,
     /// Where the work is done.
@@ -364,7 +369,7 @@ pub struct Started {
 
 /// Who plays an agent of the workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Player {
+pub struct AssignedAgent {
     /// As it was given.
     pub spec: String,
     /// Whether a retry waits before it starts again.
@@ -380,7 +385,7 @@ pub struct Player {
 /// How long a workspace is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Tenure {
+pub enum WorkspaceLifetime {
     /// For one state, with all its retries; one whose attempt was lost is not used again.
     State,
     /// As long as its frame, with all that is done in it.
@@ -389,7 +394,7 @@ pub enum Tenure {
 
 /// A question that was asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct AskedQuestion {
     /// Its id, unique while it is open.
     pub id: String,
     /// Its name among those asked together.
@@ -405,7 +410,7 @@ pub struct Asked {
 
 /// An item of a fan-out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Planned {
+pub struct PlannedItem {
     /// Its key.
     pub key: String,
     /// The item.
@@ -420,7 +425,7 @@ pub struct Planned {
 
 /// A transition that was taken, and why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Moved {
+pub struct TransitionTaken {
     /// The frame.
     pub frame: String,
     /// From this state.
@@ -428,8 +433,8 @@ pub struct Moved {
     /// To this one.
     pub to: String,
     /// The trouble it answers, if it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<Trouble>,
+    #[serde(rename = "trouble", default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureKind>,
     /// The guard that held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,

@@ -1,7 +1,7 @@
 //! Workflows for coding agents: state machines as data, checked against contracts before they run.
 //!
 //! A workflow is a YAML file: states, transitions, typed variables, limits. [`check`] holds it to
-//! its contracts and gives a [`Workflow`], or everything that is wrong with it. [`Fold`] is what is
+//! its contracts and gives a [`Workflow`], or everything that is wrong with it. [`RunState`] is what is
 //! known of a run, event by event; [`decide`] says what to do next. Neither reads a clock, makes a
 //! random number, or does I/O: an engine does, and records what came of it.
 
@@ -11,12 +11,12 @@ mod check;
 mod decide;
 mod draft;
 mod event;
-mod fan;
+mod fan_out;
 mod finding;
-mod fold;
 pub mod graph;
-mod rule;
+mod run_state;
 mod scope;
+mod step_rule;
 pub mod template;
 mod tree;
 mod turn;
@@ -27,24 +27,25 @@ pub use artifact::{Rendered, Rendering, artifact_paths, artifacts, rendered_by};
 pub use bundle::{Bundle, Files};
 pub use check::{Rejected, check, reload};
 pub use decide::{
-    AgentWork, ChangesWork, Chore, Command, CommandWork, CommitWork, Errand, Look, ReadWork, Start,
-    Work, decide,
+    AgentWork, AttemptRequest, AttemptWork, ChangesWork, Command, CommandWork, CommitWork,
+    FileCheck, ReadWork, WorkspaceOp, WorkspaceOpKind, decide,
 };
 pub use event::{
-    Asked, AttemptOutcome, Cause, Changed, Channel, DECIDE, Deed, Ended, Event, Moved, Outcome,
-    Planned, Player, Reply, Started, Tenure, Usage,
+    AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Channel,
+    DECIDE, Ended, Event, Outcome, PlannedItem, Reply, Started, TransitionTaken, Usage,
+    WorkspaceLifetime,
 };
-pub use fan::{FanOut, Fate, Item};
+pub use fan_out::{FanOut, Item, ItemStatus};
 pub use finding::{Code, Finding, UnknownCode, render};
-pub use fold::{
-    Ending, Fold, Frame, OpenQuestion, Phase, Problem, Refused, Stage, Stood, Stopping, Streak,
-    Workspace,
+pub use run_state::{
+    AnswerError, ClaimVerdict, Ending, Frame, OpenQuestion, Phase, Problem, RunState, Stopping,
+    Streak, Workspace, WorkspaceStage,
 };
-pub use rule::{HeldRule, hold};
+pub use step_rule::{BoundRule, apply_rules};
 pub use turn::{Turn, turn};
 pub use workflow::{
-    Access, Artifact, Body, Bounds, Budget, ChangesStep, CommitStep, Dispatch, Each, End, Failures,
-    Form, Held, Holding, Input, Limit, Listing, Machine, Paths, Question, ReadStep, Role,
-    ShellStep, State, Step, StepRule, Target, Term, Transition, Trouble, Variable, Wait, Workflow,
-    Workplace,
+    Access, Artifact, Body, Bounds, Budget, ChangesStep, ClaimPolicies, CommitStep, Dispatch, Each,
+    End, FailureKind, Failures, Form, Input, Limit, Listing, Machine, Paths, Question, ReadStep,
+    Role, ShellStep, State, StateClaims, Step, StepRule, Target, Term, Transition, Variable, Wait,
+    Workflow, WorkspaceMode,
 };

@@ -1,6 +1,6 @@
 //! What expressions and templates of a frame can see.
 
-use crate::fold::{Fold, Frame};
+use crate::run_state::{Frame, RunState};
 use crate::template::Template;
 use crate::value::excerpt;
 use crate::workflow::{Machine, Term, Workflow};
@@ -10,26 +10,26 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// The values of a frame, with their types.
-pub(crate) struct Seen<'a> {
+pub(crate) struct EvalScope<'a> {
     pub(crate) machine: &'a Machine,
-    fold: &'a Fold,
+    run: &'a RunState,
     frame: &'a Frame,
     /// Made when somebody reads them: most expressions do not.
-    run: OnceCell<Value>,
-    counts: OnceCell<Value>,
+    run_value: OnceCell<Value>,
+    counts_value: OnceCell<Value>,
     /// Further values: a result, a problem, an item.
     extra: Vec<(&'a str, &'a Value, &'a Type)>,
 }
 
-impl<'a> Seen<'a> {
-    pub(crate) fn new(workflow: &'a Workflow, fold: &'a Fold, frame: &'a Frame) -> Option<Self> {
+impl<'a> EvalScope<'a> {
+    pub(crate) fn new(workflow: &'a Workflow, run: &'a RunState, frame: &'a Frame) -> Option<Self> {
         let machine = workflow.machine(&frame.machine)?;
         Some(Self {
             machine,
-            fold,
+            run,
             frame,
-            run: OnceCell::new(),
-            counts: OnceCell::new(),
+            run_value: OnceCell::new(),
+            counts_value: OnceCell::new(),
             extra: Vec::new(),
         })
     }
@@ -44,8 +44,10 @@ impl<'a> Seen<'a> {
             return Some(value);
         }
         match name {
-            "run" => Some(self.run.get_or_init(|| run(self.fold, self.frame))),
-            "counts" => Some(self.counts.get_or_init(|| counts(self.machine, self.frame))),
+            "run" => Some(self.run_value.get_or_init(|| run_value(self.run, self.frame))),
+            "counts" => {
+                Some(self.counts_value.get_or_init(|| counts_value(self.machine, self.frame)))
+            }
             _ => self.frame.variables.get(name).or_else(|| self.frame.inputs.get(name)),
         }
     }
@@ -102,7 +104,7 @@ impl<'a> Seen<'a> {
 
     /// The values that an expression read, by path; long ones are cut.
     pub(crate) fn saw(&self, expression: &Expression, saw: &mut Map<String, Value>) {
-        const LONGEST: usize = 200;
+        const MAX_LENGTH: usize = 200;
         for read in expression.reads() {
             let mut parts = read.split('.');
             let Some(root) = parts.next().and_then(|root| self.value(root)) else { continue };
@@ -113,7 +115,7 @@ impl<'a> Seen<'a> {
             }
             let text = value.to_string();
             let shown =
-                if text.len() > LONGEST { Value::String(excerpt(value)) } else { value.clone() };
+                if text.len() > MAX_LENGTH { Value::String(excerpt(value)) } else { value.clone() };
             saw.insert(read.clone(), shown);
         }
     }
@@ -136,7 +138,7 @@ impl<'a> Seen<'a> {
 }
 
 /// What `counts` is for a frame: how often each limit was counted.
-fn counts(machine: &Machine, frame: &Frame) -> Value {
+fn counts_value(machine: &Machine, frame: &Frame) -> Value {
     let plain = machine.limits.iter().filter(|(_, limit)| limit.per.is_none());
     let counts = plain
         .map(|(name, _)| (name.clone(), frame.counters.get(name).copied().unwrap_or(0).into()));
@@ -144,17 +146,17 @@ fn counts(machine: &Machine, frame: &Frame) -> Value {
 }
 
 /// What `run` is for a frame.
-fn run(fold: &Fold, frame: &Frame) -> Value {
-    let started = timestamp(fold.started_at);
+fn run_value(run: &RunState, frame: &Frame) -> Value {
+    let started = timestamp(run.started_at);
     json!({
-        "id": fold.run,
-        "workflow": fold.workflow,
+        "id": run.run,
+        "workflow": run.workflow,
         "date": started.get(..10).unwrap_or_default(),
         "started": started,
-        "iteration": fold.iterations,
+        "iteration": run.iterations,
         "state": frame.state,
-        "now": timestamp(fold.last_at),
-        "base": fold.base.as_deref().unwrap_or_default(),
+        "now": timestamp(run.last_at),
+        "base": run.base.as_deref().unwrap_or_default(),
         "changed": frame.changed,
     })
 }

@@ -3,13 +3,13 @@
 //! who does the work.
 
 use crate::artifact::{Rendering, rendered_by};
-use crate::decide::{Command, Errand, Look, Start, decide, used_up};
+use crate::decide::{AttemptRequest, Command, FileCheck, WorkspaceOp, decide, used_up};
 use crate::event::Event;
-use crate::fold::{Fold, Phase};
+use crate::run_state::{Phase, RunState};
 use crate::workflow::Workflow;
 
 /// A turn that needs more steps than this is a fault of ours: the checker bounds every cycle.
-const MOST_STEPS: usize = 100_000;
+const MAX_STEPS: usize = 100_000;
 
 /// What a turn asks of its engine: record the events in one transaction, then do the work.
 #[derive(Debug, Default)]
@@ -17,11 +17,11 @@ pub struct Turn {
     /// What to record, with its time.
     pub events: Vec<(Event, i64)>,
     /// What to start.
-    pub starts: Vec<Start>,
+    pub attempts: Vec<AttemptRequest>,
     /// What to look for.
-    pub looks: Vec<Look>,
+    pub file_checks: Vec<FileCheck>,
     /// What to do about workspaces; handed out each turn until its fact is told.
-    pub errands: Vec<Errand>,
+    pub workspace_ops: Vec<WorkspaceOp>,
     /// What to stop.
     pub stops: Vec<String>,
     /// When to turn again if nothing happens before.
@@ -32,11 +32,11 @@ pub struct Turn {
 
 impl Turn {
     /// Whether a transition was taken or the run ended: artifacts are rendered then.
-    pub fn moved(&self) -> bool {
+    pub fn taken(&self) -> bool {
         self.events.iter().any(|(event, _)| {
             matches!(
                 event,
-                Event::Moved(_)
+                Event::TransitionTaken(_)
                     | Event::FrameOpened { .. }
                     | Event::FrameEnded { .. }
                     | Event::Asked { .. }
@@ -50,43 +50,43 @@ impl Turn {
 /// Takes facts and decides until only waiting is left. Facts that no longer concern the run (an
 /// attempt that was fenced, a question that is not open, files that nobody waits for, a workspace
 /// that is gone) are dropped.
-pub fn turn(workflow: &Workflow, fold: &mut Fold, facts: Vec<Event>, now: i64) -> Turn {
+pub fn turn(workflow: &Workflow, run: &mut RunState, facts: Vec<Event>, now: i64) -> Turn {
     let mut turn = Turn::default();
     for fact in facts {
-        if concerns(fold, &fact) {
-            turn.record(workflow, fold, fact, now);
+        if concerns(run, &fact) {
+            turn.record(workflow, run, fact, now);
         }
     }
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let mut quiet = true;
-        (turn.looks, turn.errands, turn.stops) = (Vec::new(), Vec::new(), Vec::new());
+        (turn.file_checks, turn.workspace_ops, turn.stops) = (Vec::new(), Vec::new(), Vec::new());
         turn.wake_at = None;
-        for command in decide(workflow, fold) {
+        for command in decide(workflow, run) {
             match command {
                 Command::Record(event) => {
-                    turn.record(workflow, fold, event, now);
+                    turn.record(workflow, run, event, now);
                     quiet = false;
                 }
-                Command::Start(start) => match start.not_before.filter(|time| *time > now) {
+                Command::StartAttempt(start) => match start.not_before.filter(|time| *time > now) {
                     Some(time) => turn.wakes(time),
                     None => {
                         quiet = false;
                         // Deciding saw the budget before any of these starts; each of them spends
                         // from it.
-                        if let Some(what) = used_up(fold) {
-                            turn.record(workflow, fold, Event::BudgetReached { what }, now);
+                        if let Some(what) = used_up(run) {
+                            turn.record(workflow, run, Event::BudgetReached { what }, now);
                             break;
                         }
-                        turn.record(workflow, fold, start.event(), now);
-                        turn.starts.push(*start);
+                        turn.record(workflow, run, start.event(), now);
+                        turn.attempts.push(*start);
                     }
                 },
-                Command::Look(look) => match look.not_before.filter(|time| *time > now) {
+                Command::CheckFiles(look) => match look.not_before.filter(|time| *time > now) {
                     Some(time) => turn.wakes(time),
-                    None => turn.looks.push(look),
+                    None => turn.file_checks.push(look),
                 },
-                Command::Workspace(errand) => turn.errands.push(errand),
-                Command::Stop { attempt } => turn.stops.push(attempt),
+                Command::Workspace(op) => turn.workspace_ops.push(op),
+                Command::StopAttempt { attempt } => turn.stops.push(attempt),
             }
         }
         if quiet {
@@ -102,37 +102,37 @@ impl Turn {
         self.wake_at = Some(self.wake_at.map_or(time, |known| known.min(time)));
     }
 
-    fn record(&mut self, workflow: &Workflow, fold: &mut Fold, event: Event, now: i64) {
+    fn record(&mut self, workflow: &Workflow, run: &mut RunState, event: Event, now: i64) {
         // The journal's times never go back, whatever the clock does.
-        let at = now.max(fold.last_at);
-        fold.apply(&event, at);
-        self.rendered.extend(rendered_by(workflow, fold, &event));
+        let at = now.max(run.last_at);
+        run.apply(&event, at);
+        self.rendered.extend(rendered_by(workflow, run, &event));
         self.events.push((event, at));
     }
 }
 
 /// Whether a fact still concerns the run.
-fn concerns(fold: &Fold, fact: &Event) -> bool {
-    if fold.ended.is_some() {
+fn concerns(run: &RunState, fact: &Event) -> bool {
+    if run.ended.is_some() {
         return false;
     }
     match fact {
-        Event::AttemptEnded(ended) => fold.attempts.contains_key(&ended.attempt),
+        Event::AttemptEnded(ended) => run.attempts.contains_key(&ended.attempt),
         Event::RepairAsked { attempt, .. } | Event::AttemptLost { attempt, .. } => {
-            fold.attempts.contains_key(attempt)
+            run.attempts.contains_key(attempt)
         }
-        Event::Answered { question, answer, .. } => fold.check_answer(question, answer).is_ok(),
+        Event::Answered { question, answer, .. } => run.check_answer(question, answer).is_ok(),
         // One that comes late must not trouble a step that is at work.
-        Event::ContextChecked { frame, .. } => fold
+        Event::ContextChecked { frame, .. } => run
             .frames
             .get(frame)
             .is_some_and(|frame| matches!(frame.phase, Phase::Entered { context: false, .. })),
         Event::WorkspaceOpened { .. }
         | Event::WorkspaceFailed { .. }
-        | Event::WorkspaceFolded { .. }
-        | Event::WorkspaceDropped { .. } => fold.awaits(fact),
-        Event::RunStarted(_) => fold.seq == 0,
-        Event::RunStopped { .. } => fold.stopped.is_none(),
+        | Event::WorkspaceMerged { .. }
+        | Event::WorkspaceDropped { .. } => run.awaits(fact),
+        Event::RunStarted(_) => run.seq == 0,
+        Event::RunStopped { .. } => run.stopped.is_none(),
         _ => true,
     }
 }

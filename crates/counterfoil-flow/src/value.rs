@@ -83,27 +83,27 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// A value in a few words.
 pub fn excerpt(value: &Value) -> String {
-    const WIDEST: usize = 160;
+    const MAX_WIDTH: usize = 160;
     let text = value.to_string();
-    if text.chars().count() <= WIDEST {
+    if text.chars().count() <= MAX_WIDTH {
         return text;
     }
-    text.chars().take(WIDEST - 1).chain(['…']).collect()
+    text.chars().take(MAX_WIDTH - 1).chain(['…']).collect()
 }
 
 /// A value as somebody reads it: a text as it is, a list of texts joined, anything else as JSON.
-pub fn in_words(value: &Value) -> String {
+pub fn to_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(in_words).collect::<Vec<_>>().join("; "),
+        Value::Array(items) => items.iter().map(to_text).collect::<Vec<_>>().join("; "),
         other => other.to_string(),
     }
 }
 
 /// Reads a value of a type from a word on a command line: `5`, `true`, `["a", "b"]` as JSON, a text
 /// as it is, and a list of texts also as `a,b`.
-pub fn from_word(word: &str, ty: &Type) -> Result<Value, String> {
+pub fn parse_argument(word: &str, ty: &Type) -> Result<Value, String> {
     if ty.alternatives().iter().any(|ty| matches!(ty, Type::String(_))) {
         let text = Value::String(word.to_owned());
         return fits(&text, ty).map(|()| text);
@@ -144,15 +144,15 @@ mod tests {
     fn a_list_of_texts_is_read_from_words_with_commas_and_from_json() {
         let texts = Type::List(std::sync::Arc::new(Type::text()));
         let both = serde_json::json!(["a", "b c"]);
-        assert_eq!(from_word("a, b c,", &texts).as_ref(), Ok(&both));
-        assert_eq!(from_word(r#"["a", "b c"]"#, &texts).as_ref(), Ok(&both));
-        assert_eq!(from_word("", &texts), Ok(serde_json::json!([])));
+        assert_eq!(parse_argument("a, b c,", &texts).as_ref(), Ok(&both));
+        assert_eq!(parse_argument(r#"["a", "b c"]"#, &texts).as_ref(), Ok(&both));
+        assert_eq!(parse_argument("", &texts), Ok(serde_json::json!([])));
         let numbers = Type::List(std::sync::Arc::new(Type::Int));
-        assert!(from_word("1, 2", &numbers).is_err_and(|why| why.contains("as JSON")));
+        assert!(parse_argument("1, 2", &numbers).is_err_and(|why| why.contains("as JSON")));
         let choice =
             Type::List(std::sync::Arc::new(Type::String(Some(std::sync::Arc::new(vec![
                 "a".into(),
             ])))));
-        assert!(from_word("a,b", &choice).is_err());
+        assert!(parse_argument("a,b", &choice).is_err());
     }
 }

@@ -1,14 +1,14 @@
 //! A workflow that passed the checker: every name resolved, every expression compiled, every
 //! template typed.
 
-mod deed;
-mod guard;
-mod trouble;
+mod builtin;
+mod claims;
+mod failure;
 
-pub use deed::{ChangesStep, CommitStep, ReadStep};
-pub use guard::{Held, Holding, Paths, Workplace};
-pub(crate) use guard::{PROTECTED, TESTS};
-pub use trouble::{End, Trouble};
+pub use builtin::{ChangesStep, CommitStep, ReadStep};
+pub use claims::{ClaimPolicies, Paths, StateClaims, WorkspaceMode};
+pub(crate) use claims::{PROTECTED, TESTS};
+pub use failure::{End, FailureKind};
 
 use crate::bundle::Bundle;
 use crate::template::Template;
@@ -131,7 +131,7 @@ pub struct Role {
     /// Where it may write, as globs; anywhere, if there is no list.
     pub writes: Option<Vec<String>>,
     /// What its claims are held to, unless a state says otherwise.
-    pub holding: Holding,
+    pub claim_policies: ClaimPolicies,
     /// How long and how often, unless a state says otherwise.
     pub bounds: Bounds,
 }
@@ -202,7 +202,7 @@ pub struct State {
     /// Where to go on success: the first whose guard holds.
     pub next: Vec<Transition>,
     /// Where to go on trouble.
-    pub on: BTreeMap<Trouble, Transition>,
+    pub on: BTreeMap<FailureKind, Transition>,
     /// The limit that each entry counts.
     pub counts: Option<String>,
     /// The type of `result` in its transitions.
@@ -238,7 +238,7 @@ pub enum Step {
         /// Its inputs.
         with: Vec<(String, Term)>,
         /// Where it works.
-        workspace: Workplace,
+        workspace: WorkspaceMode,
     },
     /// Nothing: the guards decide.
     Route,
@@ -265,11 +265,11 @@ pub struct Dispatch {
     /// Files that must be there first.
     pub needs: Vec<Template>,
     /// What its claims are held to.
-    pub held: Held,
+    pub claims: StateClaims,
     /// What its result must satisfy beside its contract.
     pub rules: Vec<StepRule>,
     /// Where it works; for an item of a fan-out, the fan-out says so.
-    pub workspace: Workplace,
+    pub workspace: WorkspaceMode,
     /// How long and how often.
     pub bounds: Bounds,
 }
@@ -301,7 +301,7 @@ pub struct Bounds {
     /// How often the result is asked for again in the same session.
     pub repairs: u32,
     /// How often an attempt is started again, by trouble.
-    pub retries: BTreeMap<Trouble, u32>,
+    pub retries: BTreeMap<FailureKind, u32>,
     /// What one attempt may spend.
     pub budget: Budget,
 }
@@ -314,9 +314,9 @@ impl Default for Bounds {
             idle_ms: None,
             repairs: 2,
             retries: BTreeMap::from([
-                (Trouble::Transport, 3),
-                (Trouble::Timeout, 1),
-                (Trouble::Limit, 24),
+                (FailureKind::Transport, 3),
+                (FailureKind::Timeout, 1),
+                (FailureKind::Limit, 24),
             ]),
             budget: Budget::default(),
         }
@@ -390,7 +390,7 @@ pub struct Each {
     /// What an item that is not done means for the rest.
     pub failures: Failures,
     /// Where each item works.
-    pub workspace: Workplace,
+    pub workspace: WorkspaceMode,
     /// What runs for an item.
     pub body: Body,
 }

@@ -1,14 +1,17 @@
 //! Coming into a state: what its step asks of the engine.
 
-use super::{AgentWork, Command, CommandWork, Look, Start, Work, beginning, end, path_of, seen};
-use crate::event::{Asked, CLAIMS_VERIFIED, Event, Planned};
-use crate::fan::{Item, in_order};
-use crate::fold::{Fold, Frame, Problem, join, visit};
-use crate::rule::HeldRule;
-use crate::scope::Seen;
+use super::{
+    AgentWork, AttemptRequest, AttemptWork, Command, CommandWork, FileCheck, beginning, end,
+    eval_scope, path_of,
+};
+use crate::event::{AskedQuestion, CLAIMS_VERIFIED, Event, PlannedItem};
+use crate::fan_out::{Item, topological_order};
+use crate::run_state::{Frame, Problem, RunState, join, visit};
+use crate::scope::EvalScope;
+use crate::step_rule::BoundRule;
 use crate::workflow::{
-    Body, Dispatch, Each, End, Failures, Held, Listing, Machine, Question, State, Step, StepRule,
-    Term, Trouble, Workflow,
+    Body, Dispatch, Each, End, FailureKind, Failures, Listing, Machine, Question, State,
+    StateClaims, Step, StepRule, Term, Workflow,
 };
 use counterfoil_contract::{ClaimPolicy, HeldClaim, Type};
 use serde_json::{Map, Value, json};
@@ -17,7 +20,7 @@ use std::collections::BTreeMap;
 /// A frame that came into its state.
 pub(super) struct At<'a> {
     pub(super) workflow: &'a Workflow,
-    pub(super) fold: &'a Fold,
+    pub(super) run: &'a RunState,
     pub(super) id: &'a str,
     pub(super) frame: &'a Frame,
     pub(super) not_before: Option<i64>,
@@ -25,10 +28,10 @@ pub(super) struct At<'a> {
 }
 
 /// The run itself begins.
-pub(super) fn first(workflow: &Workflow, fold: &Fold) -> Event {
-    Opening { workflow, fold, frame: "", parent: None, item: None }.of(
+pub(super) fn first(workflow: &Workflow, run: &RunState) -> Event {
+    Opening { workflow, run, frame: "", parent: None, item: None }.of(
         &workflow.main,
-        &fold.inputs,
+        &run.inputs,
         Some(1),
     )
 }
@@ -36,7 +39,7 @@ pub(super) fn first(workflow: &Workflow, fold: &Fold) -> Event {
 /// A frame that begins.
 struct Opening<'a> {
     workflow: &'a Workflow,
-    fold: &'a Fold,
+    run: &'a RunState,
     frame: &'a str,
     parent: Option<&'a str>,
     item: Option<&'a str>,
@@ -74,18 +77,18 @@ impl Opening<'_> {
             return nothing;
         };
         let frame = Frame::opened(&machine.name, &machine.start, inputs, variables);
-        let Some(seen) = Seen::new(self.workflow, self.fold, &frame) else { return nothing };
-        let max = seen.term(&limit.max).ok().and_then(|max| max.as_u64()).unwrap_or(0);
+        let Some(scope) = EvalScope::new(self.workflow, self.run, &frame) else { return nothing };
+        let max = scope.term(&limit.max).ok().and_then(|max| max.as_u64()).unwrap_or(0);
         if max == 0 || (limit.per.is_some() && limit.total == 0) {
             return (limit.then.clone(), BTreeMap::new());
         }
         let counter = match &limit.per {
             None => Some(name.clone()),
             // A key that cannot be computed here is a fault of the next step that needs it.
-            Some(per) => seen
+            Some(per) => scope
                 .evaluate(per)
                 .ok()
-                .map(|key| format!("{name}[{}]", crate::value::in_words(&key))),
+                .map(|key| format!("{name}[{}]", crate::value::to_text(&key))),
         };
         (machine.start.clone(), counter.map(|counter| (counter, 1)).into_iter().collect())
     }
@@ -94,14 +97,14 @@ impl Opening<'_> {
 /// An item begins.
 pub(super) fn item(
     workflow: &Workflow,
-    fold: &Fold,
+    run: &RunState,
     id: &str,
     frame: &Frame,
     state: &State,
     item: &Item,
 ) -> Result<Event, String> {
     let Step::Each(each) = &state.kind else { return Err("a fan-out outside of one".to_owned()) };
-    let path = [path_of(workflow, fold, id, frame), vec![item.key.clone()]].concat();
+    let path = [path_of(workflow, run, id, frame), vec![item.key.clone()]].concat();
     match &each.body {
         Body::Agent(_) => Ok(Event::FrameOpened {
             frame: join(&path),
@@ -115,33 +118,33 @@ pub(super) fn item(
             iteration: None,
         }),
         Body::Machine { machine, with } => {
-            let seen = seen(workflow, fold, frame, state)?.with(
+            let scope = eval_scope(workflow, run, frame, state)?.with(
                 &each.listing.bind,
                 &item.value,
                 &each.listing.item,
             );
-            let given = given(&seen, with)?;
+            let given = given(&scope, with)?;
             let machine =
                 workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
             let frame = join(&path);
             let opening =
-                Opening { workflow, fold, frame: &frame, parent: Some(id), item: Some(&item.key) };
+                Opening { workflow, run, frame: &frame, parent: Some(id), item: Some(&item.key) };
             Ok(opening.of(machine, &given, None))
         }
     }
 }
 
-fn given(seen: &Seen<'_>, with: &[(String, Term)]) -> Result<Map<String, Value>, String> {
-    with.iter().map(|(name, term)| Ok((name.clone(), seen.term(term)?))).collect()
+fn given(scope: &EvalScope<'_>, with: &[(String, Term)]) -> Result<Map<String, Value>, String> {
+    with.iter().map(|(name, term)| Ok((name.clone(), scope.term(term)?))).collect()
 }
 
 /// The claims of a step that are not ignored, with what it was asked to fix.
-fn claims(held: &Held, seen: &Seen<'_>) -> Result<Vec<HeldClaim>, String> {
+fn claims(held: &StateClaims, scope: &EvalScope<'_>) -> Result<Vec<HeldClaim>, String> {
     let counted =
-        held.holding.claims.iter().filter(|held| held.claim.policy != ClaimPolicy::Ignore);
+        held.policies.claims.iter().filter(|held| held.claim.policy != ClaimPolicy::Ignore);
     let with_findings = |claim: &HeldClaim| {
         let findings =
-            held.findings.get(&claim.name).map(|findings| seen.evaluate(findings)).transpose()?;
+            held.findings.get(&claim.name).map(|findings| scope.evaluate(findings)).transpose()?;
         Ok(HeldClaim { findings, ..claim.clone() })
     };
     counted.map(with_findings).collect()
@@ -150,10 +153,10 @@ fn claims(held: &Held, seen: &Seen<'_>) -> Result<Vec<HeldClaim>, String> {
 /// A rule of a step with the values it reads; the result is not known yet.
 fn held(
     rule: &StepRule,
-    seen: &Seen<'_>,
+    scope: &EvalScope<'_>,
     more: &BTreeMap<String, Value>,
-) -> Result<HeldRule, String> {
-    let mut known = seen.known(&rule.check);
+) -> Result<BoundRule, String> {
+    let mut known = scope.known(&rule.check);
     for read in rule.check.reads() {
         let root = read.split('.').next().unwrap_or_default();
         if let Some(value) = more.get(root).filter(|_| !known.iter().any(|(name, ..)| name == root))
@@ -162,8 +165,8 @@ fn held(
             known.push((root.to_owned(), value.clone(), ty));
         }
     }
-    let message = seen.render(&rule.message, more)?;
-    Ok(HeldRule {
+    let message = scope.render(&rule.message, more)?;
+    Ok(BoundRule {
         id: rule.id.clone(),
         check: rule.check.clone(),
         message,
@@ -187,9 +190,9 @@ impl At<'_> {
         match &state.kind {
             Step::Agent(dispatch) => self.dispatch(dispatch, state),
             Step::Command(command) => {
-                let seen = seen(self.workflow, self.fold, self.frame, state)?;
+                let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
                 let none = BTreeMap::new();
-                let render = |template| seen.render(template, &none);
+                let render = |template| scope.render(template, &none);
                 let work = CommandWork {
                     argv: command.argv.iter().map(&render).collect::<Result<_, _>>()?,
                     input: command.input.as_ref().map(&render).transpose()?.unwrap_or_default(),
@@ -198,7 +201,7 @@ impl At<'_> {
                     cwd: command.cwd.as_ref().map(&render).transpose()?,
                     timeout_ms: command.timeout_ms,
                 };
-                Ok(self.start(Work::Command(Box::new(work))))
+                Ok(self.start(AttemptWork::Command(Box::new(work))))
             }
             Step::Read(step) => self.read(step, state),
             Step::Changes(step) => self.changes(step, state),
@@ -207,21 +210,28 @@ impl At<'_> {
             Step::Each(each) => self.fan_out(state, each),
             Step::Order(listing) => self.order(state, listing),
             Step::Call { machine, with, .. } => {
-                let seen = seen(self.workflow, self.fold, self.frame, state)?;
-                let given = given(&seen, with)?;
+                let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
+                let given = given(&scope, with)?;
                 let callee = self
                     .workflow
                     .machine(machine)
                     .ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
-                let frame = join(&path_of(self.workflow, self.fold, self.id, self.frame));
-                let (workflow, fold) = (self.workflow, self.fold);
+                let frame = join(&path_of(self.workflow, self.run, self.id, self.frame));
+                let (workflow, run) = (self.workflow, self.run);
                 let opening =
-                    Opening { workflow, fold, frame: &frame, parent: Some(self.id), item: None };
+                    Opening { workflow, run, frame: &frame, parent: Some(self.id), item: None };
                 Ok(Command::Record(opening.of(callee, &given, None)))
             }
             Step::Route => {
                 let nothing = Value::Object(Map::new());
-                super::moves::next(self.workflow, self.fold, self.id, self.frame, state, &nothing)
+                super::transitions::next(
+                    self.workflow,
+                    self.run,
+                    self.id,
+                    self.frame,
+                    state,
+                    &nothing,
+                )
             }
             Step::End { outcome, reason, result } => {
                 self.end(state, *outcome, reason.as_ref(), result.as_ref())
@@ -236,20 +246,20 @@ impl At<'_> {
         reason: Option<&Term>,
         result: Option<&Term>,
     ) -> Result<Command, String> {
-        let seen = seen(self.workflow, self.fold, self.frame, state)?;
+        let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
         let reason = match reason {
-            Some(term) => crate::value::in_words(&seen.term(term)?),
+            Some(term) => crate::value::to_text(&scope.term(term)?),
             None => self.frame.reason.clone(),
         };
-        let value = result.map(|term| seen.term(term)).transpose()?;
+        let value = result.map(|term| scope.term(term)).transpose()?;
         Ok(end(self.id, self.frame, outcome, None, reason, value))
     }
 
-    pub(super) fn start(&self, work: Work) -> Command {
-        let path = path_of(self.workflow, self.fold, self.id, self.frame);
+    pub(super) fn start(&self, work: AttemptWork) -> Command {
+        let path = path_of(self.workflow, self.run, self.id, self.frame);
         let name = join(&path);
-        let n = self.fold.visits.get(&name).copied().unwrap_or(0) + 1;
-        Command::Start(Box::new(Start {
+        let n = self.run.visits.get(&name).copied().unwrap_or(0) + 1;
+        Command::StartAttempt(Box::new(AttemptRequest {
             attempt: format!("{name}#{n}"),
             frame: self.id.to_owned(),
             path,
@@ -260,16 +270,16 @@ impl At<'_> {
     }
 
     pub(super) fn dispatch(&self, dispatch: &Dispatch, state: &State) -> Result<Command, String> {
-        let seen = seen(self.workflow, self.fold, self.frame, state)?;
+        let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
         if !self.context && !dispatch.needs.is_empty() {
             let none = BTreeMap::new();
             let paths = dispatch
                 .needs
                 .iter()
-                .map(|need| seen.render(need, &none))
+                .map(|need| scope.render(need, &none))
                 .collect::<Result<_, _>>()?;
             let (frame, workspace) = (self.id.to_owned(), self.workspace());
-            return Ok(Command::Look(Look {
+            return Ok(Command::CheckFiles(FileCheck {
                 frame,
                 workspace,
                 paths,
@@ -279,8 +289,8 @@ impl At<'_> {
         let Some(role) = self.workflow.agents.get(&dispatch.agent) else {
             return Err(format!("the workflow has no agent '{}'", dispatch.agent));
         };
-        let more: BTreeMap<String, Value> = given(&seen, &dispatch.with)?.into_iter().collect();
-        let asked = seen
+        let more: BTreeMap<String, Value> = given(&scope, &dispatch.with)?.into_iter().collect();
+        let asked = scope
             .render(&dispatch.prompt, &more)
             .map_err(|why| format!("the prompt cannot be written: {why}"))?;
         let mut work = AgentWork {
@@ -293,7 +303,7 @@ impl At<'_> {
             rules: dispatch
                 .rules
                 .iter()
-                .map(|rule| held(rule, &seen, &more))
+                .map(|rule| held(rule, &scope, &more))
                 .collect::<Result<_, _>>()?,
             writes: None,
             protect: Vec::new(),
@@ -301,26 +311,27 @@ impl At<'_> {
             tests: ClaimPolicy::Ignore,
             bounds: dispatch.bounds.clone(),
         };
-        if self.fold.decide >= CLAIMS_VERIFIED {
-            let holding = &dispatch.held.holding;
-            work.claims = claims(&dispatch.held, &seen)?;
+        if self.run.decide >= CLAIMS_VERIFIED {
+            let policies = &dispatch.claims.policies;
+            work.claims = claims(&dispatch.claims, &scope)?;
             work.writes.clone_from(&role.writes);
             work.protect = self.protected()?;
-            (work.protected, work.tests) = (holding.protected, holding.tests);
+            (work.protected, work.tests) = (policies.protected, policies.tests);
         }
-        Ok(self.start(Work::Agent(Box::new(work))))
+        Ok(self.start(AttemptWork::Agent(Box::new(work))))
     }
 
     /// The patterns of paths that no agent may write, over what the run itself knows.
     fn protected(&self) -> Result<Vec<String>, String> {
         let patterns = &self.workflow.paths.protect;
-        let root = self.fold.frames.get("").filter(|_| !patterns.is_empty());
-        let Some(seen) = root.and_then(|root| Seen::new(self.workflow, self.fold, root)) else {
+        let root = self.run.frames.get("").filter(|_| !patterns.is_empty());
+        let Some(scope) = root.and_then(|root| EvalScope::new(self.workflow, self.run, root))
+        else {
             return Ok(Vec::new());
         };
         let rendered = patterns.iter().filter_map(|pattern| {
             let source = pattern.source();
-            let known = |name: String| Some((name.clone(), seen.value(&name)?.clone()));
+            let known = |name: String| Some((name.clone(), scope.value(&name)?.clone()));
             let values: BTreeMap<String, Value> =
                 pattern.reads().into_iter().filter_map(known).collect();
             // An exception for nothing in particular would be one for everything.
@@ -328,7 +339,7 @@ impl At<'_> {
                 return None;
             }
             let values = values.into_iter().map(|(name, value)| (name, literal(value))).collect();
-            let rendered = seen.render(pattern, &values);
+            let rendered = scope.render(pattern, &values);
             Some(match rendered {
                 // Only who wrote the workflow makes exceptions.
                 Ok(glob) if glob.starts_with('!') && !source.starts_with('!') => {
@@ -343,24 +354,24 @@ impl At<'_> {
 
     /// The workspace of the frame, or of one around it.
     pub(super) fn workspace(&self) -> Option<String> {
-        super::space::of(self.fold, self.frame).map(str::to_owned)
+        super::workspace::of(self.run, self.frame).map(str::to_owned)
     }
 
     fn ask(&self, state: &State, questions: &[Question]) -> Result<Command, String> {
-        let seen = seen(self.workflow, self.fold, self.frame, state)?;
-        let base = join(&path_of(self.workflow, self.fold, self.id, self.frame));
+        let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
+        let base = join(&path_of(self.workflow, self.run, self.id, self.frame));
         let none = BTreeMap::new();
         let asked = questions.iter().map(|question| {
             let name = match questions {
                 [_] => base.clone(),
                 _ => format!("{base}.{}", question.name),
             };
-            let before = self.fold.visits.get(&visit(&name)).copied().unwrap_or(0);
+            let before = self.run.visits.get(&visit(&name)).copied().unwrap_or(0);
             let id = if before == 0 { name } else { format!("{name}#{}", before + 1) };
-            Ok(Asked {
+            Ok(AskedQuestion {
                 id,
                 name: question.name.clone(),
-                question: seen.render(&question.text, &none)?,
+                question: scope.render(&question.text, &none)?,
                 form: question.form.clone(),
                 optional: question.optional,
             })
@@ -370,39 +381,45 @@ impl At<'_> {
     }
 
     /// The items of a list, each with its key and what it comes after.
-    fn planned(&self, state: &State, listing: &Listing) -> Result<Vec<Planned>, String> {
-        let list = seen(self.workflow, self.fold, self.frame, state)?.evaluate(&listing.list)?;
+    fn planned(&self, state: &State, listing: &Listing) -> Result<Vec<PlannedItem>, String> {
+        let list =
+            eval_scope(self.workflow, self.run, self.frame, state)?.evaluate(&listing.list)?;
         let Value::Array(values) = list else {
             return Err(format!("`{}` is not a list", listing.list.source()));
         };
         let mut items = Vec::with_capacity(values.len());
         for (at, value) in values.into_iter().enumerate() {
-            let seen = seen(self.workflow, self.fold, self.frame, state)?.with(
+            let scope = eval_scope(self.workflow, self.run, self.frame, state)?.with(
                 &listing.bind,
                 &value,
                 &listing.item,
             );
             let key = match &listing.key {
-                Some(key) => crate::value::in_words(&seen.evaluate(key)?),
+                Some(key) => crate::value::to_text(&scope.evaluate(key)?),
                 None => (at + 1).to_string(),
             };
             let after = match &listing.after {
-                Some(after) => match seen.evaluate(after)? {
-                    Value::Array(keys) => keys.iter().map(crate::value::in_words).collect(),
+                Some(after) => match scope.evaluate(after)? {
+                    Value::Array(keys) => keys.iter().map(crate::value::to_text).collect(),
                     _ => Vec::new(),
                 },
                 None => Vec::new(),
             };
-            let rank = listing.rank.as_ref().map(|rank| seen.evaluate(rank)).transpose()?;
-            drop(seen);
-            items.push(Planned { key, after, rank: rank.and_then(|rank| rank.as_i64()), value });
+            let rank = listing.rank.as_ref().map(|rank| scope.evaluate(rank)).transpose()?;
+            drop(scope);
+            items.push(PlannedItem {
+                key,
+                after,
+                rank: rank.and_then(|rank| rank.as_i64()),
+                value,
+            });
         }
         Ok(items)
     }
 
     fn fan_out(&self, state: &State, each: &Each) -> Result<Command, String> {
         let items = self.planned(state, &each.listing)?;
-        let problem = in_order(&items).err();
+        let problem = topological_order(&items).err();
         Ok(Command::Record(Event::FannedOut {
             frame: self.id.to_owned(),
             items,
@@ -414,16 +431,16 @@ impl At<'_> {
 
     fn order(&self, state: &State, listing: &Listing) -> Result<Command, String> {
         let mut items = self.planned(state, listing)?;
-        let (workflow, fold, id, frame) = (self.workflow, self.fold, self.id, self.frame);
-        let order = match in_order(&items) {
+        let (workflow, run, id, frame) = (self.workflow, self.run, self.id, self.frame);
+        let order = match topological_order(&items) {
             Ok(order) => order,
             Err(reason) => {
-                let problem = Problem::new(Trouble::Order, &reason);
-                return super::troubled(workflow, fold, id, frame, state, &problem);
+                let problem = Problem::new(FailureKind::Order, &reason);
+                return super::failed_step(workflow, run, id, frame, state, &problem);
             }
         };
         let sorted: Vec<Value> =
             order.into_iter().map(|at| std::mem::take(&mut items[at].value)).collect();
-        super::moves::next(workflow, fold, id, frame, state, &json!({"items": sorted}))
+        super::transitions::next(workflow, run, id, frame, state, &json!({"items": sorted}))
     }
 }

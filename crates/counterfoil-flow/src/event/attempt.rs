@@ -1,6 +1,6 @@
 //! How attempts end: their outcome, what they said, changed and cost.
 
-use crate::workflow::Trouble;
+use crate::workflow::FailureKind;
 use counterfoil_contract::ClaimReport;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,7 +29,7 @@ pub struct Ended {
     pub claims: Vec<ClaimReport>,
     /// What it changed, whatever became of its text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed: Option<Changed>,
+    pub changed: Option<ChangedFiles>,
     /// The last reply; those before it stand in their own events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Reply>,
@@ -46,7 +46,7 @@ pub struct Ended {
 
 /// What an attempt changed in its workspace. Long lists are cut; `total` counts all.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct ChangedFiles {
     /// Files that were not there before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<String>,
@@ -110,17 +110,17 @@ impl AttemptOutcome {
     }
 
     /// The trouble it is; none for one that was accepted or stopped.
-    pub fn trouble(self) -> Option<Trouble> {
+    pub fn failure(self) -> Option<FailureKind> {
         match self {
             Self::Accepted | Self::Cancelled => None,
-            Self::Contract => Some(Trouble::Contract),
-            Self::Claim => Some(Trouble::Claim),
-            Self::Agent => Some(Trouble::Agent),
-            Self::Transport => Some(Trouble::Transport),
-            Self::Limit => Some(Trouble::Limit),
-            Self::Permission => Some(Trouble::Permission),
-            Self::Timeout => Some(Trouble::Timeout),
-            Self::Blocked => Some(Trouble::Blocked),
+            Self::Contract => Some(FailureKind::Contract),
+            Self::Claim => Some(FailureKind::Claim),
+            Self::Agent => Some(FailureKind::Agent),
+            Self::Transport => Some(FailureKind::Transport),
+            Self::Limit => Some(FailureKind::Limit),
+            Self::Permission => Some(FailureKind::Permission),
+            Self::Timeout => Some(FailureKind::Timeout),
+            Self::Blocked => Some(FailureKind::Blocked),
         }
     }
 }

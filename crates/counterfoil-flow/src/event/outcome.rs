@@ -1,6 +1,6 @@
 //! How runs end, and why.
 
-use crate::workflow::{End, Trouble};
+use crate::workflow::{End, FailureKind};
 use serde::{Deserialize, Serialize};
 
 /// How a run ends.
@@ -84,21 +84,21 @@ impl Cause {
     }
 
     /// The cause that a trouble is.
-    pub fn of(trouble: Trouble) -> Option<Self> {
-        match trouble {
-            Trouble::Contract => Some(Self::Contract),
-            Trouble::Claim => Some(Self::Claim),
-            Trouble::Agent => Some(Self::Agent),
-            Trouble::Transport => Some(Self::Transport),
-            Trouble::Limit => Some(Self::Limit),
-            Trouble::Permission => Some(Self::Permission),
-            Trouble::Timeout => Some(Self::Timeout),
-            Trouble::Blocked
-            | Trouble::Failed
-            | Trouble::Exhausted
-            | Trouble::Order
-            | Trouble::Conflict
-            | Trouble::Any => None,
+    pub fn of(failure: FailureKind) -> Option<Self> {
+        match failure {
+            FailureKind::Contract => Some(Self::Contract),
+            FailureKind::Claim => Some(Self::Claim),
+            FailureKind::Agent => Some(Self::Agent),
+            FailureKind::Transport => Some(Self::Transport),
+            FailureKind::Limit => Some(Self::Limit),
+            FailureKind::Permission => Some(Self::Permission),
+            FailureKind::Timeout => Some(Self::Timeout),
+            FailureKind::Blocked
+            | FailureKind::Failed
+            | FailureKind::Exhausted
+            | FailureKind::Order
+            | FailureKind::Conflict
+            | FailureKind::Any => None,
         }
     }
 }

@@ -12,7 +12,7 @@ mod play;
 #[path = "../shipped/mod.rs"]
 mod shipped;
 
-use counterfoil_flow::{Event, Fold, Workflow, check};
+use counterfoil_flow::{Event, RunState, Workflow, check};
 use dice::Dice;
 use play::Played;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 /// What a case came to.
 enum Came {
     /// The checker refused it, for these codes.
-    Refused(Vec<&'static str>),
+    AnswerError(Vec<&'static str>),
     Ran {
         events: usize,
         faults: usize,
@@ -43,7 +43,7 @@ fn what_passes_runs_to_its_end_and_is_the_sum_of_its_events() {
     let (mut events, mut faults, mut broken) = (0, 0, Vec::new());
     for seed in first..first + count {
         match case(seed) {
-            Ok(Came::Refused(found)) => {
+            Ok(Came::AnswerError(found)) => {
                 refused += 1;
                 for code in found {
                     *codes.entry(code).or_insert(0) += 1;
@@ -76,7 +76,7 @@ fn what_is_shipped_runs_to_its_end_too() {
         for seed in 0..40 {
             match plays(&workflow, &mut Dice::new(seed)) {
                 Ok(Came::Ran { outcome, .. }) => *outcomes.entry(outcome).or_insert(0) += 1,
-                Ok(Came::Refused(_)) => {}
+                Ok(Came::AnswerError(_)) => {}
                 Err(why) => panic!("{} with seed {seed}: {why}", example.name),
             }
         }
@@ -105,7 +105,7 @@ fn case(seed: u64) -> Result<Came, String> {
             if number("SEED").is_some() {
                 println!("{rejected}");
             }
-            return Ok(Came::Refused(
+            return Ok(Came::AnswerError(
                 rejected.findings.iter().map(|one| one.code.as_str()).collect(),
             ));
         }
@@ -136,8 +136,8 @@ fn is_of_the_data(reason: &str) -> bool {
     FAULTS.iter().any(|fault| reason.contains(fault))
 }
 
-fn as_text(fold: &Fold) -> String {
-    serde_json::to_string(fold).unwrap()
+fn as_text(run: &RunState) -> String {
+    serde_json::to_string(run).unwrap()
 }
 
 fn is_the_sum_of_its_events(played: &Played, dice: &mut Dice) -> Result<(), String> {
@@ -154,18 +154,18 @@ fn is_the_sum_of_its_events(played: &Played, dice: &mut Dice) -> Result<(), Stri
     }
     let whole = as_text(&played.fold);
     let from = dice.below(events.len().max(1));
-    let mut fold = Fold::default();
+    let mut run = RunState::default();
     let mut snapshot = None;
     for (n, (event, at)) in events.iter().enumerate() {
         if n == from {
-            snapshot = Some(as_text(&fold));
+            snapshot = Some(as_text(&run));
         }
-        fold.apply(event, *at);
+        run.apply(event, *at);
     }
-    if as_text(&fold) != whole {
+    if as_text(&run) != whole {
         return Err("the events add up to something else".to_owned());
     }
-    let mut taken_up: Fold =
+    let mut taken_up: RunState =
         serde_json::from_str(&snapshot.unwrap_or_default()).map_err(|error| error.to_string())?;
     for (event, at) in &events[from..] {
         taken_up.apply(event, *at);

@@ -5,8 +5,8 @@ use crate::dice::Dice;
 use crate::expressions::Kind;
 use counterfoil_contract::{ClaimReport, HeldClaim, Type, Verdict};
 use counterfoil_flow::{
-    AttemptOutcome, Bundle, Chore, DECIDE, Ended, Errand, Event, Fold, Form, Started, Term, Turn,
-    Usage, Work, Workflow, artifacts, turn,
+    AttemptOutcome, AttemptWork, Bundle, DECIDE, Ended, Event, Form, RunState, Started, Term, Turn,
+    Usage, Workflow, WorkspaceOp, WorkspaceOpKind, artifacts, turn,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -17,21 +17,21 @@ const MOST_TURNS: usize = 20_000;
 /// How a run went.
 pub(crate) struct Played {
     pub(crate) events: Vec<(Event, i64)>,
-    pub(crate) fold: Fold,
+    pub(crate) run: RunState,
     /// The steps that failed on what the values were.
     pub(crate) faults: Vec<String>,
 }
 
 /// Something whose end is awaited.
 enum Pending {
-    Attempt { id: String, work: Box<Work> },
-    Look { frame: String, paths: usize },
-    Errand(Errand),
+    Attempt { id: String, work: Box<AttemptWork> },
+    FileCheck { frame: String, paths: usize },
+    WorkspaceOp(WorkspaceOp),
 }
 
 /// Plays a workflow to its end; the error is a law that did not hold.
 pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, String> {
-    let mut played = Played { events: Vec::new(), fold: Fold::default(), faults: Vec::new() };
+    let mut played = Played { events: Vec::new(), run: RunState::default(), faults: Vec::new() };
     let mut pending: Vec<Pending> = Vec::new();
     let mut facts = vec![started(workflow, dice)];
     let mut now = 1_700_000_000_000_i64;
@@ -44,7 +44,7 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
                 played.faults.push(format!("{frame}: {reason}"));
             }
         }
-        let Turn { events, starts, looks, errands, wake_at, .. } = done;
+        let Turn { events, starts, file_checks, workspace_ops, wake_at, .. } = done;
         played.events.extend(events);
         if played.fold.ended.is_some() {
             return Ok(played);
@@ -54,18 +54,18 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
                 .into_iter()
                 .map(|start| Pending::Attempt { id: start.attempt, work: Box::new(start.work) }),
         );
-        for look in looks {
+        for look in file_checks {
             let known = pending.iter().any(
-                |one| matches!(one, Pending::Look { frame: known, .. } if *known == look.frame),
+                |one| matches!(one, Pending::FileCheck { frame: known, .. } if *known == look.frame),
             );
             if !known {
-                pending.push(Pending::Look { frame: look.frame, paths: look.paths.len() });
+                pending.push(Pending::FileCheck { frame: look.frame, paths: look.paths.len() });
             }
         }
-        for errand in errands {
-            if !pending.iter().any(|one| matches!(one, Pending::Errand(known) if *known == errand))
+        for op in workspace_ops {
+            if !pending.iter().any(|one| matches!(one, Pending::WorkspaceOp(known) if *known == op))
             {
-                pending.push(Pending::Errand(errand));
+                pending.push(Pending::WorkspaceOp(op));
             }
         }
         let questions: Vec<(String, Form)> = played
@@ -115,8 +115,8 @@ fn started(workflow: &Workflow, dice: &mut Dice) -> Event {
 }
 
 /// What must hold after every turn.
-fn holds_after(workflow: &Workflow, fold: &Fold, done: &Turn) -> Result<(), String> {
-    for frame in fold.frames.values() {
+fn holds_after(workflow: &Workflow, run: &RunState, done: &Turn) -> Result<(), String> {
+    for frame in run.frames.values() {
         let machine = workflow.machine(&frame.machine).ok_or("a frame of no machine")?;
         if !machine.states.contains_key(&frame.state) {
             return Err(format!("a frame is in '{}', which is no state", frame.state));
@@ -164,8 +164,8 @@ fn holds_after(workflow: &Workflow, fold: &Fold, done: &Turn) -> Result<(), Stri
             }
         }
     }
-    if done.moved() {
-        artifacts(workflow, fold).map_err(|(path, why)| format!("the artifact {path}: {why}"))?;
+    if done.taken() {
+        artifacts(workflow, run).map_err(|(path, why)| format!("the artifact {path}: {why}"))?;
     }
     Ok(())
 }
@@ -183,7 +183,7 @@ fn answer(form: &Form, dice: &mut Dice) -> String {
 
 fn fact(pending: Pending, dice: &mut Dice) -> Event {
     let (id, work) = match pending {
-        Pending::Look { frame, paths } => {
+        Pending::FileCheck { frame, paths } => {
             let missing = if dice.chance(15) {
                 vec!["docs/missing.md".to_owned(); paths.min(1)]
             } else {
@@ -191,15 +191,15 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
             };
             return Event::ContextChecked { frame, missing };
         }
-        Pending::Errand(errand) => return seen_to(errand, dice),
+        Pending::WorkspaceOp(op) => return seen_to(op, dice),
         Pending::Attempt { id, work } => (id, work),
     };
     if dice.chance(3) {
         return Event::AttemptLost { attempt: id, changed: Vec::new() };
     }
     let accepted = match work.as_ref() {
-        Work::Agent(work) => value_of(work.contract.ty(), dice),
-        Work::Command(work) => {
+        AttemptWork::Agent(work) => value_of(work.contract.ty(), dice),
+        AttemptWork::Command(work) => {
             let code = if dice.chance(60) { 0 } else { 1 + dice.below(3) };
             let mut value = json!({"ok": code == 0, "exit_code": code, "output": "some output"});
             if let Some(contract) = &work.output {
@@ -207,11 +207,11 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
             }
             value
         }
-        Work::Read(work) => match &work.contract {
+        AttemptWork::Read(work) => match &work.contract {
             Some(contract) => value_of(contract.ty(), dice),
             None => json!({"text": "some text"}),
         },
-        Work::Changes(_) => json!({
+        AttemptWork::Changes(_) => json!({
             "base": "abc",
             "files": [{"path": "a.rs", "old_path": "b.rs", "change": "renamed", "binary": false, "added": 1,
                 "removed": 0, "lines": [{"from": 1, "to": 1}]}],
@@ -219,14 +219,14 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
             "added": 1,
             "removed": 0,
         }),
-        Work::Commit(_) => {
+        AttemptWork::Commit(_) => {
             let ok = dice.chance(60);
             json!({"ok": ok, "commit": if ok { "abc" } else { "" }, "files": ["a.rs"], "output": "said"})
         }
     };
     let outcome = match work.as_ref() {
         _ if dice.chance(85) => AttemptOutcome::Accepted,
-        Work::Agent(_) => *dice.pick(&[
+        AttemptWork::Agent(_) => *dice.pick(&[
             AttemptOutcome::Contract,
             AttemptOutcome::Claim,
             AttemptOutcome::Agent,
@@ -236,11 +236,17 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
             AttemptOutcome::Timeout,
             AttemptOutcome::Cancelled,
         ]),
-        Work::Command(work) if work.output.is_some() && dice.chance(50) => AttemptOutcome::Contract,
-        Work::Command(_) => AttemptOutcome::Timeout,
-        Work::Read(work) if work.contract.is_some() && dice.chance(50) => AttemptOutcome::Contract,
-        Work::Commit(_) if dice.chance(50) => AttemptOutcome::Timeout,
-        Work::Read(_) | Work::Changes(_) | Work::Commit(_) => AttemptOutcome::Blocked,
+        AttemptWork::Command(work) if work.output.is_some() && dice.chance(50) => {
+            AttemptOutcome::Contract
+        }
+        AttemptWork::Command(_) => AttemptOutcome::Timeout,
+        AttemptWork::Read(work) if work.contract.is_some() && dice.chance(50) => {
+            AttemptOutcome::Contract
+        }
+        AttemptWork::Commit(_) if dice.chance(50) => AttemptOutcome::Timeout,
+        AttemptWork::Read(_) | AttemptWork::Changes(_) | AttemptWork::Commit(_) => {
+            AttemptOutcome::Blocked
+        }
     };
     let is_accepted = outcome == AttemptOutcome::Accepted;
     let salvaged = !is_accepted && outcome == AttemptOutcome::Contract && dice.chance(50);
@@ -265,17 +271,17 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
 }
 
 /// What comes of an errand.
-fn seen_to(errand: Errand, dice: &mut Dice) -> Event {
-    let Errand { frame, workspace, what } = errand;
+fn seen_to(op: WorkspaceOp, dice: &mut Dice) -> Event {
+    let WorkspaceOp { frame, workspace, what } = op;
     if dice.chance(5) {
         return Event::WorkspaceFailed { frame, workspace, reason: "no room".to_owned() };
     }
     match what {
-        Chore::Open => Event::WorkspaceOpened { frame, workspace, notes: Vec::new() },
-        Chore::Fold => {
+        WorkspaceOpKind::Open => Event::WorkspaceOpened { frame, workspace, notes: Vec::new() },
+        WorkspaceOpKind::Merge => {
             let conflicts = if dice.chance(15) { vec!["src/a.rs".to_owned()] } else { Vec::new() };
             let kept = (!conflicts.is_empty()).then(|| "kept.patch".to_owned());
-            Event::WorkspaceFolded {
+            Event::WorkspaceMerged {
                 frame,
                 workspace,
                 changed: 1,
@@ -284,13 +290,13 @@ fn seen_to(errand: Errand, dice: &mut Dice) -> Event {
                 notes: Vec::new(),
             }
         }
-        Chore::Drop => Event::WorkspaceDropped { frame, workspace, kept: None },
+        WorkspaceOpKind::Drop => Event::WorkspaceDropped { frame, workspace, kept: None },
     }
 }
 
 /// What became of the claims of a step.
-fn claims(work: &Work, dice: &mut Dice) -> Vec<ClaimReport> {
-    let Work::Agent(work) = work else { return Vec::new() };
+fn claims(work: &AttemptWork, dice: &mut Dice) -> Vec<ClaimReport> {
+    let AttemptWork::Agent(work) = work else { return Vec::new() };
     let report = |held: &HeldClaim, dice: &mut Dice| ClaimReport {
         claim: held.name.clone(),
         field: held.field.clone(),

@@ -5,7 +5,7 @@
 mod play;
 
 use counterfoil_contract::{ClaimMatch, ClaimPolicy, Verdict};
-use counterfoil_flow::{AgentWork, AttemptOutcome, Chore, Event, Outcome, Trouble};
+use counterfoil_flow::{AgentWork, AttemptOutcome, Event, FailureKind, Outcome, WorkspaceOpKind};
 use play::{Play, items, one, report};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -13,30 +13,36 @@ use std::collections::BTreeMap;
 #[test]
 fn items_that_write_beside_each_other_work_in_worktrees_and_are_folded_in_the_order_they_began() {
     let mut play = Play::begin(&items("parallel: 2"));
-    assert_eq!(play.errands(), [(Chore::Open, "all/a#1"), (Chore::Open, "all/b#1")]);
+    assert_eq!(
+        play.workspace_ops(),
+        [(WorkspaceOpKind::Open, "all/a#1"), (WorkspaceOpKind::Open, "all/b#1")]
+    );
     assert!(play.started().is_empty(), "an agent started before its worktree was there");
     assert_eq!(play.see_to("all/a#1", &[]).started(), [("all/a/make#1", Some("all/a#1"))]);
     assert_eq!(
-        play.errands(),
-        [(Chore::Open, "all/b#1")],
-        "an errand is given again until it is answered"
+        play.workspace_ops(),
+        [(WorkspaceOpKind::Open, "all/b#1")],
+        "an op is given again until it is answered"
     );
     play.see_to("all/b#1", &[]);
     // Agents and commands of an item share its worktree, and so do the files it needs.
     assert_eq!(play.accept("all/b/make#1").started(), [("all/b/build#1", Some("all/b#1"))]);
     play.accept("all/b/build#1");
-    assert_eq!(play.turn.looks[0].workspace.as_deref(), Some("all/b#1"));
+    assert_eq!(play.turn.file_checks[0].workspace.as_deref(), Some("all/b#1"));
     play.looked("all/b");
     play.accept("all/b/look#1");
-    assert!(play.errands().is_empty(), "b was folded before a: {:?}", play.errands());
+    assert!(play.workspace_ops().is_empty(), "b was folded before a: {:?}", play.workspace_ops());
     assert!(
         !play.fold.frames.contains_key("all/c"),
         "an item that is not folded back is still at work"
     );
     play.accept("all/a/make#1").accept("all/a/build#1").looked("all/a");
-    assert_eq!(play.accept("all/a/look#1").errands(), [(Chore::Fold, "all/a#1")]);
+    assert_eq!(play.accept("all/a/look#1").workspace_ops(), [(WorkspaceOpKind::Merge, "all/a#1")]);
     play.see_to("all/a#1", &[]);
-    assert_eq!(play.errands(), [(Chore::Fold, "all/b#1"), (Chore::Open, "all/c#1")]);
+    assert_eq!(
+        play.workspace_ops(),
+        [(WorkspaceOpKind::Merge, "all/b#1"), (WorkspaceOpKind::Open, "all/c#1")]
+    );
     play.see_to("all/b#1", &[]).see_to("all/c#1", &[]);
     play.accept("all/c/make#1").accept("all/c/build#1").looked("all/c").accept("all/c/look#1");
     assert_eq!(play.see_to("all/c#1", &[]).ending().0, Outcome::Done);
@@ -57,17 +63,17 @@ fn one_that_waits_for_its_turn_does_not_keep_the_run_from_waiting_for_a_person()
         )
         .replace("      look: { agent: look, needs: [README.md], go: done }\n", "")
         .replace("      broken: { end: failed, reason: \"'it does not build'\" }\n", "")
-        .replace(", look: { contract: t/look, prompt: \"Look.\", access: read-only }", "");
+        .replace(", look: { contract: t/look, prompt: \"FileCheck.\", access: read-only }", "");
     let mut play = Play::begin(&text);
     play.opened(&["all/a#1", "all/b#1"]).accept("all/b/work#1");
-    assert!(play.errands().is_empty() && play.fold.is_resting());
+    assert!(play.workspace_ops().is_empty() && play.fold.is_resting());
     let answer = Event::Answered {
         question: "all/a/ask".to_owned(),
         answer: "yes".to_owned(),
         by: "somebody".to_owned(),
     };
-    assert_eq!(play.tell([answer]).errands(), [(Chore::Fold, "all/a#1")]);
-    assert_eq!(play.see_to("all/a#1", &[]).errands()[0], (Chore::Fold, "all/b#1"));
+    assert_eq!(play.tell([answer]).workspace_ops(), [(WorkspaceOpKind::Merge, "all/a#1")]);
+    assert_eq!(play.see_to("all/a#1", &[]).workspace_ops()[0], (WorkspaceOpKind::Merge, "all/b#1"));
 }
 
 #[test]
@@ -96,7 +102,7 @@ fn an_item_in_conflict_is_not_done_and_says_where_its_work_is() {
     // Where one that is lost ends the state, those that are done are still folded back, and none
     // begins.
     let mut play = finished("parallel: 2");
-    assert_eq!(play.errands(), [(Chore::Fold, "all/b#1")]);
+    assert_eq!(play.workspace_ops(), [(WorkspaceOpKind::Merge, "all/b#1")]);
     play.see_to("all/b#1", &[]);
     assert_eq!(play.ending(), (Outcome::Failed, &*format!("item 'a': {reason}")));
 }
@@ -120,7 +126,10 @@ fn retries_go_on_in_the_same_worktree_and_a_lost_attempt_does_not() {
     play.ends("work#1", AttemptOutcome::Agent, Vec::new());
     assert_eq!(play.started(), [("work#2", Some("work#1"))]);
     play.tell([Event::AttemptLost { attempt: "work#2".to_owned(), changed: Vec::new() }]);
-    assert_eq!(play.errands(), [(Chore::Open, "work#2"), (Chore::Drop, "work#1")]);
+    assert_eq!(
+        play.workspace_ops(),
+        [(WorkspaceOpKind::Open, "work#2"), (WorkspaceOpKind::Drop, "work#1")]
+    );
     play.see_to("work#2", &[]);
     assert_eq!(play.started(), [("work#3", Some("work#2"))]);
     play.accept("work#3").see_to("work#2", &[]);
@@ -141,7 +150,10 @@ fn an_attempt_lost_in_the_first_step_of_a_sub_workflow_begins_in_a_fresh_worktre
     let mut play = Play::begin(&items("parallel: 2"));
     play.opened(&["all/a#1", "all/b#1"]);
     play.tell([Event::AttemptLost { attempt: "all/a/make#1".to_owned(), changed: Vec::new() }]);
-    assert_eq!(play.errands(), [(Chore::Open, "all/a#2"), (Chore::Drop, "all/a#1")]);
+    assert_eq!(
+        play.workspace_ops(),
+        [(WorkspaceOpKind::Open, "all/a#2"), (WorkspaceOpKind::Drop, "all/a#1")]
+    );
     play.see_to("all/a#2", &[]);
     assert_eq!(play.started(), [("all/a/make#2", Some("all/a#2"))]);
 }
@@ -152,7 +164,7 @@ fn what_gives_no_result_is_dropped_before_anything_else_follows() {
         "on: { timeout: { go: other, reason: problem.reason } }\n    retries: { timeout: 0 }",
     ));
     play.see_to("work#1", &[]).ends("work#1", AttemptOutcome::Timeout, Vec::new());
-    assert_eq!(play.errands(), [(Chore::Drop, "work#1")]);
+    assert_eq!(play.workspace_ops(), [(WorkspaceOpKind::Drop, "work#1")]);
     play.see_to("work#1", &[]);
     let reason = "the timeout of work#1; the work is kept in work#1.patch";
     assert_eq!(play.ending(), (Outcome::Blocked, reason));
@@ -171,7 +183,7 @@ fn a_worktree_that_cannot_be_opened_blocks() {
     // Folding that fails is followed by dropping; if that fails too, nothing goes round.
     let mut play = Play::begin(&one(""));
     play.see_to("work#1", &[]).accept("work#1").tell([failed("work#1", "")]);
-    assert_eq!(play.errands(), [(Chore::Drop, "work#1")]);
+    assert_eq!(play.workspace_ops(), [(WorkspaceOpKind::Drop, "work#1")]);
     play.tell([failed("work#1", "")]);
     assert_eq!(play.ending(), (Outcome::Blocked, "the work could not be folded back: no room"));
 }
@@ -206,16 +218,19 @@ fn a_run_that_is_cancelled_drops_what_is_open_and_one_that_is_stopped_keeps_it()
     let mut play = Play::begin(&items("parallel: 2"));
     play.see_to("all/a#1", &[]);
     play.tell([Event::RunStopped { reason: "stop".to_owned() }]);
-    assert!(play.errands().is_empty());
+    assert!(play.workspace_ops().is_empty());
     cancelled("all/a/make#1", &mut play);
     play.tell([Event::RunResumed { by: "me".to_owned(), agents: BTreeMap::new() }]);
     assert_eq!(play.started(), [("all/a/make#2", Some("all/a#1"))]);
-    assert_eq!(play.errands(), [(Chore::Open, "all/b#1")]);
+    assert_eq!(play.workspace_ops(), [(WorkspaceOpKind::Open, "all/b#1")]);
     play.tell([Event::CancelRequested { by: "me".to_owned() }]);
-    assert!(play.errands().is_empty(), "dropped under an attempt");
+    assert!(play.workspace_ops().is_empty(), "dropped under an attempt");
     cancelled("all/a/make#2", &mut play);
     // The second may be half made.
-    assert_eq!(play.errands(), [(Chore::Drop, "all/a#1"), (Chore::Drop, "all/b#1")]);
+    assert_eq!(
+        play.workspace_ops(),
+        [(WorkspaceOpKind::Drop, "all/a#1"), (WorkspaceOpKind::Drop, "all/b#1")]
+    );
     play.see_to("all/a#1", &[]).see_to("all/b#1", &[]);
     let reason = "cancelled by me; the work is kept in all/a#1.patch, all/b#1.patch";
     assert_eq!(play.ending(), (Outcome::Cancelled, reason));
@@ -224,7 +239,7 @@ fn a_run_that_is_cancelled_drops_what_is_open_and_one_that_is_stopped_keeps_it()
 #[test]
 fn a_run_that_began_before_stays_in_the_repository_and_is_held_to_nothing() {
     let mut play = Play::under(&items("parallel: 2"), 1);
-    assert!(play.errands().is_empty());
+    assert!(play.workspace_ops().is_empty());
     assert_eq!(play.started(), [("all/a/make#1", None), ("all/b/make#1", None)]);
     let work = play.agent();
     assert!(work.claims.is_empty() && work.writes.is_none() && work.tests == ClaimPolicy::Ignore);
@@ -234,7 +249,7 @@ fn a_run_that_began_before_stays_in_the_repository_and_is_held_to_nothing() {
     old["frames"][""]["phase"]["fanned"].as_object_mut().unwrap().remove("working").unwrap();
     play.fold = serde_json::from_value(old).unwrap();
     play.accept("all/a/make#1").accept("all/a/build#1").looked("all/a").accept("all/a/look#1");
-    assert!(play.errands().is_empty());
+    assert!(play.workspace_ops().is_empty());
     assert_eq!(play.started(), [("all/c/make#1", None)]);
 }
 
@@ -262,13 +277,16 @@ fn who_gets_a_worktree() {
                 .split("workflows:")
                 .next()
                 .unwrap()
-                .replace(", look: { contract: t/look, prompt: \"Look.\", access: read-only }", ""),
+                .replace(
+                    ", look: { contract: t/look, prompt: \"FileCheck.\", access: read-only }",
+                    "",
+                ),
             true,
         ),
         ("an agent alone", one("").replace("    workspace: worktree\n", ""), false),
     ];
     for (what, text, has) in cases {
-        assert_eq!(!Play::begin(&text).turn.errands.is_empty(), has, "{what}");
+        assert_eq!(!Play::begin(&text).turn.workspace_ops.is_empty(), has, "{what}");
     }
 }
 
@@ -433,7 +451,7 @@ fn who_may_write_where() {
 
 #[test]
 fn a_conflict_is_a_trouble_of_its_own_and_has_no_cause() {
-    assert!(Trouble::ALL.contains(&Trouble::Conflict));
+    assert!(FailureKind::ALL.contains(&FailureKind::Conflict));
     let text = items("parallel: 2").replace("    next: [{ when: size", "    on: { conflict: { go: failed, reason: \"problem.outcome + (has(problem.cause) ? problem.cause : '')\" } }\n    next: [{ when: size");
     let mut play = Play::begin(&text);
     play.opened(&["all/a#1", "all/b#1"]);

@@ -2,8 +2,8 @@
 
 use counterfoil_contract::{ClaimKind, ClaimPolicy, ClaimReport, Definition, Registry, Verdict};
 use counterfoil_flow::{
-    AgentWork, AttemptOutcome, Budget, Chore, DECIDE, Ended, Event, Fold, Outcome, Started, Turn,
-    Usage, Work, Workflow, check, turn,
+    AgentWork, AttemptOutcome, AttemptWork, Budget, DECIDE, Ended, Event, Outcome, RunState,
+    Started, Turn, Usage, Workflow, WorkspaceOpKind, check, turn,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub(crate) fn items(more: &str) -> String {
         r#"
 workflow: play
 inputs: {{ tasks: {{ type: [string], default: [a, b, c] }} }}
-agents: {{ make: {{ contract: t/make, prompt: "Make it." }}, look: {{ contract: t/look, prompt: "Look.", access: read-only }} }}
+agents: {{ make: {{ contract: t/make, prompt: "Make it." }}, look: {{ contract: t/look, prompt: "FileCheck.", access: read-only }} }}
 start: all
 states:
   all:
@@ -75,7 +75,7 @@ states:
 
 pub(crate) struct Play {
     workflow: Workflow,
-    pub(crate) fold: Fold,
+    pub(crate) run: RunState,
     pub(crate) turn: Turn,
 }
 
@@ -107,13 +107,13 @@ impl Play {
             own: Vec::new(),
             base: None,
         }));
-        let mut play = Self { workflow, fold: Fold::default(), turn: Turn::default() };
+        let mut play = Self { workflow, run: RunState::default(), turn: Turn::default() };
         play.tell([started]);
         play
     }
 
     pub(crate) fn tell<const N: usize>(&mut self, facts: [Event; N]) -> &mut Self {
-        self.turn = turn(&self.workflow, &mut self.fold, facts.into(), 1000);
+        self.turn = turn(&self.workflow, &mut self.run, facts.into(), 1000);
         self
     }
 
@@ -153,18 +153,18 @@ impl Play {
 
     /// Does what is asked for; folding ends with these conflicts.
     pub(crate) fn see_to(&mut self, workspace: &str, conflicts: &[&str]) -> &mut Self {
-        let asked = self.turn.errands.iter().find(|errand| errand.workspace == workspace);
-        let errand = asked.unwrap_or_else(|| panic!("{:?}", self.turn.errands)).clone();
-        let (frame, workspace) = (errand.frame, errand.workspace);
+        let asked = self.turn.workspace_ops.iter().find(|op| op.workspace == workspace);
+        let op = asked.unwrap_or_else(|| panic!("{:?}", self.turn.workspace_ops)).clone();
+        let (frame, workspace) = (op.frame, op.workspace);
         let kept = || Some(format!("{workspace}.patch"));
-        let fact = match errand.what {
-            Chore::Open => {
+        let fact = match op.what {
+            WorkspaceOpKind::Open => {
                 Event::WorkspaceOpened { frame, workspace: workspace.clone(), notes: Vec::new() }
             }
-            Chore::Drop => {
+            WorkspaceOpKind::Drop => {
                 Event::WorkspaceDropped { frame, kept: kept(), workspace: workspace.clone() }
             }
-            Chore::Fold => Event::WorkspaceFolded {
+            WorkspaceOpKind::Merge => Event::WorkspaceMerged {
                 frame,
                 workspace: workspace.clone(),
                 changed: 1,
@@ -183,8 +183,8 @@ impl Play {
         self
     }
 
-    pub(crate) fn errands(&self) -> Vec<(Chore, &str)> {
-        self.turn.errands.iter().map(|errand| (errand.what, errand.workspace.as_str())).collect()
+    pub(crate) fn workspace_ops(&self) -> Vec<(WorkspaceOpKind, &str)> {
+        self.turn.workspace_ops.iter().map(|op| (op.what, op.workspace.as_str())).collect()
     }
 
     /// What was started, and where it works.
@@ -197,14 +197,14 @@ impl Play {
     }
 
     pub(crate) fn agent(&self) -> &AgentWork {
-        match &self.turn.starts[0].work {
-            Work::Agent(work) => work,
+        match &self.turn.attempts[0].work {
+            AttemptWork::Agent(work) => work,
             other => panic!("{other:?}"),
         }
     }
 
     pub(crate) fn ending(&self) -> (Outcome, &str) {
-        let ended = self.fold.ended.as_ref().expect("the run ended");
+        let ended = self.run.ended.as_ref().expect("the run ended");
         (ended.outcome, &ended.reason)
     }
 

@@ -1,7 +1,7 @@
 //! A fan-out at work: which items may start, which are done, and what comes of them all.
 
-use crate::event::{Cause, Planned};
-use crate::fold::Problem;
+use crate::event::{Cause, PlannedItem};
+use crate::run_state::Problem;
 use crate::workflow::End;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -50,13 +50,14 @@ pub struct Item {
     /// Its rank.
     pub rank: Option<i64>,
     /// What became of it.
-    pub fate: Fate,
+    #[serde(rename = "fate")]
+    pub status: ItemStatus,
 }
 
 /// What became of an item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fate {
+pub enum ItemStatus {
     /// It has not started.
     Waiting,
     /// It is at work.
@@ -80,7 +81,7 @@ pub enum Fate {
 /// What a fan-out can do next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Start this item.
+    /// AttemptRequest this item.
     Start(usize),
     /// Wait for those at work.
     Wait,
@@ -89,7 +90,7 @@ pub(crate) enum Next {
 }
 
 impl FanOut {
-    pub(crate) fn new(planned: &[Planned], parallel: u32, strict: bool) -> Self {
+    pub(crate) fn new(planned: &[PlannedItem], parallel: u32, strict: bool) -> Self {
         let items: Vec<Item> = planned
             .iter()
             .map(|planned| Item {
@@ -97,7 +98,7 @@ impl FanOut {
                 value: planned.value.clone(),
                 after: planned.after.clone(),
                 rank: planned.rank,
-                fate: Fate::Waiting,
+                status: ItemStatus::Waiting,
             })
             .collect();
         let index = items.iter().enumerate().map(|(at, item)| (item.key.clone(), at)).collect();
@@ -106,16 +107,16 @@ impl FanOut {
 
     pub(crate) fn opened(&mut self, key: &str, frame: &str) {
         if let Some(item) = self.index.get(key).and_then(|at| self.items.get_mut(*at)) {
-            item.fate = Fate::Running;
+            item.status = ItemStatus::Running;
             self.running += 1;
             self.working.push(Working { frame: frame.to_owned(), queued: false });
         }
     }
 
     /// An item ended; the frame of one that waited for it and whose turn it is now.
-    pub(crate) fn ended(&mut self, key: &str, frame: &str, fate: Fate) -> Option<String> {
+    pub(crate) fn ended(&mut self, key: &str, frame: &str, status: ItemStatus) -> Option<String> {
         if let Some(item) = self.index.get(key).and_then(|at| self.items.get_mut(*at)) {
-            item.fate = fate;
+            item.status = status;
             self.running = self.running.saturating_sub(1);
         }
         self.working.retain(|one| one.frame != frame);
@@ -125,13 +126,13 @@ impl FanOut {
     }
 
     /// Whether it is the turn of an item to be folded back: none that began before it is at work.
-    pub(crate) fn may_fold(&self, frame: &str) -> bool {
+    pub(crate) fn may_merge(&self, frame: &str) -> bool {
         self.working.first().is_none_or(|first| first.frame == frame)
     }
 
     /// Puts an item off until it is its turn; not if it is.
     pub(crate) fn queue(&mut self, frame: &str) -> bool {
-        let waits = !self.may_fold(frame);
+        let waits = !self.may_merge(frame);
         if let Some(one) = self.working.iter_mut().find(|one| one.frame == frame) {
             one.queued = waits;
         }
@@ -145,10 +146,11 @@ impl FanOut {
     /// The item to start, if one may: those before it are done, and it comes first by rank and then
     /// by its place.
     pub(crate) fn next(&self) -> Next {
-        let stop = self.broken.is_some() || (self.strict && self.items.iter().any(Item::is_lost));
+        let stop =
+            self.broken.is_some() || (self.strict && self.items.iter().any(Item::is_unsuccessful));
         if !stop && self.running < self.parallel {
             let may = |item: &&Item| {
-                item.fate == Fate::Waiting
+                item.status == ItemStatus::Waiting
                     && item.after.iter().all(|key| self.get(key).is_none_or(Item::is_done))
             };
             let first = self.items.iter().enumerate().filter(|(_, item)| may(item));
@@ -167,7 +169,7 @@ impl FanOut {
     /// ends the state.
     pub(crate) fn joined(&self) -> Result<Value, Problem> {
         if self.strict
-            && let Some(problem) = self.first_lost()
+            && let Some(problem) = self.first_unsuccessful()
         {
             return Err(problem);
         }
@@ -175,11 +177,13 @@ impl FanOut {
         let mut done = Vec::new();
         let mut failed = Vec::new();
         for item in &self.items {
-            let (outcome, reason, value) = match &item.fate {
-                Fate::Ended { outcome, reason, value, .. } => {
+            let (outcome, reason, value) = match &item.status {
+                ItemStatus::Ended { outcome, reason, value, .. } => {
                     (outcome.name(), reason.clone(), value.as_ref())
                 }
-                Fate::Waiting | Fate::Running => ("skipped", self.why_skipped(item), None),
+                ItemStatus::Waiting | ItemStatus::Running => {
+                    ("skipped", self.why_skipped(item), None)
+                }
             };
             let mut shown = json!({"key": item.key, "outcome": outcome, "reason": reason});
             if outcome == "done" {
@@ -197,10 +201,10 @@ impl FanOut {
     }
 
     /// The first item that is not done, as a trouble.
-    fn first_lost(&self) -> Option<Problem> {
-        let lost = self.items.iter().filter(|item| item.is_lost()).count();
-        self.items.iter().find_map(|item| match &item.fate {
-            Fate::Ended { outcome, cause, reason, conflict, .. } if *outcome != End::Done => {
+    fn first_unsuccessful(&self) -> Option<Problem> {
+        let lost = self.items.iter().filter(|item| item.is_unsuccessful()).count();
+        self.items.iter().find_map(|item| match &item.status {
+            ItemStatus::Ended { outcome, cause, reason, conflict, .. } if *outcome != End::Done => {
                 let others =
                     if lost > 1 { format!(" (and {} more)", lost - 1) } else { String::new() };
                 let reason = format!("item '{}': {reason}{others}", item.key);
@@ -222,21 +226,21 @@ impl FanOut {
 
 impl Item {
     fn is_done(&self) -> bool {
-        matches!(self.fate, Fate::Ended { outcome: End::Done, .. })
+        matches!(self.status, ItemStatus::Ended { outcome: End::Done, .. })
     }
 
-    fn is_lost(&self) -> bool {
-        matches!(self.fate, Fate::Ended { outcome, .. } if outcome != End::Done)
+    fn is_unsuccessful(&self) -> bool {
+        matches!(self.status, ItemStatus::Ended { outcome, .. } if outcome != End::Done)
     }
 }
 
 /// So many items of a cycle are named.
-const MOST_NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 
 /// Items in order, as places in the list: each behind those it comes after, then by rank, then by
 /// its place. The error says why there is no order: a key that stands twice, one that is not there,
 /// or a cycle.
-pub(crate) fn in_order(items: &[Planned]) -> Result<Vec<usize>, String> {
+pub(crate) fn topological_order(items: &[PlannedItem]) -> Result<Vec<usize>, String> {
     let mut index = BTreeMap::new();
     for (at, item) in items.iter().enumerate() {
         if index.insert(item.key.as_str(), at).is_some() {
@@ -271,11 +275,11 @@ pub(crate) fn in_order(items: &[Planned]) -> Result<Vec<usize>, String> {
         }
     }
     match cycle(items, &index, &waiting) {
-        Some(names) if names.len() > MOST_NAMED => {
-            let first = names[..MOST_NAMED].join(" after ");
+        Some(names) if names.len() > MAX_NAMED => {
+            let first = names[..MAX_NAMED].join(" after ");
             Err(format!(
                 "the items wait for each other: {first} after {} more",
-                names.len() - MOST_NAMED
+                names.len() - MAX_NAMED
             ))
         }
         Some(names) => Err(format!("the items wait for each other: {}", names.join(" after "))),
@@ -285,14 +289,14 @@ pub(crate) fn in_order(items: &[Planned]) -> Result<Vec<usize>, String> {
 
 /// Going back from any item that still waits, a key comes a second time: that is the cycle.
 fn cycle<'i>(
-    items: &'i [Planned],
+    items: &'i [PlannedItem],
     index: &BTreeMap<&str, usize>,
     waiting: &[usize],
 ) -> Option<Vec<&'i str>> {
     let mut at = waiting.iter().position(|count| *count > 0)?;
     let mut path: Vec<usize> = Vec::new();
-    let mut seen = vec![false; items.len()];
-    while !std::mem::replace(&mut seen[at], true) {
+    let mut scope = vec![false; items.len()];
+    while !std::mem::replace(&mut scope[at], true) {
         path.push(at);
         let left =
             |key: &&String| index.get(key.as_str()).is_some_and(|before| waiting[*before] > 0);

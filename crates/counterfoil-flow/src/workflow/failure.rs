@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What can go wrong with a step, as `on:` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Trouble {
+pub enum FailureKind {
     /// No result that satisfies the contract, after all repairs.
     Contract,
     /// A claim that had to hold was refuted.
@@ -34,7 +34,7 @@ pub enum Trouble {
     Any,
 }
 
-impl Trouble {
+impl FailureKind {
     /// All of them.
     pub const ALL: [Self; 13] = [
         Self::Contract,

@@ -2,9 +2,9 @@
 //! evaluated.
 
 use super::enter::At;
-use super::{Command, Work, path_of, seen};
-use crate::event::Deed;
-use crate::fold::join;
+use super::{AttemptWork, Command, eval_scope, path_of};
+use crate::event::BuiltinStep;
+use crate::run_state::join;
 use crate::workflow::{ChangesStep, CommitStep, ReadStep, State, Term};
 use counterfoil_contract::Contract;
 use serde_json::Value;
@@ -53,16 +53,16 @@ pub struct CommitWork {
     pub timeout_ms: u64,
 }
 
-impl Work {
+impl AttemptWork {
     /// What the engine does itself, as it is told.
-    pub(super) fn deed(&self) -> Option<Deed> {
+    pub(super) fn builtin(&self) -> Option<BuiltinStep> {
         match self {
             Self::Agent(_) | Self::Command(_) => None,
-            Self::Read(work) => Some(Deed::Read(work.path.clone())),
-            Self::Changes(work) => Some(Deed::Changes(work.since.clone())),
+            Self::Read(work) => Some(BuiltinStep::Read(work.path.clone())),
+            Self::Changes(work) => Some(BuiltinStep::Changes(work.since.clone())),
             Self::Commit(work) => {
                 let subject = work.message.trim().lines().next().unwrap_or_default();
-                Some(Deed::Commit(subject.to_owned()))
+                Some(BuiltinStep::Commit(subject.to_owned()))
             }
         }
     }
@@ -70,28 +70,28 @@ impl Work {
 
 impl At<'_> {
     pub(super) fn read(&self, step: &ReadStep, state: &State) -> Result<Command, String> {
-        let seen = seen(self.workflow, self.fold, self.frame, state)?;
+        let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
         let work = ReadWork {
-            path: seen.render(&step.path, &BTreeMap::new())?,
+            path: scope.render(&step.path, &BTreeMap::new())?,
             contract: step.contract.clone(),
             workspace: self.workspace(),
         };
-        Ok(self.start(Work::Read(Box::new(work))))
+        Ok(self.start(AttemptWork::Read(Box::new(work))))
     }
 
     pub(super) fn changes(&self, step: &ChangesStep, state: &State) -> Result<Command, String> {
-        let seen = seen(self.workflow, self.fold, self.frame, state)?;
-        let split = step.split.as_ref().map(|split| seen.term(split)).transpose()?;
+        let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
+        let split = step.split.as_ref().map(|split| scope.term(split)).transpose()?;
         let work = ChangesWork {
-            since: crate::value::in_words(&seen.term(&step.since)?),
+            since: crate::value::to_text(&scope.term(&step.since)?),
             split: split.and_then(|split| split.as_i64()),
             workspace: self.workspace(),
         };
-        Ok(self.start(Work::Changes(Box::new(work))))
+        Ok(self.start(AttemptWork::Changes(Box::new(work))))
     }
 
     pub(super) fn commit(&self, step: &CommitStep, state: &State) -> Result<Command, String> {
-        let seen = seen(self.workflow, self.fold, self.frame, state)?;
+        let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
         if self.frame.cut
             && matches!(&step.paths, Term::Computed(paths) if paths.reads().iter().any(|read| read == "run.changed"))
         {
@@ -100,28 +100,28 @@ impl At<'_> {
                     .to_owned(),
             );
         }
-        let paths = match seen.term(&step.paths)? {
-            Value::Array(paths) => paths.iter().map(crate::value::in_words).collect(),
+        let paths = match scope.term(&step.paths)? {
+            Value::Array(paths) => paths.iter().map(crate::value::to_text).collect(),
             _ => Vec::new(),
         };
         let work = CommitWork {
-            message: seen.render(&step.message, &BTreeMap::new())?,
+            message: scope.render(&step.message, &BTreeMap::new())?,
             paths,
             step: self.visit(),
             repeated: self.frame.interrupted > 0,
             workspace: self.workspace(),
             timeout_ms: step.timeout_ms,
         };
-        Ok(self.start(Work::Commit(Box::new(work))))
+        Ok(self.start(AttemptWork::Commit(Box::new(work))))
     }
 
     /// The name of this visit of the state: that of its first attempt, also for those that are
     /// started because one was lost.
     fn visit(&self) -> String {
-        let path = join(&path_of(self.workflow, self.fold, self.id, self.frame));
-        let next = self.fold.visits.get(&path).copied().unwrap_or(0) + 1;
+        let path = join(&path_of(self.workflow, self.run, self.id, self.frame));
+        let next = self.run.visits.get(&path).copied().unwrap_or(0) + 1;
         let visit = next.saturating_sub(self.frame.interrupted);
-        on_one_line(&format!("{}/{path}/{visit}", self.fold.run))
+        on_one_line(&format!("{}/{path}/{visit}", self.run.run))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// A rule with everything it reads, except for the result.
 #[derive(Clone, Debug)]
-pub struct HeldRule {
+pub struct BoundRule {
     /// Its name.
     pub id: String,
     /// What must hold.
@@ -22,13 +22,13 @@ pub struct HeldRule {
 
 /// Holds a result that its contract accepts to the rules of its step. One that breaks a rule is no
 /// result.
-pub fn hold(rules: &[HeldRule], contract: &Contract, report: &mut Report) {
+pub fn apply_rules(rules: &[BoundRule], contract: &Contract, report: &mut Report) {
     let Some(value) = &report.value else { return };
     let broken = rules.iter().filter_map(|rule| rule.broken(contract, value, report)).collect();
     report.refuse(broken);
 }
 
-impl HeldRule {
+impl BoundRule {
     fn broken(&self, contract: &Contract, value: &Value, report: &Report) -> Option<Violation> {
         let known = self.known.iter().map(|(name, value, ty)| (name.as_str(), value, ty));
         let variables: Vec<_> = known.chain([("result", value, contract.ty())]).collect();

@@ -1,6 +1,6 @@
 //! Questions: which are open, what they take for an answer, and what the answers come to.
 
-use super::{Fold, Phase};
+use super::{Phase, RunState};
 use crate::workflow::Form;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,21 +23,21 @@ pub struct OpenQuestion {
     pub answer: Option<String>,
 }
 
-impl Fold {
+impl RunState {
     /// The questions that wait for an answer, by id.
     pub fn open_questions(&self) -> impl Iterator<Item = (&String, &OpenQuestion)> {
         self.questions.iter().filter(|(_, question)| question.answer.is_none())
     }
 
     /// Whether an answer can be taken; the error says why not.
-    pub fn check_answer(&self, question: &str, answer: &str) -> Result<(), Refused> {
+    pub fn check_answer(&self, question: &str, answer: &str) -> Result<(), AnswerError> {
         let Some(open) = self.questions.get(question).filter(|question| question.answer.is_none())
         else {
             let open = self.open_questions().map(|(id, _)| id.clone()).collect();
-            return Err(Refused::NotOpen { question: question.to_owned(), open });
+            return Err(AnswerError::NotOpen { question: question.to_owned(), open });
         };
         let wrong =
-            |expected: String| Err(Refused::Invalid { answer: answer.to_owned(), expected });
+            |expected: String| Err(AnswerError::Invalid { answer: answer.to_owned(), expected });
         match &open.form {
             Form::Choices(choices) if choices.iter().any(|choice| choice == answer) => Ok(()),
             Form::Choices(choices) => {
@@ -92,7 +92,7 @@ impl Fold {
 
 /// Why an answer was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum AnswerError {
     /// The question is not open.
     #[error("question '{question}' is not open{}", listed(open))]
     NotOpen {

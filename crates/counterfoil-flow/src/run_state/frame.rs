@@ -1,9 +1,9 @@
 //! A machine at work: where it stands, what it remembers, what it is doing.
 
-use super::space::Workspace;
+use super::workspace::Workspace;
 use crate::event::Cause;
-use crate::fan::FanOut;
-use crate::workflow::{End, Trouble};
+use crate::fan_out::FanOut;
+use crate::workflow::{End, FailureKind};
 use counterfoil_contract::{ClaimPolicy, ClaimReport, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -29,7 +29,7 @@ pub struct Frame {
     /// Its counters; one that is kept by a key is named `limit[key]`.
     pub counters: BTreeMap<String, u64>,
     /// How often the step was tried again, by trouble.
-    pub tries: BTreeMap<Trouble, u32>,
+    pub tries: BTreeMap<FailureKind, u32>,
     /// How many attempts of this visit came to nothing: lost with their process, or stopped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub interrupted: u32,
@@ -39,7 +39,7 @@ pub struct Frame {
     pub tree: Option<String>,
     /// What became of the claims of the last attempt in this state, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub claims: BTreeMap<String, Stood>,
+    pub claims: BTreeMap<String, ClaimVerdict>,
     /// The workspace of its own, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
@@ -62,7 +62,7 @@ fn is_zero(count: &u32) -> bool {
 
 /// How a claim stood.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stood {
+pub struct ClaimVerdict {
     /// What became of it.
     pub verdict: Verdict,
     /// Where it differs from what was observed.
@@ -71,16 +71,16 @@ pub struct Stood {
 }
 
 /// More of a reason is not kept.
-const LONGEST_REASON: usize = 2000;
+const MAX_REASON: usize = 2000;
 
-impl Stood {
+impl ClaimVerdict {
     /// What is kept of reports. Where two have one name, the one that stands worse counts.
     pub(crate) fn of(reports: &[ClaimReport]) -> BTreeMap<String, Self> {
         let mut stood: BTreeMap<String, Self> = BTreeMap::new();
         for report in reports.iter().filter(|report| report.policy != ClaimPolicy::Ignore) {
             let known = stood.get(&report.claim).map(|known| badness(known.verdict));
             if known.is_none_or(|known| badness(report.verdict) > known) {
-                let reason = report.reason.chars().take(LONGEST_REASON).collect();
+                let reason = report.reason.chars().take(MAX_REASON).collect();
                 stood.insert(report.claim.clone(), Self { verdict: report.verdict, reason });
             }
         }
@@ -162,7 +162,8 @@ pub enum Phase {
     /// The step gave a result.
     Resulted(Value),
     /// The step did not.
-    Troubled(Problem),
+    #[serde(rename = "troubled")]
+    Failed(Problem),
     /// The step failed in a way that nothing answers.
     Broken(String),
 }
@@ -171,7 +172,8 @@ pub enum Phase {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
     /// What kind.
-    pub trouble: Trouble,
+    #[serde(rename = "trouble")]
+    pub failure: FailureKind,
     /// Why it failed, if it is a sub-workflow that did.
     pub cause: Option<Cause>,
     /// Why, in words.
@@ -183,19 +185,19 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(trouble: Trouble, reason: &str) -> Self {
-        Self { trouble, cause: None, reason: reason.to_owned(), partial: None, reset_at: None }
+    pub(crate) fn new(failure: FailureKind, reason: &str) -> Self {
+        Self { failure, cause: None, reason: reason.to_owned(), partial: None, reset_at: None }
     }
 
     /// A sub-workflow or item that did not end well.
     pub(crate) fn ended(outcome: End, cause: Option<Cause>, reason: &str, conflict: bool) -> Self {
-        let trouble = match outcome {
-            _ if conflict => Trouble::Conflict,
-            End::Blocked => Trouble::Blocked,
-            End::Exhausted => Trouble::Exhausted,
-            End::Done | End::Failed => Trouble::Failed,
+        let failure = match outcome {
+            _ if conflict => FailureKind::Conflict,
+            End::Blocked => FailureKind::Blocked,
+            End::Exhausted => FailureKind::Exhausted,
+            End::Done | End::Failed => FailureKind::Failed,
         };
-        Self { cause, ..Self::new(trouble, reason) }
+        Self { cause, ..Self::new(failure, reason) }
     }
 }
 

@@ -3,19 +3,20 @@
 
 mod frame;
 mod questions;
-mod space;
+mod workspace;
 
-pub use frame::{Frame, Phase, Problem, Stood, Streak};
+pub use frame::{ClaimVerdict, Frame, Phase, Problem, Streak};
 pub(crate) use frame::{join, split, visit};
-pub use questions::{OpenQuestion, Refused};
-pub use space::{Stage, Workspace};
-pub(crate) use space::{counted, with_kept};
+pub use questions::{AnswerError, OpenQuestion};
+pub use workspace::{Workspace, WorkspaceStage};
+pub(crate) use workspace::{counted, with_kept};
 
 use crate::event::{
-    AttemptOutcome, Cause, Changed, Ended, Event, Moved, Outcome, Player, Started, Tenure, Usage,
+    AssignedAgent, AttemptOutcome, Cause, ChangedFiles, Ended, Event, Outcome, Started,
+    TransitionTaken, Usage, WorkspaceLifetime,
 };
-use crate::fan::{FanOut, Fate};
-use crate::workflow::{Budget, End, Trouble};
+use crate::fan_out::{FanOut, ItemStatus};
+use crate::workflow::{Budget, End, FailureKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +26,7 @@ pub(crate) const SAME_AGAIN: u32 = 3;
 
 /// What is known of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Fold {
+pub struct RunState {
     /// The run.
     pub run: String,
     /// Its workflow.
@@ -44,7 +45,7 @@ pub struct Fold {
     /// What it was given.
     pub inputs: Map<String, Value>,
     /// Who plays which agent.
-    pub agents: BTreeMap<String, Player>,
+    pub agents: BTreeMap<String, AssignedAgent>,
     /// What it may cost.
     pub budget: Budget,
     /// Where the work is done.
@@ -113,7 +114,7 @@ pub struct Ending {
     pub state: String,
 }
 
-impl Fold {
+impl RunState {
     /// Adds an event.
     pub fn apply(&mut self, event: &Event, at: i64) {
         let resting = self.is_resting();
@@ -147,9 +148,9 @@ impl Fold {
                     self.phase(&frame, Phase::Entered { not_before: None, context: false });
                 }
             }
-            Event::RetryPlanned { frame, trouble, retry, not_before, .. } => {
+            Event::RetryPlanned { frame, failure, retry, not_before, .. } => {
                 if let Some(frame) = self.frames.get_mut(frame) {
-                    frame.tries.insert(*trouble, *retry);
+                    frame.tries.insert(*failure, *retry);
                 }
                 self.phase(frame, Phase::Entered { not_before: Some(*not_before), context: false });
             }
@@ -183,26 +184,26 @@ impl Fold {
             Event::FannedOut { frame, items, parallel, strict, problem } => match problem {
                 None => self.phase(frame, Phase::Fanned(FanOut::new(items, *parallel, *strict))),
                 Some(reason) => {
-                    self.phase(frame, Phase::Troubled(Problem::new(Trouble::Order, reason)))
+                    self.phase(frame, Phase::Failed(Problem::new(FailureKind::Order, reason)))
                 }
             },
             Event::FrameOpened { .. } => self.open(event),
             Event::FrameEnded { frame, outcome, cause, reason, value, conflict } => {
-                let fate = Fate::Ended {
+                let status = ItemStatus::Ended {
                     outcome: *outcome,
                     cause: *cause,
                     reason: reason.clone(),
                     value: value.clone(),
                     conflict: *conflict,
                 };
-                self.close(frame, fate);
+                self.close(frame, status);
             }
             Event::WorkspacePlanned { .. }
             | Event::WorkspaceOpened { .. }
             | Event::WorkspaceFailed { .. }
-            | Event::WorkspaceFolded { .. }
+            | Event::WorkspaceMerged { .. }
             | Event::WorkspaceDropped { .. } => self.workspace(event),
-            Event::FoldQueued { frame } => self.queue_fold(frame),
+            Event::MergeQueued { frame } => self.queue_merge(frame),
             Event::FannedIn { frame } => {
                 let Some(Phase::Fanned(fan)) = self.frames.get(frame).map(|frame| &frame.phase)
                 else {
@@ -211,11 +212,11 @@ impl Fold {
                 let phase = match (&fan.broken, fan.joined()) {
                     (Some(reason), _) => Phase::Broken(reason.clone()),
                     (None, Ok(result)) => Phase::Resulted(result),
-                    (None, Err(problem)) => Phase::Troubled(problem),
+                    (None, Err(problem)) => Phase::Failed(problem),
                 };
                 self.phase(frame, phase);
             }
-            Event::Moved(moved) => self.moved(moved),
+            Event::TransitionTaken(taken) => self.taken(taken),
             Event::StepFailed { frame, reason } => self.step_failed(frame, reason),
             Event::BudgetReached { what } => {
                 self.stopping.get_or_insert(Stopping::Budget(what.clone()));
@@ -308,7 +309,7 @@ impl Fold {
             Phase::Entered { not_before, context: true }
         } else {
             let reason = format!("missing before the agent can start: {}", missing.join(", "));
-            Phase::Troubled(Problem::new(Trouble::Blocked, &reason))
+            Phase::Failed(Problem::new(FailureKind::Blocked, &reason))
         };
         self.phase(frame, phase);
     }
@@ -323,13 +324,13 @@ impl Fold {
         if ended.tree.is_some() {
             frame.tree.clone_from(&ended.tree);
         }
-        frame.claims = Stood::of(&ended.claims);
-        let phase = match (ended.outcome, ended.outcome.trouble()) {
+        frame.claims = ClaimVerdict::of(&ended.claims);
+        let phase = match (ended.outcome, ended.outcome.failure()) {
             (AttemptOutcome::Accepted, _) => {
                 Phase::Resulted(ended.value.clone().unwrap_or(Value::Null))
             }
-            (_, Some(trouble)) => Phase::Troubled(Problem {
-                trouble,
+            (_, Some(failure)) => Phase::Failed(Problem {
+                failure,
                 cause: None,
                 reason: ended.reason.clone(),
                 partial: ended.partial.clone(),
@@ -367,7 +368,7 @@ impl Fold {
     }
 
     /// What an attempt changed is remembered for its machine and those around it.
-    fn changed(&mut self, frame: &str, changed: &Changed) {
+    fn changed(&mut self, frame: &str, changed: &ChangedFiles) {
         let renamed = changed.renamed.iter().flat_map(|(from, to)| [from, to]);
         let lists = changed.added.iter().chain(&changed.modified).chain(&changed.deleted);
         let paths: Vec<String> = lists.chain(renamed).cloned().collect();
@@ -407,7 +408,7 @@ impl Fold {
             let waits = match (&mut at.phase, item) {
                 (Phase::Fanned(fan), Some(key)) => {
                     fan.opened(key, frame);
-                    fan.next() == crate::fan::Next::Wait
+                    fan.next() == crate::fan_out::Next::Wait
                 }
                 (phase, _) => {
                     *phase = Phase::Called;
@@ -426,7 +427,7 @@ impl Fold {
         self.ready.insert(frame.clone());
     }
 
-    fn close(&mut self, frame: &str, fate: Fate) {
+    fn close(&mut self, frame: &str, status: ItemStatus) {
         self.ready.remove(frame);
         let Some(closed) = self.frames.remove(frame) else { return };
         let Some(parent) = closed.parent else { return };
@@ -437,43 +438,43 @@ impl Fold {
         match (&mut at.phase, closed.item) {
             (Phase::Fanned(fan), Some(key)) => {
                 // The one whose turn it is now may have waited for it.
-                self.ready.extend(fan.ended(&key, frame, fate));
-                if fan.next() == crate::fan::Next::Wait {
+                self.ready.extend(fan.ended(&key, frame, status));
+                if fan.next() == crate::fan_out::Next::Wait {
                     return;
                 }
             }
             (phase, _) => {
-                *phase = match fate {
-                    Fate::Ended { outcome: End::Done, value, .. } => {
+                *phase = match status {
+                    ItemStatus::Ended { outcome: End::Done, value, .. } => {
                         Phase::Resulted(value.unwrap_or_else(|| Value::Object(Map::new())))
                     }
-                    Fate::Ended { outcome, cause, reason, conflict, .. } => {
-                        Phase::Troubled(Problem::ended(outcome, cause, &reason, conflict))
+                    ItemStatus::Ended { outcome, cause, reason, conflict, .. } => {
+                        Phase::Failed(Problem::ended(outcome, cause, &reason, conflict))
                     }
-                    Fate::Waiting | Fate::Running => return,
+                    ItemStatus::Waiting | ItemStatus::Running => return,
                 }
             }
         }
         self.ready.insert(parent);
     }
 
-    fn moved(&mut self, moved: &Moved) {
-        self.iterations = moved.iteration.unwrap_or(self.iterations);
-        let Some(frame) = self.frames.get_mut(&moved.frame) else { return };
-        frame.from.clone_from(&moved.from);
-        frame.state.clone_from(&moved.to);
-        for (name, value) in &moved.set {
+    fn taken(&mut self, taken: &TransitionTaken) {
+        self.iterations = taken.iteration.unwrap_or(self.iterations);
+        let Some(frame) = self.frames.get_mut(&taken.frame) else { return };
+        frame.from.clone_from(&taken.from);
+        frame.state.clone_from(&taken.to);
+        for (name, value) in &taken.set {
             frame.variables.insert(name.clone(), value.clone());
         }
-        for limit in &moved.resets {
+        for limit in &taken.resets {
             let keyed = format!("{limit}[");
             frame.counters.retain(|name, _| name != limit && !name.starts_with(&keyed));
         }
-        for (name, count) in &moved.counts {
+        for (name, count) in &taken.counts {
             frame.counters.insert(name.clone(), *count);
         }
-        let edge = format!("{}>{}", moved.from, moved.to);
-        match &moved.request {
+        let edge = format!("{}>{}", taken.from, taken.to);
+        match &taken.request {
             Some(what) => again(&mut frame.requests, edge, what.clone()),
             None => {
                 frame.requests.remove(&edge);
@@ -482,10 +483,10 @@ impl Fold {
         frame.tries.clear();
         frame.interrupted = 0;
         frame.claims.clear();
-        frame.workspace.take_if(|own| own.tenure == Tenure::State);
-        frame.reason.clone_from(&moved.reason);
-        frame.phase = Phase::Entered { not_before: moved.not_before, context: false };
-        self.ready.insert(moved.frame.clone());
+        frame.workspace.take_if(|own| own.lifetime == WorkspaceLifetime::State);
+        frame.reason.clone_from(&taken.reason);
+        frame.phase = Phase::Entered { not_before: taken.not_before, context: false };
+        self.ready.insert(taken.frame.clone());
     }
 }
 

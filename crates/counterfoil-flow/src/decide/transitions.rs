@@ -1,12 +1,12 @@
 //! Leaving a state: which transition is taken, what it assigns, what it counts, and whether
 //! anything moves at all.
 
-use super::{Command, end, seen};
+use super::{Command, end, eval_scope};
 use crate::check::{NO_CLAIM, problem_type};
-use crate::event::{Cause, DOES_WITHOUT, Event, Moved};
-use crate::fold::{Fold, Frame, Problem, SAME_AGAIN};
-use crate::scope::Seen;
-use crate::value::{fits, in_words};
+use crate::event::{Cause, DOES_WITHOUT, Event, TransitionTaken};
+use crate::run_state::{Frame, Problem, RunState, SAME_AGAIN};
+use crate::scope::EvalScope;
+use crate::value::{fits, to_text};
 use crate::workflow::{End, Machine, State, Target, Transition, Wait, Workflow};
 use counterfoil_contract::{Expression, Type};
 use serde_json::{Map, Value, json};
@@ -16,32 +16,32 @@ use std::collections::BTreeMap;
 /// Leaves a state whose step gave a result: the first transition whose guard holds.
 pub(super) fn next(
     workflow: &Workflow,
-    fold: &Fold,
+    run: &RunState,
     id: &str,
     frame: &Frame,
     state: &State,
     result: &Value,
 ) -> Result<Command, String> {
     let claims = stood(frame, state);
-    let mut seen = seen(workflow, fold, frame, state)?.with("result", result, &state.result);
+    let mut scope = eval_scope(workflow, run, frame, state)?.with("result", result, &state.result);
     if let Some((claims, ty)) = &claims {
-        seen = seen.with("claims", claims, ty);
+        scope = scope.with("claims", claims, ty);
     }
     let mut saw = Map::new();
     for transition in &state.next {
         if let Some(guard) = &transition.when {
-            seen.saw(guard, &mut saw);
-            if !seen.test(guard).map_err(|why| format!("the guard {why}"))? {
+            scope.saw(guard, &mut saw);
+            if !scope.test(guard).map_err(|why| format!("the guard {why}"))? {
                 continue;
             }
         }
-        let leaving = Leaving { fold, id, frame, transition, seen: &seen, subject: result };
-        let moved = Moved {
+        let leaving = Leaving { run, id, frame, transition, scope: &scope, subject: result };
+        let taken = TransitionTaken {
             guard: transition.when.as_ref().map(|guard| guard.source().to_owned()),
             saw,
-            ..Moved::default()
+            ..TransitionTaken::default()
         };
-        return leaving.take(moved);
+        return leaving.take(taken);
     }
     Err(format!("no transition of '{}' fits the result", frame.state))
 }
@@ -49,14 +49,14 @@ pub(super) fn next(
 /// Leaves a state whose step met trouble.
 pub(super) fn on(
     workflow: &Workflow,
-    fold: &Fold,
+    run: &RunState,
     id: &str,
     frame: &Frame,
     state: &State,
     transition: &Transition,
     problem: &Problem,
 ) -> Result<Command, String> {
-    let mut shown = json!({"outcome": problem.trouble.name(), "reason": problem.reason});
+    let mut shown = json!({"outcome": problem.failure.name(), "reason": problem.reason});
     if let Some(map) = shown.as_object_mut() {
         // Expressions were checked against the whole type: what lacks more than items of its lists
         // is not shown to them.
@@ -65,22 +65,22 @@ pub(super) fn on(
         {
             map.insert("partial".into(), partial.clone());
         }
-        if let Some(cause) = problem.cause.or(Cause::of(problem.trouble)) {
+        if let Some(cause) = problem.cause.or(Cause::of(problem.failure)) {
             map.insert("cause".into(), cause.name().into());
         }
     }
     let ty = problem_type(&state.result);
     let claims = stood(frame, state);
-    let mut seen = seen(workflow, fold, frame, state)?.with("problem", &shown, &ty);
+    let mut scope = eval_scope(workflow, run, frame, state)?.with("problem", &shown, &ty);
     if let Some((claims, ty)) = &claims {
-        seen = seen.with("claims", claims, ty);
+        scope = scope.with("claims", claims, ty);
     }
-    let leaving = Leaving { fold, id, frame, transition, seen: &seen, subject: &shown };
+    let leaving = Leaving { run, id, frame, transition, scope: &scope, subject: &shown };
     // Why it came here is the trouble, unless the transition says otherwise.
-    leaving.take(Moved {
-        trouble: Some(problem.trouble),
+    leaving.take(TransitionTaken {
+        failure: Some(problem.failure),
         reason: problem.reason.clone(),
-        ..Moved::default()
+        ..TransitionTaken::default()
     })
 }
 
@@ -100,68 +100,68 @@ fn stood<'s>(frame: &Frame, state: &'s State) -> Option<(Value, &'s Type)> {
 }
 
 struct Leaving<'a> {
-    fold: &'a Fold,
+    run: &'a RunState,
     id: &'a str,
     frame: &'a Frame,
     transition: &'a Transition,
-    seen: &'a Seen<'a>,
+    scope: &'a EvalScope<'a>,
     /// What the transition answers: a result or a problem.
     subject: &'a Value,
 }
 
 impl Leaving<'_> {
-    fn take(&self, mut moved: Moved) -> Result<Command, String> {
-        let machine = self.seen.machine;
+    fn take(&self, mut taken: TransitionTaken) -> Result<Command, String> {
+        let machine = self.scope.machine;
         for (name, term) in &self.transition.set {
-            moved.set.insert(name.clone(), self.seen.term(term)?);
+            taken.set.insert(name.clone(), self.scope.term(term)?);
         }
         if let Some(reason) = &self.transition.reason {
-            moved.reason = in_words(&self.seen.term(reason)?);
+            taken.reason = to_text(&self.scope.term(reason)?);
         }
-        moved.to = match &self.transition.go {
+        taken.to = match &self.transition.go {
             Target::State(name) => name.clone(),
             Target::Computed(expression, names) => self.target(expression, names)?,
         };
-        moved.resets.clone_from(&self.transition.resets);
-        self.id.clone_into(&mut moved.frame);
-        moved.from.clone_from(&self.frame.state);
-        let entry = machine.states.get(&moved.to).and_then(|state| state.counts.as_ref());
+        taken.resets.clone_from(&self.transition.resets);
+        self.id.clone_into(&mut taken.frame);
+        taken.from.clone_from(&self.frame.state);
+        let entry = machine.states.get(&taken.to).and_then(|state| state.counts.as_ref());
         let limits: Vec<&String> = self.transition.counts.iter().chain(entry).collect();
         if !limits.is_empty() {
-            let before = self.fold.decide < DOES_WITHOUT;
-            if before && let Some(stuck) = self.request(&mut moved) {
+            let before = self.run.decide < DOES_WITHOUT;
+            if before && let Some(stuck) = self.request(&mut taken) {
                 return Ok(stuck);
             }
-            self.count(machine, &limits, &mut moved)?;
+            self.count(machine, &limits, &mut taken)?;
             // A limit that is used up leads where the workflow says.
             if !before
-                && moved.exhausted.is_none()
-                && let Some(stuck) = self.request(&mut moved)
+                && taken.exhausted.is_none()
+                && let Some(stuck) = self.request(&mut taken)
             {
                 return Ok(stuck);
             }
         }
-        if let Some(wait) = self.transition.wait.as_ref().filter(|_| moved.exhausted.is_none()) {
-            moved.not_before = Some(self.fold.last_at.saturating_add(self.pause(wait)?));
+        if let Some(wait) = self.transition.wait.as_ref().filter(|_| taken.exhausted.is_none()) {
+            taken.not_before = Some(self.run.last_at.saturating_add(self.pause(wait)?));
         }
-        moved.iteration = self.iteration(machine, &moved);
-        Ok(Command::Record(Event::Moved(Box::new(moved))))
+        taken.iteration = self.iteration(machine, &taken);
+        Ok(Command::Record(Event::TransitionTaken(Box::new(taken))))
     }
 
     /// How long to wait, in milliseconds; never longer than a week.
     fn pause(&self, wait: &Wait) -> Result<i64, String> {
-        const LONGEST_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+        const MAX_MS: i64 = 7 * 24 * 60 * 60 * 1000;
         let ms = match wait {
-            Wait::For(ms) => i64::try_from(*ms).unwrap_or(LONGEST_MS),
+            Wait::For(ms) => i64::try_from(*ms).unwrap_or(MAX_MS),
             Wait::Seconds(seconds) => {
-                self.seen.evaluate(seconds)?.as_i64().unwrap_or(0).saturating_mul(1000)
+                self.scope.evaluate(seconds)?.as_i64().unwrap_or(0).saturating_mul(1000)
             }
         };
-        Ok(ms.clamp(0, LONGEST_MS))
+        Ok(ms.clamp(0, MAX_MS))
     }
 
     fn target(&self, expression: &Expression, names: &[String]) -> Result<String, String> {
-        match self.seen.evaluate(expression)? {
+        match self.scope.evaluate(expression)? {
             Value::String(name) if names.contains(&name) => Ok(name),
             other => Err(format!("`{}` gave {other}, which is no state", expression.source())),
         }
@@ -169,23 +169,23 @@ impl Leaving<'_> {
 
     /// Going round again asks for something. If it is the same as before, with the same work tree,
     /// so often in a row, nothing moves.
-    fn request(&self, moved: &mut Moved) -> Option<Command> {
+    fn request(&self, taken: &mut TransitionTaken) -> Option<Command> {
         let tree = self.frame.tree.as_ref()?;
-        let asked = if moved.set.is_empty() {
+        let asked = if taken.set.is_empty() {
             self.subject.clone()
         } else {
-            Value::Object(moved.set.clone())
+            Value::Object(taken.set.clone())
         };
         let digest = Sha256::digest(format!("{asked}\n{tree}"));
         let what: String = crate::value::hex(&digest[..8]);
-        let edge = format!("{}>{}", moved.from, moved.to);
+        let edge = format!("{}>{}", taken.from, taken.to);
         let before = self.frame.requests.get(&edge).filter(|streak| streak.what == what);
         let times = before.map_or(0, |streak| streak.times) + 1;
-        moved.request = Some(what);
+        taken.request = Some(what);
         (times >= SAME_AGAIN).then(|| {
             let reason = format!(
                 "'{}' sent the same request to '{}' {times} times in a row, and nothing in the work tree changed",
-                moved.from, moved.to
+                taken.from, taken.to
             );
             end(self.id, self.frame, End::Exhausted, Some(Cause::NoProgress), reason, None)
         })
@@ -195,25 +195,25 @@ impl Leaving<'_> {
         &self,
         machine: &Machine,
         limits: &[&String],
-        moved: &mut Moved,
+        taken: &mut TransitionTaken,
     ) -> Result<(), String> {
         let mut counts = BTreeMap::new();
         for name in limits {
             let Some(limit) = machine.limits.get(*name) else { continue };
-            let max = self.seen.term(&limit.max)?.as_u64().unwrap_or(0);
+            let max = self.scope.term(&limit.max)?.as_u64().unwrap_or(0);
             let current = |counter: &String| {
-                if moved.resets.contains(name) {
+                if taken.resets.contains(name) {
                     0
                 } else {
                     self.frame.counters.get(counter).copied().unwrap_or(0)
                 }
             };
             let counter = match &limit.per {
-                Some(per) => format!("{name}[{}]", in_words(&self.seen.evaluate(per)?)),
+                Some(per) => format!("{name}[{}]", to_text(&self.scope.evaluate(per)?)),
                 None => (*name).clone(),
             };
             let next = current(&counter) + 1;
-            let all: u64 = if limit.per.is_some() && !moved.resets.contains(name) {
+            let all: u64 = if limit.per.is_some() && !taken.resets.contains(name) {
                 let keyed = format!("{name}[");
                 self.frame
                     .counters
@@ -226,39 +226,39 @@ impl Leaving<'_> {
             };
             if next > max || (limit.per.is_some() && all >= limit.total) {
                 let most = if next > max { max } else { limit.total };
-                moved.reason = match moved.reason.as_str() {
+                taken.reason = match taken.reason.as_str() {
                     "" => format!("the limit '{name}' of {most} is used up"),
                     why => format!("the limit '{name}' of {most} is used up: {why}"),
                 };
-                moved.to.clone_from(&limit.then);
-                moved.exhausted = Some((*name).clone());
-                moved.request = None;
+                taken.to.clone_from(&limit.then);
+                taken.exhausted = Some((*name).clone());
+                taken.request = None;
                 // The checker counts on it: this way sets nothing back, or a cycle through it would
                 // have no bound.
-                moved.resets.clear();
+                taken.resets.clear();
                 return Ok(());
             }
             counts.insert(counter, next);
         }
-        moved.counts = counts;
+        taken.counts = counts;
         Ok(())
     }
 
     /// The iteration that begins with this move, if one does.
-    fn iteration(&self, machine: &Machine, moved: &Moved) -> Option<u64> {
+    fn iteration(&self, machine: &Machine, taken: &TransitionTaken) -> Option<u64> {
         if !machine.name.is_empty() {
             return None;
         }
         match &machine.iterations {
             Some(limit) => {
                 let keyed = format!("{limit}[");
-                let counted = moved
+                let counted = taken
                     .counts
                     .iter()
                     .find(|(name, _)| *name == limit || name.starts_with(&keyed));
                 let (name, count) = counted?;
                 if name != limit {
-                    return Some(self.fold.iterations + 1);
+                    return Some(self.run.iterations + 1);
                 }
                 // Counted on the way in, the first time counts too; counted on the way back, it
                 // does not.
@@ -266,7 +266,7 @@ impl Leaving<'_> {
                     machine.states.values().any(|state| state.counts.as_ref() == Some(limit));
                 Some(if on_entry { *count } else { count + 1 })
             }
-            None => (moved.to == machine.start).then_some(self.fold.iterations + 1),
+            None => (taken.to == machine.start).then_some(self.run.iterations + 1),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Workspaces of their own: planned, open, folded back or dropped. What to do with them is decided
 //! elsewhere.
 
-use super::{Fold, Phase, Problem};
-use crate::event::{AFRESH, Event, Tenure};
-use crate::workflow::Trouble;
+use super::{Phase, Problem, RunState};
+use crate::event::{AFRESH, Event, WorkspaceLifetime};
+use crate::workflow::FailureKind;
 use serde::{Deserialize, Serialize};
 
 /// A workspace of a frame's own.
@@ -12,9 +12,10 @@ pub struct Workspace {
     /// Its id, which is its fence.
     pub id: String,
     /// How long it is kept.
-    pub tenure: Tenure,
+    #[serde(rename = "tenure")]
+    pub lifetime: WorkspaceLifetime,
     /// What became of it.
-    pub stage: Stage,
+    pub stage: WorkspaceStage,
     /// The patch that keeps work which is not in the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
@@ -23,7 +24,7 @@ pub struct Workspace {
 /// What became of a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stage {
+pub enum WorkspaceStage {
     /// It is not there yet.
     Planned,
     /// It is there.
@@ -31,7 +32,8 @@ pub enum Stage {
     /// It is there, and folding or dropping it failed once.
     Stuck,
     /// It was folded back, or was not for its conflicts.
-    Folded,
+    #[serde(rename = "folded")]
+    Merged,
     /// It was dropped.
     Dropped,
     /// It could not be opened, or not be got rid of.
@@ -41,26 +43,27 @@ pub enum Stage {
 impl Workspace {
     /// Whether somebody still has to fold it back or drop it.
     pub fn is_held(&self) -> bool {
-        matches!(self.stage, Stage::Planned | Stage::Open | Stage::Stuck)
+        matches!(self.stage, WorkspaceStage::Planned | WorkspaceStage::Open | WorkspaceStage::Stuck)
     }
 
     /// Whether its frame can only end: it was to work there to the end, and no longer can.
     pub(crate) fn ends_its_frame(&self) -> bool {
-        self.tenure == Tenure::Frame && !matches!(self.stage, Stage::Planned | Stage::Open)
+        self.lifetime == WorkspaceLifetime::Frame
+            && !matches!(self.stage, WorkspaceStage::Planned | WorkspaceStage::Open)
     }
 }
 
 /// More conflicts are counted and not named.
-const MOST_NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 /// The name under which the workspaces of a place are counted.
 pub(crate) fn counted(place: &str) -> String {
     format!("@{place}")
 }
 
-impl Fold {
+impl RunState {
     /// Whether a frame works in a worktree, its own or that of one around it.
-    pub fn works_apart(&self, frame: &str) -> bool {
+    pub fn has_own_workspace(&self, frame: &str) -> bool {
         let frame = self.frames.get(frame);
         frame.is_some_and(|frame| crate::decide::workspace_of(self, frame).is_some())
     }
@@ -84,10 +87,10 @@ impl Fold {
         let is_left = |frame: &str, id: &str| self.left.get(id).is_some_and(|of| of == frame);
         match fact {
             Event::WorkspaceOpened { frame, workspace, .. } => {
-                own(frame, workspace).is_some_and(|own| own.stage == Stage::Planned)
+                own(frame, workspace).is_some_and(|own| own.stage == WorkspaceStage::Planned)
             }
-            Event::WorkspaceFolded { frame, workspace, .. } => own(frame, workspace)
-                .is_some_and(|own| own.stage == Stage::Open && !self.is_working_in(frame)),
+            Event::WorkspaceMerged { frame, workspace, .. } => own(frame, workspace)
+                .is_some_and(|own| own.stage == WorkspaceStage::Open && !self.is_working_in(frame)),
             Event::WorkspaceFailed { frame, workspace, .. }
             | Event::WorkspaceDropped { frame, workspace, .. } => {
                 is_left(frame, workspace)
@@ -104,40 +107,40 @@ impl Fold {
 
     pub(super) fn workspace(&mut self, event: &Event) {
         match event {
-            Event::WorkspacePlanned { frame, workspace, tenure } => {
+            Event::WorkspacePlanned { frame, workspace, lifetime } => {
                 let place =
                     workspace.rsplit_once('#').map_or(workspace.as_str(), |(place, _)| place);
                 *self.visits.entry(counted(place)).or_default() += 1;
                 if let Some(at) = self.frames.get_mut(frame) {
                     at.workspace = Some(Workspace {
                         id: workspace.clone(),
-                        tenure: *tenure,
-                        stage: Stage::Planned,
+                        lifetime: *lifetime,
+                        stage: WorkspaceStage::Planned,
                         kept: None,
                     });
                 }
             }
-            Event::WorkspaceOpened { frame, .. } => self.staged(frame, Stage::Open, None),
+            Event::WorkspaceOpened { frame, .. } => self.staged(frame, WorkspaceStage::Open, None),
             Event::WorkspaceFailed { frame, workspace, reason } => {
                 match self.left.remove(workspace) {
                     Some(_) => {}
                     None => self.workspace_failed(frame, reason),
                 }
             }
-            Event::WorkspaceFolded { frame, conflicts, kept, .. } => {
-                self.staged(frame, Stage::Folded, kept.as_ref());
+            Event::WorkspaceMerged { frame, conflicts, kept, .. } => {
+                self.staged(frame, WorkspaceStage::Merged, kept.as_ref());
                 if !conflicts.is_empty() {
                     let reason = in_conflict(conflicts, kept.as_deref());
-                    self.phase(frame, Phase::Troubled(Problem::new(Trouble::Conflict, &reason)));
+                    self.phase(frame, Phase::Failed(Problem::new(FailureKind::Conflict, &reason)));
                 }
             }
             Event::WorkspaceDropped { frame, workspace, kept } => {
                 if self.left.remove(workspace).is_some() {
                     return;
                 }
-                self.staged(frame, Stage::Dropped, kept.as_ref());
+                self.staged(frame, WorkspaceStage::Dropped, kept.as_ref());
                 if let (Some(at), Some(kept)) = (self.frames.get_mut(frame), kept)
-                    && let Phase::Troubled(problem) = &mut at.phase
+                    && let Phase::Failed(problem) = &mut at.phase
                 {
                     problem.reason = with_kept(&problem.reason, kept);
                 }
@@ -146,7 +149,7 @@ impl Fold {
         }
     }
 
-    fn staged(&mut self, frame: &str, stage: Stage, kept: Option<&String>) {
+    fn staged(&mut self, frame: &str, stage: WorkspaceStage, kept: Option<&String>) {
         if let Some(own) = self.frames.get_mut(frame).and_then(|at| at.workspace.as_mut()) {
             (own.stage, own.kept) = (stage, kept.cloned());
         }
@@ -157,8 +160,12 @@ impl Fold {
     fn workspace_failed(&mut self, frame: &str, reason: &str) {
         let Some(at) = self.frames.get_mut(frame) else { return };
         let Some(own) = at.workspace.as_mut() else { return };
-        let opening = own.stage == Stage::Planned;
-        own.stage = if own.stage == Stage::Open { Stage::Stuck } else { Stage::Failed };
+        let opening = own.stage == WorkspaceStage::Planned;
+        own.stage = if own.stage == WorkspaceStage::Open {
+            WorkspaceStage::Stuck
+        } else {
+            WorkspaceStage::Failed
+        };
         // What went wrong before says more than that the room could not be cleared.
         if matches!(at.phase, Phase::Entered { .. } | Phase::Resulted(_)) {
             let reason = if opening {
@@ -166,7 +173,7 @@ impl Fold {
             } else {
                 format!("the work could not be folded back: {reason}")
             };
-            self.phase(frame, Phase::Troubled(Problem::new(Trouble::Blocked, &reason)));
+            self.phase(frame, Phase::Failed(Problem::new(FailureKind::Blocked, &reason)));
         }
     }
 
@@ -175,14 +182,16 @@ impl Fold {
     pub(super) fn leave_workspace(&mut self, frame: &str) {
         let afresh = self.decide >= AFRESH;
         let Some(at) = self.frames.get_mut(frame) else { return };
-        let alone = |own: &Workspace| own.tenure == Tenure::State || (afresh && at.from.is_empty());
+        let alone = |own: &Workspace| {
+            own.lifetime == WorkspaceLifetime::State || (afresh && at.from.is_empty())
+        };
         if let Some(own) = at.workspace.take_if(|own| own.is_held() && alone(own)) {
             self.left.insert(own.id, frame.to_owned());
         }
     }
 
     /// An item is done before others that began earlier: it is looked at again when it is its turn.
-    pub(super) fn queue_fold(&mut self, frame: &str) {
+    pub(super) fn queue_merge(&mut self, frame: &str) {
         let parent = self.frames.get(frame).and_then(|at| at.parent.clone());
         if let Some(at) = parent.and_then(|parent| self.frames.get_mut(&parent))
             && let Phase::Fanned(fan) = &mut at.phase
@@ -203,9 +212,8 @@ pub(crate) fn with_kept(reason: &str, kept: &str) -> String {
 }
 
 fn in_conflict(conflicts: &[String], kept: Option<&str>) -> String {
-    let named =
-        conflicts.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = match conflicts.len().saturating_sub(MOST_NAMED) {
+    let named = conflicts.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match conflicts.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

@@ -12,7 +12,7 @@ pub(crate) const TESTS: &str = "tests";
 
 /// What the claims of an agent are held to.
 #[derive(Clone, Debug)]
-pub struct Holding {
+pub struct ClaimPolicies {
     /// The claims of its contract, with what the workflow says otherwise.
     pub claims: Vec<HeldClaim>,
     /// What follows when it wrote what it may not. It is put back whatever follows.
@@ -23,9 +23,9 @@ pub struct Holding {
 
 /// What a state says about the claims of its agent.
 #[derive(Debug)]
-pub struct Held {
+pub struct StateClaims {
     /// What they are held to.
-    pub holding: Holding,
+    pub policies: ClaimPolicies,
     /// What the step was asked to fix, by the name of the claim that it is fixed.
     pub findings: BTreeMap<String, Expression>,
 }
@@ -46,7 +46,7 @@ pub struct Paths {
 
 /// Where work is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Workplace {
+pub enum WorkspaceMode {
     /// Where the frame works: in the repository, or in the worktree of a frame around it.
     #[default]
     Repository,
@@ -54,7 +54,7 @@ pub enum Workplace {
     Worktree,
 }
 
-impl Workplace {
+impl WorkspaceMode {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Repository, Self::Worktree];
 
