@@ -10,12 +10,12 @@ mod transitions;
 mod workspace;
 
 pub use builtin::{ChangesWork, CommitWork, ReadWork};
-pub(crate) use workspace::of as workspace_of;
 pub use workspace::{WorkspaceOp, WorkspaceOpKind};
 
 use crate::event::{Cause, DOES_WITHOUT, Event, Outcome};
 use crate::fan_out::Next;
-use crate::run_state::{Frame, Phase, Problem, RunState, SAME_AGAIN, Stopping, Workspace, split};
+use crate::problem::Problem;
+use crate::run_state::{Frame, Phase, RunState, SAME_AGAIN, Stopping, Workspace, split};
 use crate::scope::EvalScope;
 use crate::step_rule::BoundRule;
 use crate::workflow::{

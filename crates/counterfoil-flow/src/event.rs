@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The version of [`crate::decide`] that a run begins under. A run keeps its version; a newer
+/// The version of `decide` that a run begins under. A run keeps its version; a newer
 /// program that decides otherwise must still decide the old way for it.
 pub const DECIDE: u32 = 3;
 /// The first version under which agents are held to their claims and to paths, and work in

@@ -1,7 +1,7 @@
 //! A fan-out at work: which items may start, which are done, and what comes of them all.
 
 use crate::event::{Cause, PlannedItem};
-use crate::run_state::Problem;
+use crate::problem::Problem;
 use crate::workflow::End;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -14,6 +14,7 @@ mod event;
 mod fan_out;
 mod finding;
 pub mod graph;
+mod problem;
 mod run_state;
 mod scope;
 mod step_rule;
@@ -37,9 +38,10 @@ pub use event::{
 };
 pub use fan_out::{FanOut, Item, ItemStatus};
 pub use finding::{Code, Finding, UnknownCode, render};
+pub use problem::Problem;
 pub use run_state::{
-    AnswerError, ClaimVerdict, Ending, Frame, OpenQuestion, Phase, Problem, RunState, Stopping,
-    Streak, Workspace, WorkspaceStage,
+    AnswerError, ClaimVerdict, Ending, Frame, OpenQuestion, Phase, RunState, Stopping, Streak,
+    Workspace, WorkspaceStage,
 };
 pub use step_rule::{BoundRule, apply_rules};
 pub use turn::{Turn, turn};

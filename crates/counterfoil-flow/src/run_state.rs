@@ -5,7 +5,7 @@ mod frame;
 mod questions;
 mod workspace;
 
-pub use frame::{ClaimVerdict, Frame, Phase, Problem, Streak};
+pub use frame::{ClaimVerdict, Frame, Phase, Streak};
 pub(crate) use frame::{join, split, visit};
 pub use questions::{AnswerError, OpenQuestion};
 pub use workspace::{Workspace, WorkspaceStage};
@@ -16,6 +16,7 @@ use crate::event::{
     TransitionTaken, Usage, WorkspaceLifetime,
 };
 use crate::fan_out::{FanOut, ItemStatus};
+use crate::problem::Problem;
 use crate::workflow::{Budget, End, FailureKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

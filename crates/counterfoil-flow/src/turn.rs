@@ -32,7 +32,7 @@ pub struct Turn {
 
 impl Turn {
     /// Whether a transition was taken or the run ended: artifacts are rendered then.
-    pub fn taken(&self) -> bool {
+    pub fn renders_artifacts(&self) -> bool {
         self.events.iter().any(|(event, _)| {
             matches!(
                 event,

@@ -6,7 +6,8 @@ use super::{
 };
 use crate::event::{AskedQuestion, CLAIMS_VERIFIED, Event, PlannedItem};
 use crate::fan_out::{Item, topological_order};
-use crate::run_state::{Frame, Problem, RunState, join, visit};
+use crate::problem::Problem;
+use crate::run_state::{Frame, RunState, join, visit};
 use crate::scope::EvalScope;
 use crate::step_rule::BoundRule;
 use crate::workflow::{
@@ -354,7 +355,7 @@ impl At<'_> {
 
     /// The workspace of the frame, or of one around it.
     pub(super) fn workspace(&self) -> Option<String> {
-        super::workspace::of(self.run, self.frame).map(str::to_owned)
+        self.run.workspace_of(self.frame).map(str::to_owned)
     }
 
     fn ask(&self, state: &State, questions: &[Question]) -> Result<Command, String> {

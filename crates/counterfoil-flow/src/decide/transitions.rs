@@ -4,7 +4,8 @@
 use super::{Command, end, eval_scope};
 use crate::check::{NO_CLAIM, problem_type};
 use crate::event::{Cause, DOES_WITHOUT, Event, TransitionTaken};
-use crate::run_state::{Frame, Problem, RunState, SAME_AGAIN};
+use crate::problem::Problem;
+use crate::run_state::{Frame, RunState, SAME_AGAIN};
 use crate::scope::EvalScope;
 use crate::value::{fits, to_text};
 use crate::workflow::{End, Machine, State, Target, Transition, Wait, Workflow};

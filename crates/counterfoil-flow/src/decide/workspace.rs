@@ -41,17 +41,6 @@ pub enum WorkspaceOpKind {
     Drop,
 }
 
-/// The workspace that a frame works in: its own, or that of the nearest frame around it.
-pub(crate) fn of<'a>(run: &'a RunState, frame: &'a Frame) -> Option<&'a str> {
-    let mut at = frame;
-    loop {
-        if let Some(own) = &at.workspace {
-            return Some(&own.id);
-        }
-        at = run.frames.get(at.parent.as_ref()?)?;
-    }
-}
-
 /// What must happen before a frame can do anything in its state, if it is to have a workspace of
 /// its own.
 pub(super) fn before(
@@ -88,7 +77,7 @@ fn wanted(
     state: &State,
 ) -> Option<WorkspaceLifetime> {
     // There is none inside of another: what works there shares it.
-    if run.decide < CLAIMS_VERIFIED || of(run, frame).is_some() {
+    if run.decide < CLAIMS_VERIFIED || run.workspace_of(frame).is_some() {
         return None;
     }
     let around = frame

@@ -1,8 +1,9 @@
 //! Workspaces of their own: planned, open, folded back or dropped. What to do with them is decided
 //! elsewhere.
 
-use super::{Phase, Problem, RunState};
+use super::{Frame, Phase, RunState};
 use crate::event::{AFRESH, Event, WorkspaceLifetime};
+use crate::problem::Problem;
 use crate::workflow::FailureKind;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +66,18 @@ impl RunState {
     /// Whether a frame works in a worktree, its own or that of one around it.
     pub fn has_own_workspace(&self, frame: &str) -> bool {
         let frame = self.frames.get(frame);
-        frame.is_some_and(|frame| crate::decide::workspace_of(self, frame).is_some())
+        frame.is_some_and(|frame| self.workspace_of(frame).is_some())
+    }
+
+    /// The workspace that a frame works in: its own, or that of the nearest frame around it.
+    pub fn workspace_of<'a>(&'a self, frame: &'a Frame) -> Option<&'a str> {
+        let mut at = frame;
+        loop {
+            if let Some(own) = &at.workspace {
+                return Some(&own.id);
+            }
+            at = self.frames.get(at.parent.as_ref()?)?;
+        }
     }
 
     /// The workspaces that are not folded back or dropped, with their frames.
