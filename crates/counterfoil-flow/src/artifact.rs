@@ -6,11 +6,12 @@ use crate::fan_out::ItemStatus;
 use crate::run_state::{Frame, Phase, RunState, split};
 use crate::scope::{EvalScope, timestamp};
 use crate::workflow::{Artifact, Workflow};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// A file to write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rendered {
     /// Where, in the repository.
     pub path: String,

@@ -22,6 +22,7 @@ use crate::workflow::{
     Access, Body, Bounds, Dispatch, End, FailureKind, State, Step, Target, Transition, Workflow,
 };
 use counterfoil_contract::{ClaimPolicy, Contract, HeldClaim};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -44,8 +45,8 @@ pub enum Command {
     },
 }
 
-/// Files to look for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Files that must exist before a step can start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCheck {
     /// The frame that needs them.
     pub frame: String,
@@ -70,6 +71,12 @@ pub struct AttemptRequest {
     pub n: u32,
     /// Not before this time.
     pub not_before: Option<i64>,
+    /// The hash of the bundle that has the workflow and the contracts.
+    pub bundle: String,
+    /// The machine that the frame runs; the main machine has the empty name.
+    pub machine: String,
+    /// The state of that machine.
+    pub state: String,
     /// What to do.
     pub work: AttemptWork,
 }

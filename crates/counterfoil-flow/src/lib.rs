@@ -6,6 +6,7 @@
 //! random number, or does I/O: an engine does, and records what came of it.
 
 mod artifact;
+mod attempt_message;
 mod bundle;
 mod check;
 mod decide;
@@ -25,6 +26,10 @@ pub mod value;
 mod workflow;
 
 pub use artifact::{Rendered, Rendering, artifact_paths, artifacts, rendered_by};
+pub use attempt_message::{
+    AgentMessage, AttemptMessage, CommandMessage, ReadMessage, ResolveError, RuleMessage,
+    WorkMessage,
+};
 pub use bundle::{Bundle, Files};
 pub use check::{Rejected, check, reload};
 pub use decide::{
@@ -44,7 +49,7 @@ pub use run_state::{
     Workspace, WorkspaceStage,
 };
 pub use step_rule::{BoundRule, apply_rules};
-pub use turn::{Turn, turn};
+pub use turn::{Turn, resume_facts, turn};
 pub use workflow::{
     Access, Artifact, Body, Bounds, Budget, ChangesStep, ClaimPolicies, CommitStep, Dispatch, Each,
     End, FailureKind, Failures, Form, Input, Limit, Listing, Machine, Paths, Question, ReadStep,

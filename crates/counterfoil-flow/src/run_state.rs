@@ -252,6 +252,17 @@ impl RunState {
                 && !self.questions.is_empty())
     }
 
+    /// The time at which the time budget is used up, in milliseconds since 1970, if the run goes on
+    /// without a pause. None without a time budget, and while time does not count: the run was
+    /// stopped, is about to end, or waits for a person.
+    pub fn deadline(&self) -> Option<i64> {
+        let counts =
+            self.seq > 0 && self.ended.is_none() && self.stopping.is_none() && !self.is_resting();
+        let max = self.budget.time_ms.filter(|_| counts)?;
+        let left = max.saturating_sub(self.usage.wall_ms);
+        Some(self.last_at.saturating_add(i64::try_from(left).unwrap_or(i64::MAX)))
+    }
+
     /// The path of a frame's state, as people read it.
     pub fn place(&self) -> String {
         self.frames.get("").map(|frame| frame.state.clone()).unwrap_or_default()

@@ -4,15 +4,17 @@
 
 use crate::artifact::{Rendering, rendered_by};
 use crate::decide::{AttemptRequest, Command, FileCheck, WorkspaceOp, decide, used_up};
-use crate::event::Event;
+use crate::event::{AssignedAgent, Event};
 use crate::run_state::{Phase, RunState};
 use crate::workflow::Workflow;
+use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// A turn that needs more steps than this is a fault of ours: the checker bounds every cycle.
 const MAX_STEPS: usize = 100_000;
 
 /// What a turn asks of its engine: record the events in one transaction, then do the work.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub struct Turn {
     /// What to record, with its time.
     pub events: Vec<(Event, i64)>,
@@ -71,9 +73,9 @@ pub fn turn(workflow: &Workflow, run: &mut RunState, facts: Vec<Event>, now: i64
                     Some(time) => turn.wakes(time),
                     None => {
                         quiet = false;
-                        // Deciding saw the budget before any of these starts; each of them spends
-                        // from it.
-                        if let Some(what) = used_up(run) {
+                        // `decide` checked the budget before any of these attempts; each of them
+                        // spends from it.
+                        if let Some(what) = used_up(run).or_else(|| time_used_up(run, now)) {
                             turn.record(workflow, run, Event::BudgetReached { what }, now);
                             break;
                         }
@@ -90,10 +92,39 @@ pub fn turn(workflow: &Workflow, run: &mut RunState, facts: Vec<Event>, now: i64
             }
         }
         if quiet {
+            if let Some(what) = time_used_up(run, now) {
+                turn.record(workflow, run, Event::BudgetReached { what }, now);
+                continue;
+            }
+            if let Some(deadline) = run.deadline() {
+                turn.wakes(deadline);
+            }
             break;
         }
     }
     turn
+}
+
+/// Says that the time budget of the run is used up, if it is at this time.
+fn time_used_up(run: &RunState, now: i64) -> Option<String> {
+    let max = run.budget.time_ms?;
+    let is_over = run.deadline().is_some_and(|deadline| deadline <= now);
+    is_over.then(|| format!("the time budget of {max} ms is used up"))
+}
+
+/// The facts with which a process continues a run: it was resumed, and every attempt in flight is
+/// lost. `changed` lists the files that a lost attempt wrote, given its id and its frame.
+pub fn resume_facts(
+    run: &RunState,
+    by: String,
+    agents: BTreeMap<String, AssignedAgent>,
+    mut changed: impl FnMut(&str, &str) -> Vec<String>,
+) -> Vec<Event> {
+    let lost = run.attempts.iter().map(|(attempt, frame)| Event::AttemptLost {
+        attempt: attempt.clone(),
+        changed: changed(attempt, frame),
+    });
+    std::iter::once(Event::RunResumed { by, agents }).chain(lost).collect()
 }
 
 impl Turn {

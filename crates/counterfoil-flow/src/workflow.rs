@@ -4,6 +4,7 @@
 mod builtin;
 mod claims;
 mod failure;
+mod lookup;
 
 pub use builtin::{ChangesStep, CommitStep, ReadStep};
 pub use claims::{ClaimPolicies, Paths, StateClaims, WorkspaceMode};
@@ -290,7 +291,7 @@ pub struct StepRule {
 }
 
 /// How long an attempt may take and how often it is tried.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
     /// The whole attempt, in milliseconds.
     pub timeout_ms: u64,

@@ -7,6 +7,7 @@ use crate::event::BuiltinStep;
 use crate::run_state::join;
 use crate::workflow::{ChangesStep, CommitStep, ReadStep, State, Term};
 use counterfoil_contract::Contract;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +25,7 @@ pub struct ReadWork {
 }
 
 /// Changes to look at.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangesWork {
     /// The revision that the workspace is held against; the empty tree, if it is empty.
     pub since: String,
@@ -35,7 +36,7 @@ pub struct ChangesWork {
 }
 
 /// Something to commit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitWork {
     /// What the commit says.
     pub message: String,

@@ -266,6 +266,9 @@ impl At<'_> {
             path,
             n,
             not_before: self.not_before,
+            bundle: self.run.bundle.clone(),
+            machine: self.frame.machine.clone(),
+            state: self.frame.state.clone(),
             work,
         }))
     }

@@ -13,11 +13,12 @@ use crate::run_state::{
     Frame, Phase, RunState, Workspace, WorkspaceStage, counted, join, with_kept,
 };
 use crate::workflow::{Body, End, State, Step, Workflow, WorkspaceMode};
+use serde::{Deserialize, Serialize};
 
 /// Something to do with a workspace. It is handed out each turn until what came of it was told, so
 /// whoever does it must bear to be asked again, also by another process after a crash: the id says
 /// whether it is the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WorkspaceOp {
     /// The frame it is for.
     pub frame: String,
@@ -28,7 +29,8 @@ pub struct WorkspaceOp {
 }
 
 /// What to do with a workspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WorkspaceOpKind {
     /// Make it: the repository as it stands now. Answered by `WorkspaceOpened` or
     /// `WorkspaceFailed`.
