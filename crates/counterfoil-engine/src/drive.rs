@@ -200,7 +200,6 @@ impl Drive {
         let until =
             |time: i64| Duration::from_millis(u64::try_from(time.saturating_sub(now)).unwrap_or(0));
         let nap = wake_at.map_or(NAP, until).min(NAP);
-        let left = self.time_left(now);
         let mut facts = Vec::new();
         let mut stop = self.stop.clone();
         let before = *told;
@@ -220,20 +219,9 @@ impl Drive {
                     facts.push(Event::RunStopped { reason });
                 }
             }
-            () = tokio::time::sleep(left.unwrap_or(NAP)), if left.is_some() => {
-                let most = self.fold.budget.time_ms.unwrap_or_default();
-                facts.push(Event::BudgetReached { what: format!("the {most} ms it may take are used up") });
-            }
             () = tokio::time::sleep(nap.min(INBOX)) => {}
         }
         facts
-    }
-
-    /// What is left of the time that the run may take.
-    fn time_left(&self, now: i64) -> Option<Duration> {
-        let most = self.fold.budget.time_ms.filter(|_| self.fold.stopping.is_none())?;
-        let used = self.fold.usage.wall_ms + u64::try_from(now - self.fold.last_at).unwrap_or(0);
-        Some(Duration::from_millis(most.saturating_sub(used)))
     }
 
     /// What others posted, as facts.
