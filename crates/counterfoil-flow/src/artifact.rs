@@ -1,4 +1,4 @@
-//! Artifacts: files that show how a run stands, rendered anew after each transition.
+//! Artifacts: files that show the progress of a run, rendered after each transition.
 
 use crate::check::run_seen_by_artifacts;
 use crate::event::{Event, Outcome};
@@ -13,45 +13,47 @@ use std::collections::BTreeMap;
 /// A file to write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rendered {
-    /// Where, in the repository.
+    /// The path, relative to the repository.
     pub path: String,
-    /// What.
+    /// The text of the file.
     pub text: String,
-    /// Whether it is added to what is there.
+    /// Whether the text is appended to the file.
     pub append: bool,
 }
 
-/// What came of rendering an artifact; the error names it and says why.
+/// The result of rendering an artifact; an error has the path and the reason.
 pub type Rendering = Result<Rendered, (String, String)>;
 
-/// The artifacts of the run itself that show how it stands, as they stand now; one that cannot be
-/// rendered, or fails its contract, is an error that names it.
+/// Renders the artifacts of the main machine that are replaced on each transition. An artifact that
+/// cannot be rendered, or violates its contract, is an error with its path.
 pub fn artifacts(workflow: &Workflow, run: &RunState) -> Result<Vec<Rendered>, (String, String)> {
-    of_frame(workflow, run, "", |artifact| !artifact.append).into_iter().collect()
+    render_frame(workflow, run, "", |artifact| !artifact.append).into_iter().collect()
 }
 
-/// The files that artifacts of machines at work are written to.
+/// The paths of the artifacts of all machines in progress.
 pub fn artifact_paths(workflow: &Workflow, run: &RunState) -> Vec<String> {
-    let all = run.frames.keys().flat_map(|frame| of_frame(workflow, run, frame, |_| true));
+    let all = run.frames.keys().flat_map(|frame| render_frame(workflow, run, frame, |_| true));
     all.filter_map(|rendering| rendering.ok().map(|rendered| rendered.path)).collect()
 }
 
-/// The artifacts that belong to one event, as they stand right behind it: lines that are added, and
-/// what a sub-workflow shows, which may be gone when the turn is over. How the run itself stands is
-/// rendered once, behind the turn.
+/// Renders the artifacts that belong to one event, right after it: appended lines, and the artifacts
+/// of a sub-workflow, which may have ended by the end of the turn. The other artifacts of the main
+/// machine are rendered once, after the turn.
 pub fn rendered_by(workflow: &Workflow, run: &RunState, event: &Event) -> Vec<Rendering> {
     match event {
         Event::TransitionTaken(taken) if taken.frame.is_empty() => {
-            of_frame(workflow, run, "", |one| one.append)
+            render_frame(workflow, run, "", |one| one.append)
         }
-        Event::TransitionTaken(taken) => of_frame(workflow, run, &taken.frame, |_| true),
-        Event::FrameOpened { parent: None, .. } => of_frame(workflow, run, "", |one| one.append),
+        Event::TransitionTaken(taken) => render_frame(workflow, run, &taken.frame, |_| true),
+        Event::FrameOpened { parent: None, .. } => {
+            render_frame(workflow, run, "", |one| one.append)
+        }
         _ => Vec::new(),
     }
 }
 
-/// Artifacts of a machine at work as they stand now.
-fn of_frame(
+/// Renders the selected artifacts of a frame.
+fn render_frame(
     workflow: &Workflow,
     run: &RunState,
     id: &str,
@@ -70,7 +72,7 @@ fn of_frame(
     wanted.filter_map(|artifact| rendered(&scope, artifact).transpose()).collect()
 }
 
-/// An item that runs an agent is no machine of its own: it stands in that of its parent.
+/// Whether the frame is an item that runs an agent: it has no machine of its own.
 fn is_item_of_an_agent(run: &RunState, frame: &Frame) -> bool {
     let parent = frame.parent.as_ref().and_then(|parent| run.frames.get(parent));
     frame.item.is_some() && parent.is_some_and(|parent| parent.machine == frame.machine)
@@ -99,7 +101,7 @@ fn rendered(
     Ok(Some(Rendered { path, text, append: artifact.append }))
 }
 
-/// What `run` is in an artifact of a machine.
+/// The value of `run` in an artifact.
 fn run_value(run: &RunState, frame: &Frame) -> Value {
     let started = timestamp(run.started_at);
     let outcome = match &run.ended {
@@ -137,7 +139,7 @@ fn run_value(run: &RunState, frame: &Frame) -> Value {
     })
 }
 
-/// The items of every fan-out that is at work.
+/// The items of all fan-outs in progress.
 fn items(run: &RunState) -> Vec<Value> {
     let none = Map::new();
     let mut items = Vec::new();

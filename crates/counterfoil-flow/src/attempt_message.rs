@@ -12,7 +12,6 @@ use crate::workflow::{Access, Bounds, Workflow};
 use counterfoil_contract::{ClaimPolicy, Contract, HeldClaim, Type};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An attempt request that can be sent to another process.
@@ -82,7 +81,7 @@ pub struct RuleMessage {
     /// The rendered message for a result that breaks the rule.
     pub message: String,
     /// The values that the rule reads, except for the result.
-    pub known: BTreeMap<String, Value>,
+    pub known: Vec<(String, Value)>,
 }
 
 /// A command's work, as plain data. The fields are those of [`CommandWork`].

@@ -1,14 +1,14 @@
-//! What a run keeps of the files it began with, so that it goes on unchanged whatever becomes of
-//! them.
+//! Bundles: the files and contracts that a run started with, so that later changes to them do not
+//! affect the run.
 
 use counterfoil_contract::Definition;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Where the files of a workflow come from: a folder, an archive in the binary, a journal.
+/// The source of the files of a workflow: a folder, an archive in the binary, a journal.
 pub trait Files {
-    /// The text of a file; the error says why it cannot be had.
+    /// The text of a file; the error is the reason why it cannot be read.
     fn read(&self, path: &str) -> Result<String, String>;
 
     /// The contract files at a path: the file itself, or those in a folder.
@@ -43,17 +43,17 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// The bundle as bytes.
+    /// Serialises the bundle.
     pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(self)
     }
 
-    /// A bundle from bytes.
+    /// Deserialises a bundle.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
 
-    /// The hash that names it.
+    /// The hash that identifies a serialised bundle.
     pub fn hash(bytes: &[u8]) -> String {
         crate::value::hex(&Sha256::digest(bytes))
     }

@@ -1,8 +1,9 @@
-//! What to do next: a pure function from a checked workflow and what is known of a run to commands.
+//! Decides what to do next: a pure function from a checked workflow and the state of a run to
+//! commands.
 //!
-//! No clock, no I/O, no randomness. Every command that changes the run is an event to be recorded;
-//! the others are work for an engine, which records what came of it. For each frame that waits for
-//! a decision there is at most one command, in the order of the frames' names.
+//! It uses no clock, no I/O and no random numbers. Every command that changes the run is an event to
+//! record; the others are work for a driver, which reports the results. Each frame that needs a
+//! decision gets at most one command, in the order of frame ids.
 
 mod builtin;
 mod enter;
@@ -26,21 +27,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// What an engine is to do.
+/// A command to the driver.
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant)] // Made and taken apart at once, never kept in numbers.
+#[allow(clippy::large_enum_variant)] // Short-lived and never stored in bulk.
 pub enum Command {
-    /// Record this.
+    /// Record this event.
     Record(Event),
     /// Record that an attempt starts, then run it.
     StartAttempt(Box<AttemptRequest>),
-    /// See whether files are there, and record what is missing.
+    /// Check whether files exist, and record the missing ones.
     CheckFiles(FileCheck),
-    /// See to a workspace, and record what came of it.
+    /// Perform a workspace operation, and record the result.
     Workspace(WorkspaceOp),
     /// Stop this attempt, and record how it ended.
     StopAttempt {
-        /// Which.
+        /// The id of the attempt.
         attempt: String,
     },
 }
@@ -50,26 +51,26 @@ pub enum Command {
 pub struct FileCheck {
     /// The frame that needs them.
     pub frame: String,
-    /// The workspace they should be in; the repository, if there is none.
+    /// The workspace to check; the repository, if there is none.
     pub workspace: Option<String>,
-    /// Paths in it.
+    /// The paths, relative to the workspace.
     pub paths: Vec<String>,
-    /// Not before this time.
+    /// The earliest time, in milliseconds since 1970.
     pub not_before: Option<i64>,
 }
 
-/// An attempt to start.
+/// A request to start an attempt.
 #[derive(Clone, Debug)]
 pub struct AttemptRequest {
-    /// Its id.
+    /// The id of the attempt.
     pub attempt: String,
-    /// The frame it works for.
+    /// The frame that the attempt works for.
     pub frame: String,
-    /// State, or state, item key, inner state.
+    /// The path of the step: a state, or a state, an item key and an inner state.
     pub path: Vec<String>,
-    /// Which attempt of this path, from 1.
+    /// The number of the attempt on this path, from 1.
     pub n: u32,
-    /// Not before this time.
+    /// The earliest time, in milliseconds since 1970.
     pub not_before: Option<i64>,
     /// The hash of the bundle that has the workflow and the contracts.
     pub bundle: String,
@@ -77,12 +78,12 @@ pub struct AttemptRequest {
     pub machine: String,
     /// The state of that machine.
     pub state: String,
-    /// What to do.
+    /// The work to do.
     pub work: AttemptWork,
 }
 
 impl AttemptRequest {
-    /// The event that records it.
+    /// The event that records the start.
     pub fn event(&self) -> Event {
         let agent = match &self.work {
             AttemptWork::Agent(work) => Some(work.agent.clone()),
@@ -106,23 +107,23 @@ impl AttemptRequest {
     }
 }
 
-/// What an attempt does.
+/// The work of an attempt.
 #[derive(Clone, Debug)]
 pub enum AttemptWork {
-    /// An agent works.
+    /// Run an agent.
     Agent(Box<AgentWork>),
-    /// A command runs.
+    /// Run a command.
     Command(Box<CommandWork>),
-    /// A file is read.
+    /// Read a file.
     Read(Box<ReadWork>),
     /// What changed is looked at.
     Changes(Box<ChangesWork>),
-    /// Something is committed.
+    /// Make a commit.
     Commit(Box<CommitWork>),
 }
 
 impl AttemptWork {
-    /// The workspace it is done in; the repository, if there is none.
+    /// The workspace to work in; the repository, if there is none.
     pub fn workspace(&self) -> Option<&str> {
         match self {
             Self::Agent(work) => work.workspace.as_deref(),
@@ -134,53 +135,53 @@ impl AttemptWork {
     }
 }
 
-/// An agent's work.
+/// The work of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentWork {
-    /// Who.
+    /// The name of the agent.
     pub agent: String,
-    /// What it is asked, with what it must hand back.
+    /// The prompt, including the instructions for the result.
     pub prompt: String,
-    /// What it must hand back.
+    /// The contract of the result.
     pub contract: Arc<Contract>,
     /// What it may do to the workspace.
     pub access: Access,
-    /// The workspace it works in; the repository, if there is none.
+    /// The workspace to work in; the repository, if there is none.
     pub workspace: Option<String>,
-    /// The claims that its result is held to; none of them is ignored.
+    /// The claims to verify, without ignored ones.
     pub claims: Vec<HeldClaim>,
-    /// What its result must satisfy beside its contract.
+    /// The rules that the result must satisfy in addition to its contract.
     pub rules: Vec<BoundRule>,
-    /// Where it may write, as globs; anywhere, if there is no list.
+    /// Globs of the paths that it may write; any path, if there is no list.
     pub writes: Option<Vec<String>>,
-    /// Where it may not, as globs, beside what is never written.
+    /// Globs of the paths that it may not write, in addition to those that are always protected.
     pub protect: Vec<String>,
-    /// What follows when it wrote what it may not; nothing is looked at if that is ignored.
+    /// The policy for writes to protected paths; `ignore` skips the check.
     pub protected: ClaimPolicy,
-    /// What follows when it removed, skipped or emptied tests.
+    /// The policy for tests that were removed, skipped or emptied.
     pub tests: ClaimPolicy,
-    /// How long, and how often the result is asked for again.
+    /// Timeouts and numbers of repairs and retries.
     pub bounds: Bounds,
 }
 
-/// A command's work.
+/// The work of a command.
 #[derive(Clone, Debug)]
 pub struct CommandWork {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// What it reads.
+    /// The standard input.
     pub input: String,
-    /// What its output must satisfy.
+    /// The contract of the output.
     pub output: Option<Arc<Contract>>,
-    /// The workspace it runs in; the repository, if there is none.
+    /// The workspace to run in; the repository, if there is none.
     pub workspace: Option<String>,
-    /// Where it runs, in the workspace.
+    /// The working directory, relative to the workspace.
     pub cwd: Option<String>,
-    /// How long it may take.
+    /// The timeout, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// The first wait after trouble of this kind.
+/// The delay before the first retry after a failure of this kind.
 fn first_wait_ms(failure: FailureKind) -> u64 {
     match failure {
         FailureKind::Transport => 1_000,
@@ -189,12 +190,12 @@ fn first_wait_ms(failure: FailureKind) -> u64 {
     }
 }
 
-/// Waits double up to this.
+/// Delays double up to this maximum.
 const MAX_WAIT_MS: u64 = 60 * 60 * 1000;
-/// A limit is not waited for longer than this at once.
+/// The maximum delay until a rate limit resets.
 const MAX_RESET_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// What to do next.
+/// Decides what to do next.
 pub fn decide(workflow: &Workflow, run: &RunState) -> Vec<Command> {
     if run.ended.is_some() || run.seq == 0 {
         return Vec::new();
@@ -210,13 +211,15 @@ pub fn decide(workflow: &Workflow, run: &RunState) -> Vec<Command> {
             .collect();
     }
     if run.frames.is_empty() {
-        return vec![Command::Record(enter::first(workflow, run))];
+        return vec![Command::Record(enter::open_main(workflow, run))];
     }
     let mut commands = Vec::new();
     for id in &run.ready {
         let Some(frame) = run.frames.get(id) else { continue };
-        let command = match one(workflow, run, id, frame) {
-            Ok(command) => command.and_then(|command| workspace::gate(run, id, frame, command)),
+        let command = match command_for_frame(workflow, run, id, frame) {
+            Ok(command) => {
+                command.and_then(|command| workspace::settle_workspace(run, id, frame, command))
+            }
             Err(reason) => Some(Command::Record(Event::StepFailed { frame: id.clone(), reason })),
         };
         if matches!(command, Some(Command::StartAttempt(_)))
@@ -226,12 +229,12 @@ pub fn decide(workflow: &Workflow, run: &RunState) -> Vec<Command> {
         }
         commands.extend(command);
     }
-    commands.extend(workspace::left(run));
+    commands.extend(workspace::discard_abandoned(run));
     commands
 }
 
-/// Ending from outside: everything in flight is stopped first, and what was done in workspaces is
-/// put aside.
+/// Ends a run for a reason outside of the workflow: stops the attempts in flight, then discards the
+/// workspaces and keeps their work as patches.
 fn winding_down(run: &RunState, stopping: &Stopping) -> Vec<Command> {
     if !run.attempts.is_empty() {
         return run
@@ -240,7 +243,7 @@ fn winding_down(run: &RunState, stopping: &Stopping) -> Vec<Command> {
             .map(|attempt| Command::StopAttempt { attempt: attempt.clone() })
             .collect();
     }
-    let drops = workspace::all(run);
+    let drops = workspace::discard_all(run);
     if !drops.is_empty() {
         return drops;
     }
@@ -249,11 +252,16 @@ fn winding_down(run: &RunState, stopping: &Stopping) -> Vec<Command> {
         Stopping::Cancel(by) => (Outcome::Cancelled, format!("cancelled by {by}")),
         Stopping::Artifact(why) => (Outcome::Blocked, why.clone()),
     };
-    let reason = workspace::kept(run, &reason);
-    vec![Command::Record(Event::RunEnded { outcome, cause: None, reason, state: run.place() })]
+    let reason = workspace::with_patches(run, &reason);
+    vec![Command::Record(Event::RunEnded {
+        outcome,
+        cause: None,
+        reason,
+        state: run.current_state(),
+    })]
 }
 
-/// The budget that is used up, in words.
+/// The budget that is used up, as text.
 pub(crate) fn used_up(run: &RunState) -> Option<String> {
     let (budget, usage) = (&run.budget, &run.usage);
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
@@ -275,8 +283,8 @@ pub(crate) fn used_up(run: &RunState) -> Option<String> {
         .map(|most| format!("{} of {most} attempts were started", run.started))
 }
 
-/// The command for one frame; the error is a fault of the values that nothing answers.
-fn one(
+/// The command for one frame. An error is a failure of the step that no transition handles.
+fn command_for_frame(
     workflow: &Workflow,
     run: &RunState,
     id: &str,
@@ -291,11 +299,17 @@ fn one(
     let item_agent = item_agent(workflow, run, frame);
     match &frame.phase {
         Phase::Entered { not_before, context } => {
-            if let Some(command) = workspace::before(workflow, run, id, frame, state) {
+            if let Some(command) = workspace::open_if_needed(workflow, run, id, frame, state) {
                 return Ok(Some(command));
             }
-            let at =
-                enter::At { workflow, run, id, frame, not_before: *not_before, context: *context };
+            let at = enter::Entry {
+                workflow,
+                run,
+                id,
+                frame,
+                not_before: *not_before,
+                context: *context,
+            };
             match item_agent {
                 Some(dispatch) => at.dispatch(dispatch, state).map(Some),
                 None => at.enter(state).map(Some),
@@ -310,9 +324,14 @@ fn one(
         Phase::Failed(problem) => failed_step(workflow, run, id, frame, state, problem).map(Some),
         Phase::Broken(reason) => Ok(Some(end(id, frame, End::Failed, None, reason.clone(), None))),
         Phase::Fanned(fan) => Ok(match fan.next() {
-            Next::Start(at) => {
-                Some(Command::Record(enter::item(workflow, run, id, frame, state, &fan.items[at])?))
-            }
+            Next::Start(at) => Some(Command::Record(enter::open_item(
+                workflow,
+                run,
+                id,
+                frame,
+                state,
+                &fan.items[at],
+            )?)),
             Next::Join => Some(Command::Record(Event::FannedIn { frame: id.to_owned() })),
             Next::Wait => None,
         }),
@@ -326,8 +345,8 @@ fn one(
     }
 }
 
-/// The agent that a frame runs, if it is an item that does nothing else. Its parent says so: an
-/// item that runs a sub-workflow can be in a fan-out of its own.
+/// The agent that a frame runs, if it is an item of a fan-out over an agent. This depends on the
+/// parent: an item that runs a sub-workflow can itself be in a fan-out state.
 fn item_agent<'w>(workflow: &'w Workflow, run: &RunState, frame: &Frame) -> Option<&'w Dispatch> {
     frame.item.as_ref()?;
     let parent = run.frames.get(frame.parent.as_ref()?)?;
@@ -340,7 +359,7 @@ fn item_agent<'w>(workflow: &'w Workflow, run: &RunState, frame: &Frame) -> Opti
     }
 }
 
-/// The end of a frame; of the run, if it is the first.
+/// Ends a frame, or the run if it is the main frame.
 fn end(
     id: &str,
     frame: &Frame,
@@ -378,12 +397,12 @@ fn failed_step(
     let on = state.on.get(&problem.failure).or_else(|| state.on.get(&FailureKind::Any));
     let on = on.filter(|_| item_agent.is_none() && !only_ends);
     let streak = frame.requests.get(&format!("{}!", frame.state));
-    // A way on that counts nothing does without the result: nobody waits for it to become right.
-    let goes_round = run.decide < DOES_WITHOUT
+    // A transition that counts no limit continues without the result; no retry of it is expected.
+    let is_loop = run.decide < DOES_WITHOUT
         || on.is_none_or(|transition| counts(workflow, frame, transition));
-    // Only an agent can do better; what the engine reads or runs is as it is.
-    let goes_round = goes_round && (dispatch.is_some() || run.decide < DOES_WITHOUT);
-    if let Some(streak) = streak.filter(|streak| goes_round && streak.times >= SAME_AGAIN) {
+    // Only an agent can correct its result; built-in steps and commands cannot.
+    let is_loop = is_loop && (dispatch.is_some() || run.decide < DOES_WITHOUT);
+    if let Some(streak) = streak.filter(|streak| is_loop && streak.times >= SAME_AGAIN) {
         let what = match problem.failure {
             FailureKind::Contract => Some("the result was wrong"),
             FailureKind::Claim => Some("the result did not agree with what was observed"),
@@ -395,24 +414,24 @@ fn failed_step(
         }
     }
     if let Some(transition) = on {
-        return transitions::on(workflow, run, id, frame, state, transition, problem);
+        return transitions::on_failure(workflow, run, id, frame, state, transition, problem);
     }
     let outcome = match problem.failure {
         FailureKind::Blocked => End::Blocked,
         FailureKind::Exhausted => End::Exhausted,
         _ => End::Failed,
     };
-    let cause = problem.cause.or(Cause::of(problem.failure));
+    let cause = problem.cause.or(Cause::from_failure(problem.failure));
     let mut ended = end(id, frame, outcome, cause, problem.reason.clone(), None);
     if let Command::Record(Event::FrameEnded { conflict, .. }) = &mut ended {
-        // The frame around it is told so if the whole of this one was to be folded back.
+        // The parent frame handles the conflict if this whole frame was to be merged.
         let whole = item_agent.is_some() || only_ends;
         *conflict = problem.failure == FailureKind::Conflict && whole;
     }
     Ok(ended)
 }
 
-/// Whether a transition counts a limit, itself or by the state it leads to.
+/// Whether a transition counts a limit, itself or through its target state.
 fn counts(workflow: &Workflow, frame: &Frame, transition: &Transition) -> bool {
     let states = workflow.machine(&frame.machine).map(|machine| &machine.states);
     let counted = |name: &String| {
@@ -458,7 +477,8 @@ fn retry(
     })
 }
 
-/// The path of a step: the frame's, and its state unless the frame is an item that runs an agent.
+/// The path of a step: the path of the frame, and its state unless the frame is an item that runs
+/// an agent.
 fn path_of(workflow: &Workflow, run: &RunState, id: &str, frame: &Frame) -> Vec<String> {
     let mut path = split(id);
     if item_agent(workflow, run, frame).is_none() {
@@ -467,20 +487,21 @@ fn path_of(workflow: &Workflow, run: &RunState, id: &str, frame: &Frame) -> Vec<
     path
 }
 
-/// What a frame can see: an item that runs an agent sees what its parent does, and the item.
+/// The values that a frame can read. An item that runs an agent reads those of its parent, and the
+/// item.
 fn eval_scope<'a>(
     workflow: &'a Workflow,
     run: &'a RunState,
     frame: &'a Frame,
     state: &'a State,
 ) -> Result<EvalScope<'a>, String> {
-    let lost = || "a frame has lost its parent".to_owned();
+    let no_parent = || "the frame has no parent".to_owned();
     if item_agent(workflow, run, frame).is_none() {
-        return EvalScope::new(workflow, run, frame).ok_or_else(lost);
+        return EvalScope::new(workflow, run, frame).ok_or_else(no_parent);
     }
     let parent =
-        frame.parent.as_ref().and_then(|parent| run.frames.get(parent)).ok_or_else(lost)?;
-    let scope = EvalScope::new(workflow, run, parent).ok_or_else(lost)?;
+        frame.parent.as_ref().and_then(|parent| run.frames.get(parent)).ok_or_else(no_parent)?;
+    let scope = EvalScope::new(workflow, run, parent).ok_or_else(no_parent)?;
     let Step::Each(each) = &state.kind else { return Ok(scope) };
     Ok(match frame.inputs.get(&each.listing.bind) {
         Some(item) => scope.with(&each.listing.bind, item, &each.listing.item),
@@ -488,8 +509,8 @@ fn eval_scope<'a>(
     })
 }
 
-/// What a machine begins with.
-fn beginning(
+/// The inputs and variables that a machine starts with.
+fn initial_values(
     machine: &crate::workflow::Machine,
     given: &Map<String, Value>,
 ) -> (Map<String, Value>, Map<String, Value>) {

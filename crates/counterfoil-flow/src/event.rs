@@ -1,4 +1,4 @@
-//! What happened in a run. A run is a journal of these and nothing else.
+//! The events of a run. The journal of a run consists of them, and they alone define its state.
 
 mod attempt;
 mod builtin;
@@ -14,121 +14,121 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The version of `decide` that a run begins under. A run keeps its version; a newer
-/// program that decides otherwise must still decide the old way for it.
+/// The version of the decision rules that new runs start with. A run keeps its version: a newer
+/// program must still decide by the old rules for it.
 pub const DECIDE: u32 = 3;
-/// The first version under which agents are held to their claims and to paths, and work in
-/// worktrees of their own.
+/// The first version that verifies claims, restricts the paths that agents may write, and gives
+/// agents their own worktrees.
 pub(crate) const CLAIMS_VERIFIED: u32 = 2;
-/// The first version under which the first step of a frame that is lost begins anew in a fresh
-/// workspace.
+/// The first version that repeats the first step of a frame in a fresh workspace after its attempt
+/// was lost.
 pub(crate) const AFRESH: u32 = 3;
-/// The first version under which a wrong result that the workflow does without is no lack of
-/// progress, and a limit that is used up comes before it.
+/// The first version in which a wrong result does not count as lack of progress if the workflow
+/// continues without it, and in which an exhausted limit is applied first.
 pub(crate) const DOES_WITHOUT: u32 = 3;
 
-/// One thing that happened. Written as `{"kind": {…}}`: a tag among the fields would have to be
-/// read into a buffer first, and numbers that keep all their digits do not survive that.
+/// An event of a run. The form is `{"kind": {…}}`: with an internal tag, serde would buffer the
+/// fields, and numbers of arbitrary precision do not survive buffering.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
-    /// The run began.
+    /// The run started.
     RunStarted(Box<Started>),
-    /// A process took the run up again.
+    /// A process resumed the run.
     RunResumed {
-        /// Who.
+        /// The process that resumed it.
         by: String,
-        /// Who plays the agents from here on, where that changed.
+        /// The agents that are assigned to another program from here on.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         agents: BTreeMap<String, AssignedAgent>,
     },
-    /// The files that a step needs were looked for.
+    /// The driver checked whether the files that a step needs exist.
     ContextChecked {
         /// The frame.
         frame: String,
-        /// Those that are not there.
+        /// The files that do not exist.
         missing: Vec<String>,
     },
-    /// An attempt is about to run.
+    /// An attempt is about to start.
     AttemptStarted {
-        /// Its id, which is its fence.
+        /// The id of the attempt. Facts about other attempts are ignored.
         attempt: String,
-        /// The frame it works for.
+        /// The frame that the attempt works for.
         frame: String,
-        /// State, or state, item key, inner state.
+        /// The path of the step: a state, or a state, an item key and an inner state.
         path: Vec<String>,
-        /// Who; none for a command.
+        /// The agent; none for a command or a built-in step.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
-        /// Which attempt of this path, from 1.
+        /// The number of the attempt on this path, from 1.
         n: u32,
-        /// What it must hand back.
+        /// The contract of the result, as `id@version`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         contract: Option<String>,
-        /// What the engine does itself; none for an agent or a command.
+        /// The built-in step; none for an agent or a command.
         #[serde(rename = "deed", default, skip_serializing_if = "Option::is_none")]
         builtin: Option<BuiltinStep>,
     },
-    /// A reply was not accepted and the result was asked for again.
+    /// A reply was rejected, and the agent was asked to repair it.
     RepairAsked {
         /// The attempt.
         attempt: String,
-        /// The reply.
+        /// The rejected reply.
         reply: Reply,
-        /// What it cost.
+        /// What the reply cost.
         usage: Usage,
-        /// What became of its claims, if that is why.
+        /// The verdicts on its claims, if they are the reason.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         claims: Vec<ClaimReport>,
     },
     /// An attempt ended.
     AttemptEnded(Box<Ended>),
-    /// An attempt was in flight when its process died; whatever it still says is dropped.
+    /// An attempt was in flight when its process ended. Later facts about it are ignored.
     AttemptLost {
         /// The attempt.
         attempt: String,
-        /// The files that were written since it began, as far as can be told.
+        /// The files that were written since it started, as far as known.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed: Vec<String>,
     },
-    /// An attempt will be started again.
+    /// A step will be retried.
     RetryPlanned {
         /// The frame.
         frame: String,
-        /// Why.
+        /// The kind of failure.
         #[serde(rename = "trouble")]
         failure: FailureKind,
-        /// Which retry, from 1.
+        /// The number of the retry, from 1.
         retry: u32,
-        /// How long to wait first.
+        /// The delay before the retry, in milliseconds.
         after_ms: u64,
-        /// Not before this time, in milliseconds since 1970.
+        /// The earliest start time, in milliseconds since 1970.
         not_before: i64,
     },
-    /// Somebody is asked.
+    /// The run asks a person.
     Asked {
         /// The frame.
         frame: String,
-        /// What.
+        /// The questions.
         questions: Vec<AskedQuestion>,
     },
-    /// Somebody answered.
+    /// A person answered a question.
     Answered {
         /// The question.
         question: String,
         /// The answer.
         answer: String,
-        /// Who.
+        /// The person or program that answered.
         by: String,
     },
-    /// Questions that need no answer any more.
+    /// Optional questions were cancelled because all others are answered.
     QuestionsCancelled {
         /// The frame.
         frame: String,
-        /// Which.
+        /// The ids of the questions.
         questions: Vec<String>,
     },
-    /// A list is to be worked through.
+    /// A fan-out over a list started.
     FannedOut {
         /// The frame.
         frame: String,
@@ -136,121 +136,121 @@ pub enum Event {
         items: Vec<PlannedItem>,
         /// How many run at once.
         parallel: u32,
-        /// Whether one that is not done ends the state.
+        /// Whether an item that is not done ends the state.
         strict: bool,
-        /// Why they cannot be ordered, if they cannot.
+        /// Why the items have no valid order, if they have none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         problem: Option<String>,
     },
-    /// An item, or a sub-workflow, begins.
+    /// A frame was opened for the run, an item or a sub-workflow.
     FrameOpened {
         /// The new frame.
         frame: String,
-        /// The frame it belongs to; none for the run itself.
+        /// The parent frame; none for the run itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<String>,
-        /// The machine it runs; for an item that runs an agent, that of its parent.
+        /// The machine that it runs; for an item that runs an agent, the machine of its parent.
         machine: String,
-        /// The item, by key.
+        /// The key of the item.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         item: Option<String>,
-        /// Where it starts; for an item that runs an agent, the state of the fan-out.
+        /// The first state; for an item that runs an agent, the state of the fan-out.
         state: String,
-        /// What it is given; for an item that runs an agent, the item.
+        /// The inputs; for an item that runs an agent, the item.
         inputs: Map<String, Value>,
-        /// What it remembers at the start.
+        /// The initial variables.
         variables: Map<String, Value>,
-        /// The counters that its first state counts.
+        /// The counters that the first state increments.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         counts: BTreeMap<String, u64>,
-        /// The iteration that begins.
+        /// The iteration that starts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         iteration: Option<u64>,
     },
-    /// An item, or a sub-workflow, ended.
+    /// The frame of an item or a sub-workflow ended.
     FrameEnded {
         /// The frame.
         frame: String,
-        /// How.
+        /// The outcome.
         outcome: End,
-        /// Why it failed.
+        /// The cause of a failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cause: Option<Cause>,
-        /// Why, in words.
+        /// The reason, as text.
         reason: String,
-        /// What it hands back.
+        /// The result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<Value>,
-        /// Whether it failed because its work could not be folded back.
+        /// Whether it failed because its work conflicts with the repository.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         conflict: bool,
     },
-    /// A frame, or the state it stands in, is to work in a worktree of its own.
+    /// A frame, or its current state, gets a worktree of its own.
     WorkspacePlanned {
         /// The frame.
         frame: String,
-        /// The id of the workspace, which is its fence.
+        /// The id of the workspace. Facts about other workspaces are ignored.
         workspace: String,
-        /// How long it is kept.
+        /// How long the workspace is kept.
         #[serde(rename = "tenure")]
         lifetime: WorkspaceLifetime,
     },
-    /// A workspace is there.
+    /// A workspace was opened.
     WorkspaceOpened {
         /// The frame.
         frame: String,
-        /// Which.
+        /// The id of the workspace.
         workspace: String,
-        /// What is different in it, for whoever reads the run.
+        /// Notes on how it differs from the repository.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
     },
-    /// A workspace could not be opened, folded back or dropped.
+    /// A workspace could not be opened, merged or discarded.
     WorkspaceFailed {
         /// The frame.
         frame: String,
-        /// Which.
+        /// The id of the workspace.
         workspace: String,
-        /// Why.
+        /// The reason, as text.
         reason: String,
     },
-    /// An item is done and waits until those that began before it are folded back.
+    /// An item is done and waits until the items that started before it are merged.
     #[serde(rename = "fold-queued")]
     MergeQueued {
         /// The frame.
         frame: String,
     },
-    /// What was done in a workspace is in the repository, or none of it is, if there were
-    /// conflicts. The workspace is gone.
+    /// The work in a workspace was merged into the repository; with conflicts, nothing was merged.
+    /// The workspace was removed.
     #[serde(rename = "workspace-folded")]
     WorkspaceMerged {
         /// The frame.
         frame: String,
-        /// Which.
+        /// The id of the workspace.
         workspace: String,
-        /// How many files of the repository were changed by it.
+        /// The number of files that the merge changed in the repository.
         changed: u64,
-        /// The files that could not be brought together; then nothing was changed.
+        /// The files with conflicts. If there are any, the repository did not change.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<String>,
-        /// The patch that keeps the work, if it is not in the repository.
+        /// The patch with the work, if it was not merged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<String>,
-        /// What else there is to say.
+        /// Further notes on the merge.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
     },
-    /// A workspace is gone, and what was done in it is not in the repository.
+    /// A workspace was discarded without merging its work.
     WorkspaceDropped {
         /// The frame.
         frame: String,
-        /// Which.
+        /// The id of the workspace.
         workspace: String,
-        /// The patch that keeps the work, if there was any.
+        /// The patch with the work, if there was any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<String>,
     },
-    /// All items that will run have run.
+    /// The fan-out is over: no further item will start.
     FannedIn {
         /// The frame.
         frame: String,
@@ -258,51 +258,51 @@ pub enum Event {
     /// A transition was taken.
     #[serde(rename = "moved")]
     TransitionTaken(Box<TransitionTaken>),
-    /// An expression or template met values it cannot handle.
+    /// An expression or template failed on the values of the run.
     StepFailed {
         /// The frame.
         frame: String,
-        /// Why.
+        /// The reason, as text.
         reason: String,
     },
-    /// A budget is used up.
+    /// A budget of the run is used up.
     BudgetReached {
-        /// Which, and how far.
+        /// The budget and its consumption, as text.
         what: String,
     },
-    /// Somebody wants the run to end.
+    /// A person or program asked to cancel the run.
     CancelRequested {
-        /// Who.
+        /// The person or program that asked.
         by: String,
     },
-    /// The run was stopped and can be taken up again.
+    /// The run was stopped and can be resumed.
     RunStopped {
-        /// Why.
+        /// The reason, as text.
         reason: String,
     },
-    /// A file could not be written.
+    /// An artifact could not be written.
     ArtifactFailed {
-        /// Which.
+        /// The path of the artifact.
         path: String,
-        /// Why.
+        /// The reason, as text.
         reason: String,
     },
     /// The run ended.
     RunEnded {
-        /// How.
+        /// The outcome.
         outcome: Outcome,
-        /// Why it failed.
+        /// The cause of a failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cause: Option<Cause>,
-        /// Why, in words.
+        /// The reason, as text.
         reason: String,
-        /// Where.
+        /// The state of the main machine.
         state: String,
     },
 }
 
 impl Event {
-    /// The kind, as it is written.
+    /// The tag of the event in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::RunStarted(_) => "run-started",
@@ -337,10 +337,10 @@ impl Event {
     }
 }
 
-/// How a run began.
+/// The facts with which a run starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Started {
-    /// Its id.
+    /// The id of the run.
     pub run: String,
     /// The workflow's name.
     pub workflow: String,
@@ -348,36 +348,36 @@ pub struct Started {
     pub version: u32,
     /// The hash of the bundle.
     pub bundle: String,
-    /// The version of deciding.
+    /// The version of the decision rules.
     pub decide: u32,
-    /// What it was given.
+    /// The inputs of the run.
     pub inputs: Map<String, Value>,
-    /// Who plays which agent.
+    /// The programs that are assigned to the agents, by agent.
     pub agents: BTreeMap<String, AssignedAgent>,
-    /// What it may cost.
+    /// The budget of the run.
     pub budget: Budget,
-    /// Where the work is done.
+    /// The repository.
     pub repo: String,
-    /// The files of the workflow that stand where the work is done, relative to it: no agent may
-    /// change them.
+    /// The files of the workflow that are in the repository, as relative paths. No agent may change
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<String>,
-    /// The commit that HEAD names there; none outside of git, or before the first commit.
+    /// The commit at HEAD; none outside of git, or before the first commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
 }
 
-/// Who plays an agent of the workflow.
+/// The program that is assigned to an agent of the workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AssignedAgent {
-    /// As it was given.
+    /// The specification as the user wrote it.
     pub spec: String,
-    /// Whether a retry waits before it starts again.
+    /// Whether a retry waits before it starts.
     pub backs_off: bool,
-    /// The model, where it is known.
+    /// The model, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The version of the program, where it is known.
+    /// The version of the program, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
@@ -386,83 +386,83 @@ pub struct AssignedAgent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkspaceLifetime {
-    /// For one state, with all its retries; one whose attempt was lost is not used again.
+    /// For one state, including its retries. It is not reused after an attempt was lost.
     State,
-    /// As long as its frame, with all that is done in it.
+    /// For the whole frame.
     Frame,
 }
 
 /// A question that was asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AskedQuestion {
-    /// Its id, unique while it is open.
+    /// The id, unique while the question is open.
     pub id: String,
-    /// Its name among those asked together.
+    /// The name, unique among questions that are asked together.
     pub name: String,
-    /// The words.
+    /// The text of the question.
     pub question: String,
-    /// What an answer must be.
+    /// The form that an answer must have.
     pub form: Form,
-    /// Whether it is cancelled once all others are answered.
+    /// Whether it is cancelled when all other questions are answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
 }
 
-/// An item of a fan-out.
+/// An item of a fan-out that is about to start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedItem {
     /// Its key.
     pub key: String,
     /// The item.
     pub value: Value,
-    /// The keys of those before it.
+    /// The keys of the items that must be done before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// Its rank.
+    /// The rank; items with a smaller rank start earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<i64>,
 }
 
-/// A transition that was taken, and why.
+/// A transition that was taken, and the reason for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransitionTaken {
     /// The frame.
     pub frame: String,
-    /// From this state.
+    /// The state that it leaves.
     pub from: String,
-    /// To this one.
+    /// The state that it enters.
     pub to: String,
-    /// The trouble it answers, if it does.
+    /// The failure that it handles, if it is an `on:` transition.
     #[serde(rename = "trouble", default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureKind>,
-    /// The guard that held.
+    /// The guard that was true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,
-    /// The values that this guard and those before it saw.
+    /// The values that this guard and the guards before it read.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub saw: Map<String, Value>,
-    /// What was assigned.
+    /// The assigned variables.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
     /// The counters that changed, with their new values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counts: BTreeMap<String, u64>,
-    /// The limits that were set back.
+    /// The limits that were reset.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resets: Vec<String>,
-    /// The limit that was used up, if that is why it leads here.
+    /// The exhausted limit, if the transition was redirected by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exhausted: Option<String>,
-    /// The iteration that begins.
+    /// The iteration that starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration: Option<u64>,
-    /// Why, in words.
+    /// The reason, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What starts there does not start before this time, in milliseconds since 1970.
+    /// The earliest start time of the next step, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<i64>,
-    /// What was asked for by going round again, to see whether anything moves.
+    /// A digest of what the next iteration is asked to do, to detect lack of progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }

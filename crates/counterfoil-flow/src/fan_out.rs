@@ -1,4 +1,4 @@
-//! A fan-out at work: which items may start, which are done, and what comes of them all.
+//! A fan-out in progress: the order of its items, their status, and the result of all items.
 
 use crate::event::{Cause, PlannedItem};
 use crate::problem::Problem;
@@ -7,85 +7,85 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A fan-out at work.
+/// A fan-out in progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FanOut {
     /// Its items, in the order of the list.
     pub items: Vec<Item>,
-    /// Where each key stands.
+    /// The index of each item, by key.
     index: BTreeMap<String, usize>,
-    /// How many are at work.
+    /// The number of running items.
     running: u32,
-    /// How many may be.
+    /// The maximum number of running items.
     parallel: u32,
-    /// Whether one that is not done ends the state.
+    /// Whether an item that is not done ends the state.
     strict: bool,
-    /// Why no further item can begin: those at work are waited for first.
+    /// Why no further item starts. The running items are awaited first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) broken: Option<String>,
-    /// Those at work, in the order they began.
+    /// The running items, in the order in which they started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     working: Vec<Working>,
 }
 
-/// An item at work.
+/// A running item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Working {
-    /// Its frame.
+    /// The frame of the item.
     frame: String,
-    /// Whether it is done and waits until those before it are folded back.
+    /// Whether it is done and waits until the items before it are merged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     queued: bool,
 }
 
-/// An item.
+/// An item of a fan-out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Item {
-    /// Its key.
+    /// The key.
     pub key: String,
-    /// The item itself.
+    /// The value of the item.
     pub value: Value,
-    /// The keys of those before it.
+    /// The keys of the items that must be done before it.
     pub after: Vec<String>,
-    /// Its rank.
+    /// The rank; items with a smaller rank start earlier.
     pub rank: Option<i64>,
-    /// What became of it.
+    /// The status of the item.
     #[serde(rename = "fate")]
     pub status: ItemStatus,
 }
 
-/// What became of an item.
+/// The status of an item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ItemStatus {
-    /// It has not started.
+    /// The item has not started.
     Waiting,
-    /// It is at work.
+    /// The item is running.
     Running,
-    /// It ended.
+    /// The item ended.
     Ended {
-        /// How.
+        /// The outcome.
         outcome: End,
-        /// Why it failed.
+        /// The cause of a failure.
         cause: Option<Cause>,
-        /// Why, in words.
+        /// The reason, as text.
         reason: String,
-        /// What it handed back.
+        /// The result.
         value: Option<Value>,
-        /// Whether its work could not be folded back.
+        /// Whether its work conflicts with the repository.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         conflict: bool,
     },
 }
 
-/// What a fan-out can do next.
+/// The next step of a fan-out.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// AttemptRequest this item.
+    /// Start the item at this index.
     Start(usize),
-    /// Wait for those at work.
+    /// Wait for the running items.
     Wait,
-    /// Nothing is left to do.
+    /// No item is left to start or to wait for.
     Join,
 }
 
@@ -113,7 +113,7 @@ impl FanOut {
         }
     }
 
-    /// An item ended; the frame of one that waited for it and whose turn it is now.
+    /// Records the end of an item. Returns the frame of a queued item that can now be merged.
     pub(crate) fn ended(&mut self, key: &str, frame: &str, status: ItemStatus) -> Option<String> {
         if let Some(item) = self.index.get(key).and_then(|at| self.items.get_mut(*at)) {
             item.status = status;
@@ -125,12 +125,12 @@ impl FanOut {
         Some(first.frame.clone())
     }
 
-    /// Whether it is the turn of an item to be folded back: none that began before it is at work.
+    /// Whether an item may be merged: no item that started before it is running.
     pub(crate) fn may_merge(&self, frame: &str) -> bool {
         self.working.first().is_none_or(|first| first.frame == frame)
     }
 
-    /// Puts an item off until it is its turn; not if it is.
+    /// Queues an item unless it may be merged now. Returns whether it was queued.
     pub(crate) fn queue(&mut self, frame: &str) -> bool {
         let waits = !self.may_merge(frame);
         if let Some(one) = self.working.iter_mut().find(|one| one.frame == frame) {
@@ -143,8 +143,8 @@ impl FanOut {
         self.running > 0
     }
 
-    /// The item to start, if one may: those before it are done, and it comes first by rank and then
-    /// by its place.
+    /// The next step. An item may start when the items before it are done; items start by rank, then
+    /// by position.
     pub(crate) fn next(&self) -> Next {
         let stop =
             self.broken.is_some() || (self.strict && self.items.iter().any(Item::is_unsuccessful));
@@ -165,8 +165,8 @@ impl FanOut {
         self.index.get(key).and_then(|at| self.items.get(*at))
     }
 
-    /// What comes of all items: the result, or the trouble of the first that is not done where that
-    /// ends the state.
+    /// The result of all items, or the problem of the first item that is not done if that ends the
+    /// state.
     pub(crate) fn joined(&self) -> Result<Value, Problem> {
         if self.strict
             && let Some(problem) = self.first_unsuccessful()
@@ -200,7 +200,7 @@ impl FanOut {
         Ok(json!({"items": items, "done": done, "failed": failed, "total": total}))
     }
 
-    /// The first item that is not done, as a trouble.
+    /// The problem of the first item that did not end as done.
     fn first_unsuccessful(&self) -> Option<Problem> {
         let lost = self.items.iter().filter(|item| item.is_unsuccessful()).count();
         self.items.iter().find_map(|item| match &item.status {
@@ -234,12 +234,11 @@ impl Item {
     }
 }
 
-/// So many items of a cycle are named.
+/// The maximum number of items of a cycle that a message names.
 const MAX_NAMED: usize = 12;
 
-/// Items in order, as places in the list: each behind those it comes after, then by rank, then by
-/// its place. The error says why there is no order: a key that stands twice, one that is not there,
-/// or a cycle.
+/// The indices of the items in order: dependencies first, then by rank, then by position. There is no
+/// order if a key occurs twice, a dependency is not in the list, or dependencies form a cycle.
 pub(crate) fn topological_order(items: &[PlannedItem]) -> Result<Vec<usize>, String> {
     let mut index = BTreeMap::new();
     for (at, item) in items.iter().enumerate() {
@@ -287,7 +286,7 @@ pub(crate) fn topological_order(items: &[PlannedItem]) -> Result<Vec<usize>, Str
     }
 }
 
-/// Going back from any item that still waits, a key comes a second time: that is the cycle.
+/// Finds a cycle by following dependencies from a waiting item until an item repeats.
 fn cycle<'i>(
     items: &'i [PlannedItem],
     index: &BTreeMap<&str, usize>,

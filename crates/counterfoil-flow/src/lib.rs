@@ -1,9 +1,10 @@
 //! Workflows for coding agents: state machines as data, checked against contracts before they run.
 //!
-//! A workflow is a YAML file: states, transitions, typed variables, limits. [`check`] holds it to
-//! its contracts and gives a [`Workflow`], or everything that is wrong with it. [`RunState`] is what is
-//! known of a run, event by event; [`decide`] says what to do next. Neither reads a clock, makes a
-//! random number, or does I/O: an engine does, and records what came of it.
+//! A workflow is a YAML file with states, transitions, typed variables and limits. [`check`]
+//! validates it against its contracts and returns a [`Workflow`] or all findings. [`RunState`] is
+//! the state of a run, built event by event; [`decide`] computes what to do next, and [`turn`] takes
+//! facts and returns the events to record and the work to do. None of them reads a clock, uses
+//! random numbers or does I/O: a driver does, and reports the results as facts.
 
 mod artifact;
 mod attempt_message;

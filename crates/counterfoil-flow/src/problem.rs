@@ -5,19 +5,19 @@ use crate::workflow::{End, FailureKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Why a step gave no result.
+/// The reason why a step returned no result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
-    /// What kind.
+    /// The kind of failure.
     #[serde(rename = "trouble")]
     pub failure: FailureKind,
-    /// Why it failed, if it is a sub-workflow that did.
+    /// The cause, if a sub-workflow failed.
     pub cause: Option<Cause>,
-    /// Why, in words.
+    /// The reason, as text.
     pub reason: String,
-    /// What could be salvaged.
+    /// The valid part of a rejected result.
     pub partial: Option<Value>,
-    /// When a limit is lifted.
+    /// The time at which a rate limit resets, in milliseconds since 1970.
     pub reset_at: Option<i64>,
 }
 
@@ -26,7 +26,7 @@ impl Problem {
         Self { failure, cause: None, reason: reason.to_owned(), partial: None, reset_at: None }
     }
 
-    /// A sub-workflow or item that did not end well.
+    /// The problem of a sub-workflow or an item that did not end as done.
     pub(crate) fn ended(outcome: End, cause: Option<Cause>, reason: &str, conflict: bool) -> Self {
         let failure = match outcome {
             _ if conflict => FailureKind::Conflict,

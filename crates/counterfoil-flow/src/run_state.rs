@@ -1,12 +1,12 @@
-//! What is known of a run: the sum of its events, small and serialisable. Applying an event
-//! evaluates nothing.
+//! The state of a run: the sum of its events, small and serialisable. Applying an event evaluates
+//! no expression.
 
 mod frame;
 mod questions;
 mod workspace;
 
 pub use frame::{ClaimVerdict, Frame, Phase, Streak};
-pub(crate) use frame::{join, split, visit};
+pub(crate) use frame::{join, question_visits, split};
 pub use questions::{AnswerError, OpenQuestion};
 pub use workspace::{Workspace, WorkspaceStage};
 pub(crate) use workspace::{counted, with_kept};
@@ -22,104 +22,103 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The same request so often in a row, with nothing changed, is no progress.
+/// The same request this many times in a row, with nothing changed, counts as lack of progress.
 pub(crate) const SAME_AGAIN: u32 = 3;
 
-/// What is known of a run.
+/// The state of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
-    /// The run.
+    /// The id of the run.
     pub run: String,
-    /// Its workflow.
+    /// The name of the workflow.
     pub workflow: String,
-    /// The hash of its bundle.
+    /// The hash of the bundle.
     pub bundle: String,
-    /// The version of deciding that it began under.
+    /// The version of the decision rules that the run started with.
     #[serde(default = "first_version")]
     pub decide: u32,
-    /// When it began, in milliseconds since 1970.
+    /// The start time, in milliseconds since 1970.
     pub started_at: i64,
-    /// When the last event happened.
+    /// The time of the last event, in milliseconds since 1970.
     pub last_at: i64,
-    /// How many events it is the sum of.
+    /// The number of applied events.
     pub seq: u64,
-    /// What it was given.
+    /// The inputs.
     pub inputs: Map<String, Value>,
-    /// Who plays which agent.
+    /// The programs that are assigned to the agents, by agent.
     pub agents: BTreeMap<String, AssignedAgent>,
-    /// What it may cost.
+    /// The budget.
     pub budget: Budget,
-    /// Where the work is done.
+    /// The repository.
     pub repo: String,
-    /// The files of the workflow that stand there.
+    /// The files of the workflow that are in the repository.
     #[serde(default)]
     pub own: Vec<String>,
-    /// The commit that HEAD named when it began.
+    /// The commit at HEAD when the run started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// The machines at work: the main one has the empty name.
+    /// The active frames by id; the main frame has the empty id.
     pub frames: BTreeMap<String, Frame>,
-    /// The frames that wait for a decision.
+    /// The frames that need a decision.
     pub(crate) ready: BTreeSet<String>,
-    /// The attempts in flight, with the frame each works for.
+    /// The attempts in flight, each with its frame.
     pub attempts: BTreeMap<String, String>,
-    /// Workspaces that nobody works in any more and that are still there, with the frame each was
-    /// for.
+    /// Abandoned workspaces that must still be discarded, each with its frame.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) left: BTreeMap<String, String>,
-    /// How many attempts and workspaces each path had, and how often each question was asked.
+    /// The number of attempts and workspaces by path, and of visits by question.
     pub(crate) visits: BTreeMap<String, u32>,
-    /// The questions that are open, or answered beside open ones.
+    /// The open questions, and answered ones that wait for others of the same frame.
     pub questions: BTreeMap<String, OpenQuestion>,
-    /// What was spent.
+    /// The consumption so far.
     pub usage: Usage,
-    /// Visits of the main loop.
+    /// The number of iterations of the main loop.
     pub iterations: u64,
-    /// Attempts that were started.
+    /// The number of started attempts.
     pub started: u64,
-    /// Why it is about to end from outside, if it is.
+    /// The reason outside of the workflow for which the run is about to end.
     pub stopping: Option<Stopping>,
-    /// Why it was stopped, until it is taken up again.
+    /// The reason for a stop, until the run is resumed.
     pub stopped: Option<String>,
-    /// How it ended.
+    /// The end of the run.
     pub ended: Option<Ending>,
 }
 
-/// What was written before the version was kept is of the first.
+/// States without a version were written by the first version.
 fn first_version() -> u32 {
     1
 }
 
-/// Why a run is about to end from outside its workflow.
+/// The reason outside of the workflow for which a run is about to end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stopping {
     /// A budget is used up.
     Budget(String),
-    /// Somebody cancelled it.
+    /// A person or program cancelled the run.
     Cancel(String),
-    /// A file could not be written.
+    /// An artifact could not be written.
     Artifact(String),
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it failed.
+    /// The cause of a failure.
     pub cause: Option<Cause>,
-    /// Why, in words.
+    /// The reason, as text.
     pub reason: String,
-    /// Where.
+    /// The last state of the main machine.
     pub state: String,
 }
 
 impl RunState {
-    /// Adds an event.
+    /// Applies an event that happened at this time.
     pub fn apply(&mut self, event: &Event, at: i64) {
         let resting = self.is_resting();
-        // A clock that jumped back, or a time in which nobody was at work, adds nothing.
+        // Time does not count while nothing is in progress, or if the clock went back.
         if self.seq > 0 && !resting && !matches!(event, Event::RunResumed { .. }) {
             self.usage.wall_ms += u64::try_from(at.saturating_sub(self.last_at)).unwrap_or(0);
         }
@@ -157,7 +156,7 @@ impl RunState {
             }
             Event::Asked { frame, questions } => {
                 for asked in questions {
-                    let name = visit(&asked.id);
+                    let name = question_visits(&asked.id);
                     *self.visits.entry(name).or_default() += 1;
                     self.questions.insert(
                         asked.id.clone(),
@@ -243,7 +242,7 @@ impl RunState {
         }
     }
 
-    /// Whether nothing is at work and only a person can move it.
+    /// Whether nothing is in progress and the run waits for a person.
     pub fn is_resting(&self) -> bool {
         self.stopped.is_some()
             || (self.attempts.is_empty()
@@ -263,8 +262,8 @@ impl RunState {
         Some(self.last_at.saturating_add(i64::try_from(left).unwrap_or(i64::MAX)))
     }
 
-    /// The path of a frame's state, as people read it.
-    pub fn place(&self) -> String {
+    /// The current state of the main machine.
+    pub fn current_state(&self) -> String {
         self.frames.get("").map(|frame| frame.state.clone()).unwrap_or_default()
     }
 
@@ -296,7 +295,7 @@ impl RunState {
     }
 
     fn step_failed(&mut self, frame: &str, reason: &str) {
-        // Items at work are not left behind: the state fails when the last of them has ended.
+        // The state fails only after the running items have ended.
         if let Some(Frame { phase: Phase::Fanned(fan), .. }) = self.frames.get_mut(frame)
             && fan.is_working()
         {
@@ -308,7 +307,7 @@ impl RunState {
     }
 
     fn spend(&mut self, usage: Usage) {
-        // Time is counted between events: attempts run beside each other.
+        // Attempts run in parallel, so time is measured between events.
         self.usage += Usage { wall_ms: 0, ..usage };
     }
 
@@ -336,7 +335,7 @@ impl RunState {
         if ended.tree.is_some() {
             frame.tree.clone_from(&ended.tree);
         }
-        frame.claims = ClaimVerdict::of(&ended.claims);
+        frame.claims = ClaimVerdict::from_reports(&ended.claims);
         let phase = match (ended.outcome, ended.outcome.failure()) {
             (AttemptOutcome::Accepted, _) => {
                 Phase::Resulted(ended.value.clone().unwrap_or(Value::Null))
@@ -348,7 +347,7 @@ impl RunState {
                 partial: ended.partial.clone(),
                 reset_at: ended.reset_at,
             }),
-            // Stopped from outside: it starts again if the run goes on.
+            // Stopped from outside: the step is repeated when the run resumes.
             (_, None) => {
                 frame.interrupted = frame.interrupted.saturating_add(1);
                 Phase::Entered { not_before: None, context: false }
@@ -360,7 +359,7 @@ impl RunState {
                 let what = ended.violations.iter().map(signature).collect::<Vec<_>>().join(" ");
                 again(&mut frame.requests, same, what);
             }
-            // The same mismatch is none again if the tree is another, or nobody knows.
+            // A mismatch in another or unknown work tree is not a repetition.
             AttemptOutcome::Claim => match &ended.tree {
                 Some(tree) => {
                     let blocking = ended.claims.iter().filter(|report| report.blocks());
@@ -379,7 +378,7 @@ impl RunState {
         self.phase(&id, phase);
     }
 
-    /// What an attempt changed is remembered for its machine and those around it.
+    /// Adds the files that an attempt changed to its frame and all parent frames.
     fn changed(&mut self, frame: &str, changed: &ChangedFiles) {
         let renamed = changed.renamed.iter().flat_map(|(from, to)| [from, to]);
         let lists = changed.added.iter().chain(&changed.modified).chain(&changed.deleted);
@@ -449,7 +448,7 @@ impl RunState {
         }
         match (&mut at.phase, closed.item) {
             (Phase::Fanned(fan), Some(key)) => {
-                // The one whose turn it is now may have waited for it.
+                // A queued item may be next to merge.
                 self.ready.extend(fan.ended(&key, frame, status));
                 if fan.next() == crate::fan_out::Next::Wait {
                     return;
@@ -511,7 +510,7 @@ fn again(requests: &mut BTreeMap<String, Streak>, edge: String, what: String) {
     }
 }
 
-/// What a violation is, whatever its words.
+/// Identifies a violation by code and place, without its text.
 fn signature(violation: &Value) -> String {
     let part = |name: &str| violation.get(name).and_then(Value::as_str).unwrap_or_default();
     format!("{}{}", part("code"), part("pointer"))

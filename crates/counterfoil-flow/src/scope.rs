@@ -1,4 +1,4 @@
-//! What expressions and templates of a frame can see.
+//! The values that expressions and templates of a frame can read.
 
 use crate::run_state::{Frame, RunState};
 use crate::template::Template;
@@ -14,10 +14,10 @@ pub(crate) struct EvalScope<'a> {
     pub(crate) machine: &'a Machine,
     run: &'a RunState,
     frame: &'a Frame,
-    /// Made when somebody reads them: most expressions do not.
+    /// Computed on first use: most expressions do not read them.
     run_value: OnceCell<Value>,
     counts_value: OnceCell<Value>,
-    /// Further values: a result, a problem, an item.
+    /// Additional values: a result, a problem, an item.
     extra: Vec<(&'a str, &'a Value, &'a Type)>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> EvalScope<'a> {
         variables
     }
 
-    /// What an expression reads of this, to be evaluated later and elsewhere.
+    /// The values that an expression reads, for a later evaluation.
     pub(crate) fn known(&self, expression: &Expression) -> Vec<(String, Value, Type)> {
         let variables = self.variables(expression).into_iter();
         variables.map(|(name, value, ty)| (name.to_owned(), value.clone(), ty.clone())).collect()
@@ -102,14 +102,14 @@ impl<'a> EvalScope<'a> {
         }
     }
 
-    /// The values that an expression read, by path; long ones are cut.
+    /// Collects the values that an expression reads, by path; long values are truncated.
     pub(crate) fn saw(&self, expression: &Expression, saw: &mut Map<String, Value>) {
         const MAX_LENGTH: usize = 200;
         for read in expression.reads() {
             let mut parts = read.split('.');
             let Some(root) = parts.next().and_then(|root| self.value(root)) else { continue };
             let value = parts.try_fold(root, |value, part| value.get(part)).unwrap_or(&Value::Null);
-            // The whole of a result says nothing that its fields do not.
+            // The fields of an object are listed on their own.
             if value.is_object() {
                 continue;
             }
@@ -137,7 +137,7 @@ impl<'a> EvalScope<'a> {
     }
 }
 
-/// What `counts` is for a frame: how often each limit was counted.
+/// The value of `counts` for a frame: the counter of each limit.
 fn counts_value(machine: &Machine, frame: &Frame) -> Value {
     let plain = machine.limits.iter().filter(|(_, limit)| limit.per.is_none());
     let counts = plain
@@ -145,7 +145,7 @@ fn counts_value(machine: &Machine, frame: &Frame) -> Value {
     Value::Object(counts.collect())
 }
 
-/// What `run` is for a frame.
+/// The value of `run` for a frame.
 fn run_value(run: &RunState, frame: &Frame) -> Value {
     let started = timestamp(run.started_at);
     json!({
@@ -161,7 +161,7 @@ fn run_value(run: &RunState, frame: &Frame) -> Value {
     })
 }
 
-/// A time as RFC 3339.
+/// Formats a time as RFC 3339.
 pub(crate) fn timestamp(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms).map(|at| at.to_string()).unwrap_or_default()
 }

@@ -1,35 +1,35 @@
-//! Rules of a step: what its result must satisfy beside its contract, over what the run knows when
-//! the step starts.
+//! Rules of a step: conditions on its result beyond the contract, over the values of the run at the
+//! start of the step.
 
 use counterfoil_contract::{Code, Contract, Expression, Report, Type, Violation};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A rule with everything it reads, except for the result.
+/// A rule with the values that it reads, except for the result.
 #[derive(Clone, Debug)]
 pub struct BoundRule {
-    /// Its name.
+    /// The id of the rule.
     pub id: String,
-    /// What must hold.
+    /// The condition that must be true.
     pub check: Arc<Expression>,
-    /// What is wrong if it does not, in a sentence.
+    /// The message for a result that breaks the rule.
     pub message: String,
-    /// The part of the result that it is about, as a JSON pointer.
+    /// The part of the result that the rule is about, as a JSON pointer.
     pub at: String,
-    /// The values it reads, with their types.
+    /// The values that the rule reads, with their types.
     pub known: Vec<(String, Value, Type)>,
 }
 
-/// Holds a result that its contract accepts to the rules of its step. One that breaks a rule is no
-/// result.
+/// Applies the rules of a step to a result that satisfies its contract. A result that breaks a rule
+/// is rejected.
 pub fn apply_rules(rules: &[BoundRule], contract: &Contract, report: &mut Report) {
     let Some(value) = &report.value else { return };
-    let broken = rules.iter().filter_map(|rule| rule.broken(contract, value, report)).collect();
+    let broken = rules.iter().filter_map(|rule| rule.violation(contract, value, report)).collect();
     report.refuse(broken);
 }
 
 impl BoundRule {
-    fn broken(&self, contract: &Contract, value: &Value, report: &Report) -> Option<Violation> {
+    fn violation(&self, contract: &Contract, value: &Value, report: &Report) -> Option<Violation> {
         let known = self.known.iter().map(|(name, value, ty)| (name.as_str(), value, ty));
         let variables: Vec<_> = known.chain([("result", value, contract.ty())]).collect();
         let message = match self.check.test(&variables) {

@@ -1,6 +1,5 @@
-//! One turn of a run: facts in, events to record and work to do out. Every engine turns a run by
-//! this function, live, in a replay and in a simulation; what differs is who keeps the events and
-//! who does the work.
+//! One turn of a run: it takes facts and returns events to record and work to do. Every driver uses
+//! this function, live and in a simulation. Drivers differ in how they store events and do the work.
 
 use crate::artifact::{Rendering, rendered_by};
 use crate::decide::{AttemptRequest, Command, FileCheck, WorkspaceOp, decide, used_up};
@@ -10,30 +9,31 @@ use crate::workflow::Workflow;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A turn that needs more steps than this is a fault of ours: the checker bounds every cycle.
+/// The checker bounds every cycle, so a turn with more steps than this is a bug.
 const MAX_STEPS: usize = 100_000;
 
-/// What a turn asks of its engine: record the events in one transaction, then do the work.
+/// The result of a turn. The driver records the events in one transaction, then does the work.
 #[derive(Debug, Default, Serialize)]
 pub struct Turn {
-    /// What to record, with its time.
+    /// The events to record, with their times in milliseconds since 1970.
     pub events: Vec<(Event, i64)>,
-    /// What to start.
+    /// The attempts to start.
     pub attempts: Vec<AttemptRequest>,
-    /// What to look for.
+    /// The files to check.
     pub file_checks: Vec<FileCheck>,
-    /// What to do about workspaces; handed out each turn until its fact is told.
+    /// The workspace operations to do. Each is returned in every turn until its result is known.
     pub workspace_ops: Vec<WorkspaceOp>,
-    /// What to stop.
+    /// The ids of the attempts to stop.
     pub stops: Vec<String>,
-    /// When to turn again if nothing happens before.
+    /// The time of the next turn if no fact arrives earlier: a start time, or the deadline of the
+    /// time budget.
     pub wake_at: Option<i64>,
-    /// The artifacts that belong to single events, as they stood right behind each.
+    /// The artifacts of single events, rendered right after each event.
     pub rendered: Vec<Rendering>,
 }
 
 impl Turn {
-    /// Whether a transition was taken or the run ended: artifacts are rendered then.
+    /// Whether an event of this turn requires the artifacts to be rendered.
     pub fn renders_artifacts(&self) -> bool {
         self.events.iter().any(|(event, _)| {
             matches!(
@@ -49,13 +49,13 @@ impl Turn {
     }
 }
 
-/// Takes facts and decides until only waiting is left. Facts that no longer concern the run (an
-/// attempt that was fenced, a question that is not open, files that nobody waits for, a workspace
-/// that is gone) are dropped.
+/// Applies facts and decides until the run can only wait. Facts that no longer apply are ignored: an
+/// attempt or a workspace that was replaced, a question that is not open, files that no step waits
+/// for. A time budget that is used up at `now` ends the run.
 pub fn turn(workflow: &Workflow, run: &mut RunState, facts: Vec<Event>, now: i64) -> Turn {
     let mut turn = Turn::default();
     for fact in facts {
-        if concerns(run, &fact) {
+        if applies(run, &fact) {
             turn.record(workflow, run, fact, now);
         }
     }
@@ -128,13 +128,13 @@ pub fn resume_facts(
 }
 
 impl Turn {
-    /// Turns again at this time, if not before.
+    /// Schedules the next turn for this time at the latest.
     fn wakes(&mut self, time: i64) {
         self.wake_at = Some(self.wake_at.map_or(time, |known| known.min(time)));
     }
 
     fn record(&mut self, workflow: &Workflow, run: &mut RunState, event: Event, now: i64) {
-        // The journal's times never go back, whatever the clock does.
+        // Recorded times never decrease, even if the clock goes back.
         let at = now.max(run.last_at);
         run.apply(&event, at);
         self.rendered.extend(rendered_by(workflow, run, &event));
@@ -142,8 +142,8 @@ impl Turn {
     }
 }
 
-/// Whether a fact still concerns the run.
-fn concerns(run: &RunState, fact: &Event) -> bool {
+/// Whether a fact still applies to the run.
+fn applies(run: &RunState, fact: &Event) -> bool {
     if run.ended.is_some() {
         return false;
     }
@@ -153,7 +153,7 @@ fn concerns(run: &RunState, fact: &Event) -> bool {
             run.attempts.contains_key(attempt)
         }
         Event::Answered { question, answer, .. } => run.check_answer(question, answer).is_ok(),
-        // One that comes late must not trouble a step that is at work.
+        // A late fact must not affect a step that is already running.
         Event::ContextChecked { frame, .. } => run
             .frames
             .get(frame)

@@ -1,17 +1,17 @@
-//! Values against types: what a literal, an input or an answer must be.
+//! Values and types: whether a literal, an input or an answer has its type.
 
 use counterfoil_contract::Type;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 
-/// Whether a value is of a type; the error says where it is not.
+/// Checks that a value has a type. The error names the part that does not.
 pub fn fits(value: &Value, ty: &Type) -> Result<(), String> {
     let mut first = None;
     for alternative in ty.alternatives() {
         match fits_one(value, alternative) {
             Ok(()) => return Ok(()),
             Err(why) => {
-                // Of a union, the alternative that is of the same kind explains best.
+                // For a union, the alternative of the same kind gives the best message.
                 if first.is_none() || (value.is_object() && matches!(alternative, Type::Object(_)))
                 {
                     first = Some(why);
@@ -73,7 +73,7 @@ pub(crate) fn with_article(ty: &Type) -> String {
     }
 }
 
-/// Bytes as hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         text.push_str(&format!("{byte:02x}"));
@@ -81,7 +81,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A value in a few words.
+/// A value as JSON, truncated for messages.
 pub fn excerpt(value: &Value) -> String {
     const MAX_WIDTH: usize = 160;
     let text = value.to_string();
@@ -91,7 +91,7 @@ pub fn excerpt(value: &Value) -> String {
     text.chars().take(MAX_WIDTH - 1).chain(['…']).collect()
 }
 
-/// A value as somebody reads it: a text as it is, a list of texts joined, anything else as JSON.
+/// A value as text: a text unchanged, a list joined, anything else as JSON.
 pub fn to_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -101,8 +101,8 @@ pub fn to_text(value: &Value) -> String {
     }
 }
 
-/// Reads a value of a type from a word on a command line: `5`, `true`, `["a", "b"]` as JSON, a text
-/// as it is, and a list of texts also as `a,b`.
+/// Parses a value of a type from an argument: `5`, `true` and `["a", "b"]` as JSON, a text unchanged,
+/// and a list of texts also as `a,b`.
 pub fn parse_argument(word: &str, ty: &Type) -> Result<Value, String> {
     if ty.alternatives().iter().any(|ty| matches!(ty, Type::String(_))) {
         let text = Value::String(word.to_owned());
@@ -121,14 +121,13 @@ pub fn parse_argument(word: &str, ty: &Type) -> Result<Value, String> {
     fits(&value, ty).map(|()| value)
 }
 
-/// Reads an amount inside of a tagged enum. Numbers keep all their digits here
-/// (`arbitrary_precision`), and serde hands on such a number as a mapping then, which only
-/// [`Number`] understands.
+/// Deserialises an amount within a tagged enum. With `arbitrary_precision`, serde passes a number as
+/// a map that only [`Number`] understands.
 pub(crate) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Number::deserialize(deserializer)?.as_f64().unwrap_or(f64::MAX))
 }
 
-/// The same for an amount that may be missing.
+/// Deserialises an optional amount within a tagged enum.
 pub(crate) fn optional_amount<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<f64>, D::Error> {

@@ -26,19 +26,19 @@ pub struct Workflow {
     pub name: String,
     /// Its version.
     pub version: u32,
-    /// What it is for, in a line.
+    /// A one-line summary.
     pub summary: String,
     /// The main machine.
     pub main: Machine,
     /// The sub-workflows, by name.
     pub machines: BTreeMap<String, Machine>,
-    /// Who does the work, by name.
+    /// The agents, by name.
     pub agents: BTreeMap<String, Role>,
-    /// What a run may cost, unless whoever starts it says otherwise.
+    /// The default budget of a run.
     pub budget: Budget,
-    /// What its agents may write.
+    /// The paths that agents may write.
     pub paths: Paths,
-    /// The files and contracts it was made from.
+    /// The files and contracts of the workflow.
     pub bundle: Bundle,
 }
 
@@ -52,226 +52,226 @@ impl Workflow {
 /// A state machine.
 #[derive(Debug)]
 pub struct Machine {
-    /// The empty name for the main one.
+    /// The name; empty for the main machine.
     pub name: String,
-    /// What it is given.
+    /// The inputs, by name.
     pub inputs: BTreeMap<String, Input>,
-    /// What it remembers.
+    /// The variables, by name.
     pub variables: BTreeMap<String, Variable>,
-    /// What bounds its cycles.
+    /// The limits of its cycles, by name.
     pub limits: BTreeMap<String, Limit>,
     /// The limit whose count is shown as the iteration.
     pub iterations: Option<String>,
-    /// Where it starts.
+    /// The first state.
     pub start: String,
     /// Its states, by name.
     pub states: BTreeMap<String, State>,
     /// The names of its states in the order of the file.
     pub order: Vec<String>,
-    /// The type of what it hands back when done.
+    /// The type of its result.
     pub result: Option<Type>,
-    /// Files rendered after each of its transitions.
+    /// The artifacts that are rendered after each transition.
     pub artifacts: Vec<Artifact>,
-    /// Everything an expression or a template may read in every state.
+    /// The types of all values that expressions and templates can read in every state.
     pub types: BTreeMap<String, Type>,
 }
 
-/// An input.
+/// An input of a machine.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// Its type.
     pub ty: Type,
-    /// What stands for it when it is not given; without it, it must be.
+    /// The default; without it, the input is required.
     pub default: Option<Value>,
-    /// What it is, in a line.
+    /// A one-line summary.
     pub summary: String,
 }
 
-/// A variable.
+/// A variable of a machine.
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// Its type.
     pub ty: Type,
-    /// Its value at the start.
+    /// The initial value.
     pub initial: Value,
 }
 
-/// A bound on a cycle.
+/// A limit on a cycle.
 #[derive(Debug)]
 pub struct Limit {
-    /// How often it may be counted (for each key).
+    /// The maximum count, for each key if there are keys.
     pub max: Term,
-    /// Where to go instead when it is used up.
+    /// The state to enter when the limit is exhausted.
     pub then: String,
-    /// What it is counted by.
+    /// The key that it is counted by.
     pub per: Option<Expression>,
-    /// How often it may be counted over all keys.
+    /// The maximum count over all keys.
     pub total: u64,
 }
 
-/// A value that is written down or computed.
+/// A literal or computed value.
 #[derive(Debug)]
 pub enum Term {
-    /// Written down.
+    /// A literal.
     Literal(Value),
-    /// Computed.
+    /// The value of an expression.
     Computed(Expression),
 }
 
-/// One who does work: what is asked of it and what it must hand back.
+/// An agent: its prompt, its contract and its permissions.
 #[derive(Debug)]
 pub struct Role {
-    /// What it must hand back.
+    /// The contract of the result.
     pub contract: Arc<Contract>,
-    /// What it is asked.
+    /// The prompt.
     pub prompt: Template,
-    /// The words that tell it what to hand back.
+    /// The instructions for the result, appended to the prompt.
     pub suffix: String,
-    /// What it may do to the workspace.
+    /// The access to the workspace.
     pub access: Access,
-    /// Where it may write, as globs; anywhere, if there is no list.
+    /// Globs of the writable paths; any path, if there is no list.
     pub writes: Option<Vec<String>>,
-    /// What its claims are held to, unless a state says otherwise.
+    /// The default policies for its claims.
     pub claim_policies: ClaimPolicies,
-    /// How long and how often, unless a state says otherwise.
+    /// The default timeouts and numbers of repairs and retries.
     pub bounds: Bounds,
 }
 
 impl Role {
-    /// Whether it can change anything.
+    /// Whether the agent may change files.
     pub fn can_write(&self) -> bool {
         self.access == Access::WorkspaceWrite
             && self.writes.as_ref().is_none_or(|globs| !globs.is_empty())
     }
 }
 
-/// What an agent may do to the workspace.
+/// The access of an agent to its workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
-    /// Read it.
+    /// The agent may read files.
     ReadOnly,
-    /// Change it.
+    /// The agent may change files.
     #[default]
     WorkspaceWrite,
 }
 
-/// What may be spent.
+/// The budget of a run or an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Tokens in and out together.
+    /// The sum of input and output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Money.
+    /// The cost in US dollars.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "crate::value::optional_amount"
     )]
     pub cost_usd: Option<f64>,
-    /// Time at work, in milliseconds; time spent waiting for a person does not count.
+    /// The working time, in milliseconds. Time spent waiting for a person does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
-    /// Visits of the main loop.
+    /// The number of iterations of the main loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
-    /// Agent sessions and commands.
+    /// The number of attempts of agents, commands and built-in steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u64>,
 }
 
-/// A file rendered after each transition.
+/// A file that is rendered after each transition.
 #[derive(Debug)]
 pub struct Artifact {
-    /// Where it goes, in the repository.
+    /// The path, relative to the repository.
     pub path: Template,
-    /// What stands in it.
+    /// The content.
     pub template: Template,
-    /// What it must satisfy.
+    /// The contract of the content.
     pub contract: Option<Arc<Contract>>,
-    /// Whether each rendering is added to the file rather than replacing it.
+    /// Whether each rendering is appended to the file instead of replacing it.
     pub append: bool,
-    /// When it is rendered; always, if there is no condition.
+    /// The condition for rendering; always, if there is none.
     pub when: Option<Expression>,
 }
 
-/// A state.
+/// A state of a machine.
 #[derive(Debug)]
 pub struct State {
-    /// What happens in it.
+    /// The step of the state.
     pub kind: Step,
-    /// Where to go on success: the first whose guard holds.
+    /// The transitions on success; the first one whose guard is true is taken.
     pub next: Vec<Transition>,
-    /// Where to go on trouble.
+    /// The transitions on failure, by kind.
     pub on: BTreeMap<FailureKind, Transition>,
-    /// The limit that each entry counts.
+    /// The limit that each entry of the state counts.
     pub counts: Option<String>,
     /// The type of `result` in its transitions.
     pub result: Type,
-    /// The type of `claims` in its transitions, if an agent works in it.
+    /// The type of `claims` in its transitions, if the step runs an agent.
     pub claims: Option<Type>,
 }
 
-/// What happens in a state.
+/// The step of a state.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // One for each state, made once.
+#[allow(clippy::large_enum_variant)] // One per state.
 pub enum Step {
-    /// An agent works.
+    /// Run an agent.
     Agent(Dispatch),
-    /// The engine runs a command.
+    /// Run a command.
     Command(ShellStep),
-    /// The engine reads a file.
+    /// Read a file.
     Read(ReadStep),
-    /// The engine looks at what changed.
+    /// Collect changes.
     Changes(ChangesStep),
-    /// The engine commits.
+    /// Make a commit.
     Commit(CommitStep),
-    /// Somebody is asked.
+    /// Ask a person.
     Ask(Vec<Question>),
-    /// A list is worked through.
+    /// Fan out over a list.
     Each(Box<Each>),
-    /// A list is put in order.
+    /// Sort a list by its dependencies.
     Order(Box<Listing>),
-    /// A sub-workflow runs.
+    /// Run a sub-workflow.
     Call {
-        /// Which.
+        /// The name of the sub-workflow.
         machine: String,
         /// Its inputs.
         with: Vec<(String, Term)>,
-        /// Where it works.
+        /// The workspace of the sub-workflow.
         workspace: WorkspaceMode,
     },
-    /// Nothing: the guards decide.
+    /// Do nothing; the guards select the next state.
     Route,
-    /// The machine ends.
+    /// End the machine.
     End {
-        /// How.
+        /// The outcome.
         outcome: End,
-        /// Why.
+        /// The reason.
         reason: Option<Term>,
-        /// What it hands back.
+        /// The result.
         result: Option<Term>,
     },
 }
 
-/// An agent at work.
+/// A step that runs an agent.
 #[derive(Debug)]
 pub struct Dispatch {
-    /// Who.
+    /// The name of the agent.
     pub agent: String,
-    /// What it is asked.
+    /// The prompt.
     pub prompt: Template,
-    /// Further variables of the prompt.
+    /// Additional variables of the prompt.
     pub with: Vec<(String, Term)>,
-    /// Files that must be there first.
+    /// The files that must exist before the agent starts.
     pub needs: Vec<Template>,
-    /// What its claims are held to.
+    /// The claims and their policies.
     pub claims: StateClaims,
-    /// What its result must satisfy beside its contract.
+    /// The rules that the result must satisfy in addition to its contract.
     pub rules: Vec<StepRule>,
-    /// Where it works; for an item of a fan-out, the fan-out says so.
+    /// The workspace; for an item of a fan-out, the workspace of the fan-out applies.
     pub workspace: WorkspaceMode,
-    /// How long and how often.
+    /// Timeouts and numbers of repairs and retries.
     pub bounds: Bounds,
 }
 
@@ -280,30 +280,30 @@ pub struct Dispatch {
 pub struct StepRule {
     /// Its name.
     pub id: String,
-    /// What must hold, over the result and what the run knows.
+    /// The condition, over the result and the values of the run.
     pub check: Arc<Expression>,
-    /// What is wrong if it does not.
+    /// The message for a result that breaks the rule.
     pub message: Template,
-    /// The part of the result that it is about, as a JSON pointer.
+    /// The part of the result that the rule is about, as a JSON pointer.
     pub at: String,
-    /// The types of what the state gives beside what the run knows.
+    /// The types of the additional variables of the state.
     pub with: BTreeMap<String, Type>,
 }
 
-/// How long an attempt may take and how often it is tried.
+/// Timeouts of an attempt, and numbers of repairs and retries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// The whole attempt, in milliseconds.
+    /// The timeout of the whole attempt, in milliseconds.
     pub timeout_ms: u64,
-    /// Until the first sign of life, in milliseconds.
+    /// The timeout until the first output, in milliseconds.
     pub startup_ms: Option<u64>,
-    /// Silence, in milliseconds.
+    /// The timeout without output, in milliseconds.
     pub idle_ms: Option<u64>,
-    /// How often the result is asked for again in the same session.
+    /// The number of repair prompts in the same session.
     pub repairs: u32,
-    /// How often an attempt is started again, by trouble.
+    /// The number of retries, by kind of failure.
     pub retries: BTreeMap<FailureKind, u32>,
-    /// What one attempt may spend.
+    /// The budget of one attempt.
     pub budget: Budget,
 }
 
@@ -324,142 +324,142 @@ impl Default for Bounds {
     }
 }
 
-/// A command that the engine runs.
+/// A step that runs a command.
 #[derive(Debug)]
 pub struct ShellStep {
     /// The program and its arguments.
     pub argv: Vec<Template>,
-    /// What it reads.
+    /// The standard input.
     pub input: Option<Template>,
-    /// What its output must satisfy.
+    /// The contract of the output.
     pub output: Option<Arc<Contract>>,
-    /// Where it runs, in the repository.
+    /// The working directory, relative to the repository.
     pub cwd: Option<Template>,
-    /// How long it may take, in milliseconds.
+    /// The timeout, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// A question.
+/// A question to a person.
 #[derive(Debug)]
 pub struct Question {
-    /// Its name among those asked together.
+    /// The name, unique among questions that are asked together.
     pub name: String,
-    /// What is asked.
+    /// The text of the question.
     pub text: Template,
-    /// What an answer must be.
+    /// The form that an answer must have.
     pub form: Form,
-    /// Whether it is cancelled by itself once all others are answered.
+    /// Whether it is cancelled when all other questions are answered.
     pub optional: bool,
 }
 
-/// What an answer must be.
+/// The form that an answer must have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// One of these.
+    /// One of these texts.
     Choices(Vec<String>),
-    /// A text of this form.
+    /// A text that matches this regular expression.
     Pattern(String),
     /// Any text that is not blank.
     Text,
 }
 
-/// A list whose items have a key and an order.
+/// A list whose items have keys and an order.
 #[derive(Debug)]
 pub struct Listing {
     /// The list.
     pub list: Expression,
-    /// The name of the item.
+    /// The variable name of the item.
     pub bind: String,
     /// The type of an item.
     pub item: Type,
-    /// What names an item; without it, its number from 1.
+    /// The key of an item; without it, its number from 1.
     pub key: Option<Expression>,
-    /// The keys of the items that must be done before it.
+    /// The keys of the items that must be done before an item.
     pub after: Option<Expression>,
-    /// Who comes first among those that may start; smaller is earlier.
+    /// The rank; items with a smaller rank start earlier.
     pub rank: Option<Expression>,
 }
 
-/// A fan-out.
+/// A fan-out over a list.
 #[derive(Debug)]
 pub struct Each {
-    /// What is worked through.
+    /// The list.
     pub listing: Listing,
-    /// How many run at once.
+    /// The maximum number of running items.
     pub parallel: u32,
-    /// What an item that is not done means for the rest.
+    /// The effect of an item that is not done.
     pub failures: Failures,
-    /// Where each item works.
+    /// The workspace of each item.
     pub workspace: WorkspaceMode,
-    /// What runs for an item.
+    /// The work of an item.
     pub body: Body,
 }
 
-/// What an item that is not done means for the rest.
+/// The effect of an item that is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failures {
     /// No further item starts, and the state ends as that item did.
     Stop,
-    /// The others go on, and the guards see what failed.
+    /// The other items continue, and the guards can read the failures.
     Collect,
 }
 
-/// What runs for an item.
+/// The work of an item.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // One for each fan-out, made once.
+#[allow(clippy::large_enum_variant)] // One per fan-out.
 pub enum Body {
-    /// An agent.
+    /// Run an agent.
     Agent(Dispatch),
-    /// A sub-workflow.
+    /// Run a sub-workflow.
     Machine {
-        /// Which.
+        /// The name of the sub-workflow.
         machine: String,
         /// Its inputs.
         with: Vec<(String, Term)>,
     },
 }
 
-/// A way from one state to another.
+/// A transition from one state to another.
 #[derive(Debug)]
 pub struct Transition {
-    /// When it is taken; always, if there is no guard.
+    /// The guard; without it, the transition is always taken.
     pub when: Option<Expression>,
-    /// What it assigns.
+    /// The assignments.
     pub set: Vec<(String, Term)>,
-    /// Where it leads.
+    /// The target.
     pub go: Target,
-    /// Why, for whoever reads the end.
+    /// The reason, for reports.
     pub reason: Option<Term>,
-    /// The limit it counts.
+    /// The limit that it counts.
     pub counts: Option<String>,
-    /// The limits it sets back to nothing.
+    /// The limits that it resets.
     pub resets: Vec<String>,
-    /// How long what starts there waits first.
+    /// The delay before the next step starts.
     pub wait: Option<Wait>,
 }
 
-/// How long to wait.
+/// The delay before a step.
 #[derive(Debug)]
 pub enum Wait {
-    /// So many milliseconds.
+    /// A number of milliseconds.
     For(u64),
-    /// As many seconds as this gives.
+    /// The value of an expression, in seconds.
     Seconds(Expression),
 }
 
-/// Where a transition leads.
+/// The target of a transition.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // One for each transition, made once.
+#[allow(clippy::large_enum_variant)] // One per transition.
 pub enum Target {
-    /// To this state.
+    /// A fixed state.
     State(String),
-    /// To the state that a value names; these are possible.
+    /// The state that an expression names, and all possible states.
     Computed(Expression, Vec<String>),
 }
 
 impl Target {
-    /// Every state it may lead to.
+    /// All possible target states.
     pub fn states(&self) -> &[String] {
         match self {
             Self::State(name) => std::slice::from_ref(name),

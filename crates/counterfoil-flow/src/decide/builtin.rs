@@ -1,7 +1,6 @@
-//! What the engine is to do itself: plain data, every template rendered and every expression
-//! evaluated.
+//! The work of built-in steps as plain data: templates are rendered and expressions evaluated.
 
-use super::enter::At;
+use super::enter::Entry;
 use super::{AttemptWork, Command, eval_scope, path_of};
 use crate::event::BuiltinStep;
 use crate::run_state::join;
@@ -16,46 +15,45 @@ use std::sync::Arc;
 /// A file to read.
 #[derive(Clone, Debug)]
 pub struct ReadWork {
-    /// Where it stands, in the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
-    /// What it must satisfy.
+    /// The contract of the file.
     pub contract: Option<Arc<Contract>>,
-    /// The workspace it stands in; the repository, if there is none.
+    /// The workspace; the repository, if there is none.
     pub workspace: Option<String>,
 }
 
-/// Changes to look at.
+/// Changes to collect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangesWork {
-    /// The revision that the workspace is held against; the empty tree, if it is empty.
+    /// The revision to compare with; the empty tree, if it is empty.
     pub since: String,
-    /// How many tokens a chunk of the patch may have; without it, there is one chunk.
+    /// The maximum number of tokens per chunk of the patch; without it, there is one chunk.
     pub split: Option<i64>,
-    /// The workspace that is looked at; the repository, if there is none.
+    /// The workspace; the repository, if there is none.
     pub workspace: Option<String>,
 }
 
-/// Something to commit.
+/// A commit to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitWork {
-    /// What the commit says.
+    /// The commit message.
     pub message: String,
-    /// What is committed: paths in the workspace.
+    /// The paths to commit, relative to the workspace.
     pub paths: Vec<String>,
-    /// Names this visit of the state, on one line: the same for every attempt of it, and no other
-    /// visit has it.
+    /// A name on one line that is unique to this visit of the state and the same for all its
+    /// attempts.
     pub step: String,
-    /// Whether an attempt of this visit was lost or stopped, so that the commit may be there
-    /// already.
+    /// Whether an attempt of this visit was lost or stopped, so that the commit may already exist.
     pub repeated: bool,
-    /// The workspace it would be made in; the repository, if there is none.
+    /// The workspace; the repository, if there is none.
     pub workspace: Option<String>,
-    /// How long it may take.
+    /// The timeout, in milliseconds.
     pub timeout_ms: u64,
 }
 
 impl AttemptWork {
-    /// What the engine does itself, as it is told.
+    /// The built-in step as events record it; none for an agent or a command.
     pub(super) fn builtin(&self) -> Option<BuiltinStep> {
         match self {
             Self::Agent(_) | Self::Command(_) => None,
@@ -69,7 +67,7 @@ impl AttemptWork {
     }
 }
 
-impl At<'_> {
+impl Entry<'_> {
     pub(super) fn read(&self, step: &ReadStep, state: &State) -> Result<Command, String> {
         let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
         let work = ReadWork {
@@ -96,10 +94,8 @@ impl At<'_> {
         if self.frame.cut
             && matches!(&step.paths, Term::Computed(paths) if paths.reads().iter().any(|read| read == "run.changed"))
         {
-            return Err(
-                "more files were changed than `run.changed` lists; name what is to be committed"
-                    .to_owned(),
-            );
+            return Err("`run.changed` does not list all changed files; list the paths to commit"
+                .to_owned());
         }
         let paths = match scope.term(&step.paths)? {
             Value::Array(paths) => paths.iter().map(crate::value::to_text).collect(),
@@ -108,7 +104,7 @@ impl At<'_> {
         let work = CommitWork {
             message: scope.render(&step.message, &BTreeMap::new())?,
             paths,
-            step: self.visit(),
+            step: self.visit_name(),
             repeated: self.frame.interrupted > 0,
             workspace: self.workspace(),
             timeout_ms: step.timeout_ms,
@@ -116,18 +112,18 @@ impl At<'_> {
         Ok(self.start(AttemptWork::Commit(Box::new(work))))
     }
 
-    /// The name of this visit of the state: that of its first attempt, also for those that are
-    /// started because one was lost.
-    fn visit(&self) -> String {
+    /// The name of this visit of the state: that of its first attempt, also for the attempts that
+    /// replace an interrupted one.
+    fn visit_name(&self) -> String {
         let path = join(&path_of(self.workflow, self.run, self.id, self.frame));
         let next = self.run.visits.get(&path).copied().unwrap_or(0) + 1;
         let visit = next.saturating_sub(self.frame.interrupted);
-        on_one_line(&format!("{}/{path}/{visit}", self.run.run))
+        escape_line(&format!("{}/{path}/{visit}", self.run.run))
     }
 }
 
-/// A name that stands on one line: keys of items can be any text.
-fn on_one_line(name: &str) -> String {
+/// Escapes a name so that it fits on one line: item keys can be any text.
+fn escape_line(name: &str) -> String {
     let mut line = String::with_capacity(name.len());
     for c in name.chars() {
         if c.is_control() || c == '%' || c == '\u{2028}' || c == '\u{2029}' {
@@ -141,12 +137,12 @@ fn on_one_line(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::on_one_line;
+    use super::escape_line;
 
     #[test]
-    fn a_name_stands_on_one_line_and_two_are_never_one() {
-        assert_eq!(on_one_line("run/build/a b/commit/1"), "run/build/a b/commit/1");
-        assert_eq!(on_one_line("a\nb"), "a%0Ab");
-        assert_ne!(on_one_line("a%0Ab"), on_one_line("a\nb"));
+    fn an_escaped_name_has_one_line_and_stays_unique() {
+        assert_eq!(escape_line("run/build/a b/commit/1"), "run/build/a b/commit/1");
+        assert_eq!(escape_line("a\nb"), "a%0Ab");
+        assert_ne!(escape_line("a%0Ab"), escape_line("a\nb"));
     }
 }

@@ -1,13 +1,13 @@
-//! Coming into a state: what its step asks of the engine.
+//! Entering a state: the command that its step needs.
 
 use super::{
-    AgentWork, AttemptRequest, AttemptWork, Command, CommandWork, FileCheck, beginning, end,
-    eval_scope, path_of,
+    AgentWork, AttemptRequest, AttemptWork, Command, CommandWork, FileCheck, end, eval_scope,
+    initial_values, path_of,
 };
 use crate::event::{AskedQuestion, CLAIMS_VERIFIED, Event, PlannedItem};
 use crate::fan_out::{Item, topological_order};
 use crate::problem::Problem;
-use crate::run_state::{Frame, RunState, join, visit};
+use crate::run_state::{Frame, RunState, join, question_visits};
 use crate::scope::EvalScope;
 use crate::step_rule::BoundRule;
 use crate::workflow::{
@@ -18,8 +18,8 @@ use counterfoil_contract::{ClaimPolicy, HeldClaim, Type};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// A frame that came into its state.
-pub(super) struct At<'a> {
+/// A frame that entered its state.
+pub(super) struct Entry<'a> {
     pub(super) workflow: &'a Workflow,
     pub(super) run: &'a RunState,
     pub(super) id: &'a str,
@@ -28,16 +28,16 @@ pub(super) struct At<'a> {
     pub(super) context: bool,
 }
 
-/// The run itself begins.
-pub(super) fn first(workflow: &Workflow, run: &RunState) -> Event {
-    Opening { workflow, run, frame: "", parent: None, item: None }.of(
+/// Opens the main frame.
+pub(super) fn open_main(workflow: &Workflow, run: &RunState) -> Event {
+    Opening { workflow, run, frame: "", parent: None, item: None }.event(
         &workflow.main,
         &run.inputs,
         Some(1),
     )
 }
 
-/// A frame that begins.
+/// A frame to open.
 struct Opening<'a> {
     workflow: &'a Workflow,
     run: &'a RunState,
@@ -47,8 +47,13 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    fn of(&self, machine: &Machine, given: &Map<String, Value>, iteration: Option<u64>) -> Event {
-        let (inputs, variables) = beginning(machine, given);
+    fn event(
+        &self,
+        machine: &Machine,
+        given: &Map<String, Value>,
+        iteration: Option<u64>,
+    ) -> Event {
+        let (inputs, variables) = initial_values(machine, given);
         let (state, counts) = self.first_entry(machine, &inputs, &variables);
         Event::FrameOpened {
             frame: self.frame.to_owned(),
@@ -63,8 +68,8 @@ impl Opening<'_> {
         }
     }
 
-    /// The first entry counts like every other. A limit that an input sets to nothing is used up
-    /// before it began.
+    /// The first state and its counters. The first entry counts like every other; a limit of zero is
+    /// exhausted immediately.
     fn first_entry(
         &self,
         machine: &Machine,
@@ -85,7 +90,7 @@ impl Opening<'_> {
         }
         let counter = match &limit.per {
             None => Some(name.clone()),
-            // A key that cannot be computed here is a fault of the next step that needs it.
+            // A key that cannot be computed here fails in the next step that needs it.
             Some(per) => scope
                 .evaluate(per)
                 .ok()
@@ -95,8 +100,8 @@ impl Opening<'_> {
     }
 }
 
-/// An item begins.
-pub(super) fn item(
+/// Opens the frame of an item.
+pub(super) fn open_item(
     workflow: &Workflow,
     run: &RunState,
     id: &str,
@@ -104,7 +109,7 @@ pub(super) fn item(
     state: &State,
     item: &Item,
 ) -> Result<Event, String> {
-    let Step::Each(each) = &state.kind else { return Err("a fan-out outside of one".to_owned()) };
+    let Step::Each(each) = &state.kind else { return Err("the state is not a fan-out".to_owned()) };
     let path = [path_of(workflow, run, id, frame), vec![item.key.clone()]].concat();
     match &each.body {
         Body::Agent(_) => Ok(Event::FrameOpened {
@@ -124,35 +129,38 @@ pub(super) fn item(
                 &item.value,
                 &each.listing.item,
             );
-            let given = given(&scope, with)?;
+            let given = evaluate_terms(&scope, with)?;
             let machine =
                 workflow.machine(machine).ok_or_else(|| format!("no sub-workflow '{machine}'"))?;
             let frame = join(&path);
             let opening =
                 Opening { workflow, run, frame: &frame, parent: Some(id), item: Some(&item.key) };
-            Ok(opening.of(machine, &given, None))
+            Ok(opening.event(machine, &given, None))
         }
     }
 }
 
-fn given(scope: &EvalScope<'_>, with: &[(String, Term)]) -> Result<Map<String, Value>, String> {
+fn evaluate_terms(
+    scope: &EvalScope<'_>,
+    with: &[(String, Term)],
+) -> Result<Map<String, Value>, String> {
     with.iter().map(|(name, term)| Ok((name.clone(), scope.term(term)?))).collect()
 }
 
-/// The claims of a step that are not ignored, with what it was asked to fix.
-fn claims(held: &StateClaims, scope: &EvalScope<'_>) -> Result<Vec<HeldClaim>, String> {
+/// The claims of a step that are not ignored, with the findings that it was asked to fix.
+fn verified_claims(step: &StateClaims, scope: &EvalScope<'_>) -> Result<Vec<HeldClaim>, String> {
     let counted =
-        held.policies.claims.iter().filter(|held| held.claim.policy != ClaimPolicy::Ignore);
+        step.policies.claims.iter().filter(|held| held.claim.policy != ClaimPolicy::Ignore);
     let with_findings = |claim: &HeldClaim| {
         let findings =
-            held.findings.get(&claim.name).map(|findings| scope.evaluate(findings)).transpose()?;
+            step.findings.get(&claim.name).map(|findings| scope.evaluate(findings)).transpose()?;
         Ok(HeldClaim { findings, ..claim.clone() })
     };
     counted.map(with_findings).collect()
 }
 
-/// A rule of a step with the values it reads; the result is not known yet.
-fn held(
+/// Binds a rule of a step to the values that it reads, except for the result.
+fn bind_rule(
     rule: &StepRule,
     scope: &EvalScope<'_>,
     more: &BTreeMap<String, Value>,
@@ -176,17 +184,19 @@ fn held(
     })
 }
 
-/// A value whose texts stand for themselves in a glob.
-fn literal(value: Value) -> Value {
+/// Escapes the texts of a value for use in a glob.
+fn escape_glob(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(globset::escape(&text)),
-        Value::Array(items) => items.into_iter().map(literal).collect(),
-        Value::Object(map) => map.into_iter().map(|(name, value)| (name, literal(value))).collect(),
+        Value::Array(items) => items.into_iter().map(escape_glob).collect(),
+        Value::Object(map) => {
+            map.into_iter().map(|(name, value)| (name, escape_glob(value))).collect()
+        }
         other => other,
     }
 }
 
-impl At<'_> {
+impl Entry<'_> {
     pub(super) fn enter(&self, state: &State) -> Result<Command, String> {
         match &state.kind {
             Step::Agent(dispatch) => self.dispatch(dispatch, state),
@@ -212,7 +222,7 @@ impl At<'_> {
             Step::Order(listing) => self.order(state, listing),
             Step::Call { machine, with, .. } => {
                 let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
-                let given = given(&scope, with)?;
+                let given = evaluate_terms(&scope, with)?;
                 let callee = self
                     .workflow
                     .machine(machine)
@@ -221,7 +231,7 @@ impl At<'_> {
                 let (workflow, run) = (self.workflow, self.run);
                 let opening =
                     Opening { workflow, run, frame: &frame, parent: Some(self.id), item: None };
-                Ok(Command::Record(opening.of(callee, &given, None)))
+                Ok(Command::Record(opening.event(callee, &given, None)))
             }
             Step::Route => {
                 let nothing = Value::Object(Map::new());
@@ -293,10 +303,11 @@ impl At<'_> {
         let Some(role) = self.workflow.agents.get(&dispatch.agent) else {
             return Err(format!("the workflow has no agent '{}'", dispatch.agent));
         };
-        let more: BTreeMap<String, Value> = given(&scope, &dispatch.with)?.into_iter().collect();
+        let more: BTreeMap<String, Value> =
+            evaluate_terms(&scope, &dispatch.with)?.into_iter().collect();
         let asked = scope
             .render(&dispatch.prompt, &more)
-            .map_err(|why| format!("the prompt cannot be written: {why}"))?;
+            .map_err(|why| format!("the prompt cannot be rendered: {why}"))?;
         let mut work = AgentWork {
             agent: dispatch.agent.clone(),
             prompt: format!("{}\n\n{}", asked.trim_end(), role.suffix),
@@ -307,7 +318,7 @@ impl At<'_> {
             rules: dispatch
                 .rules
                 .iter()
-                .map(|rule| held(rule, &scope, &more))
+                .map(|rule| bind_rule(rule, &scope, &more))
                 .collect::<Result<_, _>>()?,
             writes: None,
             protect: Vec::new(),
@@ -317,7 +328,7 @@ impl At<'_> {
         };
         if self.run.decide >= CLAIMS_VERIFIED {
             let policies = &dispatch.claims.policies;
-            work.claims = claims(&dispatch.claims, &scope)?;
+            work.claims = verified_claims(&dispatch.claims, &scope)?;
             work.writes.clone_from(&role.writes);
             work.protect = self.protected()?;
             (work.protected, work.tests) = (policies.protected, policies.tests);
@@ -325,7 +336,7 @@ impl At<'_> {
         Ok(self.start(AttemptWork::Agent(Box::new(work))))
     }
 
-    /// The patterns of paths that no agent may write, over what the run itself knows.
+    /// The globs of paths that no agent may write, rendered with the values of the main frame.
     fn protected(&self) -> Result<Vec<String>, String> {
         let patterns = &self.workflow.paths.protect;
         let root = self.run.frames.get("").filter(|_| !patterns.is_empty());
@@ -338,25 +349,26 @@ impl At<'_> {
             let known = |name: String| Some((name.clone(), scope.value(&name)?.clone()));
             let values: BTreeMap<String, Value> =
                 pattern.reads().into_iter().filter_map(known).collect();
-            // An exception for nothing in particular would be one for everything.
+            // An exception with an empty value would match everything.
             if source.starts_with('!') && values.values().any(|value| value == "") {
                 return None;
             }
-            let values = values.into_iter().map(|(name, value)| (name, literal(value))).collect();
+            let values =
+                values.into_iter().map(|(name, value)| (name, escape_glob(value))).collect();
             let rendered = scope.render(pattern, &values);
             Some(match rendered {
-                // Only who wrote the workflow makes exceptions.
+                // Only the text of the workflow can make an exception, not a value.
                 Ok(glob) if glob.starts_with('!') && !source.starts_with('!') => {
                     Ok(format!("\\{glob}"))
                 }
                 Ok(glob) => Ok(glob),
-                Err(why) => Err(format!("`protect` cannot be written: {why}")),
+                Err(why) => Err(format!("`protect` cannot be rendered: {why}")),
             })
         });
         rendered.collect()
     }
 
-    /// The workspace of the frame, or of one around it.
+    /// The workspace of the frame, or of a parent frame.
     pub(super) fn workspace(&self) -> Option<String> {
         self.run.workspace_of(self.frame).map(str::to_owned)
     }
@@ -370,7 +382,7 @@ impl At<'_> {
                 [_] => base.clone(),
                 _ => format!("{base}.{}", question.name),
             };
-            let before = self.run.visits.get(&visit(&name)).copied().unwrap_or(0);
+            let before = self.run.visits.get(&question_visits(&name)).copied().unwrap_or(0);
             let id = if before == 0 { name } else { format!("{name}#{}", before + 1) };
             Ok(AskedQuestion {
                 id,
@@ -384,7 +396,7 @@ impl At<'_> {
         Ok(Command::Record(Event::Asked { frame: self.id.to_owned(), questions }))
     }
 
-    /// The items of a list, each with its key and what it comes after.
+    /// The items of a list, each with its key, dependencies and rank.
     fn planned(&self, state: &State, listing: &Listing) -> Result<Vec<PlannedItem>, String> {
         let list =
             eval_scope(self.workflow, self.run, self.frame, state)?.evaluate(&listing.list)?;

@@ -1,5 +1,5 @@
-//! Leaving a state: which transition is taken, what it assigns, what it counts, and whether
-//! anything moves at all.
+//! Leaving a state: the choice of the transition, its assignments and counters, and the detection of
+//! lack of progress.
 
 use super::{Command, end, eval_scope};
 use crate::check::{NO_CLAIM, problem_type};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Leaves a state whose step gave a result: the first transition whose guard holds.
+/// Leaves a state whose step returned a result, by the first transition whose guard is true.
 pub(super) fn next(
     workflow: &Workflow,
     run: &RunState,
@@ -23,7 +23,7 @@ pub(super) fn next(
     state: &State,
     result: &Value,
 ) -> Result<Command, String> {
-    let claims = stood(frame, state);
+    let claims = claims_value(frame, state);
     let mut scope = eval_scope(workflow, run, frame, state)?.with("result", result, &state.result);
     if let Some((claims, ty)) = &claims {
         scope = scope.with("claims", claims, ty);
@@ -36,19 +36,20 @@ pub(super) fn next(
                 continue;
             }
         }
-        let leaving = Leaving { run, id, frame, transition, scope: &scope, subject: result };
+        let context =
+            TransitionContext { run, id, frame, transition, scope: &scope, subject: result };
         let taken = TransitionTaken {
             guard: transition.when.as_ref().map(|guard| guard.source().to_owned()),
             saw,
             ..TransitionTaken::default()
         };
-        return leaving.take(taken);
+        return context.take(taken);
     }
     Err(format!("no transition of '{}' fits the result", frame.state))
 }
 
-/// Leaves a state whose step met trouble.
-pub(super) fn on(
+/// Leaves a state whose step failed.
+pub(super) fn on_failure(
     workflow: &Workflow,
     run: &RunState,
     id: &str,
@@ -59,40 +60,40 @@ pub(super) fn on(
 ) -> Result<Command, String> {
     let mut shown = json!({"outcome": problem.failure.name(), "reason": problem.reason});
     if let Some(map) = shown.as_object_mut() {
-        // Expressions were checked against the whole type: what lacks more than items of its lists
-        // is not shown to them.
+        // Expressions were checked against the full type, so a partial result of another type is
+        // hidden from them.
         if let Some(partial) =
             problem.partial.as_ref().filter(|partial| fits(partial, &state.result).is_ok())
         {
             map.insert("partial".into(), partial.clone());
         }
-        if let Some(cause) = problem.cause.or(Cause::of(problem.failure)) {
+        if let Some(cause) = problem.cause.or(Cause::from_failure(problem.failure)) {
             map.insert("cause".into(), cause.name().into());
         }
     }
     let ty = problem_type(&state.result);
-    let claims = stood(frame, state);
+    let claims = claims_value(frame, state);
     let mut scope = eval_scope(workflow, run, frame, state)?.with("problem", &shown, &ty);
     if let Some((claims, ty)) = &claims {
         scope = scope.with("claims", claims, ty);
     }
-    let leaving = Leaving { run, id, frame, transition, scope: &scope, subject: &shown };
-    // Why it came here is the trouble, unless the transition says otherwise.
-    leaving.take(TransitionTaken {
+    let context = TransitionContext { run, id, frame, transition, scope: &scope, subject: &shown };
+    // The reason is that of the failure, unless the transition has its own.
+    context.take(TransitionTaken {
         failure: Some(problem.failure),
         reason: problem.reason.clone(),
         ..TransitionTaken::default()
     })
 }
 
-/// What `claims` is where an agent worked: each of its claims as it stood, and those that were not
-/// made.
-fn stood<'s>(frame: &Frame, state: &'s State) -> Option<(Value, &'s Type)> {
+/// The value of `claims` in a state with an agent: the verdict on each claim, also on those that the
+/// result does not make.
+fn claims_value<'s>(frame: &Frame, state: &'s State) -> Option<(Value, &'s Type)> {
     let ty = state.claims.as_ref()?;
     let names = ty.object().into_iter().flat_map(|object| object.fields.keys());
     let claims = names.map(|name| {
         let (verdict, reason) = match frame.claims.get(name) {
-            Some(stood) => (stood.verdict.name(), stood.reason.as_str()),
+            Some(claim) => (claim.verdict.name(), claim.reason.as_str()),
             None => (NO_CLAIM, ""),
         };
         (name.clone(), json!({"verdict": verdict, "reason": reason}))
@@ -100,17 +101,17 @@ fn stood<'s>(frame: &Frame, state: &'s State) -> Option<(Value, &'s Type)> {
     Some((Value::Object(claims.collect()), ty))
 }
 
-struct Leaving<'a> {
+struct TransitionContext<'a> {
     run: &'a RunState,
     id: &'a str,
     frame: &'a Frame,
     transition: &'a Transition,
     scope: &'a EvalScope<'a>,
-    /// What the transition answers: a result or a problem.
+    /// The result or the problem that the transition follows.
     subject: &'a Value,
 }
 
-impl Leaving<'_> {
+impl TransitionContext<'_> {
     fn take(&self, mut taken: TransitionTaken) -> Result<Command, String> {
         let machine = self.scope.machine;
         for (name, term) in &self.transition.set {
@@ -134,7 +135,7 @@ impl Leaving<'_> {
                 return Ok(stuck);
             }
             self.count(machine, &limits, &mut taken)?;
-            // A limit that is used up leads where the workflow says.
+            // An exhausted limit leads to the state that the workflow names.
             if !before
                 && taken.exhausted.is_none()
                 && let Some(stuck) = self.request(&mut taken)
@@ -143,14 +144,14 @@ impl Leaving<'_> {
             }
         }
         if let Some(wait) = self.transition.wait.as_ref().filter(|_| taken.exhausted.is_none()) {
-            taken.not_before = Some(self.run.last_at.saturating_add(self.pause(wait)?));
+            taken.not_before = Some(self.run.last_at.saturating_add(self.delay_ms(wait)?));
         }
         taken.iteration = self.iteration(machine, &taken);
         Ok(Command::Record(Event::TransitionTaken(Box::new(taken))))
     }
 
-    /// How long to wait, in milliseconds; never longer than a week.
-    fn pause(&self, wait: &Wait) -> Result<i64, String> {
+    /// The delay in milliseconds, at most a week.
+    fn delay_ms(&self, wait: &Wait) -> Result<i64, String> {
         const MAX_MS: i64 = 7 * 24 * 60 * 60 * 1000;
         let ms = match wait {
             Wait::For(ms) => i64::try_from(*ms).unwrap_or(MAX_MS),
@@ -168,8 +169,8 @@ impl Leaving<'_> {
         }
     }
 
-    /// Going round again asks for something. If it is the same as before, with the same work tree,
-    /// so often in a row, nothing moves.
+    /// Records what a loop asks for. The same request in a row with the same work tree is lack of
+    /// progress and ends the frame.
     fn request(&self, taken: &mut TransitionTaken) -> Option<Command> {
         let tree = self.frame.tree.as_ref()?;
         let asked = if taken.set.is_empty() {
@@ -234,8 +235,8 @@ impl Leaving<'_> {
                 taken.to.clone_from(&limit.then);
                 taken.exhausted = Some((*name).clone());
                 taken.request = None;
-                // The checker counts on it: this way sets nothing back, or a cycle through it would
-                // have no bound.
+                // The checker relies on this: a redirect that resets limits could make a cycle
+                // unbounded.
                 taken.resets.clear();
                 return Ok(());
             }
@@ -245,7 +246,7 @@ impl Leaving<'_> {
         Ok(())
     }
 
-    /// The iteration that begins with this move, if one does.
+    /// The iteration that starts with this transition, if any.
     fn iteration(&self, machine: &Machine, taken: &TransitionTaken) -> Option<u64> {
         if !machine.name.is_empty() {
             return None;
@@ -261,8 +262,8 @@ impl Leaving<'_> {
                 if name != limit {
                     return Some(self.run.iterations + 1);
                 }
-                // Counted on the way in, the first time counts too; counted on the way back, it
-                // does not.
+                // A limit that is counted on entry includes the first entry; a limit that is
+                // counted on a transition back does not.
                 let on_entry =
                     machine.states.values().any(|state| state.counts.as_ref() == Some(limit));
                 Some(if on_entry { *count } else { count + 1 })

@@ -1,11 +1,10 @@
-//! Workspaces of their own: who gets one, and what must become of it before its frame may go on or
-//! end.
+//! The workspaces of states and frames: when they are opened, merged and discarded.
 //!
-//! A state that has one opens it before its agent starts, and folds it back when the result was
-//! accepted. A frame that has one opens it before its first state, and folds it back when it ends
-//! as done. In every other case it is dropped, and the engine keeps what was done in it as a patch.
-//! Only then the transition or the end is recorded. Items are folded back in the order they began,
-//! so the first of those at work never waits for another.
+//! The workspace of a state is opened before its agent starts, and merged when the result is
+//! accepted. The workspace of a frame is opened before its first state, and merged when the frame
+//! ends as done. Otherwise it is discarded, and its work is kept as a patch. The transition or the
+//! end is recorded after that. Items are merged in the order in which they started, so the first
+//! running item never waits for another.
 
 use super::{Command, path_of};
 use crate::event::{CLAIMS_VERIFIED, Event, WorkspaceLifetime};
@@ -15,37 +14,35 @@ use crate::run_state::{
 use crate::workflow::{Body, End, State, Step, Workflow, WorkspaceMode};
 use serde::{Deserialize, Serialize};
 
-/// Something to do with a workspace. It is handed out each turn until what came of it was told, so
-/// whoever does it must bear to be asked again, also by another process after a crash: the id says
-/// whether it is the same.
+/// An operation on a workspace. Every turn returns it again until its result is known, so it must be
+/// idempotent, also across processes: the id identifies the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WorkspaceOp {
-    /// The frame it is for.
+    /// The frame that has the workspace.
     pub frame: String,
-    /// The workspace.
+    /// The id of the workspace.
     pub workspace: String,
-    /// What to do.
+    /// The kind of operation.
     pub kind: WorkspaceOpKind,
 }
 
-/// What to do with a workspace.
+/// The kind of a workspace operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkspaceOpKind {
-    /// Make it: the repository as it stands now. Answered by `WorkspaceOpened` or
+    /// Open it as a copy of the current repository. The result is `WorkspaceOpened` or
     /// `WorkspaceFailed`.
     Open,
-    /// Bring what was done in it into the repository, whole or not at all, and remove it. Answered
-    /// by `WorkspaceMerged` or `WorkspaceFailed`; one that failed is to be dropped next.
+    /// Merge its work into the repository, completely or not at all, and remove it. The result is
+    /// `WorkspaceMerged` or `WorkspaceFailed`; after a failure it is discarded.
     Merge,
-    /// Keep what was done in it as a patch, and remove it; it may not be there yet, or no longer.
-    /// Answered by `WorkspaceDropped`, or `WorkspaceFailed`.
+    /// Save its work as a patch and remove it. The workspace may not exist. The result is
+    /// `WorkspaceDropped` or `WorkspaceFailed`.
     Drop,
 }
 
-/// What must happen before a frame can do anything in its state, if it is to have a workspace of
-/// its own.
-pub(super) fn before(
+/// The command that provides the workspace of a frame or its state, if it needs one.
+pub(super) fn open_if_needed(
     workflow: &Workflow,
     run: &RunState,
     id: &str,
@@ -56,7 +53,7 @@ pub(super) fn before(
         Some(own) => (own.stage == WorkspaceStage::Planned)
             .then(|| workspace_op(id, own, WorkspaceOpKind::Open)),
         None => {
-            let lifetime = wanted(workflow, run, frame, state)?;
+            let lifetime = needed_lifetime(workflow, run, frame, state)?;
             let place = match lifetime {
                 WorkspaceLifetime::State => join(&path_of(workflow, run, id, frame)),
                 WorkspaceLifetime::Frame => id.to_owned(),
@@ -71,14 +68,14 @@ pub(super) fn before(
     }
 }
 
-/// Whether a frame that has no workspace is to have one, or the state that it came into.
-fn wanted(
+/// The lifetime of the workspace that a frame or its state needs, if it needs one.
+fn needed_lifetime(
     workflow: &Workflow,
     run: &RunState,
     frame: &Frame,
     state: &State,
 ) -> Option<WorkspaceLifetime> {
-    // There is none inside of another: what works there shares it.
+    // Workspaces are not nested: child frames share the workspace of their parent.
     if run.decide < CLAIMS_VERIFIED || run.workspace_of(frame).is_some() {
         return None;
     }
@@ -98,7 +95,7 @@ fn wanted(
         _ => None,
     };
     match &state.kind {
-        // One that ends where it begins has nothing to do in it.
+        // A frame that starts in an end state does no work.
         Step::End { .. } => None,
         Step::Agent(dispatch)
             if of_frame.is_none() && dispatch.workspace == WorkspaceMode::Worktree =>
@@ -109,8 +106,13 @@ fn wanted(
     }
 }
 
-/// Lets a decision pass, or asks first for what must become of the workspace that it leaves behind.
-pub(super) fn gate(run: &RunState, id: &str, frame: &Frame, command: Command) -> Option<Command> {
+/// Returns the decision, or first the operation on the workspace that the decision leaves behind.
+pub(super) fn settle_workspace(
+    run: &RunState,
+    id: &str,
+    frame: &Frame,
+    command: Command,
+) -> Option<Command> {
     let Command::Record(event) = command else { return Some(command) };
     let ends_as = match &event {
         Event::FrameEnded { outcome, .. } => Some(*outcome == End::Done),
@@ -118,13 +120,13 @@ pub(super) fn gate(run: &RunState, id: &str, frame: &Frame, command: Command) ->
         Event::TransitionTaken(_) => None,
         _ => return Some(Command::Record(event)),
     };
-    match frame.workspace.as_ref().filter(|own| own.is_held()) {
+    match frame.workspace.as_ref().filter(|own| own.is_pending()) {
         Some(own) => {
             let accepted = match own.lifetime {
                 WorkspaceLifetime::State => matches!(frame.phase, Phase::Resulted(_)),
                 WorkspaceLifetime::Frame => match ends_as {
                     Some(done) => done,
-                    // It stays where it is as long as its frame goes on.
+                    // The workspace is kept until its frame ends.
                     None => return Some(Command::Record(event)),
                 },
             };
@@ -138,9 +140,9 @@ pub(super) fn gate(run: &RunState, id: &str, frame: &Frame, command: Command) ->
                 _ => workspace_op(id, own, WorkspaceOpKind::Drop),
             })
         }
-        // The run is over when nothing of it is left.
+        // The run ends after its abandoned workspaces are discarded.
         None if matches!(event, Event::RunEnded { .. }) && !run.left.is_empty() => None,
-        None => Some(Command::Record(saying_what_is_kept(frame, event))),
+        None => Some(Command::Record(with_patch_in_reason(frame, event))),
     }
 }
 
@@ -156,8 +158,8 @@ fn may_merge(run: &RunState, id: &str, frame: &Frame) -> bool {
     }
 }
 
-/// The end of a frame names the patch that keeps its work.
-fn saying_what_is_kept(frame: &Frame, mut event: Event) -> Event {
+/// Adds the patch with the work of a frame to the reason of its end.
+fn with_patch_in_reason(frame: &Frame, mut event: Event) -> Event {
     let kept = frame.workspace.as_ref().and_then(|own| own.kept.as_ref());
     if let (Event::FrameEnded { reason, .. } | Event::RunEnded { reason, .. }, Some(kept)) =
         (&mut event, kept)
@@ -167,8 +169,8 @@ fn saying_what_is_kept(frame: &Frame, mut event: Event) -> Event {
     event
 }
 
-/// What nobody works in any more is dropped, whatever else happens.
-pub(super) fn left(run: &RunState) -> impl Iterator<Item = Command> {
+/// Discards abandoned workspaces.
+pub(super) fn discard_abandoned(run: &RunState) -> impl Iterator<Item = Command> {
     run.left.iter().map(|(workspace, frame)| {
         Command::Workspace(WorkspaceOp {
             frame: frame.clone(),
@@ -178,8 +180,8 @@ pub(super) fn left(run: &RunState) -> impl Iterator<Item = Command> {
     })
 }
 
-/// A run that ends from outside drops all that is there.
-pub(super) fn all(run: &RunState) -> Vec<Command> {
+/// Discards all workspaces of a run that ends for a reason outside of the workflow.
+pub(super) fn discard_all(run: &RunState) -> Vec<Command> {
     let drop = |(workspace, frame): (&str, &str)| {
         Command::Workspace(WorkspaceOp {
             frame: frame.to_owned(),
@@ -190,8 +192,8 @@ pub(super) fn all(run: &RunState) -> Vec<Command> {
     run.workspaces().map(drop).collect()
 }
 
-/// Where the work is that a run which ends from outside leaves behind, in words.
-pub(super) fn kept(run: &RunState, reason: &str) -> String {
+/// Adds the patches with the unmerged work to the reason for which a run ends.
+pub(super) fn with_patches(run: &RunState, reason: &str) -> String {
     const MAX_NAMED: usize = 5;
     let kept = run.frames.values().filter_map(|frame| frame.workspace.as_ref()?.kept.as_deref());
     let kept: Vec<&str> = kept.collect();

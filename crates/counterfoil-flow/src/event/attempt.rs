@@ -1,99 +1,100 @@
-//! How attempts end: their outcome, what they said, changed and cost.
+//! The end of an attempt: its outcome, replies, changes and cost.
 
 use crate::workflow::FailureKind;
 use counterfoil_contract::ClaimReport;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
     /// The attempt.
     pub attempt: String,
-    /// How.
+    /// The outcome.
     pub outcome: AttemptOutcome,
-    /// The result, if accepted.
+    /// The accepted result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// What could be salvaged of a result that was not.
+    /// The valid part of a rejected result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Value>,
-    /// Why, in words.
+    /// The reason, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What was wrong with the last reply.
+    /// The violations of the last reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<Value>,
-    /// What became of its claims.
+    /// The verdicts on its claims.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimReport>,
-    /// What it changed, whatever became of its text.
+    /// The files that it changed, also if its result was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<ChangedFiles>,
-    /// The last reply; those before it stand in their own events.
+    /// The last reply; each earlier reply has an event of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Reply>,
     /// What the last reply cost.
     #[serde(default)]
     pub usage: Usage,
-    /// When a limit is lifted, in milliseconds since 1970.
+    /// The time at which a rate limit resets, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset_at: Option<i64>,
-    /// A fingerprint of the work tree behind it.
+    /// The hash of the work tree after the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
 }
 
-/// What an attempt changed in its workspace. Long lists are cut; `total` counts all.
+/// The files that an attempt changed in its workspace. Long lists are truncated; `total` counts
+/// all files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChangedFiles {
-    /// Files that were not there before.
+    /// New files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<String>,
-    /// Files whose bytes or mode differ.
+    /// Files with other content or another mode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modified: Vec<String>,
-    /// Files that are gone.
+    /// Deleted files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<String>,
-    /// Files that are there under another name: from, to.
+    /// Renamed files, as old and new path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub renamed: Vec<(String, String)>,
-    /// How many files.
+    /// The number of changed files.
     pub total: u64,
-    /// What could not be seen, and why.
+    /// What could not be observed, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// How an attempt can end.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AttemptOutcome {
-    /// A result that satisfies its contract.
+    /// The result satisfies its contract.
     Accepted,
-    /// None, after all repairs.
+    /// No result satisfies the contract, after all repairs.
     Contract,
-    /// A claim that had to hold was refuted.
+    /// A required claim was refuted.
     Claim,
     /// The agent failed.
     Agent,
-    /// It could not be reached.
+    /// The agent could not be reached.
     Transport,
-    /// A rate or quota is used up.
+    /// A rate limit or quota is exhausted.
     Limit,
-    /// It was not allowed to do what it had to.
+    /// The agent lacked a permission.
     Permission,
-    /// It took too long.
+    /// The attempt timed out.
     Timeout,
-    /// Something it needs is not there. Only what the engine does itself ends so.
+    /// Something that the step needs does not exist. Only built-in steps end this way.
     Blocked,
-    /// It was stopped.
+    /// The attempt was stopped.
     Cancelled,
 }
 
 impl AttemptOutcome {
-    /// As it is written.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
@@ -109,7 +110,7 @@ impl AttemptOutcome {
         }
     }
 
-    /// The trouble it is; none for one that was accepted or stopped.
+    /// The kind of failure; none for an accepted or stopped attempt.
     pub fn failure(self) -> Option<FailureKind> {
         match self {
             Self::Accepted | Self::Cancelled => None,
@@ -125,69 +126,68 @@ impl AttemptOutcome {
     }
 }
 
-/// One reply of an agent.
+/// A reply of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// The file with everything that was received.
+    /// The transcript file with everything that was received.
     pub transcript: String,
-    /// Its hash.
+    /// The hash of the transcript.
     pub sha256: String,
-    /// What came of it: accepted, rejected, absent, or how it failed.
+    /// The status: accepted, rejected, absent, or the kind of failure.
     pub status: String,
-    /// The codes of what was wrong.
+    /// The codes of the violations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<String>,
-    /// The first thing that was wrong, in words.
+    /// The first violation, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// Which of its recorded replies this was, for an agent that plays them.
+    /// The index of the recorded reply, for an agent that replays a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub played: Option<u32>,
-    /// By which way the result came.
+    /// The channel of the result.
     #[serde(default, skip_serializing_if = "Channel::is_text")]
     pub channel: Channel,
-    /// The file with the text of the answer, where the transcript holds the events of a program.
+    /// The file with the text of the answer, if the transcript has the events of a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The file with the end of what the program wrote to standard error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<String>,
-    /// The file with the results that were handed in through the tool.
+    /// The file with the results that were submitted through the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submissions: Option<String>,
-    /// The file with the result by the program's own structured output.
+    /// The file with the program's structured output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<String>,
-    /// The program's id of the conversation.
+    /// The program's conversation id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// The exit code of the program; a signal is negative.
+    /// The exit code of the program; negative for a signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
-    /// What the agent was not allowed to do.
+    /// The actions that were denied to the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
-    /// What else is worth telling: what contradicts the result, what was odd about the program's
-    /// output.
+    /// Further notes: contradictions to the result, anomalies in the output of the program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// A way by which a result comes back.
+/// The channel by which a result is returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Channel {
-    /// In the text of the answer.
+    /// The text of the answer.
     #[default]
     Text,
-    /// By the program's own structured output.
+    /// The structured output of the program.
     Native,
-    /// Handed in through the tool.
+    /// A submission through the tool.
     Submitted,
 }
 
 impl Channel {
-    /// As it is written.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -196,24 +196,24 @@ impl Channel {
         }
     }
 
-    // By reference, as serde asks.
+    // By reference: the signature is serde's.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     fn is_text(&self) -> bool {
         *self == Self::Text
     }
 }
 
-/// What was spent.
+/// What an attempt or a run consumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens in.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Tokens out.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Money.
+    /// The cost in US dollars.
     #[serde(deserialize_with = "crate::value::amount")]
     pub cost_usd: f64,
-    /// Time, in milliseconds.
+    /// The wall-clock time, in milliseconds.
     pub wall_ms: u64,
 }
 

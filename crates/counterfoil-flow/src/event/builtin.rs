@@ -1,42 +1,42 @@
-//! What the engine does itself in a state, as it is told.
+//! Built-in steps as events record them.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// More of a message or a name is not told.
+/// Longer texts are truncated.
 const MAX_LENGTH: usize = 100;
 
-/// What the engine does itself, where neither an agent nor a command works.
+/// A step that the engine performs itself, without an agent or a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BuiltinStep {
-    /// It reads this file.
+    /// Reads this file.
     Read(String),
-    /// It looks at what changed since this revision; since the beginning, if it is empty.
+    /// Collects the changes since this revision; an empty revision means the first commit.
     Changes(String),
-    /// It commits, with this as the first line of the message.
+    /// Makes a commit with this subject line.
     Commit(String),
 }
 
 impl fmt::Display for BuiltinStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Read(path) => write!(f, "read {}", shown(path)),
+            Self::Read(path) => write!(f, "read {}", display(path)),
             Self::Changes(since) if since.is_empty() => f.write_str("changes since the beginning"),
-            Self::Changes(since) => write!(f, "changes since {}", shown(short(since))),
-            Self::Commit(subject) => write!(f, "commit {}", shown(subject)),
+            Self::Changes(since) => write!(f, "changes since {}", display(short(since))),
+            Self::Commit(subject) => write!(f, "commit {}", display(subject)),
         }
     }
 }
 
-/// The name of a commit is known by its beginning.
+/// Shortens a full commit hash.
 fn short(revision: &str) -> &str {
     let is_name = revision.len() >= 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_name { &revision[..12] } else { revision }
 }
 
-/// One line, cut where it gets long, without what could move a terminal.
-fn shown(text: &str) -> String {
+/// The text on one line, truncated and without control characters.
+fn display(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = line.trim();
     if line.chars().count() <= MAX_LENGTH {
@@ -51,25 +51,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deed_is_told_in_one_short_line() {
-        let told = |builtin: BuiltinStep| builtin.to_string();
-        assert_eq!(told(BuiltinStep::Read("plan/tasks.yaml".into())), "read plan/tasks.yaml");
+    fn a_builtin_step_is_shown_on_one_short_line() {
+        let text = |builtin: BuiltinStep| builtin.to_string();
+        assert_eq!(text(BuiltinStep::Read("plan/tasks.yaml".into())), "read plan/tasks.yaml");
         assert_eq!(
-            told(BuiltinStep::Changes("0123456789abcdef".repeat(3))),
+            text(BuiltinStep::Changes("0123456789abcdef".repeat(3))),
             "changes since 0123456789ab"
         );
-        assert_eq!(told(BuiltinStep::Changes("origin/main".into())), "changes since origin/main");
-        assert_eq!(told(BuiltinStep::Changes(String::new())), "changes since the beginning");
+        assert_eq!(text(BuiltinStep::Changes("origin/main".into())), "changes since origin/main");
+        assert_eq!(text(BuiltinStep::Changes(String::new())), "changes since the beginning");
         assert_eq!(
-            told(BuiltinStep::Commit("feat(a):\u{1b}[2J it".into())),
+            text(BuiltinStep::Commit("feat(a):\u{1b}[2J it".into())),
             "commit feat(a): [2J it"
         );
-        let long = told(BuiltinStep::Commit("ä".repeat(300)));
+        let long = text(BuiltinStep::Commit("ä".repeat(300)));
         assert!(long.ends_with('…') && long.chars().count() == 107, "{long}");
     }
 
     #[test]
-    fn a_deed_is_written_by_its_kind() {
+    fn a_builtin_step_is_serialised_by_its_kind() {
         let written = serde_json::to_string(&BuiltinStep::Read("a.yaml".into())).unwrap();
         assert_eq!(written, r#"{"read":"a.yaml"}"#);
         assert_eq!(

@@ -1,28 +1,28 @@
-//! How runs end, and why.
+//! The outcome of a run, and the cause of a failure.
 
 use crate::workflow::{End, FailureKind};
 use serde::{Deserialize, Serialize};
 
-/// How a run ends.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The work is done.
     Done,
-    /// It cannot go on without somebody.
+    /// The run needs a person to continue.
     Blocked,
-    /// It failed.
+    /// The run failed.
     Failed,
-    /// It was cancelled.
+    /// The run was cancelled.
     Cancelled,
-    /// It tried as often as it may, or nothing moved.
+    /// A limit is exhausted, or there was no progress.
     Exhausted,
-    /// It spent what it may.
+    /// A budget is used up.
     Budget,
 }
 
 impl Outcome {
-    /// As it is written.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -46,30 +46,30 @@ impl From<End> for Outcome {
     }
 }
 
-/// Why something failed.
+/// The cause of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// No result that satisfies the contract.
+    /// No result satisfies the contract.
     Contract,
     /// A claim was refuted.
     Claim,
     /// The agent failed.
     Agent,
-    /// It could not be reached.
+    /// The agent could not be reached.
     Transport,
-    /// A rate or quota is used up.
+    /// A rate limit or quota is exhausted.
     Limit,
-    /// It was not allowed to do what it had to.
+    /// The agent lacked a permission.
     Permission,
-    /// It took too long.
+    /// The attempt timed out.
     Timeout,
-    /// The same thing was asked for again and again and nothing changed.
+    /// The same request was repeated and nothing changed.
     NoProgress,
 }
 
 impl Cause {
-    /// As it is written.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Contract => "contract",
@@ -83,8 +83,8 @@ impl Cause {
         }
     }
 
-    /// The cause that a trouble is.
-    pub fn of(failure: FailureKind) -> Option<Self> {
+    /// The cause for a kind of failure, if it has one.
+    pub fn from_failure(failure: FailureKind) -> Option<Self> {
         match failure {
             FailureKind::Contract => Some(Self::Contract),
             FailureKind::Claim => Some(Self::Claim),

@@ -1,4 +1,4 @@
-//! A machine at work: where it stands, what it remembers, what it is doing.
+//! Frames: machines in progress, with their state, variables and phase.
 
 use super::workspace::Workspace;
 use crate::fan_out::FanOut;
@@ -9,49 +9,49 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A machine at work, or an item that runs an agent.
+/// A machine in progress, or an item that runs an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
-    /// The frame it belongs to.
+    /// The parent frame.
     pub parent: Option<String>,
-    /// The machine it runs.
+    /// The machine that it runs.
     pub machine: String,
-    /// The item it is, by key.
+    /// The key of the item, if the frame runs an item of a fan-out.
     pub item: Option<String>,
-    /// Where it stands.
+    /// The current state.
     pub state: String,
-    /// Where it stood before.
+    /// The previous state.
     pub from: String,
-    /// What it was given.
+    /// The inputs.
     pub inputs: Map<String, Value>,
-    /// What it remembers.
+    /// The variables.
     pub variables: Map<String, Value>,
-    /// Its counters; one that is kept by a key is named `limit[key]`.
+    /// The counters of limits; a counter for one key is named `limit[key]`.
     pub counters: BTreeMap<String, u64>,
-    /// How often the step was tried again, by trouble.
+    /// The number of retries of the step, by kind of failure.
     pub tries: BTreeMap<FailureKind, u32>,
-    /// How many attempts of this visit came to nothing: lost with their process, or stopped.
+    /// The number of interrupted attempts of this visit: lost with their process, or stopped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub interrupted: u32,
-    /// What was asked for in a row, by transition.
+    /// Repeated requests, by transition.
     pub requests: BTreeMap<String, Streak>,
-    /// The work tree as the last attempt left it.
+    /// The hash of the work tree after the last attempt.
     pub tree: Option<String>,
-    /// What became of the claims of the last attempt in this state, by name.
+    /// The verdicts on the claims of the last attempt in this state, by claim.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub claims: BTreeMap<String, ClaimVerdict>,
-    /// The workspace of its own, if it has one.
+    /// Its own workspace, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
-    /// The files that agents were seen to change in it and in those below it.
+    /// The files that agents changed in this frame and its child frames.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub changed: BTreeSet<String>,
-    /// Whether they changed more than is listed.
+    /// Whether the list of changed files is incomplete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
-    /// Why it came here.
+    /// The reason of the transition into the current state.
     pub reason: String,
-    /// What it is doing.
+    /// The phase within the current state.
     pub phase: Phase,
 }
 
@@ -60,35 +60,35 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// How a claim stood.
+/// The verdict on a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimVerdict {
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Where it differs from what was observed.
+    /// How the claim differs from the observation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// More of a reason is not kept.
+/// Longer reasons are truncated.
 const MAX_REASON: usize = 2000;
 
 impl ClaimVerdict {
-    /// What is kept of reports. Where two have one name, the one that stands worse counts.
-    pub(crate) fn of(reports: &[ClaimReport]) -> BTreeMap<String, Self> {
-        let mut stood: BTreeMap<String, Self> = BTreeMap::new();
+    /// The verdicts of reports by claim; of two reports on one claim, the worse one.
+    pub(crate) fn from_reports(reports: &[ClaimReport]) -> BTreeMap<String, Self> {
+        let mut verdicts: BTreeMap<String, Self> = BTreeMap::new();
         for report in reports.iter().filter(|report| report.policy != ClaimPolicy::Ignore) {
-            let known = stood.get(&report.claim).map(|known| badness(known.verdict));
-            if known.is_none_or(|known| badness(report.verdict) > known) {
+            let known = verdicts.get(&report.claim).map(|known| severity(known.verdict));
+            if known.is_none_or(|known| severity(report.verdict) > known) {
                 let reason = report.reason.chars().take(MAX_REASON).collect();
-                stood.insert(report.claim.clone(), Self { verdict: report.verdict, reason });
+                verdicts.insert(report.claim.clone(), Self { verdict: report.verdict, reason });
             }
         }
-        stood
+        verdicts
     }
 }
 
-fn badness(verdict: Verdict) -> u8 {
+fn severity(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Verified => 0,
         Verdict::Unverifiable => 1,
@@ -98,7 +98,7 @@ fn badness(verdict: Verdict) -> u8 {
 }
 
 impl Frame {
-    /// A machine that comes into its first state.
+    /// A machine in its first state.
     pub(crate) fn opened(
         machine: &str,
         state: &str,
@@ -128,52 +128,52 @@ impl Frame {
     }
 }
 
-/// The same thing in a row.
+/// A request that was repeated in a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Streak {
-    /// What.
+    /// Identifies the request.
     pub what: String,
-    /// How often.
+    /// The number of repetitions.
     pub times: u32,
 }
 
-/// What a frame is doing.
+/// The phase of a frame within its state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// It came into its state.
+    /// The frame entered the state.
     Entered {
-        /// The step must not start before this time.
+        /// The earliest start time of the step.
         not_before: Option<i64>,
-        /// The files it needs are there.
+        /// Whether the files that the step needs were checked.
         context: bool,
     },
     /// An attempt is in flight.
     Running {
-        /// Which.
+        /// The id of the attempt.
         attempt: String,
     },
-    /// Somebody is asked.
+    /// The frame waits for answers.
     Asking,
-    /// Items are at work.
+    /// Items are in progress.
     Fanned(FanOut),
-    /// A sub-workflow is at work.
+    /// A sub-workflow is in progress.
     Called,
-    /// The step gave a result.
+    /// The step returned a result.
     Resulted(Value),
-    /// The step did not.
+    /// The step failed; an `on:` transition may handle it.
     #[serde(rename = "troubled")]
     Failed(Problem),
-    /// The step failed in a way that nothing answers.
+    /// The step failed in a way that no transition handles.
     Broken(String),
 }
 
-/// A path as one word; `/` inside a part is written `~1`.
+/// Joins the parts of a path with `/`; a `/` within a part is written `~1`.
 pub(crate) fn join(path: &[String]) -> String {
     path.iter().map(|part| part.replace('~', "~0").replace('/', "~1")).collect::<Vec<_>>().join("/")
 }
 
-/// The parts of a path.
+/// Splits a path into its parts.
 pub(crate) fn split(path: &str) -> Vec<String> {
     if path.is_empty() {
         return Vec::new();
@@ -181,9 +181,9 @@ pub(crate) fn split(path: &str) -> Vec<String> {
     path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
 }
 
-/// The name under which the visits of a question are counted. The key of an item may hold a `#` of
-/// its own, and a state or a name stands behind it.
-pub(crate) fn visit(id: &str) -> String {
+/// The key under which the visits of a question are counted: its id without the trailing number. The
+/// key of an item may contain a `#`, so only digits at the end are removed.
+pub(crate) fn question_visits(id: &str) -> String {
     let number = |tail: &str| !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_digit());
     format!(
         "?{}",

@@ -1,4 +1,4 @@
-//! Questions: which are open, what they take for an answer, and what the answers come to.
+//! Open questions: validation of answers, and the result of a step from its answers.
 
 use super::{Phase, RunState};
 use crate::workflow::Form;
@@ -6,30 +6,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A question that is open.
+/// An open question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenQuestion {
     /// The frame that asked.
     pub frame: String,
-    /// Its name among those asked together.
+    /// The name, unique among questions that are asked together.
     pub name: String,
-    /// The words.
+    /// The text of the question.
     pub question: String,
-    /// What an answer must be.
+    /// The form that an answer must have.
     pub form: Form,
-    /// Whether it is cancelled once all others are answered.
+    /// Whether it is cancelled when all other questions are answered.
     pub optional: bool,
-    /// The answer, while others are open.
+    /// The answer, while other questions of the frame are open.
     pub answer: Option<String>,
 }
 
 impl RunState {
-    /// The questions that wait for an answer, by id.
+    /// The unanswered questions, by id.
     pub fn open_questions(&self) -> impl Iterator<Item = (&String, &OpenQuestion)> {
         self.questions.iter().filter(|(_, question)| question.answer.is_none())
     }
 
-    /// Whether an answer can be taken; the error says why not.
+    /// Validates an answer to a question.
     pub fn check_answer(&self, question: &str, answer: &str) -> Result<(), AnswerError> {
         let Some(open) = self.questions.get(question).filter(|question| question.answer.is_none())
         else {
@@ -61,7 +61,7 @@ impl RunState {
             return;
         }
         if mine.any(|question| question.answer.is_none()) {
-            // Only optional ones are left: deciding cancels them.
+            // Only optional questions are left: `decide` cancels them.
             self.ready.insert(frame.to_owned());
             return;
         }
@@ -90,27 +90,31 @@ impl RunState {
     }
 }
 
-/// Why an answer was not taken.
+/// The reason why an answer is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     /// The question is not open.
-    #[error("question '{question}' is not open{}", listed(open))]
+    #[error("question '{question}' is not open{}", open_list(open))]
     NotOpen {
         /// The question.
         question: String,
-        /// Those that are.
+        /// The open questions.
         open: Vec<String>,
     },
-    /// The answer is not one it can take.
-    #[error("'{answer}' is not an answer to it: expected {expected}")]
+    /// The answer does not have the form of the question.
+    #[error("'{answer}' is not a valid answer: expected {expected}")]
     Invalid {
         /// The answer.
         answer: String,
-        /// What it must be.
+        /// The expected form.
         expected: String,
     },
 }
 
-fn listed(open: &[String]) -> String {
-    if open.is_empty() { "; none is".to_owned() } else { format!("; open: {}", open.join(", ")) }
+fn open_list(open: &[String]) -> String {
+    if open.is_empty() {
+        "; no question is open".to_owned()
+    } else {
+        format!("; open: {}", open.join(", "))
+    }
 }

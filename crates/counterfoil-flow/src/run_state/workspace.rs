@@ -1,5 +1,4 @@
-//! Workspaces of their own: planned, open, folded back or dropped. What to do with them is decided
-//! elsewhere.
+//! The workspaces of frames: planned, open, merged or discarded. `decide` says what to do with them.
 
 use super::{Frame, Phase, RunState};
 use crate::event::{AFRESH, Event, WorkspaceLifetime};
@@ -7,69 +6,69 @@ use crate::problem::Problem;
 use crate::workflow::FailureKind;
 use serde::{Deserialize, Serialize};
 
-/// A workspace of a frame's own.
+/// The workspace of a frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workspace {
-    /// Its id, which is its fence.
+    /// The id. Facts about other workspaces are ignored.
     pub id: String,
-    /// How long it is kept.
+    /// How long the workspace is kept.
     #[serde(rename = "tenure")]
     pub lifetime: WorkspaceLifetime,
-    /// What became of it.
+    /// The stage of its life cycle.
     pub stage: WorkspaceStage,
-    /// The patch that keeps work which is not in the repository.
+    /// The patch with work that was not merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
 }
 
-/// What became of a workspace.
+/// The stage of a workspace in its life cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkspaceStage {
-    /// It is not there yet.
+    /// It is not open yet.
     Planned,
-    /// It is there.
+    /// It is open.
     Open,
-    /// It is there, and folding or dropping it failed once.
+    /// It is open, and merging or discarding it failed once.
     Stuck,
-    /// It was folded back, or was not for its conflicts.
+    /// It was merged, or had conflicts.
     #[serde(rename = "folded")]
     Merged,
-    /// It was dropped.
+    /// It was discarded.
     Dropped,
-    /// It could not be opened, or not be got rid of.
+    /// It could not be opened or removed.
     Failed,
 }
 
 impl Workspace {
-    /// Whether somebody still has to fold it back or drop it.
-    pub fn is_held(&self) -> bool {
+    /// Whether it must still be merged or discarded.
+    pub fn is_pending(&self) -> bool {
         matches!(self.stage, WorkspaceStage::Planned | WorkspaceStage::Open | WorkspaceStage::Stuck)
     }
 
-    /// Whether its frame can only end: it was to work there to the end, and no longer can.
+    /// Whether its frame must end: it can only work in this workspace, which is not usable.
     pub(crate) fn ends_its_frame(&self) -> bool {
         self.lifetime == WorkspaceLifetime::Frame
             && !matches!(self.stage, WorkspaceStage::Planned | WorkspaceStage::Open)
     }
 }
 
-/// More conflicts are counted and not named.
+/// Further conflicts are counted, not named.
 const MAX_NAMED: usize = 10;
 
-/// The name under which the workspaces of a place are counted.
+/// The key under which the workspaces of a path are counted.
 pub(crate) fn counted(place: &str) -> String {
     format!("@{place}")
 }
 
 impl RunState {
-    /// Whether a frame works in a worktree, its own or that of one around it.
+    /// Whether a frame works in a worktree, its own or that of a parent frame.
     pub fn has_own_workspace(&self, frame: &str) -> bool {
         let frame = self.frames.get(frame);
         frame.is_some_and(|frame| self.workspace_of(frame).is_some())
     }
 
-    /// The workspace that a frame works in: its own, or that of the nearest frame around it.
+    /// The workspace that a frame works in: its own, or that of the nearest parent frame.
     pub fn workspace_of<'a>(&'a self, frame: &'a Frame) -> Option<&'a str> {
         let mut at = frame;
         loop {
@@ -80,17 +79,17 @@ impl RunState {
         }
     }
 
-    /// The workspaces that are not folded back or dropped, with their frames.
+    /// The workspaces that must still be merged or discarded, with their frames.
     pub fn workspaces(&self) -> impl Iterator<Item = (&str, &str)> {
         let own = self.frames.iter().filter_map(|(frame, at)| {
-            let own = at.workspace.as_ref().filter(|own| own.is_held())?;
+            let own = at.workspace.as_ref().filter(|own| own.is_pending())?;
             Some((own.id.as_str(), frame.as_str()))
         });
         own.chain(self.left.iter().map(|(id, frame)| (id.as_str(), frame.as_str())))
     }
 
-    /// Whether a fact about a workspace concerns the run: it is the one that its frame has, and it
-    /// is where the fact says.
+    /// Whether a fact about a workspace applies: the frame has this workspace, in a stage that
+    /// allows the fact.
     pub(crate) fn awaits(&self, fact: &Event) -> bool {
         let own = |frame: &str, id: &str| {
             let own = self.frames.get(frame).and_then(|frame| frame.workspace.as_ref());
@@ -107,7 +106,7 @@ impl RunState {
             | Event::WorkspaceDropped { frame, workspace, .. } => {
                 is_left(frame, workspace)
                     || own(frame, workspace)
-                        .is_some_and(|own| own.is_held() && !self.is_working_in(frame))
+                        .is_some_and(|own| own.is_pending() && !self.is_working_in(frame))
             }
             _ => false,
         }
@@ -167,8 +166,8 @@ impl RunState {
         }
     }
 
-    /// One that cannot be opened is a trouble of the step. One that cannot be folded back is
-    /// dropped; one that cannot be dropped either is left to whoever sweeps.
+    /// A workspace that cannot be opened is a failure of the step. A workspace that cannot be merged
+    /// is discarded; if that fails too, it is left for the next sweep.
     fn workspace_failed(&mut self, frame: &str, reason: &str) {
         let Some(at) = self.frames.get_mut(frame) else { return };
         let Some(own) = at.workspace.as_mut() else { return };
@@ -178,31 +177,30 @@ impl RunState {
         } else {
             WorkspaceStage::Failed
         };
-        // What went wrong before says more than that the room could not be cleared.
+        // An earlier problem is more useful than the failure to remove the workspace.
         if matches!(at.phase, Phase::Entered { .. } | Phase::Resulted(_)) {
             let reason = if opening {
                 format!("no workspace could be opened: {reason}")
             } else {
-                format!("the work could not be folded back: {reason}")
+                format!("the work could not be merged: {reason}")
             };
             self.phase(frame, Phase::Failed(Problem::new(FailureKind::Blocked, &reason)));
         }
     }
 
-    /// An attempt was lost: what it left in a workspace is nothing to build on, unless steps before
-    /// it were done there.
+    /// An attempt was lost: abandons its workspace, unless earlier steps worked in it.
     pub(super) fn leave_workspace(&mut self, frame: &str) {
         let afresh = self.decide >= AFRESH;
         let Some(at) = self.frames.get_mut(frame) else { return };
         let alone = |own: &Workspace| {
             own.lifetime == WorkspaceLifetime::State || (afresh && at.from.is_empty())
         };
-        if let Some(own) = at.workspace.take_if(|own| own.is_held() && alone(own)) {
+        if let Some(own) = at.workspace.take_if(|own| own.is_pending() && alone(own)) {
             self.left.insert(own.id, frame.to_owned());
         }
     }
 
-    /// An item is done before others that began earlier: it is looked at again when it is its turn.
+    /// Queues the merge of an item until the items that started before it are merged.
     pub(super) fn queue_merge(&mut self, frame: &str) {
         let parent = self.frames.get(frame).and_then(|at| at.parent.clone());
         if let Some(at) = parent.and_then(|parent| self.frames.get_mut(&parent))
@@ -214,7 +212,7 @@ impl RunState {
     }
 }
 
-/// A reason that also says where the work is.
+/// The reason, followed by the patch with the work.
 pub(crate) fn with_kept(reason: &str, kept: &str) -> String {
     match reason {
         "" => format!("the work is kept in {kept}"),

@@ -1,35 +1,35 @@
-//! What the engine does itself in a state: reading a file, looking at what changed, committing.
+//! Built-in steps: read a file, collect changes, make a commit.
 
 use super::Term;
 use crate::template::Template;
 use counterfoil_contract::Contract;
 use std::sync::Arc;
 
-/// A file that is read.
+/// A step that reads a file.
 #[derive(Debug)]
 pub struct ReadStep {
-    /// Where it stands, in the workspace.
+    /// The path, relative to the workspace.
     pub path: Template,
-    /// What it must satisfy; without it, it is any text.
+    /// The contract of the file; without it, the result is its text.
     pub contract: Option<Arc<Contract>>,
 }
 
-/// What changed since a revision.
+/// A step that collects the changes since a revision.
 #[derive(Debug)]
 pub struct ChangesStep {
     /// The revision.
     pub since: Term,
-    /// How many tokens a chunk of the patch may have; without it, there is one chunk.
+    /// The maximum number of tokens per chunk of the patch; without it, there is one chunk.
     pub split: Option<Term>,
 }
 
-/// A commit.
+/// A step that makes a commit.
 #[derive(Debug)]
 pub struct CommitStep {
-    /// What it says.
+    /// The commit message.
     pub message: Template,
-    /// What is committed: paths in the workspace.
+    /// The paths to commit, relative to the workspace.
     pub paths: Term,
-    /// How long it may take with the hooks of the repository, in milliseconds.
+    /// The timeout, including the hooks of the repository, in milliseconds.
     pub timeout_ms: u64,
 }

@@ -1,64 +1,63 @@
-//! What a step is held to beside its contract: its claims, the paths it may write, and where it
-//! works.
+//! Claims, writable paths and workspaces of a step.
 
 use crate::template::Template;
 use counterfoil_contract::{ClaimPolicy, Expression, HeldClaim};
 use std::collections::BTreeMap;
 
-/// The claims that the engine makes for every step of an agent, as guards name them.
+/// The claim about protected paths that every agent step has, as guards name it.
 pub(crate) const PROTECTED: &str = "protected";
-/// No test was removed, skipped or emptied.
+/// The claim that no test was removed, skipped or emptied.
 pub(crate) const TESTS: &str = "tests";
 
-/// What the claims of an agent are held to.
+/// The policies for the claims of an agent.
 #[derive(Clone, Debug)]
 pub struct ClaimPolicies {
-    /// The claims of its contract, with what the workflow says otherwise.
+    /// The claims of its contract, with the overrides of the workflow.
     pub claims: Vec<HeldClaim>,
-    /// What follows when it wrote what it may not. It is put back whatever follows.
+    /// The policy for writes to protected paths. The files are restored under every policy.
     pub protected: ClaimPolicy,
-    /// What follows when it removed, skipped or emptied tests.
+    /// The policy for tests that were removed, skipped or emptied.
     pub tests: ClaimPolicy,
 }
 
-/// What a state says about the claims of its agent.
+/// The claims of an agent in one state.
 #[derive(Debug)]
 pub struct StateClaims {
-    /// What they are held to.
+    /// The policies for the claims.
     pub policies: ClaimPolicies,
-    /// What the step was asked to fix, by the name of the claim that it is fixed.
+    /// The findings that the step was asked to fix, by the name of the claim.
     pub findings: BTreeMap<String, Expression>,
 }
 
-/// What agents may write.
+/// The paths that agents may write.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
-    /// Only there, as globs; anywhere, if there is no list.
+    /// Globs of the writable paths; any path, if there is no list.
     pub writes: Option<Vec<String>>,
-    /// Never there, as globs that may name inputs and variables of the run; one that begins with
-    /// `!` lets through again what those before it hold.
+    /// Globs of the protected paths. They may use inputs and variables of the run; a glob that starts
+    /// with `!` makes an exception from those before it.
     pub protect: Vec<Template>,
-    /// What follows when something was written that may not be.
+    /// The policy for writes to protected paths.
     pub protection: ClaimPolicy,
-    /// What follows when tests were removed, skipped or emptied.
+    /// The policy for tests that were removed, skipped or emptied.
     pub tests: ClaimPolicy,
 }
 
-/// Where work is done.
+/// The workspace in which a step works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WorkspaceMode {
-    /// Where the frame works: in the repository, or in the worktree of a frame around it.
+    /// The workspace of the frame: the repository, or the worktree of a parent frame.
     #[default]
     Repository,
-    /// In a worktree of its own, which is folded back when the work is done.
+    /// A worktree of its own, which is merged when the work is done.
     Worktree,
 }
 
 impl WorkspaceMode {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 2] = [Self::Repository, Self::Worktree];
 
-    /// As it is written.
+    /// The name in workflows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Repository => "repository",

@@ -1,41 +1,41 @@
-//! What can go wrong with a step, and how a machine can end.
+//! The kinds of failures of a step, and the ways in which a machine can end.
 
 use serde::{Deserialize, Serialize};
 
-/// What can go wrong with a step, as `on:` names it.
+/// The kind of failure of a step, as `on:` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
-    /// No result that satisfies the contract, after all repairs.
+    /// No result satisfies the contract, after all repairs.
     Contract,
-    /// A claim that had to hold was refuted.
+    /// A required claim was refuted.
     Claim,
     /// The agent failed.
     Agent,
     /// The agent could not be reached.
     Transport,
-    /// A rate or quota was used up.
+    /// A rate limit or quota is exhausted.
     Limit,
-    /// The agent was not allowed to do what it had to.
+    /// The agent lacked a permission.
     Permission,
-    /// It took too long.
+    /// The attempt timed out.
     Timeout,
-    /// Something it needs is not there, or a sub-workflow ended as blocked.
+    /// Something that the step needs does not exist, or a sub-workflow ended as blocked.
     Blocked,
     /// A sub-workflow ended as failed.
     Failed,
     /// A sub-workflow ended as exhausted.
     Exhausted,
-    /// The items of a fan-out cannot be ordered.
+    /// The items of a list have no valid order.
     Order,
-    /// What was done in a worktree cannot be folded back into the repository.
+    /// The work in a worktree conflicts with the repository.
     Conflict,
-    /// Any of them that is not named.
+    /// Any failure that is not named.
     Any,
 }
 
 impl FailureKind {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 13] = [
         Self::Contract,
         Self::Claim,
@@ -52,7 +52,7 @@ impl FailureKind {
         Self::Any,
     ];
 
-    /// As it is written.
+    /// The name in workflows and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Contract => "contract",
@@ -72,25 +72,25 @@ impl FailureKind {
     }
 }
 
-/// How a machine can end by itself.
+/// The outcome with which a machine ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
     /// The work is done.
     Done,
-    /// It cannot go on without somebody.
+    /// The machine needs a person to continue.
     Blocked,
-    /// It failed.
+    /// The work failed.
     Failed,
-    /// It tried as often as it may.
+    /// A limit is exhausted.
     Exhausted,
 }
 
 impl End {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::Done, Self::Blocked, Self::Failed, Self::Exhausted];
 
-    /// As it is written.
+    /// The name in workflows and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",

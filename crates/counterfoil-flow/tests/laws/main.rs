@@ -122,7 +122,7 @@ fn plays(workflow: &Workflow, dice: &mut Dice) -> Result<Came, String> {
         }
     }
     is_the_sum_of_its_events(&played, dice)?;
-    let outcome = played.fold.ended.as_ref().map_or("waits", |ending| ending.outcome.name());
+    let outcome = played.run.ended.as_ref().map_or("waits", |ending| ending.outcome.name());
     Ok(Came::Ran {
         events: played.events.len(),
         faults: played.faults.len(),
@@ -152,7 +152,7 @@ fn is_the_sum_of_its_events(played: &Played, dice: &mut Dice) -> Result<(), Stri
         }
         events.push((back, *at));
     }
-    let whole = as_text(&played.fold);
+    let whole = as_text(&played.run);
     let from = dice.below(events.len().max(1));
     let mut run = RunState::default();
     let mut snapshot = None;

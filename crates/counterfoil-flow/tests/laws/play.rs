@@ -5,8 +5,9 @@ use crate::dice::Dice;
 use crate::expressions::Kind;
 use counterfoil_contract::{ClaimReport, HeldClaim, Type, Verdict};
 use counterfoil_flow::{
-    AttemptOutcome, AttemptWork, Bundle, DECIDE, Ended, Event, Form, RunState, Started, Term, Turn,
-    Usage, Workflow, WorkspaceOp, WorkspaceOpKind, artifacts, turn,
+    AttemptMessage, AttemptOutcome, AttemptRequest, AttemptWork, Bundle, DECIDE, Ended, Event,
+    Form, RunState, Started, Term, Turn, Usage, Workflow, WorkspaceOp, WorkspaceOpKind, artifacts,
+    turn,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -37,23 +38,22 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
     let mut now = 1_700_000_000_000_i64;
     for _ in 0..MOST_TURNS {
         now += i64::try_from(dice.below(1000)).unwrap();
-        let done = turn(workflow, &mut played.fold, std::mem::take(&mut facts), now);
-        holds_after(workflow, &played.fold, &done)?;
+        let done = turn(workflow, &mut played.run, std::mem::take(&mut facts), now);
+        holds_after(workflow, &played.run, &done)?;
         for (event, _) in &done.events {
             if let Event::StepFailed { frame, reason } = event {
                 played.faults.push(format!("{frame}: {reason}"));
             }
         }
-        let Turn { events, starts, file_checks, workspace_ops, wake_at, .. } = done;
+        let Turn { events, attempts, file_checks, workspace_ops, wake_at, .. } = done;
         played.events.extend(events);
-        if played.fold.ended.is_some() {
+        if played.run.ended.is_some() {
             return Ok(played);
         }
-        pending.extend(
-            starts
-                .into_iter()
-                .map(|start| Pending::Attempt { id: start.attempt, work: Box::new(start.work) }),
-        );
+        for request in attempts {
+            let request = sent_and_resolved(workflow, &request)?;
+            pending.push(Pending::Attempt { id: request.attempt, work: Box::new(request.work) });
+        }
         for look in file_checks {
             let known = pending.iter().any(
                 |one| matches!(one, Pending::FileCheck { frame: known, .. } if *known == look.frame),
@@ -68,11 +68,8 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
                 pending.push(Pending::WorkspaceOp(op));
             }
         }
-        let questions: Vec<(String, Form)> = played
-            .fold
-            .open_questions()
-            .map(|(id, open)| (id.clone(), open.form.clone()))
-            .collect();
+        let questions: Vec<(String, Form)> =
+            played.run.open_questions().map(|(id, open)| (id.clone(), open.form.clone())).collect();
         if !pending.is_empty() && (questions.is_empty() || dice.chance(70)) {
             let one = pending.swap_remove(dice.below(pending.len()));
             facts.push(fact(one, dice));
@@ -90,6 +87,23 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
         }
     }
     Err(format!("the run does not end in {MOST_TURNS} turns"))
+}
+
+/// An attempt request survives the way to another process: what is resolved there is the same.
+fn sent_and_resolved(
+    workflow: &Workflow,
+    request: &AttemptRequest,
+) -> Result<AttemptRequest, String> {
+    let sent = serde_json::to_string(request).map_err(|error| error.to_string())?;
+    let message: AttemptMessage =
+        serde_json::from_str(&sent).map_err(|error| format!("{error} in {sent}"))?;
+    let resolved = message.clone().resolve(workflow).map_err(|error| error.to_string())?;
+    if AttemptMessage::from(&resolved) != message
+        || format!("{resolved:?}") != format!("{request:?}")
+    {
+        return Err(format!("an attempt request changed on its way: {sent}"));
+    }
+    Ok(resolved)
 }
 
 fn started(workflow: &Workflow, dice: &mut Dice) -> Event {

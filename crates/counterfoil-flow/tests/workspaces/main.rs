@@ -33,7 +33,7 @@ fn items_that_write_beside_each_other_work_in_worktrees_and_are_folded_in_the_or
     play.accept("all/b/look#1");
     assert!(play.workspace_ops().is_empty(), "b was folded before a: {:?}", play.workspace_ops());
     assert!(
-        !play.fold.frames.contains_key("all/c"),
+        !play.run.frames.contains_key("all/c"),
         "an item that is not folded back is still at work"
     );
     play.accept("all/a/make#1").accept("all/a/build#1").looked("all/a");
@@ -66,7 +66,7 @@ fn one_that_waits_for_its_turn_does_not_keep_the_run_from_waiting_for_a_person()
         .replace(", look: { contract: t/look, prompt: \"FileCheck.\", access: read-only }", "");
     let mut play = Play::begin(&text);
     play.opened(&["all/a#1", "all/b#1"]).accept("all/b/work#1");
-    assert!(play.workspace_ops().is_empty() && play.fold.is_resting());
+    assert!(play.workspace_ops().is_empty() && play.run.is_resting());
     let answer = Event::Answered {
         question: "all/a/ask".to_owned(),
         answer: "yes".to_owned(),
@@ -133,7 +133,7 @@ fn retries_go_on_in_the_same_worktree_and_a_lost_attempt_does_not() {
     play.see_to("work#2", &[]);
     assert_eq!(play.started(), [("work#3", Some("work#2"))]);
     play.accept("work#3").see_to("work#2", &[]);
-    assert!(play.fold.ended.is_none(), "the run ended and left a worktree behind");
+    assert!(play.run.ended.is_none(), "the run ended and left a worktree behind");
     assert_eq!(play.see_to("work#1", &[]).ending().0, Outcome::Done);
 }
 
@@ -185,7 +185,7 @@ fn a_worktree_that_cannot_be_opened_blocks() {
     play.see_to("work#1", &[]).accept("work#1").tell([failed("work#1", "")]);
     assert_eq!(play.workspace_ops(), [(WorkspaceOpKind::Drop, "work#1")]);
     play.tell([failed("work#1", "")]);
-    assert_eq!(play.ending(), (Outcome::Blocked, "the work could not be folded back: no room"));
+    assert_eq!(play.ending(), (Outcome::Blocked, "the work could not be merged: no room"));
 }
 
 #[test]
@@ -244,10 +244,10 @@ fn a_run_that_began_before_stays_in_the_repository_and_is_held_to_nothing() {
     let work = play.agent();
     assert!(work.claims.is_empty() && work.writes.is_none() && work.tests == ClaimPolicy::Ignore);
     // A snapshot of then does not know of versions, workspaces and claims.
-    let mut old = serde_json::to_value(&play.fold).unwrap();
+    let mut old = serde_json::to_value(&play.run).unwrap();
     old.as_object_mut().unwrap().remove("decide").unwrap();
     old["frames"][""]["phase"]["fanned"].as_object_mut().unwrap().remove("working").unwrap();
-    play.fold = serde_json::from_value(old).unwrap();
+    play.run = serde_json::from_value(old).unwrap();
     play.accept("all/a/make#1").accept("all/a/build#1").looked("all/a").accept("all/a/look#1");
     assert!(play.workspace_ops().is_empty());
     assert_eq!(play.started(), [("all/c/make#1", None)]);

@@ -157,7 +157,7 @@ impl Play {
         let op = asked.unwrap_or_else(|| panic!("{:?}", self.turn.workspace_ops)).clone();
         let (frame, workspace) = (op.frame, op.workspace);
         let kept = || Some(format!("{workspace}.patch"));
-        let fact = match op.what {
+        let fact = match op.kind {
             WorkspaceOpKind::Open => {
                 Event::WorkspaceOpened { frame, workspace: workspace.clone(), notes: Vec::new() }
             }
@@ -184,13 +184,13 @@ impl Play {
     }
 
     pub(crate) fn workspace_ops(&self) -> Vec<(WorkspaceOpKind, &str)> {
-        self.turn.workspace_ops.iter().map(|op| (op.what, op.workspace.as_str())).collect()
+        self.turn.workspace_ops.iter().map(|op| (op.kind, op.workspace.as_str())).collect()
     }
 
     /// What was started, and where it works.
     pub(crate) fn started(&self) -> Vec<(&str, Option<&str>)> {
         self.turn
-            .starts
+            .attempts
             .iter()
             .map(|start| (start.attempt.as_str(), start.work.workspace()))
             .collect()
