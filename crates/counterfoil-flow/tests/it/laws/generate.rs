@@ -2,8 +2,8 @@
 //! fan-outs, sub-workflows. They are built so that most pass the checker; what it refuses is not
 //! run.
 
-use crate::dice::Dice;
-use crate::expressions::{Kind, Seen, There, condition, term};
+use super::dice::Dice;
+use super::expressions::{Kind, Seen, There, condition, term};
 use counterfoil_contract::{Definition, Registry};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,8 +2,7 @@
 //! of the language.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-mod shipped;
-
+use crate::shipped;
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_flow::{Bundle, Form, Step, check, reload, render};
 

@@ -1,8 +1,8 @@
 //! Plays a run in memory: every attempt ends in some way its contract allows, every question is
 //! answered some time.
 
-use crate::dice::Dice;
-use crate::expressions::Kind;
+use super::dice::Dice;
+use super::expressions::Kind;
 use counterfoil_contract::{ClaimReport, HeldClaim, Type, Verdict};
 use counterfoil_flow::{
     AttemptMessage, AttemptOutcome, AttemptRequest, AttemptWork, Bundle, DECIDE, Ended, Event,
@@ -178,7 +178,7 @@ fn holds_after(workflow: &Workflow, run: &RunState, done: &Turn) -> Result<(), S
             }
         }
     }
-    if done.taken() {
+    if done.renders_artifacts() {
         artifacts(workflow, run).map_err(|(path, why)| format!("the artifact {path}: {why}"))?;
     }
     Ok(())
@@ -286,11 +286,11 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
 
 /// What comes of an errand.
 fn seen_to(op: WorkspaceOp, dice: &mut Dice) -> Event {
-    let WorkspaceOp { frame, workspace, what } = op;
+    let WorkspaceOp { frame, workspace, kind } = op;
     if dice.chance(5) {
         return Event::WorkspaceFailed { frame, workspace, reason: "no room".to_owned() };
     }
-    match what {
+    match kind {
         WorkspaceOpKind::Open => Event::WorkspaceOpened { frame, workspace, notes: Vec::new() },
         WorkspaceOpKind::Merge => {
             let conflicts = if dice.chance(15) { vec!["src/a.rs".to_owned()] } else { Vec::new() };

@@ -1,6 +1,6 @@
 //! Mistakes in what agents are held to: policies, names of claims, patterns for paths, workspaces.
 
-use crate::sites::{Claim, Maker, Site, keys, pointer};
+use super::sites::{Claim, Maker, Site, keys, pointer};
 use serde_json::{Value, json};
 
 impl Maker<'_> {

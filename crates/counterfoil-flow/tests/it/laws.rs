@@ -1,7 +1,7 @@
 //! The laws of running: a workflow that passes the checker never fails on its wiring, ends or waits
 //! for somebody, keeps its limits, and is the sum of its events wherever the sum begins.
 //!
-//! `CASES=20000 cargo test -p counterfoil-flow --test laws` plays more; `SEED=n` plays one and
+//! `CASES=20000 cargo test -p counterfoil-flow --test it laws::` plays more; `SEED=n` plays one and
 //! prints it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
@@ -9,9 +9,8 @@ mod dice;
 mod expressions;
 mod generate;
 mod play;
-#[path = "../shipped/mod.rs"]
-mod shipped;
 
+use crate::shipped;
 use counterfoil_flow::{Event, RunState, Workflow, check};
 use dice::Dice;
 use play::Played;

@@ -1,6 +1,6 @@
 //! Random expressions over what a place can see, mostly well typed.
 
-use crate::dice::Dice;
+use super::dice::Dice;
 use serde_json::{Value, json};
 
 /// The types that generated contracts, inputs and variables have.

@@ -6,15 +6,13 @@
 //! refused without exception.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-mod held;
-#[path = "../shipped/mod.rs"]
-mod shipped;
+mod claims;
 mod sites;
 
+use crate::shipped::{self, Example};
 use counterfoil_contract::Registry;
 use counterfoil_flow::check;
 use serde_json::Value;
-use shipped::Example;
 use sites::{Claim, Mutant};
 use std::collections::BTreeMap;
 
