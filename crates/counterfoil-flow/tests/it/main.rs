@@ -1,9 +1,13 @@
 //! The tests of the crate that use only its public API, as one binary.
 
 mod examples;
+mod explain;
+mod graph;
+mod hostile;
 mod laws;
 mod mutants;
 mod names;
 mod shipped;
+mod templates;
 mod time_budget;
 mod workspaces;

@@ -97,7 +97,7 @@ fn garbage_is_refused() {
 
 #[test]
 fn every_beginning_of_a_workflow_is_refused_or_passes_without_a_panic() {
-    let text = include_str!("../../../examples/features/features.yaml");
+    let text = include_str!("../../../../examples/features/features.yaml");
     for end in (0..text.len()).step_by(7).filter(|end| text.is_char_boundary(*end)) {
         drop(checked(&text[..end]));
     }

@@ -110,13 +110,13 @@ fn checked(text: &str) -> Workflow {
 fn deliver() -> Workflow {
     let files = BTreeMap::from(
         [
-            ("deliver.yaml", include_str!("../../../examples/deliver/deliver.yaml")),
+            ("deliver.yaml", include_str!("../../../../examples/deliver/deliver.yaml")),
             (
                 "prompts/implementer.md",
-                include_str!("../../../examples/deliver/prompts/implementer.md"),
+                include_str!("../../../../examples/deliver/prompts/implementer.md"),
             ),
-            ("prompts/qa.md", include_str!("../../../examples/deliver/prompts/qa.md")),
-            ("contracts/qa.yaml", include_str!("../../../examples/deliver/contracts/qa.yaml")),
+            ("prompts/qa.md", include_str!("../../../../examples/deliver/prompts/qa.md")),
+            ("contracts/qa.yaml", include_str!("../../../../examples/deliver/contracts/qa.yaml")),
         ]
         .map(|(path, text)| (path.to_owned(), text.to_owned())),
     );
