@@ -1,14 +1,14 @@
 //! Who plays the agents of a workflow.
 
 use crate::agent::{Agent, Equipment, Identity, Spec, SpecError, Unavailable};
-use counterfoil_flow::{Player, Workflow};
+use counterfoil_flow::{AssignedAgent, Workflow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Who plays which agent.
 #[derive(Clone, Default)]
 pub struct Cast {
-    players: BTreeMap<String, (Player, Arc<dyn Agent>)>,
+    players: BTreeMap<String, (AssignedAgent, Arc<dyn Agent>)>,
 }
 
 /// An agent that nobody, or the wrong one, plays.
@@ -51,7 +51,7 @@ impl Cast {
     #[must_use]
     pub fn with(mut self, name: &str, spec: &str, agent: Arc<dyn Agent>) -> Self {
         let Identity { model, version } = agent.identity();
-        let player = Player { spec: spec.to_owned(), backs_off: agent.backs_off(), model, version };
+        let player = AssignedAgent { spec: spec.to_owned(), backs_off: agent.backs_off(), model, version };
         self.players.insert(name.to_owned(), (player, agent));
         self
     }
@@ -109,7 +109,7 @@ impl Cast {
     }
 
     /// The players, as the journal keeps them.
-    pub fn players(&self) -> BTreeMap<String, Player> {
+    pub fn players(&self) -> BTreeMap<String, AssignedAgent> {
         self.players.iter().map(|(name, (player, _))| (name.clone(), player.clone())).collect()
     }
 

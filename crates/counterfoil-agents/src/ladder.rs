@@ -3,7 +3,7 @@
 
 use crate::submit::Submission;
 use counterfoil_contract::{Contract, Report, Status};
-use counterfoil_flow::{Channel, HeldRule, hold};
+use counterfoil_flow::{Channel, BoundRule, apply_rules};
 use serde_json::Value;
 
 /// What a reply offers.
@@ -31,14 +31,14 @@ pub struct Weighed {
 
 /// Takes the highest way that gives a result which satisfies the contract: the last good one that
 /// was handed in, the structured output, the text.
-pub fn weigh(contract: &Contract, rules: &[HeldRule], offered: Offered<'_>) -> Weighed {
+pub fn weigh(contract: &Contract, rules: &[BoundRule], offered: Offered<'_>) -> Weighed {
     let checked = |value: &Value| {
         let mut report = contract.check_value(value);
-        hold(rules, contract, &mut report);
+        apply_rules(rules, contract, &mut report);
         report
     };
     let mut text = contract.check_bytes(offered.text);
-    hold(rules, contract, &mut text);
+    apply_rules(rules, contract, &mut text);
     let submitted: Vec<Report> =
         offered.submissions.iter().map(|one| checked(&one.value)).collect();
     let tries = submitted.len();

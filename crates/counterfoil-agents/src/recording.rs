@@ -17,7 +17,7 @@ pub use judge::{Judged, Said, UNJUDGED, Unruly, replayed, spoken_by};
 pub use layout::{Names, is_inside};
 
 use counterfoil_contract::{Definition, Violation};
-use counterfoil_flow::{Player, Usage};
+use counterfoil_flow::{AssignedAgent, Usage};
 use counterfoil_process::Exit;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -62,7 +62,7 @@ pub struct Attempt {
     pub agent: String,
     /// Who played it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub player: Option<Player>,
+    pub player: Option<AssignedAgent>,
     /// What it had to hand back, as `id@version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,

@@ -219,7 +219,7 @@ impl Claim {
 }
 
 /// A claim as one step holds it: declared by the contract, with what the step says otherwise.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeldClaim {
     /// Its name, as guards write it.
     pub name: String,

@@ -7,7 +7,7 @@
 
 use counterfoil_agents::agent::{Agent, CommandAgent, Session, Task};
 use counterfoil_engine::{Cast, Engine, Launch, Watcher};
-use counterfoil_flow::{Budget, Event, Fold, Workflow, check};
+use counterfoil_flow::{Budget, Event, RunState, Workflow, check};
 use counterfoil_process::{
     Clocks, Environment, Output, Spawn, Stop, Watch, containment, supervise, sweep,
 };
@@ -203,7 +203,7 @@ states:
 struct Starts(Mutex<Vec<Instant>>);
 
 impl Watcher for Starts {
-    fn event(&self, event: &Event, _: i64, _: &Fold) {
+    fn event(&self, event: &Event, _: i64, _: &RunState) {
         if matches!(event, Event::AttemptStarted { .. }) {
             self.0.lock().unwrap().push(Instant::now());
         }

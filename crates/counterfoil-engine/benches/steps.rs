@@ -6,7 +6,7 @@
 use counterfoil_agents::agent::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
 use counterfoil_engine::journal::{Batch, Journal, NewRun, Row, Summary};
 use counterfoil_engine::{Cast, Engine, Launch, Recast, Watcher};
-use counterfoil_flow::{Budget, Event, Fold, Usage, Workflow, check};
+use counterfoil_flow::{Budget, Event, RunState, Usage, Workflow, check};
 use counterfoil_process::Stop;
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ states:
 struct Starts(Mutex<Vec<Instant>>);
 
 impl Watcher for Starts {
-    fn event(&self, event: &Event, _: i64, _: &Fold) {
+    fn event(&self, event: &Event, _: i64, _: &RunState) {
         if matches!(event, Event::AttemptStarted { .. }) {
             self.0.lock().unwrap().push(Instant::now());
         }
@@ -314,7 +314,7 @@ struct StopAt {
 }
 
 impl Watcher for StopAt {
-    fn event(&self, event: &Event, _: i64, _: &Fold) {
+    fn event(&self, event: &Event, _: i64, _: &RunState) {
         thread_local!(static LAST: std::cell::Cell<Option<Instant>> = const { std::cell::Cell::new(None) });
         if matches!(event, Event::AttemptStarted { .. }) {
             let now = Instant::now();
@@ -338,7 +338,7 @@ struct FirstStart {
 }
 
 impl Watcher for FirstStart {
-    fn event(&self, event: &Event, _: i64, _: &Fold) {
+    fn event(&self, event: &Event, _: i64, _: &RunState) {
         if matches!(event, Event::AttemptStarted { .. }) {
             self.took.lock().unwrap().get_or_insert(self.began.elapsed());
         }

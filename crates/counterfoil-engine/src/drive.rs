@@ -9,7 +9,7 @@ use crate::journal::{self, Batch, Journal, Lease, Row, Summary};
 use crate::publish::{self, Written};
 use counterfoil_agents::transcript::TranscriptError;
 use counterfoil_flow::{
-    Event, Fold, Rendered, Rendering, Turn, Workflow, artifact_paths, artifacts, turn,
+    Event, RunState, Rendered, Rendering, Turn, Workflow, artifact_paths, artifacts, turn,
 };
 use counterfoil_process::Stop;
 use counterfoil_worker::WorkerContext;
@@ -28,7 +28,7 @@ pub trait Watcher: Send + Sync {
         let _ = workflow;
     }
     /// An event was recorded.
-    fn event(&self, event: &Event, at: i64, fold: &Fold);
+    fn event(&self, event: &Event, at: i64, fold: &RunState);
     /// An attempt did something.
     fn activity(&self, attempt: &str, line: &str);
     /// Something that is no event of the run, but that somebody should know.
@@ -42,7 +42,7 @@ pub trait Watcher: Send + Sync {
 pub struct Unwatched;
 
 impl Watcher for Unwatched {
-    fn event(&self, _: &Event, _: i64, _: &Fold) {}
+    fn event(&self, _: &Event, _: i64, _: &RunState) {}
     fn activity(&self, _: &str, _: &str) {}
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Drive {
     pub(crate) journal: Journal,
     pub(crate) lease: Lease,
     pub(crate) workflow: Arc<Workflow>,
-    pub(crate) fold: Fold,
+    pub(crate) fold: RunState,
     pub(crate) repo: PathBuf,
     /// What performs its attempts.
     pub(crate) worker: Arc<WorkerContext>,
@@ -98,7 +98,7 @@ impl From<Letter> for Event {
 impl Drive {
     /// Drives the run as a task of the runtime: the attempts it starts are then tasks of the same
     /// worker, and a step does not go from thread to thread. Dropping the future ends it.
-    pub(crate) async fn on_a_worker(self, first: Vec<Event>) -> Result<Fold, Error> {
+    pub(crate) async fn on_a_worker(self, first: Vec<Event>) -> Result<RunState, Error> {
         self.watcher.takes_up(&self.workflow);
         let mut task = JoinSet::new();
         task.spawn(self.run(first));
@@ -110,7 +110,7 @@ impl Drive {
     }
 
     /// Drives the run until it ends, waits for somebody, or is stopped.
-    async fn run(mut self, mut first: Vec<Event>) -> Result<Fold, Error> {
+    async fn run(mut self, mut first: Vec<Event>) -> Result<RunState, Error> {
         let (sender, mut news) = mpsc::unbounded_channel();
         let mut running = Running::new(sender, self.worker.clone());
         first.extend(self.catch_up());
@@ -159,15 +159,15 @@ impl Drive {
                     running.stops.remove(&ended.attempt);
                 }
             }
-            if turned.moved() {
+            if turned.renders_artifacts() {
                 facts.extend(self.publish(&turned.rendered, Written::No));
             }
-            facts.extend(turned.looks.iter().map(|look| self.worker.check_files(look)));
+            facts.extend(turned.file_checks.iter().map(|look| self.worker.check_files(look)));
             facts.extend(self.ready_answers(&turned));
-            for errand in turned.errands {
+            for errand in turned.workspace_ops {
                 Self::send(errand, running);
             }
-            for start in turned.starts {
+            for start in turned.attempts {
                 self.start(start, running);
             }
             for attempt in &turned.stops {
@@ -179,7 +179,7 @@ impl Drive {
             if !facts.is_empty() {
                 continue;
             }
-            let idle = self.fold.attempts.is_empty() && running.errands.is_empty();
+            let idle = self.fold.attempts.is_empty() && running.workspace_ops.is_empty();
             if idle && (self.fold.stopped.is_some() || turned.wake_at.is_none()) {
                 return Ok(());
             }
@@ -337,7 +337,7 @@ impl Drive {
 }
 
 /// Events as rows, with the summary that lists show.
-pub(crate) fn batch(events: &[(Event, i64)], fold: &Fold) -> Result<Batch, Error> {
+pub(crate) fn batch(events: &[(Event, i64)], fold: &RunState) -> Result<Batch, Error> {
     let rows = events.iter().map(|(event, at)| {
         Ok(Row { at: *at, kind: event.kind().into(), body: serde_json::to_vec(event)? })
     });
@@ -345,7 +345,7 @@ pub(crate) fn batch(events: &[(Event, i64)], fold: &Fold) -> Result<Batch, Error
     Ok(Batch { rows, snapshot: None, summary: Some(summary(fold)), consumed: Vec::new() })
 }
 
-fn summary(fold: &Fold) -> Summary {
+fn summary(fold: &RunState) -> Summary {
     let standing = crate::story::standing(fold);
     Summary {
         outcome: standing.outcome.map(str::to_owned),

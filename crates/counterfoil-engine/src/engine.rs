@@ -14,7 +14,7 @@ use crate::story::{self, Report};
 use counterfoil_agents::agent::Equipment;
 use counterfoil_agents::cast::Cast;
 use counterfoil_flow::{
-    Budget, Bundle, DECIDE, Event, Fold, Player, Started, Workflow, artifact_paths, reload, turn,
+    Budget, Bundle, DECIDE, Event, RunState, AssignedAgent, Started, Workflow, artifact_paths, reload, turn,
 };
 use counterfoil_process::{Stop, sweep};
 use counterfoil_worker::{SCRATCH, WorkerContext, contracts_of, perform_workspace_op};
@@ -107,7 +107,7 @@ impl Engine {
             base: counterfoil_workspace::git::head(&repo),
         }));
         let at = wall();
-        let mut fold = Fold::default();
+        let mut fold = RunState::default();
         fold.apply(&started, at);
         let new = NewRun {
             id: &run,
@@ -186,7 +186,7 @@ impl Engine {
     fn worker(
         &self,
         workflow: &Workflow,
-        fold: &Fold,
+        fold: &RunState,
         cast: Cast,
         repo: &Path,
         workspaces: Arc<Workspaces>,
@@ -247,7 +247,7 @@ impl Engine {
                     let workspaces = self.workspaces(Path::new(&fold.repo));
                     let carry_out =
                         |errand| perform_workspace_op(&workspaces, &run, errand, &BTreeSet::new());
-                    facts.extend(turned.errands.iter().map(carry_out));
+                    facts.extend(turned.workspace_ops.iter().map(carry_out));
                 }
                 lease.release()?;
                 publish::show_end(&workflow, &fold);
@@ -270,8 +270,8 @@ impl Engine {
     }
 
     /// What is known of a run.
-    pub fn fold(&self, run: &str) -> Result<Fold, Error> {
-        let mut fold = Fold::default();
+    pub fn fold(&self, run: &str) -> Result<RunState, Error> {
+        let mut fold = RunState::default();
         self.each_event(run, 1, |event, at| fold.apply(&event, at))?;
         Ok(fold)
     }
@@ -336,7 +336,7 @@ impl Engine {
     }
 
     /// The workflow that a run began with.
-    pub fn workflow(&self, fold: &Fold) -> Result<Workflow, Error> {
+    pub fn workflow(&self, fold: &RunState) -> Result<Workflow, Error> {
         let bytes = self.journal.bundle(&fold.bundle)?;
         let bundle = Bundle::from_bytes(&bytes)?;
         Ok(reload(&bundle).map_err(Box::new)?)
@@ -348,11 +348,11 @@ impl Engine {
     }
 
     /// The workspaces of a repository, without those that belong to nobody any more.
-    fn swept(&self, fold: &Fold, repo: &Path, watcher: &dyn Watcher) -> Arc<Workspaces> {
+    fn swept(&self, fold: &RunState, repo: &Path, watcher: &dyn Watcher) -> Arc<Workspaces> {
         let workspaces = self.workspaces(repo);
         let is_open = |run: &str, id: &str| {
             let has =
-                |fold: &Fold| fold.ended.is_none() && fold.workspaces().any(|(open, _)| open == id);
+                |fold: &RunState| fold.ended.is_none() && fold.workspaces().any(|(open, _)| open == id);
             if run == fold.run { has(fold) } else { self.fold(run).is_ok_and(|other| has(&other)) }
         };
         for swept in workspaces.sweep(&is_open) {
@@ -366,7 +366,7 @@ impl Engine {
         Arc::new(workspaces)
     }
 
-    fn report_of(&self, fold: &Fold) -> Result<Report, Error> {
+    fn report_of(&self, fold: &RunState) -> Result<Report, Error> {
         let mut story = story::Teller::default();
         self.each_event(&fold.run, 1, |event, at| story.hear(&event, at))?;
         let live = self.journal.run(&fold.run)?.driver.is_some_and(|driver| driver.live);
@@ -385,7 +385,7 @@ impl Engine {
 
     /// Takes the lease of a run and loads what is known of it: the latest snapshot and the events
     /// behind it.
-    fn take(&self, run: &str) -> Result<(Lease, Fold), Error> {
+    fn take(&self, run: &str) -> Result<(Lease, RunState), Error> {
         let (lease, standing) = self.journal.take(run)?;
         let loaded = self.load(run, standing);
         match loaded {
@@ -397,12 +397,12 @@ impl Engine {
         }
     }
 
-    fn load(&self, run: &str, standing: journal::Standing) -> Result<Fold, Error> {
+    fn load(&self, run: &str, standing: journal::Standing) -> Result<RunState, Error> {
         let mut from = 1;
-        let mut fold = Fold::default();
+        let mut fold = RunState::default();
         // A snapshot that this version cannot read is no loss: the events say the same.
         if let Some(snapshot) = standing.snapshot
-            && let Ok(read) = serde_json::from_slice::<Fold>(&snapshot.body)
+            && let Ok(read) = serde_json::from_slice::<RunState>(&snapshot.body)
         {
             (fold, from) = (read, snapshot.seq + 1);
         }
@@ -431,9 +431,9 @@ impl Engine {
     fn taken_up(
         &self,
         workflow: &Workflow,
-        fold: &Fold,
+        fold: &RunState,
         repo: &Path,
-        agents: BTreeMap<String, Player>,
+        agents: BTreeMap<String, AssignedAgent>,
     ) -> Result<Vec<Event>, Error> {
         let by = format!("process {}", std::process::id());
         let mut facts = vec![Event::RunResumed { by, agents }];
@@ -451,7 +451,7 @@ impl Engine {
         for (attempt, frame) in &fold.attempts {
             sweep(&format!("{}/{attempt}", fold.run));
             // What was done in a worktree is gone with it, or stays in it.
-            let since = began.get(attempt).filter(|_| !fold.works_apart(frame));
+            let since = began.get(attempt).filter(|_| !fold.has_own_workspace(frame));
             let mut changed =
                 since.map(|since| left::written_since(repo, *since)).unwrap_or_default();
             changed.retain(|path| !ours.contains(path));
@@ -461,8 +461,8 @@ impl Engine {
     }
 
     /// What a run recorded last, with the artifacts that belong to it.
-    fn trail(&self, workflow: &Workflow, fold: &Fold) -> Result<Trail, Error> {
-        let (mut trail, mut then) = (Trail::default(), Fold::default());
+    fn trail(&self, workflow: &Workflow, fold: &RunState) -> Result<Trail, Error> {
+        let (mut trail, mut then) = (Trail::default(), RunState::default());
         let in_parts = workflow.machines.values().any(|machine| !machine.artifacts.is_empty());
         let stepwise = in_parts || workflow.main.artifacts.iter().any(|artifact| artifact.append);
         // What shows how the run stands needs only to know whether it moved; what belongs to single
@@ -478,7 +478,7 @@ impl Engine {
         Ok(trail)
     }
 
-    fn recast(&self, workflow: &Workflow, fold: &Fold, recast: &Recast) -> Result<Cast, Error> {
+    fn recast(&self, workflow: &Workflow, fold: &RunState, recast: &Recast) -> Result<Cast, Error> {
         let mut named: BTreeMap<String, String> =
             fold.agents.iter().map(|(name, player)| (name.clone(), player.spec.clone())).collect();
         for (name, spec) in &mut named {
@@ -519,7 +519,7 @@ pub enum Cancelled {
 }
 
 /// A question by its id, or by a part of it where that is enough.
-fn full_id(fold: &Fold, question: &str) -> String {
+fn full_id(fold: &RunState, question: &str) -> String {
     if fold.questions.contains_key(question) {
         return question.to_owned();
     }

@@ -18,7 +18,7 @@ pub use stats::{ClaimFigures, Dimension, Group, Key, ReplyFigures, Stats, Tally}
 
 use counterfoil_agents::agent::Spec;
 use counterfoil_contract::{ClaimKind, ClaimReport, Verdict};
-use counterfoil_flow::{AttemptOutcome, Changed, Event, Player};
+use counterfoil_flow::{AttemptOutcome, ChangedFiles, Event, AssignedAgent};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,7 +114,7 @@ impl Totals {
 /// Hears the events of a run and keeps its claims.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    players: BTreeMap<String, Player>,
+    players: BTreeMap<String, AssignedAgent>,
     /// The item that a frame is or belongs to.
     items: BTreeMap<String, Option<String>>,
     attempts: Vec<Work>,
@@ -134,7 +134,7 @@ struct Work {
     path: Vec<String>,
     item: Option<String>,
     agent: Option<String>,
-    player: Option<Player>,
+    player: Option<AssignedAgent>,
     n: u32,
     contract: Option<String>,
     replies: u32,
@@ -253,7 +253,7 @@ impl Ledger {
         }));
     }
 
-    fn change(&mut self, attempt: usize, changed: &Changed) {
+    fn change(&mut self, attempt: usize, changed: &ChangedFiles) {
         let index = self.changes.len();
         self.changes.push(Change { attempt, total: changed.total });
         let renamed = changed.renamed.iter().flat_map(|(from, to)| [from, to]);

@@ -1,6 +1,6 @@
 //! Writing artifacts: whole or not at all.
 
-use counterfoil_flow::{Event, Fold, Rendered, Rendering, Workflow, artifacts, rendered_by};
+use counterfoil_flow::{Event, RunState, Rendered, Rendering, Workflow, artifacts, rendered_by};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
 
@@ -34,7 +34,7 @@ impl Trail {
     pub(crate) fn hear(
         &mut self,
         workflow: &Workflow,
-        fold: &Fold,
+        fold: &RunState,
         event: &Event,
         at: i64,
         last: i64,
@@ -48,7 +48,7 @@ impl Trail {
         self.rendered.extend(rendered_by(workflow, fold, event));
         self.moved |= matches!(
             event,
-            Event::Moved(_)
+            Event::TransitionTaken(_)
                 | Event::FrameOpened { .. }
                 | Event::FrameEnded { .. }
                 | Event::Asked { .. }
@@ -64,7 +64,7 @@ impl Trail {
 
 /// Shows how a run ended that nobody drives any more. What it is told here it is told too late to
 /// act on.
-pub(crate) fn show_end(workflow: &Workflow, fold: &Fold) {
+pub(crate) fn show_end(workflow: &Workflow, fold: &RunState) {
     let repo = Path::new(&fold.repo);
     let failed = match artifacts(workflow, fold) {
         Ok(rendered) if repo.is_dir() => publish(repo, &rendered, Written::Perhaps).err(),

@@ -1,7 +1,7 @@
 //! The story of a run: how it stands, its attempts, its way through the states and why it went so.
 
 use counterfoil_contract::{ClaimReport, Verdict};
-use counterfoil_flow::{Cause, Changed, Deed, Event, Fold, Form, Moved, Outcome, Reply, Usage};
+use counterfoil_flow::{Cause, ChangedFiles, BuiltinStep, Event, RunState, Form, TransitionTaken, Outcome, Reply, Usage};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -52,7 +52,8 @@ pub struct Attempt {
     pub agent: Option<String>,
     /// What the engine did itself; none for an agent or a command.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub deed: Option<Deed>,
+    #[serde(rename = "deed")]
+    pub builtin: Option<BuiltinStep>,
     /// Which attempt of this path.
     pub n: u32,
     /// How it ended; null while it runs.
@@ -69,7 +70,7 @@ pub struct Attempt {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub earlier_claims: BTreeMap<u32, Vec<ClaimReport>>,
     /// What it changed.
-    pub changed: Option<Changed>,
+    pub changed: Option<ChangedFiles>,
     /// How often the result was asked for again.
     pub repairs_asked: u32,
     /// What it said.
@@ -106,7 +107,7 @@ pub struct Step {
     pub at: i64,
     /// What.
     #[serde(flatten)]
-    pub moved: Moved,
+    pub moved: TransitionTaken,
 }
 
 /// How a run stands.
@@ -119,7 +120,7 @@ pub(crate) struct Standing {
 }
 
 /// How a run stands, from what is known of it.
-pub(crate) fn standing(fold: &Fold) -> Standing {
+pub(crate) fn standing(fold: &RunState) -> Standing {
     match (&fold.ended, &fold.stopped) {
         (Some(ended), _) => Standing {
             outcome: Some(ended.outcome.name()),
@@ -130,7 +131,7 @@ pub(crate) fn standing(fold: &Fold) -> Standing {
         (None, Some(stopped)) => Standing {
             outcome: Some(Outcome::Cancelled.name()),
             cause: None,
-            state: fold.place(),
+            state: fold.current_state(),
             reason: stopped.clone(),
         },
         (None, None) => {
@@ -140,7 +141,7 @@ pub(crate) fn standing(fold: &Fold) -> Standing {
             Standing {
                 outcome: waiting.then_some("waiting"),
                 cause: None,
-                state: fold.place(),
+                state: fold.current_state(),
                 reason: if waiting { asked.join("; ") } else { String::new() },
             }
         }
@@ -165,13 +166,13 @@ impl Teller {
                     parent.as_ref().and_then(|parent| self.items.get(parent).cloned().flatten());
                 self.items.insert(frame.clone(), item.clone().or(above));
             }
-            Event::AttemptStarted { attempt, frame, path, agent, n, contract, deed } => {
+            Event::AttemptStarted { attempt, frame, path, agent, n, contract, builtin } => {
                 self.index.insert(attempt.clone(), self.attempts.len());
                 self.attempts.push(Attempt {
                     path: path.clone(),
                     item: self.items.get(frame).cloned().flatten(),
                     agent: agent.clone(),
-                    deed: deed.clone(),
+                    builtin: builtin.clone(),
                     n: *n,
                     outcome: None,
                     contract: contract.clone(),
@@ -219,7 +220,7 @@ impl Teller {
                     attempt.ended_at = Some(at);
                 }
             }
-            Event::Moved(moved) => self.path.push(Step { at, moved: (**moved).clone() }),
+            Event::TransitionTaken(moved) => self.path.push(Step { at, moved: (**moved).clone() }),
             _ => {}
         }
     }
@@ -229,7 +230,7 @@ impl Teller {
         self.attempts.get_mut(at)
     }
 
-    pub(crate) fn report(self, fold: &Fold, live: bool) -> Report {
+    pub(crate) fn report(self, fold: &RunState, live: bool) -> Report {
         let standing = standing(fold);
         let (attempts, commands) =
             self.attempts.into_iter().partition(|attempt| attempt.agent.is_some());

@@ -29,7 +29,7 @@ use crate::draft::{AgentDraft, Draft, KindDraft, MachineDraft, Name, Reader};
 use crate::finding::{Code, Finding};
 use crate::template::Template;
 use crate::tree::{self, Kind, Node};
-use crate::workflow::{Access, Bounds, Holding, Paths, Role, Workflow};
+use crate::workflow::{Access, Bounds, ClaimPolicies, Paths, Role, Workflow};
 use counterfoil_contract::{Contract, Registry, Source, Type, did_you_mean};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -453,14 +453,14 @@ impl<'n> Checker<'n> {
         };
         let bounds = self.bounds(&agent.settings, Bounds::default());
         let contract = contract?;
-        let declared = Holding {
+        let declared = ClaimPolicies {
             claims: contract.held_claims(),
             protected: paths.protection,
             tests: paths.tests,
         };
         let holding = self.holding(agent.settings.claims, declared);
         let suffix = counterfoil_contract::render::prompt::suffix(&contract);
-        Some(Role { contract, prompt: prompt?, suffix, access, writes, holding, bounds })
+        Some(Role { contract, prompt: prompt?, suffix, access, writes, claim_policies: holding, bounds })
     }
 
     /// A sub-workflow that contains itself would never end.

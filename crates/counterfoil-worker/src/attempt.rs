@@ -8,7 +8,7 @@ use counterfoil_agents::ladder::{Offered, Weighed, weigh};
 use counterfoil_agents::transcript::{Stored, TranscriptError, TranscriptSink};
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::{ClaimReport, Contract, Report, Status, Violation};
-use counterfoil_flow::{AgentWork, AttemptOutcome, Budget, Changed, Ended, Event, Reply, Usage};
+use counterfoil_flow::{AgentWork, AttemptOutcome, Budget, ChangedFiles, Ended, Event, Reply, Usage};
 use counterfoil_process::Stop;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ pub trait Witness: Send {
 #[derive(Clone, Debug, Default)]
 pub struct Conclusion {
     /// What it changed.
-    pub changed: Option<Changed>,
+    pub changed: Option<ChangedFiles>,
     /// The tree it left.
     pub tree: Option<String>,
     /// What the engine itself holds against it, for an attempt without a result.

@@ -1,19 +1,19 @@
 //! Errands to workspaces, carried out: what came of each is a fact for the run.
 
-use counterfoil_flow::{Chore, Errand, Event};
+use counterfoil_flow::{WorkspaceOpKind, WorkspaceOp, Event};
 use counterfoil_workspace::workspace::Workspaces;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Carries out an errand; it may be one that was carried out before.
-pub fn run(workspaces: &Workspaces, run: &str, errand: &Errand, ours: &BTreeSet<PathBuf>) -> Event {
-    let (frame, workspace) = (errand.frame.clone(), errand.workspace.clone());
+pub fn run(workspaces: &Workspaces, run: &str, op: &WorkspaceOp, ours: &BTreeSet<PathBuf>) -> Event {
+    let (frame, workspace) = (op.frame.clone(), op.workspace.clone());
     let done =
-        match errand.what {
-            Chore::Open => workspaces
+        match op.kind {
+            WorkspaceOpKind::Open => workspaces
                 .open(run, &workspace, ours)
                 .map(|opened| Event::WorkspaceOpened { frame, workspace, notes: opened.notes }),
-            Chore::Fold => workspaces.fold(run, &workspace).map(|folded| Event::WorkspaceFolded {
+            WorkspaceOpKind::Merge => workspaces.fold(run, &workspace).map(|folded| Event::WorkspaceMerged {
                 frame,
                 workspace,
                 changed: folded.changed,
@@ -21,18 +21,18 @@ pub fn run(workspaces: &Workspaces, run: &str, errand: &Errand, ours: &BTreeSet<
                 kept: folded.kept,
                 notes: folded.notes,
             }),
-            Chore::Drop => workspaces
+            WorkspaceOpKind::Drop => workspaces
                 .discard(run, &workspace)
                 .map(|kept| Event::WorkspaceDropped { frame, workspace, kept }),
         };
-    done.unwrap_or_else(|error| failed(errand, &error.to_string()))
+    done.unwrap_or_else(|error| failed(op, &error.to_string()))
 }
 
 /// An errand that came to nothing.
-pub fn failed(errand: &Errand, reason: &str) -> Event {
+pub fn failed(op: &WorkspaceOp, reason: &str) -> Event {
     Event::WorkspaceFailed {
-        frame: errand.frame.clone(),
-        workspace: errand.workspace.clone(),
+        frame: op.frame.clone(),
+        workspace: op.workspace.clone(),
         reason: reason.to_owned(),
     }
 }
@@ -41,7 +41,7 @@ pub fn failed(errand: &Errand, reason: &str) -> Event {
 pub fn of(fact: &Event) -> Option<&str> {
     match fact {
         Event::WorkspaceOpened { workspace, .. }
-        | Event::WorkspaceFolded { workspace, .. }
+        | Event::WorkspaceMerged { workspace, .. }
         | Event::WorkspaceDropped { workspace, .. }
         | Event::WorkspaceFailed { workspace, .. } => Some(workspace),
         _ => None,

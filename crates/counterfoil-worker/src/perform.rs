@@ -7,7 +7,7 @@ use crate::examine::{Examiner, Scene, Trees};
 use crate::{deed, errands, shell};
 use counterfoil_agents::cast::Cast;
 use counterfoil_contract::Contract;
-use counterfoil_flow::{AgentWork, Budget, Bundle, Errand, Event, Look, Start, Work};
+use counterfoil_flow::{AgentWork, Budget, Bundle, WorkspaceOp, Event, FileCheck, AttemptRequest, AttemptWork};
 use counterfoil_verify::protect::Rules;
 use counterfoil_workspace::workspace::Workspaces;
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ pub struct WorkerContext {
 #[derive(Clone, Debug)]
 pub struct PerformRequest {
     /// What to do, as `turn` returned it.
-    pub start: Start,
+    pub start: AttemptRequest,
     /// What is left of the run's budget.
     pub budget_left: Budget,
 }
@@ -118,7 +118,7 @@ impl WorkerContext {
     }
 
     /// Which of some files are missing, as a fact for the run.
-    pub fn check_files(&self, check: &Look) -> Event {
+    pub fn check_files(&self, check: &FileCheck) -> Event {
         let folder = self.folder(check.workspace.as_deref());
         let missing =
             check.paths.iter().filter(|path| !folder.join(path).exists()).cloned().collect();
@@ -127,7 +127,7 @@ impl WorkerContext {
 
     /// Opens, merges or discards a workspace; what came of it is a fact for the run. The operation
     /// may be one that was performed before, partly or as a whole. It blocks.
-    pub fn workspace_op(&self, op: &Errand) -> Event {
+    pub fn workspace_op(&self, op: &WorkspaceOp) -> Event {
         let published = self.published.lock().unwrap_or_else(PoisonError::into_inner).clone();
         errands::run(&self.workspaces, &self.run, op, &published)
     }
@@ -181,22 +181,22 @@ pub async fn perform(
     handle: Arc<dyn Handle>,
 ) -> Completed {
     let PerformRequest { start, budget_left } = request;
-    let Start { attempt: id, work, .. } = start;
+    let AttemptRequest { attempt: id, work, .. } = start;
     let marker = format!("{}/{id}", context.run);
     let folder = context.folder(work.workspace());
     match work {
-        Work::Command(work) => shell::run(id, marker, *work, folder, handle).await,
-        Work::Read(work) => deed::look(id, handle, move || deed::read::read(&folder, &work)).await,
-        Work::Changes(work) => {
+        AttemptWork::Command(work) => shell::run(id, marker, *work, folder, handle).await,
+        AttemptWork::Read(work) => deed::look(id, handle, move || deed::read::read(&folder, &work)).await,
+        AttemptWork::Changes(work) => {
             let state = context.state.clone();
             deed::look(id, handle, move || deed::changes::look(&folder, &state, &work)).await
         }
-        Work::Commit(work) => {
+        AttemptWork::Commit(work) => {
             let state = context.state.clone();
             let place = deed::commit::Place { folder, state, turn: context.committing.clone() };
             deed::commit::commit(id, marker, *work, place, handle).await
         }
-        Work::Agent(work) => {
+        AttemptWork::Agent(work) => {
             let Some(agent) = context.agents.get(&work.agent) else {
                 let reason = format!("no program is assigned to agent '{}'", work.agent);
                 return Completed::failed(&id, reason);

@@ -148,7 +148,7 @@ fn failures(report: &Report) -> Vec<String> {
             let name = title(
                 &attempt.path.join("/"),
                 attempt.agent.as_deref(),
-                attempt.deed.as_ref(),
+                attempt.builtin.as_ref(),
                 attempt.n,
             );
             lines.push(format!("{name}: {outcome}: {}", one_line(&attempt.reason)));

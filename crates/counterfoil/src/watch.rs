@@ -2,7 +2,7 @@
 
 use crate::{output, tell};
 use counterfoil_engine::Watcher;
-use counterfoil_flow::{Event, Fold, Usage, Workflow};
+use counterfoil_flow::{Event, RunState, Usage, Workflow};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -48,7 +48,7 @@ impl Lines for Remarks {
 }
 
 impl Watcher for Remarks {
-    fn event(&self, _: &Event, _: i64, _: &Fold) {}
+    fn event(&self, _: &Event, _: i64, _: &RunState) {}
 
     fn activity(&self, _: &str, _: &str) {}
 
@@ -82,7 +82,7 @@ impl Watcher for Telling {
         locked(&self.teller).knows(workflow.clone());
     }
 
-    fn event(&self, event: &Event, at: i64, fold: &Fold) {
+    fn event(&self, event: &Event, at: i64, fold: &RunState) {
         if let Some(line) = locked(&self.teller).lines(event, at, fold) {
             Plain.line(&line);
         }
@@ -160,7 +160,7 @@ impl Tree {
         bar
     }
 
-    fn whole(&self, shown: &mut Shown, fold: &Fold) {
+    fn whole(&self, shown: &mut Shown, fold: &RunState) {
         if fold.ended.is_some() || fold.is_resting() {
             if let Some(bar) = shown.whole.take() {
                 bar.finish_and_clear();
@@ -177,7 +177,7 @@ impl Tree {
             String::new()
         };
         let spent = tell::cost(&Usage { wall_ms: 0, ..fold.usage });
-        bar.set_message(format!("{} at '{}'{round}{spent}", fold.workflow, fold.place()));
+        bar.set_message(format!("{} at '{}'{round}{spent}", fold.workflow, fold.current_state()));
     }
 }
 
@@ -186,13 +186,13 @@ impl Watcher for Tree {
         locked(&self.shown).teller.knows(workflow.clone());
     }
 
-    fn event(&self, event: &Event, at: i64, fold: &Fold) {
+    fn event(&self, event: &Event, at: i64, fold: &RunState) {
         let mut shown = locked(&self.shown);
         let line = shown.teller.lines(event, at, fold);
         self.whole(&mut shown, fold);
         match event {
-            Event::AttemptStarted { attempt, path, agent, n, deed, .. } => {
-                let title = tell::title(&path.join("/"), agent.as_deref(), deed.as_ref(), *n);
+            Event::AttemptStarted { attempt, path, agent, n, builtin, .. } => {
+                let title = tell::title(&path.join("/"), agent.as_deref(), builtin.as_ref(), *n);
                 let bar = self.spinner(
                     "{spinner} {prefix}, {elapsed}  {wide_msg:.dim}",
                     shown.whole.as_ref(),

@@ -3,7 +3,7 @@
 use super::{Attempt, Rule, Violated};
 use counterfoil_contract::{Expression, Scope};
 use counterfoil_flow::{
-    Command, Event, Fold, HeldRule, Player, Reply, Usage, Work, Workflow, decide,
+    Command, Event, RunState, BoundRule, AssignedAgent, Reply, Usage, AttemptWork, Workflow, decide,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ pub struct Gathered {
 pub struct Gatherer<'w> {
     /// Tells by which rules a result was judged; without it, nobody can.
     workflow: Option<&'w Workflow>,
-    fold: Fold,
-    players: BTreeMap<String, Player>,
+    fold: RunState,
+    players: BTreeMap<String, AssignedAgent>,
     gathered: Vec<Gathered>,
     index: BTreeMap<String, usize>,
 }
@@ -32,7 +32,7 @@ impl<'w> Gatherer<'w> {
     pub fn new(workflow: Option<&'w Workflow>) -> Self {
         Self {
             workflow,
-            fold: Fold::default(),
+            fold: RunState::default(),
             players: BTreeMap::new(),
             gathered: Vec::new(),
             index: BTreeMap::new(),
@@ -101,11 +101,11 @@ impl<'w> Gatherer<'w> {
     fn rules(&self, attempt: &str) -> Vec<Rule> {
         let Some(workflow) = self.workflow else { return Vec::new() };
         let start = decide(workflow, &self.fold).into_iter().find_map(|command| match command {
-            Command::Start(start) if start.attempt == attempt => Some(start),
+            Command::StartAttempt(start) if start.attempt == attempt => Some(start),
             _ => None,
         });
         match start.map(|start| start.work) {
-            Some(Work::Agent(work)) => work.rules.iter().map(rule).collect(),
+            Some(AttemptWork::Agent(work)) => work.rules.iter().map(rule).collect(),
             _ => Vec::new(),
         }
     }
@@ -120,7 +120,7 @@ impl Gathered {
 
 /// A rule with its values as its expression saw them: where a field that may be missing is, null
 /// stands in its place.
-fn rule(held: &HeldRule) -> Rule {
+fn rule(held: &BoundRule) -> Rule {
     let known = held.known.iter().map(|(name, value, ty)| {
         let scope = Scope::of(name, ty.clone());
         let seen = Expression::compile(name, &scope)

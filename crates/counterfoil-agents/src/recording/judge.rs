@@ -10,7 +10,7 @@ use crate::ladder::{Offered, weigh};
 use crate::submit::Submission;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::{Contract, Expression, Scope, Status, Type};
-use counterfoil_flow::{AttemptOutcome, Channel, HeldRule, Usage};
+use counterfoil_flow::{AttemptOutcome, Channel, BoundRule, Usage};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ pub struct Unruly {
 /// Judges a reply by itself, as it was recorded; `meter` is what its conversation had used before.
 fn judge(
     contract: Option<&Contract>,
-    rules: &[HeldRule],
+    rules: &[BoundRule],
     reply: &Reply,
     said: &Said,
     meter: &mut Meter,
@@ -140,7 +140,7 @@ fn judge(
 /// What the ladder makes of a reply that is whole.
 fn weighed(
     contract: Option<&Contract>,
-    rules: &[HeldRule],
+    rules: &[BoundRule],
     asked: &str,
     offered: Offered<'_>,
 ) -> Judged {
@@ -324,7 +324,7 @@ fn outcome_of(status: &str, denied: bool) -> &str {
 }
 
 /// A rule as it is held. Its values are what they are: their types went with the workflow.
-fn held(rule: &Rule, contract: &Contract) -> Result<HeldRule, Unruly> {
+fn held(rule: &Rule, contract: &Contract) -> Result<BoundRule, Unruly> {
     let scope = Scope::of("result", contract.ty().clone());
     let scope = rule.known.keys().fold(scope, |scope, name| scope.with(name, Type::Any));
     let check = Expression::compile(&rule.check, &scope).map_err(|problems| Unruly {
@@ -332,7 +332,7 @@ fn held(rule: &Rule, contract: &Contract) -> Result<HeldRule, Unruly> {
         contract: contract.reference().to_owned(),
         why: problems.first().map(|problem| problem.message.clone()).unwrap_or_default(),
     })?;
-    Ok(HeldRule {
+    Ok(BoundRule {
         id: rule.id.clone(),
         check: Arc::new(check),
         message: rule.message.clone(),

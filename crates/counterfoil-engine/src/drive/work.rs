@@ -3,7 +3,7 @@
 use super::{Drive, TRANSCRIPT_CAP, Watcher};
 use crate::journal::Journal;
 use counterfoil_agents::transcript::{TranscriptError, TranscriptSink};
-use counterfoil_flow::{Budget, Errand, Event, Start};
+use counterfoil_flow::{Budget, WorkspaceOp, Event, AttemptRequest};
 use counterfoil_process::Stop;
 use counterfoil_worker::{Completed, Handle, Kept, PerformRequest, WorkerContext, perform};
 use std::collections::{BTreeMap, VecDeque};
@@ -29,7 +29,7 @@ pub(super) struct Running {
     pub(super) sender: mpsc::UnboundedSender<News>,
     /// Errands that nobody came back from yet, the first of them on its way: one after the other,
     /// so that attempts start in the order in which they were decided.
-    pub(super) errands: VecDeque<Errand>,
+    pub(super) workspace_ops: VecDeque<WorkspaceOp>,
     /// What performs the attempts.
     pub(super) worker: Arc<WorkerContext>,
 }
@@ -40,7 +40,7 @@ impl Running {
             stops: BTreeMap::new(),
             tasks: JoinSet::new(),
             sender,
-            errands: VecDeque::new(),
+            workspace_ops: VecDeque::new(),
             worker,
         }
     }
@@ -48,38 +48,38 @@ impl Running {
 
 impl Drive {
     /// Has somebody see to a workspace, unless that is under way.
-    pub(super) fn send(errand: Errand, running: &mut Running) {
-        if running.errands.contains(&errand) {
+    pub(super) fn send(op: WorkspaceOp, running: &mut Running) {
+        if running.workspace_ops.contains(&op) {
             return;
         }
-        running.errands.push_back(errand);
-        if running.errands.len() == 1 {
+        running.workspace_ops.push_back(op);
+        if running.workspace_ops.len() == 1 {
             Self::set_out(running);
         }
     }
 
     /// Somebody may have come back from an errand; then the next sets out.
     pub(super) fn came_back(facts: &[Event], running: &mut Running) {
-        let is_back = |errand: &Errand| {
-            facts.iter().any(|fact| counterfoil_worker::of(fact) == Some(&errand.workspace))
+        let is_back = |op: &WorkspaceOp| {
+            facts.iter().any(|fact| counterfoil_worker::of(fact) == Some(&op.workspace))
         };
-        if running.errands.front().is_some_and(is_back) {
-            running.errands.pop_front();
+        if running.workspace_ops.front().is_some_and(is_back) {
+            running.workspace_ops.pop_front();
             Self::set_out(running);
         }
     }
 
     fn set_out(running: &mut Running) {
-        let Some(errand) = running.errands.front().cloned() else { return };
+        let Some(op) = running.workspace_ops.front().cloned() else { return };
         let (worker, sender) = (running.worker.clone(), running.sender.clone());
         running.tasks.spawn(async move {
-            let failed = counterfoil_worker::failed(&errand, "the thread that saw to it broke off");
-            let done = tokio::task::spawn_blocking(move || worker.workspace_op(&errand));
+            let failed = counterfoil_worker::failed(&op, "the thread that saw to it broke off");
+            let done = tokio::task::spawn_blocking(move || worker.workspace_op(&op));
             let _ = sender.send(News::Back(Box::new(done.await.unwrap_or(failed))));
         });
     }
 
-    pub(super) fn start(&self, start: Start, running: &mut Running) {
+    pub(super) fn start(&self, start: AttemptRequest, running: &mut Running) {
         let (stop, stopped) = watch::channel(Stop::No);
         running.stops.insert(start.attempt.clone(), stop);
         let handle: Arc<dyn Handle> = Arc::new(Reaching {

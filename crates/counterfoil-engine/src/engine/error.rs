@@ -3,7 +3,7 @@
 use crate::journal;
 use counterfoil_agents::agent::SpecError;
 use counterfoil_agents::cast::CastError;
-use counterfoil_flow::{DECIDE, Refused, Rejected};
+use counterfoil_flow::{DECIDE, AnswerError, Rejected};
 use std::path::PathBuf;
 
 /// Why a run cannot be started, driven or read.
@@ -23,7 +23,7 @@ pub enum Error {
     Input(String),
     /// An answer.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] AnswerError),
     /// A run that ended.
     #[error("run {run} ended as {outcome}; start a new one")]
     Ended {

@@ -7,7 +7,7 @@
 
 use super::{Ledger, player_name};
 use counterfoil_contract::Verdict;
-use counterfoil_flow::{AttemptOutcome, Event, Player, Reply};
+use counterfoil_flow::{AttemptOutcome, Event, AssignedAgent, Reply};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -180,7 +180,7 @@ pub struct Tally {
 pub struct Stats {
     by: Vec<Dimension>,
     runs: u64,
-    players: BTreeMap<String, Player>,
+    players: BTreeMap<String, AssignedAgent>,
     ledger: Ledger,
     /// The attempts in flight: whose they are, and the repairs that were asked.
     open: BTreeMap<String, (Key, u64)>,

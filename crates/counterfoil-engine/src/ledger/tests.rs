@@ -37,7 +37,7 @@ fn reply(status: &str, codes: &[&str]) -> Reply {
 }
 
 fn began(players: &[(&str, &str, Option<&str>)]) -> Event {
-    let player = |spec: &str, model: Option<&str>| Player {
+    let player = |spec: &str, model: Option<&str>| AssignedAgent {
         spec: spec.to_owned(),
         backs_off: false,
         model: model.map(str::to_owned),
@@ -68,7 +68,7 @@ fn started(path: &str, n: u32) -> Event {
         agent: Some("worker".to_owned()),
         n,
         contract: Some("scene/step@1".to_owned()),
-        deed: None,
+        builtin: None,
     }
 }
 
@@ -95,7 +95,7 @@ fn ended(
         reason: String::new(),
         violations: Vec::new(),
         claims,
-        changed: Some(Changed { total: modified.len() as u64, modified, ..Changed::default() }),
+        changed: Some(ChangedFiles { total: modified.len() as u64, modified, ..ChangedFiles::default() }),
         reply: Some(reply(status, &[])),
         usage: Usage::default(),
         reset_at: None,

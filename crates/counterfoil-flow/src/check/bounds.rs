@@ -4,7 +4,7 @@ use super::Checker;
 use crate::draft::Settings;
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
-use crate::workflow::{Bounds, Budget, Trouble};
+use crate::workflow::{Bounds, Budget, FailureKind};
 use counterfoil_contract::did_you_mean;
 
 impl<'n> Checker<'n> {
@@ -87,13 +87,13 @@ impl<'n> Checker<'n> {
         for (key, value) in settings.retries.and_then(Node::entries).unwrap_or_default() {
             let name = key.text().unwrap_or_default();
             let retried = [
-                Trouble::Transport,
-                Trouble::Timeout,
-                Trouble::Limit,
-                Trouble::Agent,
-                Trouble::Permission,
-                Trouble::Contract,
-                Trouble::Claim,
+                FailureKind::Transport,
+                FailureKind::Timeout,
+                FailureKind::Limit,
+                FailureKind::Agent,
+                FailureKind::Permission,
+                FailureKind::Contract,
+                FailureKind::Claim,
             ];
             match retried.iter().find(|trouble| trouble.name() == name) {
                 Some(trouble) => {

@@ -6,7 +6,7 @@ use super::types::{Presence, field, list_of, nullable, object, one_of};
 use crate::draft::Name;
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
-use crate::workflow::{Held, Holding, PROTECTED, TESTS};
+use crate::workflow::{StateClaims, ClaimPolicies, PROTECTED, TESTS};
 use counterfoil_contract::{
     ClaimKind, ClaimMatch, ClaimPolicy, HeldClaim, ObjectType, Scope, Type, assignable,
     did_you_mean,
@@ -73,8 +73,8 @@ impl<'n> Checker<'n> {
     }
 
     /// The claims of an agent, with what its declaration says otherwise.
-    pub(super) fn holding(&mut self, node: Option<&'n Node>, base: Holding) -> Holding {
-        self.held(node, base, None).holding
+    pub(super) fn holding(&mut self, node: Option<&'n Node>, base: ClaimPolicies) -> ClaimPolicies {
+        self.held(node, base, None).policies
     }
 
     /// The claims of a state, with what it says otherwise. Without a scope there is nothing that
@@ -82,9 +82,9 @@ impl<'n> Checker<'n> {
     pub(super) fn held(
         &mut self,
         node: Option<&'n Node>,
-        mut holding: Holding,
+        mut holding: ClaimPolicies,
         scope: Option<&Scope>,
-    ) -> Held {
+    ) -> StateClaims {
         let mut findings = BTreeMap::new();
         let entries = node.map(|node| self.reader.entries(node, "`claims`")).unwrap_or_default();
         for (name, node) in entries {
@@ -133,7 +133,7 @@ impl<'n> Checker<'n> {
                 findings.insert(name.text.to_owned(), expression);
             }
         }
-        Held { holding, findings }
+        StateClaims { policies: holding, findings }
     }
 
     /// A claim that the engine makes has a policy and nothing else.
@@ -298,7 +298,7 @@ fn findings_type() -> Type {
 }
 
 /// What `claims` is in the transitions of a state: what became of each claim of its agent.
-pub(super) fn claims_type(holding: &Holding) -> Type {
+pub(super) fn claims_type(holding: &ClaimPolicies) -> Type {
     let verdict = one_of(["verified", "refuted", "stale", "unverifiable", NO_CLAIM]);
     let stood = object([("verdict", verdict), ("reason", Type::text())]);
     let names: BTreeSet<&str> =

@@ -251,7 +251,7 @@ impl<'n> Checker<'n> {
         // What cannot be typed is any value, so that one mistake is one finding.
         let result = step.as_ref().map_or(Type::Any, |(_, ty)| ty.clone());
         let claims = match &step {
-            Some((Step::Agent(dispatch), _)) => Some(claims_type(&dispatch.held.holding)),
+            Some((Step::Agent(dispatch), _)) => Some(claims_type(&dispatch.claims.policies)),
             // What it claims cannot be told either.
             None if matches!(draft.kind, KindDraft::Agent(_)) => Some(Type::Any),
             _ => None,

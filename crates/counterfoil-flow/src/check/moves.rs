@@ -7,7 +7,7 @@ use crate::draft::{Name, StateDraft, TransitionDraft};
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
 use crate::value::with_article;
-use crate::workflow::{Failures, Step, Target, Transition, Trouble, Wait, Workplace};
+use crate::workflow::{Failures, Step, Target, Transition, FailureKind, Wait, WorkspaceMode};
 use counterfoil_contract::{Expression, ObjectType, Scope, Type, branches, did_you_mean};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,8 +82,8 @@ impl<'n> Checker<'n> {
         draft: &StateDraft<'n>,
         frame: &Frame<'_, 'n>,
         step: &Outcome<'_>,
-        allowed: Option<&[Trouble]>,
-    ) -> Option<BTreeMap<Trouble, Transition>> {
+        allowed: Option<&[FailureKind]>,
+    ) -> Option<BTreeMap<FailureKind, Transition>> {
         let mut on = BTreeMap::new();
         let mut whole = true;
         for (trouble, transition) in &draft.on {
@@ -100,7 +100,7 @@ impl<'n> Checker<'n> {
                 );
                 whole = false;
             }
-            let known = Trouble::ALL.iter().find(|known| known.name() == trouble.text);
+            let known = FailureKind::ALL.iter().find(|known| known.name() == trouble.text);
             match (known, checked) {
                 (Some(known), Some(checked)) => {
                     if allowed.is_some_and(|allowed| !allowed.contains(known)) {
@@ -118,7 +118,7 @@ impl<'n> Checker<'n> {
                     on.insert(*known, checked);
                 }
                 (None, _) => {
-                    let names = Trouble::ALL.iter().map(|trouble| trouble.name());
+                    let names = FailureKind::ALL.iter().map(|trouble| trouble.name());
                     let hint = did_you_mean(trouble.text, names.clone())
                         .unwrap_or_else(|| format!("known: {}", listed(names)));
                     self.report(
@@ -309,8 +309,8 @@ impl<'n> Checker<'n> {
 }
 
 /// What can go wrong in a state of this kind.
-pub(super) fn troubles(step: &Step) -> Vec<Trouble> {
-    use Trouble::{
+pub(super) fn troubles(step: &Step) -> Vec<FailureKind> {
+    use FailureKind::{
         Agent, Any, Blocked, Claim, Conflict, Contract, Exhausted, Failed, Limit, Order,
         Permission, Timeout, Transport,
     };
@@ -320,23 +320,23 @@ pub(super) fn troubles(step: &Step) -> Vec<Trouble> {
             dispatch.workspace,
         ),
         Step::Command(command) if command.output.is_some() => {
-            (vec![Contract, Timeout], Workplace::Repository)
+            (vec![Contract, Timeout], WorkspaceMode::Repository)
         }
-        Step::Command(_) => (vec![Timeout], Workplace::Repository),
+        Step::Command(_) => (vec![Timeout], WorkspaceMode::Repository),
         Step::Read(read) if read.contract.is_some() => {
-            (vec![Contract, Blocked], Workplace::Repository)
+            (vec![Contract, Blocked], WorkspaceMode::Repository)
         }
-        Step::Read(_) | Step::Changes(_) => (vec![Blocked], Workplace::Repository),
-        Step::Commit(_) => (vec![Blocked, Timeout], Workplace::Repository),
+        Step::Read(_) | Step::Changes(_) => (vec![Blocked], WorkspaceMode::Repository),
+        Step::Commit(_) => (vec![Blocked, Timeout], WorkspaceMode::Repository),
         Step::Each(each) if each.failures == Failures::Collect => {
-            (vec![Order], Workplace::Repository)
+            (vec![Order], WorkspaceMode::Repository)
         }
         Step::Each(each) => (vec![Order, Blocked, Failed, Exhausted], each.workspace),
-        Step::Order(_) => (vec![Order], Workplace::Repository),
+        Step::Order(_) => (vec![Order], WorkspaceMode::Repository),
         Step::Call { workspace, .. } => (vec![Blocked, Failed, Exhausted], *workspace),
         Step::Ask(_) | Step::Route | Step::End { .. } => return Vec::new(),
     };
-    if workspace == Workplace::Worktree {
+    if workspace == WorkspaceMode::Worktree {
         troubles.push(Conflict);
     }
     troubles.push(Any);
@@ -345,7 +345,7 @@ pub(super) fn troubles(step: &Step) -> Vec<Trouble> {
 
 /// What `problem` is in a transition on trouble.
 pub(crate) fn problem_type(result: &Type) -> Type {
-    let names = Trouble::ALL.iter().filter(|trouble| **trouble != Trouble::Any);
+    let names = FailureKind::ALL.iter().filter(|trouble| **trouble != FailureKind::Any);
     let outcome =
         Type::String(Some(Arc::new(names.map(|trouble| trouble.name().to_owned()).collect())));
     let Type::Object(plain) = object([("outcome", outcome), ("reason", Type::text())]) else {

@@ -4,15 +4,15 @@
 use super::Checker;
 use crate::draft::{BodyDraft, Draft, EachDraft, KindDraft, MachineDraft, Name, StateDraft};
 use crate::finding::Code;
-use crate::workflow::{Role, Workplace};
+use crate::workflow::{Role, WorkspaceMode};
 use std::collections::{BTreeMap, BTreeSet};
 
-const PLACES: [(&str, Workplace); 2] =
-    [("repository", Workplace::Repository), ("worktree", Workplace::Worktree)];
+const PLACES: [(&str, WorkspaceMode); 2] =
+    [("repository", WorkspaceMode::Repository), ("worktree", WorkspaceMode::Worktree)];
 
 impl<'n> Checker<'n> {
     /// Where a step works that says so.
-    pub(super) fn workplace(&mut self, name: Option<Name<'n>>) -> Option<Workplace> {
+    pub(super) fn workplace(&mut self, name: Option<Name<'n>>) -> Option<WorkspaceMode> {
         self.word(name?, "a workspace", &PLACES)
     }
 
@@ -23,7 +23,7 @@ impl<'n> Checker<'n> {
         each: &EachDraft<'n>,
         parallel: u64,
         agents: &BTreeMap<String, Role>,
-    ) -> Workplace {
+    ) -> WorkspaceMode {
         let writes = match &each.body {
             Some(BodyDraft::Agent(step)) => {
                 agents.get(step.agent.text).is_some_and(Role::can_write)
@@ -32,7 +32,7 @@ impl<'n> Checker<'n> {
             None => false,
         };
         let default =
-            if writes && parallel > 1 { Workplace::Worktree } else { Workplace::Repository };
+            if writes && parallel > 1 { WorkspaceMode::Worktree } else { WorkspaceMode::Repository };
         self.workplace(each.workspace).unwrap_or(default)
     }
 
@@ -59,7 +59,7 @@ impl<'n> Checker<'n> {
             let Some(machine) = machines.get(name) else { continue };
             for (_, state) in &machine.states {
                 if let Some(asked) =
-                    asked(state).filter(|asked| asked.text == Workplace::Worktree.name())
+                    asked(state).filter(|asked| asked.text == WorkspaceMode::Worktree.name())
                 {
                     let message =
                         format!("'{name}' is run in a worktree, and this asks for another in it");
@@ -83,7 +83,7 @@ impl<'n> Checker<'n> {
         state: &StateDraft<'n>,
         agents: &BTreeMap<String, Role>,
     ) -> Option<&'n str> {
-        let worktree = Workplace::Worktree.name();
+        let worktree = WorkspaceMode::Worktree.name();
         match &state.kind {
             KindDraft::Call { machine, workspace: Some(place), .. } if place.text == worktree => {
                 Some(machine.text)
@@ -98,7 +98,7 @@ impl<'n> Checker<'n> {
                 let before = self.reader.findings.len();
                 let place = self.place_of_items(each, parallel.unwrap_or(1), agents);
                 self.reader.findings.truncate(before);
-                (place == Workplace::Worktree).then_some(machine.text)
+                (place == WorkspaceMode::Worktree).then_some(machine.text)
             }
             _ => None,
         }

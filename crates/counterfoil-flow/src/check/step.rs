@@ -10,7 +10,7 @@ use crate::draft::{
 use crate::finding::Code;
 use crate::tree::Node;
 use crate::workflow::{
-    Body, Dispatch, Each, End, Failures, Form, Question, ShellStep, Step, Term, Workplace,
+    Body, Dispatch, Each, End, Failures, Form, Question, ShellStep, Step, Term, WorkspaceMode,
 };
 use counterfoil_contract::{ObjectType, Type, did_you_mean};
 use std::collections::BTreeMap;
@@ -120,12 +120,12 @@ impl<'n> Checker<'n> {
             }
         };
         let bounds = self.bounds(&draft.settings, role.bounds.clone());
-        let held = self.held(draft.settings.claims, role.holding.clone(), Some(&scope));
+        let held = self.held(draft.settings.claims, role.claim_policies.clone(), Some(&scope));
         let ty = role.contract.ty().clone();
         let rules = self.rules(&draft.rules, &seen, &given, &ty);
         let agent = draft.agent.text.to_owned();
-        let workspace = Workplace::default();
-        Some((Dispatch { agent, prompt, with, needs, held, rules, workspace, bounds }, ty))
+        let workspace = WorkspaceMode::default();
+        Some((Dispatch { agent, prompt, with, needs, claims: held, rules, workspace, bounds }, ty))
     }
 
     /// A term whose type follows from what it is.

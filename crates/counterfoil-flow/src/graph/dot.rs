@@ -47,7 +47,7 @@ fn frame_in(out: &mut String, frame: &Frame, indent: &str) {
         if !lines.is_empty() {
             settings.push(format!("label={}", quoted(lines)));
         }
-        if *kind == Kind::Trouble {
+        if *kind == Kind::FailureKind {
             settings.push("style=dashed".to_owned());
         }
         let settings =

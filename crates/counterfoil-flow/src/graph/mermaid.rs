@@ -66,7 +66,7 @@ fn frame_in(out: &mut String, frame: &Frame, indent: &str) {
     for Arrow { from, to, kind, lines } in &frame.arrows {
         let line = match kind {
             Kind::Next | Kind::UsedUp => "-->",
-            Kind::Trouble => "-.->",
+            Kind::FailureKind => "-.->",
         };
         let lines: Vec<String> = lines.iter().map(|line| text(line)).collect();
         let label =

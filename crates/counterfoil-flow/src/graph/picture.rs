@@ -86,7 +86,7 @@ pub(super) enum Kind {
     /// A limit is used up.
     UsedUp,
     /// The step gave no result.
-    Trouble,
+    FailureKind,
 }
 
 /// A state that runs a sub-workflow.
@@ -174,7 +174,7 @@ fn leave(from: usize, state: &State, machine: &Machine, arrows: &mut Arrows<'_>)
         counted.extend(transition.counts.as_deref());
     }
     for (trouble, transition) in &state.on {
-        arrows.lead(from, transition, Kind::Trouble, trouble.name(), machine);
+        arrows.lead(from, transition, Kind::FailureKind, trouble.name(), machine);
         counted.extend(transition.counts.as_deref());
     }
     for name in counted {

@@ -123,7 +123,7 @@ fn draw(
         } else {
             curve(&line.bends.iter().map(moved).collect::<Vec<_>>())
         };
-        let class = if arrow.kind == Kind::Trouble { "line trouble" } else { "line" };
+        let class = if arrow.kind == Kind::FailureKind { "line trouble" } else { "line" };
         let head = if line.arrives { " marker-end=\"url(#head)\"" } else { "" };
         put(out, format_args!("<path class=\"{class}\" d=\"{path}\"{head}/>\n"));
     }

@@ -2,7 +2,7 @@
 //! gone. All of it blocks, so it runs on a thread for that.
 
 use super::{Scene, aside};
-use counterfoil_flow::Changed;
+use counterfoil_flow::ChangedFiles;
 use counterfoil_verify::claims::Config;
 use counterfoil_verify::config::NOISE;
 use counterfoil_verify::inventory::Delta;
@@ -148,7 +148,7 @@ impl Look {
     }
 
     /// What changed, as it stands in the journal.
-    pub(super) fn changed(&self) -> Changed {
+    pub(super) fn changed(&self) -> ChangedFiles {
         let changes = self.observed.seen();
         let moved: HashSet<&PathBuf> =
             changes.renamed.iter().flat_map(|(from, to)| [from, to]).collect();
@@ -160,7 +160,7 @@ impl Look {
             these.map(|(path, _)| shown(path)).take(MOST_LISTED).collect()
         };
         let renamed = changes.renamed.iter().map(|(from, to)| (shown(from), shown(to)));
-        Changed {
+        ChangedFiles {
             added: of(Change::Added),
             modified: of(Change::Modified),
             deleted: of(Change::Deleted),

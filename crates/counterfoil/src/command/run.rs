@@ -133,7 +133,7 @@ pub(crate) fn inputs(
     inputs.extend(task.map(|task| ("task".to_owned(), Value::String(task))));
     for (name, word) in words {
         let value = match workflow.main.inputs.get(name) {
-            Some(input) => value::from_word(word, &input.ty)
+            Some(input) => value::parse_argument(word, &input.ty)
                 .map_err(|why| anyhow::anyhow!("input '{name}': {why}"))?,
             // The engine says which inputs there are.
             None => Value::String(word.clone()),

@@ -7,7 +7,7 @@ use crate::output::weight::Weighed;
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::{ClaimReport, Evidence, Verdict};
 use counterfoil_engine::ledger::{self, Entry, Totals};
-use counterfoil_flow::{Changed, Ended, Reply};
+use counterfoil_flow::{ChangedFiles, Ended, Reply};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -116,7 +116,7 @@ fn noted(reply: &Reply) -> Vec<String> {
     lines
 }
 
-fn files_changed(changed: &Changed) -> String {
+fn files_changed(changed: &ChangedFiles) -> String {
     let moved: BTreeSet<&String> =
         changed.renamed.iter().flat_map(|(from, to)| [from, to]).collect();
     let plain = || changed.added.iter().chain(&changed.modified).chain(&changed.deleted);

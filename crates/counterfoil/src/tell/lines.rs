@@ -4,7 +4,7 @@
 use super::claims::{asked_again, under};
 use super::{brief, cost, many, one_line, time};
 use counterfoil_flow::{
-    Asked, AttemptOutcome, Deed, End, Ended, Event, Fold, Form, Moved, Reply, Usage, Workflow,
+    AskedQuestion, AttemptOutcome, BuiltinStep, End, Ended, Event, RunState, Form, TransitionTaken, Reply, Usage, Workflow,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ impl Fan {
 struct Work {
     place: String,
     agent: Option<String>,
-    deed: Option<Deed>,
+    builtin: Option<BuiltinStep>,
     n: u32,
     repairs: u32,
     spent: Usage,
@@ -99,7 +99,7 @@ impl Teller {
     }
 
     /// An event as a line, if it is worth one.
-    pub(crate) fn line(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
+    pub(crate) fn line(&mut self, event: &Event, at: i64, fold: &RunState) -> Option<String> {
         match event {
             Event::RunStarted(started) => {
                 self.began = at;
@@ -128,7 +128,7 @@ impl Teller {
 
     /// An event as lines, while the run goes: what an attempt changed and claimed stands under its
     /// end.
-    pub(crate) fn lines(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
+    pub(crate) fn lines(&mut self, event: &Event, at: i64, fold: &RunState) -> Option<String> {
         let mut text = self.line(event, at, fold)?;
         if let Event::AttemptEnded(ended) = event {
             for line in under(ended) {
@@ -138,11 +138,11 @@ impl Teller {
         Some(text)
     }
 
-    fn words(&mut self, event: &Event, at: i64, fold: &Fold) -> Option<String> {
+    fn words(&mut self, event: &Event, at: i64, fold: &RunState) -> Option<String> {
         match event {
-            Event::AttemptStarted { attempt, frame, path, agent, n, deed, .. } => {
-                let (agent, deed) = (agent.clone(), deed.clone());
-                let work = Work { place: path.join("/"), agent, deed, n: *n, ..Work::default() };
+            Event::AttemptStarted { attempt, frame, path, agent, n, builtin, .. } => {
+                let (agent, builtin) = (agent.clone(), builtin.clone());
+                let work = Work { place: path.join("/"), agent, builtin, n: *n, ..Work::default() };
                 let line = format!("· {}", work.title());
                 self.places.insert(frame.clone(), work.place.clone());
                 self.attempts.insert(attempt.clone(), work);
@@ -167,7 +167,7 @@ impl Teller {
                 self.attempts.remove(attempt);
                 Some(format!("✗ {place}: was at work when its process died; it starts anew"))
             }
-            Event::WorkspaceFolded { frame, changed, conflicts, .. } if conflicts.is_empty() => {
+            Event::WorkspaceMerged { frame, changed, conflicts, .. } if conflicts.is_empty() => {
                 let place = self.place(frame, fold);
                 Some(match *changed {
                     0 => format!("⇠ {place}: nothing to fold back"),
@@ -177,7 +177,7 @@ impl Teller {
                     ),
                 })
             }
-            Event::WorkspaceFolded { frame, conflicts, kept, .. } => {
+            Event::WorkspaceMerged { frame, conflicts, kept, .. } => {
                 let kept = kept
                     .as_ref()
                     .map(|kept| format!("; the work is kept in {kept}"))
@@ -199,13 +199,13 @@ impl Teller {
             Event::WorkspaceOpened { frame, notes, .. } if !notes.is_empty() => {
                 Some(format!("· {}: its worktree: {}", self.place(frame, fold), notes.join("; ")))
             }
-            Event::RetryPlanned { frame, trouble, retry, after_ms, .. } => {
+            Event::RetryPlanned { frame, failure, retry, after_ms, .. } => {
                 let wait =
                     if *after_ms > 0 { format!(" in {}", time(*after_ms)) } else { String::new() };
                 Some(format!(
                     "↺ {}: again{wait}, retry {retry} after {}",
                     self.place(frame, fold),
-                    trouble.name()
+                    failure.name()
                 ))
             }
             Event::Asked { questions, .. } => {
@@ -264,7 +264,7 @@ impl Teller {
                     None => Some(format!("✗ {frame}: {}{}", outcome.name(), because(reason))),
                 }
             }
-            Event::Moved(moved) => {
+            Event::TransitionTaken(moved) => {
                 self.states.insert(moved.frame.clone(), moved.to.clone());
                 Some(moved_line(moved, at, self.told))
             }
@@ -298,8 +298,8 @@ impl Teller {
             (AttemptOutcome::Accepted, Some(code)) => {
                 format!("✗ {place}: exit code {code}{}", because(last_line(ended.value.as_ref())))
             }
-            (AttemptOutcome::Accepted, None) => match (&work.deed, &ended.value) {
-                (Some(deed), Some(value)) => done(deed, &place, value),
+            (AttemptOutcome::Accepted, None) => match (&work.builtin, &ended.value) {
+                (Some(builtin), Some(value)) => done(builtin, &place, value),
                 _ => format!("✓ {place}: accepted{repairs}{}", self.shown(&work, ended)),
             },
             (other, _) => {
@@ -336,10 +336,10 @@ impl Teller {
         self.attempts.entry(attempt.to_owned()).or_insert_with(|| Work::unheard(attempt))
     }
 
-    fn place(&self, frame: &str, fold: &Fold) -> String {
+    fn place(&self, frame: &str, fold: &RunState) -> String {
         match self.places.get(frame) {
             Some(place) => place.clone(),
-            None if frame.is_empty() => fold.place(),
+            None if frame.is_empty() => fold.current_state(),
             None => frame.to_owned(),
         }
     }
@@ -353,31 +353,31 @@ impl Work {
     }
 
     fn title(&self) -> String {
-        title(&self.place, self.agent.as_deref(), self.deed.as_ref(), self.n)
+        title(&self.place, self.agent.as_deref(), self.builtin.as_ref(), self.n)
     }
 }
 
 /// An attempt by its place, who works on it or what is done, and which it is.
-pub(crate) fn title(place: &str, agent: Option<&str>, deed: Option<&Deed>, n: u32) -> String {
+pub(crate) fn title(place: &str, agent: Option<&str>, builtin: Option<&BuiltinStep>, n: u32) -> String {
     let again = if n > 1 { format!(", attempt {n}") } else { String::new() };
-    let what = match (agent, deed) {
+    let what = match (agent, builtin) {
         (Some(agent), _) => agent.to_owned(),
-        (None, Some(deed)) => deed.to_string(),
+        (None, Some(builtin)) => builtin.to_string(),
         (None, None) => "command".to_owned(),
     };
     format!("{place}: {what}{again}")
 }
 
 /// What came of something that the engine did itself.
-fn done(deed: &Deed, place: &str, value: &Value) -> String {
+fn done(builtin: &BuiltinStep, place: &str, value: &Value) -> String {
     let count = |name: &str| match value[name].as_array() {
         Some(list) => list.len(),
         None => value[name].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0),
     };
     let files = many(count("files"), "file");
-    match deed {
-        Deed::Read(_) => format!("✓ {place}: accepted"),
-        Deed::Changes(_) => {
+    match builtin {
+        BuiltinStep::Read(_) => format!("✓ {place}: accepted"),
+        BuiltinStep::Changes(_) => {
             let (added, removed) = (count("added"), count("removed"));
             let chunks = many(count("chunks"), "chunk");
             format!(
@@ -385,10 +385,10 @@ fn done(deed: &Deed, place: &str, value: &Value) -> String {
                 many(added, "line")
             )
         }
-        Deed::Commit(_) if value["ok"] == false => {
+        BuiltinStep::Commit(_) if value["ok"] == false => {
             format!("✗ {place}: not committed{}", because(last_line(Some(value))))
         }
-        Deed::Commit(_) => match value["commit"].as_str().unwrap_or_default() {
+        BuiltinStep::Commit(_) => match value["commit"].as_str().unwrap_or_default() {
             "" => format!("✓ {place}: nothing to commit"),
             commit => {
                 format!("✓ {place}: committed {}, {files}", commit.get(..12).unwrap_or(commit))
@@ -421,7 +421,7 @@ fn wrong(reply: &Reply) -> String {
     }
 }
 
-fn asked(asked: &Asked) -> String {
+fn asked(asked: &AskedQuestion) -> String {
     let form = match &asked.form {
         Form::Choices(choices) => format!(" [{}]", choices.join(", ")),
         Form::Pattern(_) | Form::Text => String::new(),
@@ -430,11 +430,11 @@ fn asked(asked: &Asked) -> String {
     format!("? {}: {}{form}{optional}", asked.id, one_line(&asked.question))
 }
 
-fn moved_line(moved: &Moved, at: i64, told: Told) -> String {
+fn moved_line(moved: &TransitionTaken, at: i64, told: Told) -> String {
     let place = if moved.frame.is_empty() { String::new() } else { format!("{}: ", moved.frame) };
-    let why = match (&moved.exhausted, moved.trouble, &moved.guard) {
+    let why = match (&moved.exhausted, moved.failure, &moved.guard) {
         (Some(limit), _, _) => format!(", since the limit '{limit}' is used up"),
-        (None, Some(trouble), _) => format!(", on {}", trouble.name()),
+        (None, Some(failure), _) => format!(", on {}", failure.name()),
         // Afterwards the reason stands below, and the guard here.
         (None, None, _) if told == Told::Live && !moved.reason.is_empty() => because(&moved.reason),
         (None, None, Some(guard)) => format!(", since {}", one_line(guard)),
@@ -454,7 +454,7 @@ fn moved_line(moved: &Moved, at: i64, told: Told) -> String {
 }
 
 /// The values that the guards saw.
-pub(super) fn saw(moved: &Moved) -> String {
+pub(super) fn saw(moved: &TransitionTaken) -> String {
     moved
         .saw
         .iter()

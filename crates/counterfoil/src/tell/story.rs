@@ -5,7 +5,7 @@ use super::lines::{self, INDENT, Teller, Told};
 use super::{claims, figures, headline, one_line, questions, said, short};
 use counterfoil_engine::Report;
 use counterfoil_engine::ledger::Entry;
-use counterfoil_flow::{AttemptOutcome, Ended, Event, Fold, Moved, Workflow};
+use counterfoil_flow::{AttemptOutcome, Ended, Event, RunState, TransitionTaken, Workflow};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -36,7 +36,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    pub(crate) fn hear(&mut self, event: &Event, at: i64, fold: &Fold) {
+    pub(crate) fn hear(&mut self, event: &Event, at: i64, fold: &RunState) {
         let agent = match event {
             Event::AttemptEnded(ended) => self.teller.agent(&ended.attempt).map(str::to_owned),
             _ => None,
@@ -48,7 +48,7 @@ impl<'a> Story<'a> {
                 said(self.state, &reply.transcript).into_iter().collect()
             }
             Event::AttemptEnded(ended) => self.ended(ended, agent.as_deref()),
-            Event::Moved(moved) => moved_more(moved),
+            Event::TransitionTaken(moved) => moved_more(moved),
             _ => Vec::new(),
         };
         for line in more {
@@ -111,13 +111,13 @@ impl<'a> Story<'a> {
     }
 }
 
-fn moved_more(moved: &Moved) -> Vec<String> {
+fn moved_more(moved: &TransitionTaken) -> Vec<String> {
     let mut lines = Vec::new();
     if moved.guard.is_some() && !moved.saw.is_empty() {
         lines.push(format!("saw {}", lines::saw(moved)));
     }
     lines.extend(moved.set.iter().map(|(name, value)| format!("{name} := {}", short(value))));
-    if !moved.reason.is_empty() && moved.trouble.is_none() {
+    if !moved.reason.is_empty() && moved.failure.is_none() {
         lines.push(format!("reason: {}", one_line(&moved.reason)));
     }
     lines

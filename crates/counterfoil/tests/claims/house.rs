@@ -4,7 +4,7 @@ use assert_cmd::Command;
 use counterfoil::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
 use counterfoil_engine::journal::{Batch, Journal, NewRun, Row};
 use counterfoil_flow::{
-    AttemptOutcome, Budget, Cause, Changed, Ended, Event, Outcome, Player, Reply, Started, Usage,
+    AttemptOutcome, Budget, Cause, ChangedFiles, Ended, Event, Outcome, AssignedAgent, Reply, Started, Usage,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ impl House {
 
 /// Who plays `worker`, and as which model.
 pub(crate) fn began(run: &str, workflow: &str, spec: &str, model: Option<&str>) -> Event {
-    let player = Player {
+    let player = AssignedAgent {
         spec: spec.to_owned(),
         backs_off: false,
         model: model.map(str::to_owned),
@@ -140,7 +140,7 @@ pub(crate) fn started(state: &str, n: u32) -> Event {
         agent: Some("worker".to_owned()),
         n,
         contract: Some("scene/fix@1".to_owned()),
-        deed: None,
+        builtin: None,
     }
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn ended(
         },
         violations: Vec::new(),
         claims,
-        changed: Some(Changed { total: modified.len() as u64, modified, ..Changed::default() }),
+        changed: Some(ChangedFiles { total: modified.len() as u64, modified, ..ChangedFiles::default() }),
         reply: Some(reply("accepted", &[])),
         usage: Usage::default(),
         reset_at: None,

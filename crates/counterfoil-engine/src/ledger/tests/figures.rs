@@ -69,7 +69,7 @@ fn figures_over_runs_are_grouped_and_sorted() {
 fn what_was_said_before_a_run_was_recast_was_said_by_whoever_played_then() {
     let mut stats = Stats::new(&[Dimension::Player, Dimension::Model]);
     let mut ledger = Ledger::new();
-    let player = Player {
+    let player = AssignedAgent {
         spec: "command:other".to_owned(),
         backs_off: false,
         model: Some("large".to_owned()),

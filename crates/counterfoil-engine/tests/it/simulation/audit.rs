@@ -6,7 +6,7 @@ use crate::simulation::journal::{self, Journal};
 use crate::simulation::limits::Limits;
 use crate::simulation::spaces::Spaces;
 use counterfoil_flow::{
-    AttemptOutcome, Body, Budget, Dispatch, Event, Fold, Frame, Phase, Start, Step, Trouble, Usage,
+    AttemptOutcome, Body, Budget, Dispatch, Event, RunState, Frame, Phase, AttemptRequest, Step, FailureKind, Usage,
     Workflow,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,16 +15,16 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 struct Visit {
     accepted: bool,
-    retries: BTreeMap<Trouble, u32>,
+    retries: BTreeMap<FailureKind, u32>,
     not_before: Option<i64>,
 }
 
 pub(crate) struct Audit<'w> {
     workflow: &'w Workflow,
     /// The sum of what was read back from the journal.
-    pub(crate) fold: Fold,
+    pub(crate) fold: RunState,
     /// The sum from the latest snapshot on.
-    tail: Option<Fold>,
+    tail: Option<RunState>,
     snapshot: u64,
     read: usize,
     last_at: i64,
@@ -54,7 +54,7 @@ impl<'w> Audit<'w> {
     pub(crate) fn new(workflow: &'w Workflow) -> Self {
         Self {
             workflow,
-            fold: Fold::default(),
+            fold: RunState::default(),
             tail: None,
             snapshot: 0,
             read: 0,
@@ -79,7 +79,7 @@ impl<'w> Audit<'w> {
     }
 
     /// A driver may start only what it recorded itself, in a workspace that is there.
-    pub(crate) fn may_start(&self, start: &Start, epoch: u64) -> Result<(), String> {
+    pub(crate) fn may_start(&self, start: &AttemptRequest, epoch: u64) -> Result<(), String> {
         let attempt = &start.attempt;
         if let Some(workspace) = start.work.workspace() {
             self.spaces.may_work_in(workspace)?;
@@ -99,7 +99,7 @@ impl<'w> Audit<'w> {
         journal: &Journal,
         epoch: u64,
         written: &[(Event, i64)],
-        live: &Fold,
+        live: &RunState,
     ) -> Result<(), String> {
         let rows = &journal.rows[self.read..];
         if rows.len() != written.len() {
@@ -206,15 +206,15 @@ impl<'w> Audit<'w> {
                     known.ok_or_else(|| format!("{attempt} is not in flight and was lost"))?;
                 self.spaces.lost(&frame);
             }
-            Event::RetryPlanned { frame, trouble, retry, not_before, .. } => {
-                let most = self.retries(frame, *trouble);
+            Event::RetryPlanned { frame, failure, retry, not_before, .. } => {
+                let most = self.retries(frame, *failure);
                 let visit = self.visits.entry(frame.clone()).or_default();
-                let times = visit.retries.entry(*trouble).or_default();
+                let times = visit.retries.entry(*failure).or_default();
                 *times += 1;
                 if *times != *retry || *times > most {
                     return Err(format!(
                         "retry {retry} for {} is number {times} of {most}",
-                        trouble.name()
+                        failure.name()
                     ));
                 }
                 visit.not_before = Some(*not_before);
@@ -238,7 +238,7 @@ impl<'w> Audit<'w> {
                 }
                 self.visits.insert(frame.clone(), Visit::default());
             }
-            Event::Moved(moved) => {
+            Event::TransitionTaken(moved) => {
                 if self.open.values().any(|frame| *frame == moved.frame) {
                     return Err(format!("frame '{}' moved with an attempt in flight", moved.frame));
                 }
@@ -321,9 +321,9 @@ impl<'w> Audit<'w> {
     }
 
     /// How often trouble of this kind is tried again where a frame stands.
-    fn retries(&self, frame: &str, trouble: Trouble) -> u32 {
+    fn retries(&self, frame: &str, failure: FailureKind) -> u32 {
         let dispatch = self.fold.frames.get(frame).and_then(|frame| dispatch(self.workflow, frame));
-        dispatch.and_then(|dispatch| dispatch.bounds.retries.get(&trouble).copied()).unwrap_or(0)
+        dispatch.and_then(|dispatch| dispatch.bounds.retries.get(&failure).copied()).unwrap_or(0)
     }
 }
 
@@ -339,13 +339,13 @@ fn dispatch<'w>(workflow: &'w Workflow, frame: &Frame) -> Option<&'w Dispatch> {
 }
 
 /// Whether a run that is not driven on by anything waits for a person who was asked.
-pub(crate) fn waits_for_somebody(fold: &Fold) -> bool {
+pub(crate) fn waits_for_somebody(fold: &RunState) -> bool {
     let asking =
         |frame: &str| fold.frames.get(frame).is_some_and(|frame| frame.phase == Phase::Asking);
     fold.open_questions().any(|(_, question)| !question.optional && asking(&question.frame))
 }
 
-fn json(fold: &Fold) -> String {
+fn json(fold: &RunState) -> String {
     serde_json::to_string(fold).expect("the fold can be written")
 }
 

@@ -4,7 +4,7 @@
 use crate::simulation::dice::Dice;
 use crate::simulation::journal::{Batch, Journal};
 use crate::simulation::world::{Delivery, Weather, World, cancelled, course};
-use counterfoil_flow::{Errand, Event, Fold, Look, Turn, Workflow, turn};
+use counterfoil_flow::{WorkspaceOp, Event, RunState, FileCheck, Turn, Workflow, turn};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a driver stands between two steps.
@@ -54,7 +54,7 @@ pub(crate) enum Step {
 
 pub(crate) struct Driver {
     pub(crate) epoch: u64,
-    pub(crate) fold: Fold,
+    pub(crate) fold: RunState,
     pub(crate) stage: Stage,
     /// What it will be told.
     pub(crate) queue: Vec<Delivery>,
@@ -68,7 +68,7 @@ pub(crate) struct Driver {
     stopping: BTreeSet<String>,
     looking: BTreeSet<String>,
     /// The errands that are being seen to.
-    errands: BTreeSet<Errand>,
+    workspace_ops: BTreeSet<WorkspaceOp>,
     wake_at: Option<i64>,
 }
 
@@ -76,7 +76,7 @@ impl Driver {
     /// A process that begins a run or takes one up: whatever was in flight is lost.
     pub(crate) fn begin(
         epoch: u64,
-        fold: Fold,
+        fold: RunState,
         started: &Event,
         skew: i64,
         weather: Weather,
@@ -103,14 +103,14 @@ impl Driver {
             weather,
             stopping: BTreeSet::new(),
             looking: BTreeSet::new(),
-            errands: BTreeSet::new(),
+            workspace_ops: BTreeSet::new(),
             wake_at: None,
         }
     }
 
     /// Whether it waits for files that are being looked for, or for what is done about workspaces.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.looking.is_empty() || !self.errands.is_empty()
+        !self.looking.is_empty() || !self.workspace_ops.is_empty()
     }
 
     pub(crate) fn has_timer(&self) -> bool {
@@ -148,7 +148,7 @@ impl Driver {
                 Ok(Step::Appended(events))
             }
             Stage::Appended { turn, started } => {
-                match turn.starts.get(started) {
+                match turn.attempts.get(started) {
                     Some(start) => {
                         world.start(&start.attempt)?;
                         self.running.insert(start.attempt.clone());
@@ -224,9 +224,9 @@ impl Driver {
             }
             Event::WorkspaceOpened { workspace, .. }
             | Event::WorkspaceFailed { workspace, .. }
-            | Event::WorkspaceFolded { workspace, .. }
+            | Event::WorkspaceMerged { workspace, .. }
             | Event::WorkspaceDropped { workspace, .. } => {
-                self.errands.retain(|errand| errand.workspace != *workspace);
+                self.workspace_ops.retain(|op| op.workspace != *workspace);
             }
             _ => {}
         }
@@ -235,11 +235,11 @@ impl Driver {
 
     /// Sees to workspaces, each errand once while it is on its way.
     fn see_to(&mut self, dice: &mut Dice, world: &mut World, turn: &Turn, time: i64) {
-        for errand in &turn.errands {
-            if !self.errands.insert(errand.clone()) {
+        for op in &turn.workspace_ops {
+            if !self.workspace_ops.insert(op.clone()) {
                 continue;
             }
-            let fact = world.see_to(dice, errand);
+            let fact = world.see_to(dice, op);
             let due = time + i64::try_from(dice.below(20_000)).unwrap_or(0);
             if dice.percent(15) {
                 self.queue.push(Delivery { due: due + 1, fact: fact.clone() });
@@ -249,7 +249,7 @@ impl Driver {
     }
 
     fn look_and_stop(&mut self, dice: &mut Dice, turn: &Turn, time: i64) {
-        for Look { frame, paths, .. } in &turn.looks {
+        for FileCheck { frame, paths, .. } in &turn.file_checks {
             if !self.looking.insert(frame.clone()) {
                 continue;
             }

@@ -1,11 +1,11 @@
 //! The books on fan-outs: how many items are at work, what each waited for, and that none is lost.
 
-use counterfoil_flow::{End, Event, Fold, Phase, Planned};
+use counterfoil_flow::{End, Event, RunState, Phase, PlannedItem};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 struct Fan {
-    items: Vec<Planned>,
+    items: Vec<PlannedItem>,
     parallel: usize,
     strict: bool,
     /// Whether the inputs of an item could not be computed.
@@ -82,7 +82,7 @@ impl Fans {
                 }
                 self.fans.remove(frame);
             }
-            Event::Moved(moved) => {
+            Event::TransitionTaken(moved) => {
                 self.fans.remove(&moved.frame);
             }
             _ => {}
@@ -91,13 +91,13 @@ impl Fans {
     }
 
     /// Looks at what the fold made of an event.
-    pub(crate) fn after(&mut self, event: &Event, fold: &Fold) -> Result<(), String> {
+    pub(crate) fn after(&mut self, event: &Event, fold: &RunState) -> Result<(), String> {
         let Event::FannedIn { frame } = event else { return Ok(()) };
         let fan = self.fans.get(frame).ok_or("a fan-out ended that never began")?;
         if !fan.working.is_empty() {
             return Err(format!("the fan-out of '{frame}' ended with {:?} at work", fan.working));
         }
-        let left = |item: &&Planned| {
+        let left = |item: &&PlannedItem| {
             !fan.ended.contains_key(&item.key)
                 && item.after.iter().all(|before| fan.is_done(before))
         };
@@ -106,7 +106,7 @@ impl Fans {
         }
         match fold.frames.get(frame).map(|frame| &frame.phase) {
             Some(Phase::Broken(_)) if fan.broken => Ok(()),
-            Some(Phase::Troubled(_)) if fan.is_lost() && !fan.broken => Ok(()),
+            Some(Phase::Failed(_)) if fan.is_lost() && !fan.broken => Ok(()),
             Some(Phase::Resulted(result)) if !fan.is_lost() && !fan.broken => held(fan, result),
             other => Err(format!("the fan-out of '{frame}' led to {other:?}")),
         }

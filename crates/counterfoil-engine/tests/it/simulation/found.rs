@@ -2,7 +2,7 @@
 
 use crate::simulation::contracts::registry;
 use counterfoil_flow::{
-    AttemptOutcome, Budget, DECIDE, Ended, Event, Fold, Outcome, Started, Turn, Usage, Workflow,
+    AttemptOutcome, Budget, DECIDE, Ended, Event, RunState, Outcome, Started, Turn, Usage, Workflow,
     check, turn,
 };
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 struct Play {
     workflow: Workflow,
-    fold: Fold,
+    fold: RunState,
 }
 
 impl Play {
@@ -19,7 +19,7 @@ impl Play {
         let files = BTreeMap::from([("play.yaml".to_owned(), text.to_owned())]);
         let workflow =
             check("play.yaml", &files, &registry()).unwrap_or_else(|why| panic!("{why}"));
-        let mut play = Self { workflow, fold: Fold::default() };
+        let mut play = Self { workflow, fold: RunState::default() };
         let started = Event::RunStarted(Box::new(Started {
             run: "run".to_owned(),
             workflow: "play".to_owned(),
@@ -64,7 +64,7 @@ fn accepted(attempt: &str, value: Value) -> Event {
 }
 
 fn started(turn: &Turn) -> Vec<&str> {
-    turn.starts.iter().map(|start| start.attempt.as_str()).collect()
+    turn.attempts.iter().map(|start| start.attempt.as_str()).collect()
 }
 
 fn task(id: &str, size: u32) -> Value {

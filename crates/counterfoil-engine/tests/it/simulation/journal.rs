@@ -1,7 +1,7 @@
 //! A journal in memory that keeps the promises of the real one: batches whole or not at all, places
 //! without a gap, and an append under an old lease refused with nothing changed.
 
-use counterfoil_flow::{Event, Fold};
+use counterfoil_flow::{Event, RunState};
 use std::collections::BTreeMap;
 
 /// One event as it was written.
@@ -76,23 +76,23 @@ impl Journal {
     }
 
     /// What is known of the run: the snapshot, and the events behind it.
-    pub(crate) fn load(&self) -> Fold {
+    pub(crate) fn load(&self) -> RunState {
         let (seq, mut fold) = match &self.snapshot {
             Some((seq, body)) => (*seq, serde_json::from_slice(body).expect("the snapshot reads")),
-            None => (0, Fold::default()),
+            None => (0, RunState::default()),
         };
         self.replay_onto(&mut fold, seq);
         fold
     }
 
     /// What is known of the run from its events alone.
-    pub(crate) fn replay(&self) -> Fold {
-        let mut fold = Fold::default();
+    pub(crate) fn replay(&self) -> RunState {
+        let mut fold = RunState::default();
         self.replay_onto(&mut fold, 0);
         fold
     }
 
-    fn replay_onto(&self, fold: &mut Fold, after: u64) {
+    fn replay_onto(&self, fold: &mut RunState, after: u64) {
         for row in self.rows.iter().filter(|row| row.seq > after) {
             let event = read(&row.body).expect("the event reads");
             fold.apply(&event, row.at);

@@ -2,7 +2,7 @@
 //! counted here again.
 
 use counterfoil_flow::{
-    Event, Fold, Frame, Limit, Machine, Moved, Term, Transition, Trouble, Workflow,
+    Event, RunState, Frame, Limit, Machine, TransitionTaken, Term, Transition, FailureKind, Workflow,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ impl Limits {
     pub(crate) fn before(
         &mut self,
         event: &Event,
-        fold: &Fold,
+        fold: &RunState,
         workflow: &Workflow,
     ) -> Result<(), String> {
         match event {
@@ -38,7 +38,7 @@ impl Limits {
             Event::FrameEnded { frame, .. } => {
                 self.frames.remove(frame);
             }
-            Event::Moved(moved) => {
+            Event::TransitionTaken(moved) => {
                 let frame = fold.frames.get(&moved.frame).ok_or("a move of no frame")?;
                 let machine = workflow.machine(&frame.machine).ok_or("a move in no machine")?;
                 self.moved(moved, frame, machine)?;
@@ -48,7 +48,7 @@ impl Limits {
         Ok(())
     }
 
-    fn moved(&mut self, moved: &Moved, frame: &Frame, machine: &Machine) -> Result<(), String> {
+    fn moved(&mut self, moved: &TransitionTaken, frame: &Frame, machine: &Machine) -> Result<(), String> {
         let transition = taken(moved, machine).ok_or_else(|| {
             format!("no transition leads from '{}' to '{}'", moved.from, moved.to)
         })?;
@@ -151,10 +151,10 @@ fn most(limit: &Limit, frame: &Frame) -> Result<u64, String> {
 }
 
 /// The transition that a move says it took.
-fn taken<'w>(moved: &Moved, machine: &'w Machine) -> Option<&'w Transition> {
+fn taken<'w>(moved: &TransitionTaken, machine: &'w Machine) -> Option<&'w Transition> {
     let state = machine.states.get(&moved.from)?;
-    let transition = match moved.trouble {
-        Some(trouble) => state.on.get(&trouble).or_else(|| state.on.get(&Trouble::Any)),
+    let transition = match moved.failure {
+        Some(failure) => state.on.get(&failure).or_else(|| state.on.get(&FailureKind::Any)),
         None => {
             let guard = moved.guard.as_deref();
             state.next.iter().find(|one| {

@@ -7,7 +7,7 @@ use crate::simulation::driver::{Driver, Pace, Stage, Step};
 use crate::simulation::journal::Journal;
 use crate::simulation::shapes::Made;
 use crate::simulation::world::{Delivery, Weather, World};
-use counterfoil_flow::{DECIDE, Event, Form, Player, Started, artifacts};
+use counterfoil_flow::{DECIDE, Event, Form, AssignedAgent, Started, artifacts};
 use std::collections::BTreeMap;
 
 /// More steps than any run here needs: one that is not over by then never ends.
@@ -101,7 +101,7 @@ impl<'m> Run<'m> {
         let agents = made.workflow.agents.keys().map(|name| {
             let backs_off = dice.percent(70);
             let player =
-                Player { spec: "simulated".to_owned(), backs_off, model: None, version: None };
+                AssignedAgent { spec: "simulated".to_owned(), backs_off, model: None, version: None };
             (name.clone(), player)
         });
         let started = Event::RunStarted(Box::new(Started {
@@ -236,7 +236,7 @@ impl<'m> Run<'m> {
 
     fn step_driver(&mut self, driver: &mut Driver) -> Result<Next, String> {
         if let Stage::Appended { turn, started } = &driver.stage
-            && let Some(start) = turn.starts.get(*started)
+            && let Some(start) = turn.attempts.get(*started)
         {
             self.audit.may_start(start, driver.epoch)?;
         }

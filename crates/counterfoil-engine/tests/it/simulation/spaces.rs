@@ -1,7 +1,7 @@
 //! The books on workspaces: none is folded twice or after it was dropped, items are folded in the
 //! order they began, and none is left behind.
 
-use counterfoil_flow::{End, Event, Tenure};
+use counterfoil_flow::{End, Event, WorkspaceLifetime};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ enum State {
 
 struct Space {
     frame: String,
-    tenure: Tenure,
+    lifetime: WorkspaceLifetime,
     state: State,
 }
 
@@ -62,15 +62,15 @@ impl Spaces {
     ) -> Result<(), String> {
         match event {
             Event::FrameOpened { frame, .. } => drop(self.moved.remove(frame)),
-            Event::Moved(moved) => drop(self.moved.insert(moved.frame.clone())),
+            Event::TransitionTaken(moved) => drop(self.moved.insert(moved.frame.clone())),
             _ => {}
         }
         match event {
-            Event::WorkspacePlanned { frame, workspace, tenure } => {
+            Event::WorkspacePlanned { frame, workspace, lifetime } => {
                 if self.held(frame).any(|(id, _)| !self.lost.contains(id)) {
                     return Err(format!("frame '{frame}' has a workspace and gets {workspace}"));
                 }
-                let space = Space { frame: frame.clone(), tenure: *tenure, state: State::Planned };
+                let space = Space { frame: frame.clone(), lifetime: *lifetime, state: State::Planned };
                 if self.planned.insert(workspace.clone(), space).is_some() {
                     return Err(format!("two workspaces have the id {workspace}"));
                 }
@@ -88,7 +88,7 @@ impl Spaces {
                     matches!(state, State::Planned | State::Open | State::Failed(1))
                 })?;
             }
-            Event::WorkspaceFolded { frame, workspace, conflicts, .. } => {
+            Event::WorkspaceMerged { frame, workspace, conflicts, .. } => {
                 let state = if conflicts.is_empty() { State::Folded } else { State::Conflict };
                 self.goes(workspace, state, |state| state == State::Open)?;
                 if in_flight.values().any(|at| at == frame || at.starts_with(&format!("{frame}/")))
@@ -120,10 +120,10 @@ impl Spaces {
     /// What a frame leaves behind.
     fn leaves(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Moved(moved) => {
+            Event::TransitionTaken(moved) => {
                 let held = self
                     .held(&moved.frame)
-                    .find(|(id, space)| space.tenure == Tenure::State && !self.lost.contains(*id));
+                    .find(|(id, space)| space.lifetime == WorkspaceLifetime::State && !self.lost.contains(*id));
                 if let Some((id, _)) = held {
                     return Err(format!("frame '{}' moved on and left {id}", moved.frame));
                 }
@@ -134,7 +134,7 @@ impl Spaces {
                 }
                 let own = self.planned.iter().filter(|(id, space)| {
                     space.frame == *frame
-                        && space.tenure == Tenure::Frame
+                        && space.lifetime == WorkspaceLifetime::Frame
                         && !self.lost.contains(*id)
                 });
                 for (id, space) in own {
@@ -171,7 +171,7 @@ impl Spaces {
     /// An attempt of a frame was lost.
     pub(crate) fn lost(&mut self, frame: &str) {
         let begins_anew = !self.moved.contains(frame);
-        let alone = |space: &Space| space.tenure == Tenure::State || begins_anew;
+        let alone = |space: &Space| space.lifetime == WorkspaceLifetime::State || begins_anew;
         let ids: Vec<String> =
             self.held(frame).filter(|(_, space)| alone(space)).map(|(id, _)| id.clone()).collect();
         self.lost.extend(ids);

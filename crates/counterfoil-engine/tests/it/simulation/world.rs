@@ -3,7 +3,7 @@
 
 use crate::simulation::dice::Dice;
 use counterfoil_contract::{ClaimPolicy, ClaimReport, HeldClaim, Verdict};
-use counterfoil_flow::{AttemptOutcome, Chore, Ended, Errand, Event, Reply, Start, Usage, Work};
+use counterfoil_flow::{AttemptOutcome, WorkspaceOpKind, Ended, WorkspaceOp, Event, Reply, AttemptRequest, Usage, AttemptWork};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct World {
     /// How often each attempt did its work to the end.
     completed: BTreeMap<String, u32>,
     /// What came of each errand: asked again, also by another process, it is the same.
-    seen_to: BTreeMap<Errand, Event>,
+    seen_to: BTreeMap<WorkspaceOp, Event>,
 }
 
 impl World {
@@ -41,18 +41,18 @@ impl World {
     }
 
     /// Does something about a workspace.
-    pub(crate) fn see_to(&mut self, dice: &mut Dice, errand: &Errand) -> Event {
-        if let Some(known) = self.seen_to.get(errand) {
+    pub(crate) fn see_to(&mut self, dice: &mut Dice, op: &WorkspaceOp) -> Event {
+        if let Some(known) = self.seen_to.get(op) {
             return known.clone();
         }
-        let (frame, workspace) = (errand.frame.clone(), errand.workspace.clone());
+        let (frame, workspace) = (op.frame.clone(), op.workspace.clone());
         let kept = dice.percent(50).then(|| format!("kept/{workspace}.patch"));
-        let fact = match errand.what {
+        let fact = match op.kind {
             _ if dice.percent(4) => {
                 Event::WorkspaceFailed { frame, workspace, reason: "no room".to_owned() }
             }
-            Chore::Open => Event::WorkspaceOpened { frame, workspace, notes: Vec::new() },
-            Chore::Fold if dice.percent(15) => Event::WorkspaceFolded {
+            WorkspaceOpKind::Open => Event::WorkspaceOpened { frame, workspace, notes: Vec::new() },
+            WorkspaceOpKind::Merge if dice.percent(15) => Event::WorkspaceMerged {
                 frame,
                 workspace,
                 changed: 0,
@@ -60,7 +60,7 @@ impl World {
                 kept,
                 notes: Vec::new(),
             },
-            Chore::Fold => Event::WorkspaceFolded {
+            WorkspaceOpKind::Merge => Event::WorkspaceMerged {
                 frame,
                 workspace,
                 changed: dice.below(9),
@@ -68,9 +68,9 @@ impl World {
                 kept: None,
                 notes: Vec::new(),
             },
-            Chore::Drop => Event::WorkspaceDropped { frame, workspace, kept },
+            WorkspaceOpKind::Drop => Event::WorkspaceDropped { frame, workspace, kept },
         };
-        self.seen_to.insert(errand.clone(), fact.clone());
+        self.seen_to.insert(op.clone(), fact.clone());
         fact
     }
 
@@ -97,14 +97,14 @@ pub(crate) struct Course {
 }
 
 /// Throws how an attempt will go.
-pub(crate) fn course(dice: &mut Dice, weather: Weather, start: &Start, now: i64) -> Course {
+pub(crate) fn course(dice: &mut Dice, weather: Weather, start: &AttemptRequest, now: i64) -> Course {
     let mut due = now;
     let mut deliveries = Vec::new();
     let well = matches!(weather, Weather::Calm) && dice.percent(85);
     let outcome =
         match &start.work {
             _ if well => Some(AttemptOutcome::Accepted),
-            Work::Agent(work) => {
+            AttemptWork::Agent(work) => {
                 for _ in 0..dice.weigh(&[(8, 0), (1, 1), (1, 2)]).min(work.bounds.repairs) {
                     due += later(dice);
                     let reply = Reply { status: "rejected".to_owned(), ..Reply::default() };
@@ -128,21 +128,21 @@ pub(crate) fn course(dice: &mut Dice, weather: Weather, start: &Start, now: i64)
                     (3, None),
                 ])
             }
-            Work::Command(work) if work.output.is_some() => dice.weigh(&[
+            AttemptWork::Command(work) if work.output.is_some() => dice.weigh(&[
                 (10, Some(AttemptOutcome::Accepted)),
                 (1, Some(AttemptOutcome::Contract)),
                 (1, Some(AttemptOutcome::Timeout)),
             ]),
-            Work::Command(_) => dice
+            AttemptWork::Command(_) => dice
                 .weigh(&[(10, Some(AttemptOutcome::Accepted)), (1, Some(AttemptOutcome::Timeout))]),
-            Work::Read(work) if work.contract.is_some() => dice.weigh(&[
+            AttemptWork::Read(work) if work.contract.is_some() => dice.weigh(&[
                 (10, Some(AttemptOutcome::Accepted)),
                 (1, Some(AttemptOutcome::Contract)),
                 (1, Some(AttemptOutcome::Blocked)),
             ]),
-            Work::Read(_) | Work::Changes(_) => dice
+            AttemptWork::Read(_) | AttemptWork::Changes(_) => dice
                 .weigh(&[(10, Some(AttemptOutcome::Accepted)), (1, Some(AttemptOutcome::Blocked))]),
-            Work::Commit(_) => dice.weigh(&[
+            AttemptWork::Commit(_) => dice.weigh(&[
                 (10, Some(AttemptOutcome::Accepted)),
                 (1, Some(AttemptOutcome::Blocked)),
                 (1, Some(AttemptOutcome::Timeout)),
@@ -194,7 +194,7 @@ fn usage(dice: &mut Dice) -> Usage {
     }
 }
 
-fn ended(dice: &mut Dice, start: &Start, outcome: AttemptOutcome, due: i64) -> Event {
+fn ended(dice: &mut Dice, start: &AttemptRequest, outcome: AttemptOutcome, due: i64) -> Event {
     let accepted = outcome == AttemptOutcome::Accepted;
     let value = accepted.then(|| value(dice, &start.work));
     let reason = if accepted {
@@ -223,8 +223,8 @@ fn ended(dice: &mut Dice, start: &Start, outcome: AttemptOutcome, due: i64) -> E
 }
 
 /// What became of the claims of a step; one that had to hold was refuted if that is how it ended.
-fn claims(dice: &mut Dice, work: &Work, outcome: AttemptOutcome) -> Vec<ClaimReport> {
-    let Work::Agent(work) = work else { return Vec::new() };
+fn claims(dice: &mut Dice, work: &AttemptWork, outcome: AttemptOutcome) -> Vec<ClaimReport> {
+    let AttemptWork::Agent(work) = work else { return Vec::new() };
     if !matches!(outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim) {
         return Vec::new();
     }
@@ -245,17 +245,17 @@ fn claims(dice: &mut Dice, work: &Work, outcome: AttemptOutcome) -> Vec<ClaimRep
 }
 
 /// A result that satisfies the contract: one of its examples.
-fn value(dice: &mut Dice, work: &Work) -> Value {
+fn value(dice: &mut Dice, work: &AttemptWork) -> Value {
     let one = |dice: &mut Dice, contract: &counterfoil_contract::Contract| {
         dice.pick(&contract.definition().examples).clone()
     };
     match work {
-        Work::Agent(work) => one(dice, &work.contract),
-        Work::Read(work) => match &work.contract {
+        AttemptWork::Agent(work) => one(dice, &work.contract),
+        AttemptWork::Read(work) => match &work.contract {
             Some(contract) => one(dice, contract),
             None => json!({"text": "what it says"}),
         },
-        Work::Changes(_) => json!({
+        AttemptWork::Changes(_) => json!({
             "base": "abc",
             "files": [{"path": "a.rs", "change": "added", "binary": false, "added": 1, "removed": 0,
                 "lines": [{"from": 1, "to": 1}]}],
@@ -263,11 +263,11 @@ fn value(dice: &mut Dice, work: &Work) -> Value {
             "added": 1,
             "removed": 0,
         }),
-        Work::Commit(_) => {
+        AttemptWork::Commit(_) => {
             let ok = dice.percent(65);
             json!({"ok": ok, "commit": if ok { "abc" } else { "" }, "files": [], "output": "the tail"})
         }
-        Work::Command(work) => {
+        AttemptWork::Command(work) => {
             let code = i32::from(dice.percent(35));
             let mut value = json!({"ok": code == 0, "exit_code": code, "output": "the tail"});
             if let Some(contract) = &work.output {

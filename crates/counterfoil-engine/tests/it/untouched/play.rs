@@ -233,13 +233,13 @@ impl Audit<'_> {
                     over.insert(ended.attempt.clone());
                     self.in_place(Some(&ended.attempt), &mut expected, &mut touched);
                 }
-                Event::WorkspaceFolded { workspace, conflicts, kept, .. }
+                Event::WorkspaceMerged { workspace, conflicts, kept, .. }
                     if !conflicts.is_empty() =>
                 {
                     tally.conflicts += 1;
                     tally.kept += u64::from(self.is_kept(workspace, kept.as_deref()));
                 }
-                Event::WorkspaceFolded { workspace, .. } => {
+                Event::WorkspaceMerged { workspace, .. } => {
                     tally.folded += 1;
                     tally.merged += self.fold(workspace, &mut expected, &mut touched);
                 }

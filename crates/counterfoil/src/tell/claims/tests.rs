@@ -3,7 +3,7 @@
 use super::*;
 use crate::tell::Teller;
 use counterfoil_contract::{ClaimKind, ClaimPolicy};
-use counterfoil_flow::{AttemptOutcome, Event, Fold, Reply, Usage};
+use counterfoil_flow::{AttemptOutcome, Event, RunState, Reply, Usage};
 use serde_json::json;
 
 fn claim(name: &str, verdict: Verdict, policy: ClaimPolicy, reason: &str) -> ClaimReport {
@@ -26,7 +26,7 @@ fn changed(added: &[&str], renamed: &[(&str, &str)], total: u64) -> Changed {
         added: added.iter().map(|path| (*path).to_owned()).collect(),
         renamed: renamed.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect(),
         total,
-        ..Changed::default()
+        ..ChangedFiles::default()
     }
 }
 
@@ -42,7 +42,7 @@ fn a_run_tells_of_claims_as_it_goes() {
             agent: Some("worker".to_owned()),
             n: 1,
             contract: None,
-            deed: None,
+            builtin: None,
         },
         Event::RepairAsked {
             attempt: "work#1".to_owned(),
@@ -77,7 +77,7 @@ fn a_run_tells_of_claims_as_it_goes() {
     ];
     let mut teller = Teller::default();
     let lines: Vec<String> =
-        events.iter().filter_map(|event| teller.lines(event, 0, &Fold::default())).collect();
+        events.iter().filter_map(|event| teller.lines(event, 0, &RunState::default())).collect();
     insta::assert_snapshot!("live", lines.join("\n"));
 }
 

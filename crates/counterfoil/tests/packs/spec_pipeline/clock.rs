@@ -3,7 +3,7 @@
 
 use super::{error, succeeded};
 use counterfoil_flow::{
-    AttemptOutcome, Budget, DECIDE, Ended, Event, Fold, Player, Started, Turn, Usage, Workflow,
+    AttemptOutcome, Budget, DECIDE, Ended, Event, RunState, AssignedAgent, Started, Turn, Usage, Workflow,
     check, turn,
 };
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// A run whose clock stands until somebody moves it.
 struct Clocked {
     workflow: Workflow,
-    fold: Fold,
+    fold: RunState,
     turn: Turn,
     now: i64,
 }
@@ -31,7 +31,7 @@ impl Clocked {
             check("workflow.yaml", &files, &registry).unwrap_or_else(|why| panic!("{why}"));
         let given = json!({"task": "Add a search", "size": "simple", "feature_id": "search", "min_coverage": 80});
         let player =
-            Player { spec: "somebody".to_owned(), backs_off: true, model: None, version: None };
+            AssignedAgent { spec: "somebody".to_owned(), backs_off: true, model: None, version: None };
         let agents = workflow.agents.keys().map(|name| (name.clone(), player.clone())).collect();
         let started = Event::RunStarted(Box::new(Started {
             run: "run".to_owned(),
@@ -46,7 +46,7 @@ impl Clocked {
             own: Vec::new(),
             base: None,
         }));
-        let mut run = Self { workflow, fold: Fold::default(), turn: Turn::default(), now: 0 };
+        let mut run = Self { workflow, fold: RunState::default(), turn: Turn::default(), now: 0 };
         run.tell(vec![started]);
         run
     }
@@ -57,7 +57,7 @@ impl Clocked {
 
     /// The attempt at work ends, with an envelope or without.
     fn ends(&mut self, outcome: AttemptOutcome, value: Option<Value>) {
-        let attempt = self.turn.starts[0].attempt.clone();
+        let attempt = self.turn.attempts[0].attempt.clone();
         self.tell(vec![Event::AttemptEnded(Box::new(Ended {
             attempt,
             outcome,
@@ -80,18 +80,18 @@ impl Clocked {
 
     /// Nothing happens until the clock is where something is due.
     fn waits(&mut self) {
-        assert!(self.turn.starts.is_empty(), "{:?} is at work", self.working());
+        assert!(self.turn.attempts.is_empty(), "{:?} is at work", self.working());
         let wake = self.turn.wake_at.expect("something is due");
         self.now = wake - 1;
         self.tell(Vec::new());
-        assert!(self.turn.starts.is_empty(), "it began too early");
+        assert!(self.turn.attempts.is_empty(), "it began too early");
         self.now = wake;
         self.tell(Vec::new());
     }
 
     /// The attempts that just began.
     fn working(&self) -> Vec<&str> {
-        self.turn.starts.iter().map(|start| start.attempt.as_str()).collect()
+        self.turn.attempts.iter().map(|start| start.attempt.as_str()).collect()
     }
 }
 
@@ -108,7 +108,7 @@ fn external_service_error_waits_1_2_and_4_seconds_and_then_asks() {
     }
     assert_eq!(waited, [1000, 2000, 4000]);
     run.says(error("specify", "ExternalServiceError"));
-    assert!(run.turn.starts.is_empty());
+    assert!(run.turn.attempts.is_empty());
     let open: Vec<&String> = run.fold.open_questions().map(|(id, _)| id).collect();
     assert_eq!(open, ["resolve"]);
 }
@@ -119,7 +119,7 @@ fn timeout_error_is_tried_again_at_once() {
     run.says(error("specify", "TimeoutError"));
     assert_eq!(run.working().len(), 1, "nothing is waited for");
     run.says(error("specify", "TimeoutError"));
-    assert!(run.turn.starts.is_empty());
+    assert!(run.turn.attempts.is_empty());
     assert_eq!(run.fold.open_questions().count(), 1, "once is all");
 }
 
