@@ -51,7 +51,8 @@ impl Cast {
     #[must_use]
     pub fn with(mut self, name: &str, spec: &str, agent: Arc<dyn Agent>) -> Self {
         let Identity { model, version } = agent.identity();
-        let player = AssignedAgent { spec: spec.to_owned(), backs_off: agent.backs_off(), model, version };
+        let player =
+            AssignedAgent { spec: spec.to_owned(), backs_off: agent.backs_off(), model, version };
         self.players.insert(name.to_owned(), (player, agent));
         self
     }

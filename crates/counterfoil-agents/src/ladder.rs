@@ -3,7 +3,7 @@
 
 use crate::submit::Submission;
 use counterfoil_contract::{Contract, Report, Status};
-use counterfoil_flow::{Channel, BoundRule, apply_rules};
+use counterfoil_flow::{BoundRule, Channel, apply_rules};
 use serde_json::Value;
 
 /// What a reply offers.

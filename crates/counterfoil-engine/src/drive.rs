@@ -9,7 +9,7 @@ use crate::journal::{self, Batch, Journal, Lease, Row, Summary};
 use crate::publish::{self, Written};
 use counterfoil_agents::transcript::TranscriptError;
 use counterfoil_flow::{
-    Event, RunState, Rendered, Rendering, Turn, Workflow, artifact_paths, artifacts, turn,
+    Event, Rendered, Rendering, RunState, Turn, Workflow, artifact_paths, artifacts, turn,
 };
 use counterfoil_process::Stop;
 use counterfoil_worker::WorkerContext;

@@ -14,7 +14,8 @@ use crate::story::{self, Report};
 use counterfoil_agents::agent::Equipment;
 use counterfoil_agents::cast::Cast;
 use counterfoil_flow::{
-    Budget, Bundle, DECIDE, Event, RunState, AssignedAgent, Started, Workflow, artifact_paths, reload, turn,
+    AssignedAgent, Budget, Bundle, DECIDE, Event, RunState, Started, Workflow, artifact_paths,
+    reload, turn,
 };
 use counterfoil_process::{Stop, sweep};
 use counterfoil_worker::{SCRATCH, WorkerContext, contracts_of, perform_workspace_op};
@@ -351,8 +352,9 @@ impl Engine {
     fn swept(&self, fold: &RunState, repo: &Path, watcher: &dyn Watcher) -> Arc<Workspaces> {
         let workspaces = self.workspaces(repo);
         let is_open = |run: &str, id: &str| {
-            let has =
-                |fold: &RunState| fold.ended.is_none() && fold.workspaces().any(|(open, _)| open == id);
+            let has = |fold: &RunState| {
+                fold.ended.is_none() && fold.workspaces().any(|(open, _)| open == id)
+            };
             if run == fold.run { has(fold) } else { self.fold(run).is_ok_and(|other| has(&other)) }
         };
         for swept in workspaces.sweep(&is_open) {

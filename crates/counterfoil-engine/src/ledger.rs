@@ -18,7 +18,7 @@ pub use stats::{ClaimFigures, Dimension, Group, Key, ReplyFigures, Stats, Tally}
 
 use counterfoil_agents::agent::Spec;
 use counterfoil_contract::{ClaimKind, ClaimReport, Verdict};
-use counterfoil_flow::{AttemptOutcome, ChangedFiles, Event, AssignedAgent};
+use counterfoil_flow::{AssignedAgent, AttemptOutcome, ChangedFiles, Event};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! Writing artifacts: whole or not at all.
 
-use counterfoil_flow::{Event, RunState, Rendered, Rendering, Workflow, artifacts, rendered_by};
+use counterfoil_flow::{Event, Rendered, Rendering, RunState, Workflow, artifacts, rendered_by};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
 

@@ -1,7 +1,9 @@
 //! The story of a run: how it stands, its attempts, its way through the states and why it went so.
 
 use counterfoil_contract::{ClaimReport, Verdict};
-use counterfoil_flow::{Cause, ChangedFiles, BuiltinStep, Event, RunState, Form, TransitionTaken, Outcome, Reply, Usage};
+use counterfoil_flow::{
+    BuiltinStep, Cause, ChangedFiles, Event, Form, Outcome, Reply, RunState, TransitionTaken, Usage,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

@@ -460,7 +460,15 @@ impl<'n> Checker<'n> {
         };
         let holding = self.holding(agent.settings.claims, declared);
         let suffix = counterfoil_contract::render::prompt::suffix(&contract);
-        Some(Role { contract, prompt: prompt?, suffix, access, writes, claim_policies: holding, bounds })
+        Some(Role {
+            contract,
+            prompt: prompt?,
+            suffix,
+            access,
+            writes,
+            claim_policies: holding,
+            bounds,
+        })
     }
 
     /// A sub-workflow that contains itself would never end.

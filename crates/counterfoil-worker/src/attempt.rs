@@ -8,7 +8,9 @@ use counterfoil_agents::ladder::{Offered, Weighed, weigh};
 use counterfoil_agents::transcript::{Stored, TranscriptError, TranscriptSink};
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::{ClaimReport, Contract, Report, Status, Violation};
-use counterfoil_flow::{AgentWork, AttemptOutcome, Budget, ChangedFiles, Ended, Event, Reply, Usage};
+use counterfoil_flow::{
+    AgentWork, AttemptOutcome, Budget, ChangedFiles, Ended, Event, Reply, Usage,
+};
 use counterfoil_process::Stop;
 use serde_json::Value;
 use std::path::PathBuf;

@@ -1,30 +1,36 @@
 //! Errands to workspaces, carried out: what came of each is a fact for the run.
 
-use counterfoil_flow::{WorkspaceOpKind, WorkspaceOp, Event};
+use counterfoil_flow::{Event, WorkspaceOp, WorkspaceOpKind};
 use counterfoil_workspace::workspace::Workspaces;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Carries out an errand; it may be one that was carried out before.
-pub fn run(workspaces: &Workspaces, run: &str, op: &WorkspaceOp, ours: &BTreeSet<PathBuf>) -> Event {
+pub fn run(
+    workspaces: &Workspaces,
+    run: &str,
+    op: &WorkspaceOp,
+    ours: &BTreeSet<PathBuf>,
+) -> Event {
     let (frame, workspace) = (op.frame.clone(), op.workspace.clone());
-    let done =
-        match op.kind {
-            WorkspaceOpKind::Open => workspaces
-                .open(run, &workspace, ours)
-                .map(|opened| Event::WorkspaceOpened { frame, workspace, notes: opened.notes }),
-            WorkspaceOpKind::Merge => workspaces.fold(run, &workspace).map(|folded| Event::WorkspaceMerged {
+    let done = match op.kind {
+        WorkspaceOpKind::Open => workspaces
+            .open(run, &workspace, ours)
+            .map(|opened| Event::WorkspaceOpened { frame, workspace, notes: opened.notes }),
+        WorkspaceOpKind::Merge => {
+            workspaces.fold(run, &workspace).map(|folded| Event::WorkspaceMerged {
                 frame,
                 workspace,
                 changed: folded.changed,
                 conflicts: folded.conflicts,
                 kept: folded.kept,
                 notes: folded.notes,
-            }),
-            WorkspaceOpKind::Drop => workspaces
-                .discard(run, &workspace)
-                .map(|kept| Event::WorkspaceDropped { frame, workspace, kept }),
-        };
+            })
+        }
+        WorkspaceOpKind::Drop => workspaces
+            .discard(run, &workspace)
+            .map(|kept| Event::WorkspaceDropped { frame, workspace, kept }),
+    };
     done.unwrap_or_else(|error| failed(op, &error.to_string()))
 }
 

@@ -7,7 +7,9 @@ use crate::examine::{Examiner, Scene, Trees};
 use crate::{deed, errands, shell};
 use counterfoil_agents::cast::Cast;
 use counterfoil_contract::Contract;
-use counterfoil_flow::{AgentWork, Budget, Bundle, WorkspaceOp, Event, FileCheck, AttemptRequest, AttemptWork};
+use counterfoil_flow::{
+    AgentWork, AttemptRequest, AttemptWork, Budget, Bundle, Event, FileCheck, WorkspaceOp,
+};
 use counterfoil_verify::protect::Rules;
 use counterfoil_workspace::workspace::Workspaces;
 use std::collections::BTreeSet;
@@ -186,7 +188,9 @@ pub async fn perform(
     let folder = context.folder(work.workspace());
     match work {
         AttemptWork::Command(work) => shell::run(id, marker, *work, folder, handle).await,
-        AttemptWork::Read(work) => deed::look(id, handle, move || deed::read::read(&folder, &work)).await,
+        AttemptWork::Read(work) => {
+            deed::look(id, handle, move || deed::read::read(&folder, &work)).await
+        }
         AttemptWork::Changes(work) => {
             let state = context.state.clone();
             deed::look(id, handle, move || deed::changes::look(&folder, &state, &work)).await

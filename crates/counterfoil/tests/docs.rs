@@ -52,7 +52,11 @@ fn every_test_named_in_the_traceability_matrix_exists() {
         })
         .map(|(path, name)| format!("{path}.rs::{name}"))
         .collect();
-    assert!(missing.is_empty(), "named in crates/counterfoil/tests/origin.md but missing:\n{}", missing.join("\n"));
+    assert!(
+        missing.is_empty(),
+        "named in crates/counterfoil/tests/origin.md but missing:\n{}",
+        missing.join("\n")
+    );
 }
 
 #[test]

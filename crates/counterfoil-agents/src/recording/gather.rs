@@ -3,7 +3,7 @@
 use super::{Attempt, Rule, Violated};
 use counterfoil_contract::{Expression, Scope};
 use counterfoil_flow::{
-    Command, Event, RunState, BoundRule, AssignedAgent, Reply, Usage, AttemptWork, Workflow, decide,
+    AssignedAgent, AttemptWork, BoundRule, Command, Event, Reply, RunState, Usage, Workflow, decide,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

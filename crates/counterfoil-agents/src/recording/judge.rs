@@ -10,7 +10,7 @@ use crate::ladder::{Offered, weigh};
 use crate::submit::Submission;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::{Contract, Expression, Scope, Status, Type};
-use counterfoil_flow::{AttemptOutcome, Channel, BoundRule, Usage};
+use counterfoil_flow::{AttemptOutcome, BoundRule, Channel, Usage};
 use serde_json::Value;
 use std::sync::Arc;
 

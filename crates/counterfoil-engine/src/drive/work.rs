@@ -3,7 +3,7 @@
 use super::{Drive, TRANSCRIPT_CAP, Watcher};
 use crate::journal::Journal;
 use counterfoil_agents::transcript::{TranscriptError, TranscriptSink};
-use counterfoil_flow::{Budget, WorkspaceOp, Event, AttemptRequest};
+use counterfoil_flow::{AttemptRequest, Budget, Event, WorkspaceOp};
 use counterfoil_process::Stop;
 use counterfoil_worker::{Completed, Handle, Kept, PerformRequest, WorkerContext, perform};
 use std::collections::{BTreeMap, VecDeque};

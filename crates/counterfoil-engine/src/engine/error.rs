@@ -3,7 +3,7 @@
 use crate::journal;
 use counterfoil_agents::agent::SpecError;
 use counterfoil_agents::cast::CastError;
-use counterfoil_flow::{DECIDE, AnswerError, Rejected};
+use counterfoil_flow::{AnswerError, DECIDE, Rejected};
 use std::path::PathBuf;
 
 /// Why a run cannot be started, driven or read.

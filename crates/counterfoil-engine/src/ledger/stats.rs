@@ -7,7 +7,7 @@
 
 use super::{Ledger, player_name};
 use counterfoil_contract::Verdict;
-use counterfoil_flow::{AttemptOutcome, Event, AssignedAgent, Reply};
+use counterfoil_flow::{AssignedAgent, AttemptOutcome, Event, Reply};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -95,7 +95,11 @@ fn ended(
         reason: String::new(),
         violations: Vec::new(),
         claims,
-        changed: Some(ChangedFiles { total: modified.len() as u64, modified, ..ChangedFiles::default() }),
+        changed: Some(ChangedFiles {
+            total: modified.len() as u64,
+            modified,
+            ..ChangedFiles::default()
+        }),
         reply: Some(reply(status, &[])),
         usage: Usage::default(),
         reset_at: None,

@@ -6,7 +6,7 @@ use super::types::{Presence, field, list_of, nullable, object, one_of};
 use crate::draft::Name;
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
-use crate::workflow::{StateClaims, ClaimPolicies, PROTECTED, TESTS};
+use crate::workflow::{ClaimPolicies, PROTECTED, StateClaims, TESTS};
 use counterfoil_contract::{
     ClaimKind, ClaimMatch, ClaimPolicy, HeldClaim, ObjectType, Scope, Type, assignable,
     did_you_mean,

@@ -7,7 +7,7 @@ use crate::draft::{Name, StateDraft, TransitionDraft};
 use crate::finding::Code;
 use crate::tree::{Kind, Node};
 use crate::value::with_article;
-use crate::workflow::{Failures, Step, Target, Transition, FailureKind, Wait, WorkspaceMode};
+use crate::workflow::{FailureKind, Failures, Step, Target, Transition, Wait, WorkspaceMode};
 use counterfoil_contract::{Expression, ObjectType, Scope, Type, branches, did_you_mean};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -31,8 +31,11 @@ impl<'n> Checker<'n> {
             Some(BodyDraft::Machine { machine, .. }) => self.writers.contains(machine.text),
             None => false,
         };
-        let default =
-            if writes && parallel > 1 { WorkspaceMode::Worktree } else { WorkspaceMode::Repository };
+        let default = if writes && parallel > 1 {
+            WorkspaceMode::Worktree
+        } else {
+            WorkspaceMode::Repository
+        };
         self.workplace(each.workspace).unwrap_or(default)
     }
 

@@ -4,7 +4,8 @@
 use super::claims::{asked_again, under};
 use super::{brief, cost, many, one_line, time};
 use counterfoil_flow::{
-    AskedQuestion, AttemptOutcome, BuiltinStep, End, Ended, Event, RunState, Form, TransitionTaken, Reply, Usage, Workflow,
+    AskedQuestion, AttemptOutcome, BuiltinStep, End, Ended, Event, Form, Reply, RunState,
+    TransitionTaken, Usage, Workflow,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -358,7 +359,12 @@ impl Work {
 }
 
 /// An attempt by its place, who works on it or what is done, and which it is.
-pub(crate) fn title(place: &str, agent: Option<&str>, builtin: Option<&BuiltinStep>, n: u32) -> String {
+pub(crate) fn title(
+    place: &str,
+    agent: Option<&str>,
+    builtin: Option<&BuiltinStep>,
+    n: u32,
+) -> String {
     let again = if n > 1 { format!(", attempt {n}") } else { String::new() };
     let what = match (agent, builtin) {
         (Some(agent), _) => agent.to_owned(),

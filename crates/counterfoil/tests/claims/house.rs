@@ -4,7 +4,8 @@ use assert_cmd::Command;
 use counterfoil::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
 use counterfoil_engine::journal::{Batch, Journal, NewRun, Row};
 use counterfoil_flow::{
-    AttemptOutcome, Budget, Cause, ChangedFiles, Ended, Event, Outcome, AssignedAgent, Reply, Started, Usage,
+    AssignedAgent, AttemptOutcome, Budget, Cause, ChangedFiles, Ended, Event, Outcome, Reply,
+    Started, Usage,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -182,7 +183,11 @@ pub(crate) fn ended(
         },
         violations: Vec::new(),
         claims,
-        changed: Some(ChangedFiles { total: modified.len() as u64, modified, ..ChangedFiles::default() }),
+        changed: Some(ChangedFiles {
+            total: modified.len() as u64,
+            modified,
+            ..ChangedFiles::default()
+        }),
         reply: Some(reply("accepted", &[])),
         usage: Usage::default(),
         reset_at: None,

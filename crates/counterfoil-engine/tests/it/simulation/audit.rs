@@ -6,8 +6,8 @@ use crate::simulation::journal::{self, Journal};
 use crate::simulation::limits::Limits;
 use crate::simulation::spaces::Spaces;
 use counterfoil_flow::{
-    AttemptOutcome, Body, Budget, Dispatch, Event, RunState, Frame, Phase, AttemptRequest, Step, FailureKind, Usage,
-    Workflow,
+    AttemptOutcome, AttemptRequest, Body, Budget, Dispatch, Event, FailureKind, Frame, Phase,
+    RunState, Step, Usage, Workflow,
 };
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,7 @@
 use crate::simulation::dice::Dice;
 use crate::simulation::journal::{Batch, Journal};
 use crate::simulation::world::{Delivery, Weather, World, cancelled, course};
-use counterfoil_flow::{WorkspaceOp, Event, RunState, FileCheck, Turn, Workflow, turn};
+use counterfoil_flow::{Event, FileCheck, RunState, Turn, Workflow, WorkspaceOp, turn};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a driver stands between two steps.

@@ -1,6 +1,6 @@
 //! The books on fan-outs: how many items are at work, what each waited for, and that none is lost.
 
-use counterfoil_flow::{End, Event, RunState, Phase, PlannedItem};
+use counterfoil_flow::{End, Event, Phase, PlannedItem, RunState};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

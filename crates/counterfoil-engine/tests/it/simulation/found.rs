@@ -2,8 +2,8 @@
 
 use crate::simulation::contracts::registry;
 use counterfoil_flow::{
-    AttemptOutcome, Budget, DECIDE, Ended, Event, RunState, Outcome, Started, Turn, Usage, Workflow,
-    check, turn,
+    AttemptOutcome, Budget, DECIDE, Ended, Event, Outcome, RunState, Started, Turn, Usage,
+    Workflow, check, turn,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

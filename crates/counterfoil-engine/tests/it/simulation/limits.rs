@@ -2,7 +2,8 @@
 //! counted here again.
 
 use counterfoil_flow::{
-    Event, RunState, Frame, Limit, Machine, TransitionTaken, Term, Transition, FailureKind, Workflow,
+    Event, FailureKind, Frame, Limit, Machine, RunState, Term, Transition, TransitionTaken,
+    Workflow,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +49,12 @@ impl Limits {
         Ok(())
     }
 
-    fn moved(&mut self, moved: &TransitionTaken, frame: &Frame, machine: &Machine) -> Result<(), String> {
+    fn moved(
+        &mut self,
+        moved: &TransitionTaken,
+        frame: &Frame,
+        machine: &Machine,
+    ) -> Result<(), String> {
         let transition = taken(moved, machine).ok_or_else(|| {
             format!("no transition leads from '{}' to '{}'", moved.from, moved.to)
         })?;

@@ -7,7 +7,7 @@ use crate::simulation::driver::{Driver, Pace, Stage, Step};
 use crate::simulation::journal::Journal;
 use crate::simulation::shapes::Made;
 use crate::simulation::world::{Delivery, Weather, World};
-use counterfoil_flow::{DECIDE, Event, Form, AssignedAgent, Started, artifacts};
+use counterfoil_flow::{AssignedAgent, DECIDE, Event, Form, Started, artifacts};
 use std::collections::BTreeMap;
 
 /// More steps than any run here needs: one that is not over by then never ends.
@@ -100,8 +100,12 @@ impl<'m> Run<'m> {
         let mut dice = Dice::new(seed);
         let agents = made.workflow.agents.keys().map(|name| {
             let backs_off = dice.percent(70);
-            let player =
-                AssignedAgent { spec: "simulated".to_owned(), backs_off, model: None, version: None };
+            let player = AssignedAgent {
+                spec: "simulated".to_owned(),
+                backs_off,
+                model: None,
+                version: None,
+            };
             (name.clone(), player)
         });
         let started = Event::RunStarted(Box::new(Started {

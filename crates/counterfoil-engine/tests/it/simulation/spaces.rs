@@ -70,7 +70,8 @@ impl Spaces {
                 if self.held(frame).any(|(id, _)| !self.lost.contains(id)) {
                     return Err(format!("frame '{frame}' has a workspace and gets {workspace}"));
                 }
-                let space = Space { frame: frame.clone(), lifetime: *lifetime, state: State::Planned };
+                let space =
+                    Space { frame: frame.clone(), lifetime: *lifetime, state: State::Planned };
                 if self.planned.insert(workspace.clone(), space).is_some() {
                     return Err(format!("two workspaces have the id {workspace}"));
                 }
@@ -121,9 +122,9 @@ impl Spaces {
     fn leaves(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::TransitionTaken(moved) => {
-                let held = self
-                    .held(&moved.frame)
-                    .find(|(id, space)| space.lifetime == WorkspaceLifetime::State && !self.lost.contains(*id));
+                let held = self.held(&moved.frame).find(|(id, space)| {
+                    space.lifetime == WorkspaceLifetime::State && !self.lost.contains(*id)
+                });
                 if let Some((id, _)) = held {
                     return Err(format!("frame '{}' moved on and left {id}", moved.frame));
                 }

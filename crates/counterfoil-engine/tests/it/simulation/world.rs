@@ -3,7 +3,10 @@
 
 use crate::simulation::dice::Dice;
 use counterfoil_contract::{ClaimPolicy, ClaimReport, HeldClaim, Verdict};
-use counterfoil_flow::{AttemptOutcome, WorkspaceOpKind, Ended, WorkspaceOp, Event, Reply, AttemptRequest, Usage, AttemptWork};
+use counterfoil_flow::{
+    AttemptOutcome, AttemptRequest, AttemptWork, Ended, Event, Reply, Usage, WorkspaceOp,
+    WorkspaceOpKind,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -97,7 +100,12 @@ pub(crate) struct Course {
 }
 
 /// Throws how an attempt will go.
-pub(crate) fn course(dice: &mut Dice, weather: Weather, start: &AttemptRequest, now: i64) -> Course {
+pub(crate) fn course(
+    dice: &mut Dice,
+    weather: Weather,
+    start: &AttemptRequest,
+    now: i64,
+) -> Course {
     let mut due = now;
     let mut deliveries = Vec::new();
     let well = matches!(weather, Weather::Calm) && dice.percent(85);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::tell::Teller;
 use counterfoil_contract::{ClaimKind, ClaimPolicy};
-use counterfoil_flow::{AttemptOutcome, Event, RunState, Reply, Usage};
+use counterfoil_flow::{AttemptOutcome, Event, Reply, RunState, Usage};
 use serde_json::json;
 
 fn claim(name: &str, verdict: Verdict, policy: ClaimPolicy, reason: &str) -> ClaimReport {

@@ -3,8 +3,8 @@
 
 use super::{error, succeeded};
 use counterfoil_flow::{
-    AttemptOutcome, Budget, DECIDE, Ended, Event, RunState, AssignedAgent, Started, Turn, Usage, Workflow,
-    check, turn,
+    AssignedAgent, AttemptOutcome, Budget, DECIDE, Ended, Event, RunState, Started, Turn, Usage,
+    Workflow, check, turn,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,8 +30,12 @@ impl Clocked {
         let workflow =
             check("workflow.yaml", &files, &registry).unwrap_or_else(|why| panic!("{why}"));
         let given = json!({"task": "Add a search", "size": "simple", "feature_id": "search", "min_coverage": 80});
-        let player =
-            AssignedAgent { spec: "somebody".to_owned(), backs_off: true, model: None, version: None };
+        let player = AssignedAgent {
+            spec: "somebody".to_owned(),
+            backs_off: true,
+            model: None,
+            version: None,
+        };
         let agents = workflow.agents.keys().map(|name| (name.clone(), player.clone())).collect();
         let started = Event::RunStarted(Box::new(Started {
             run: "run".to_owned(),
