@@ -1,10 +1,10 @@
 //! Artifacts: files that show the progress of a run, rendered after each transition.
 
-use crate::check::run_seen_by_artifacts;
 use crate::event::{Event, Outcome};
 use crate::fan_out::ItemStatus;
 use crate::run_state::{Frame, Phase, RunState, split};
 use crate::scope::{EvalScope, timestamp};
+use crate::variable_types::artifact_run_type;
 use crate::workflow::{Artifact, Workflow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -65,7 +65,7 @@ fn render_frame(
         return Vec::new();
     };
     let value = run_value(run, frame);
-    let ty = run_seen_by_artifacts();
+    let ty = artifact_run_type();
     let Some(scope) = EvalScope::new(workflow, run, frame) else { return Vec::new() };
     let scope = scope.with("run", &value, &ty);
     let wanted = machine.artifacts.iter().filter(|artifact| which(artifact));

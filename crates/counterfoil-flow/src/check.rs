@@ -1,50 +1,47 @@
-//! The checker: everything that is wrong with a workflow, all at once, each with its place and a
-//! way out.
+//! The checker: reports every problem of a workflow at once, each with its position and a hint.
 //!
-//! A workflow that passes cannot fail on wiring at run time: every name is resolved, every
-//! expression typed against the contracts, every list of branches total, every cycle bounded.
+//! A workflow that passes has no wiring errors at run time: every name is resolved, every expression
+//! is type-checked against the contracts, the transitions of every state cover every case, and every
+//! cycle is bounded.
 
 mod artifacts;
 mod bounds;
+mod builtin;
 mod claims;
-mod deed;
+mod contracts;
 mod globs;
-mod graph;
 mod listing;
 mod machine;
-mod moves;
 mod rules;
-mod space;
+mod state_graph;
 mod step;
 mod templates;
 mod terms;
+mod transitions;
 mod types;
+mod workspace;
 
-pub(crate) use claims::NO_CLAIM;
-pub(crate) use moves::problem_type;
-pub(crate) use types::run_seen_by_artifacts;
-
+use crate::ast::{self, Reader, SpannedStr};
 use crate::bundle::{Bundle, Files};
-use crate::draft::{AgentDraft, Draft, KindDraft, MachineDraft, Name, Reader};
 use crate::finding::{Code, Finding};
 use crate::template::Template;
-use crate::tree::{self, Kind, Node};
 use crate::workflow::{Access, Bounds, ClaimPolicies, Paths, Role, Workflow};
+use crate::yaml_tree::{self, Kind, Node};
 use counterfoil_contract::{Contract, Registry, Source, Type, did_you_mean};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A workflow that does not pass: what is wrong, and the texts that the findings point into.
+/// The error for a workflow that does not pass the checker.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{}", summarise(findings))]
+#[error("{}", summary_lines(findings))]
 pub struct Rejected {
-    /// What is wrong, in the order of the file.
+    /// The problems, in the order of the file.
     pub findings: Vec<Finding>,
-    /// The files that were read, by path.
+    /// The texts of the files that were read, by path; the findings refer to them.
     pub files: BTreeMap<String, String>,
 }
 
-fn summarise(findings: &[Finding]) -> String {
+fn summary_lines(findings: &[Finding]) -> String {
     let lines: Vec<String> = findings
         .iter()
         .map(|finding| {
@@ -61,17 +58,21 @@ fn summarise(findings: &[Finding]) -> String {
     lines.join("\n")
 }
 
-/// Checks a workflow file against the contracts of a registry and those it brings along.
+/// Checks a workflow file against the contracts of a registry and the workflow's own contracts.
+///
+/// # Errors
+///
+/// Returns every problem found, with the texts of the files read.
 pub fn check(file: &str, files: &dyn Files, registry: &Registry) -> Result<Workflow, Rejected> {
     check_with(file, files, registry, OwnContracts::InFiles)
 }
 
-/// Where the contracts are that a workflow brings along.
+/// Where the contracts listed under `contracts:` are loaded from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OwnContracts {
-    /// In the files it names.
+    /// From the files that the workflow lists.
     InFiles,
-    /// In the registry, from what a run kept.
+    /// From the registry, which contains the contracts stored with the run.
     InRegistry,
 }
 
@@ -86,28 +87,28 @@ fn check_with(
             Code::MissingFile,
             file,
             format!("cannot read the workflow: {why}"),
-            "name a workflow file",
+            "pass the path of a workflow file",
         )],
         files: BTreeMap::new(),
     })?;
-    let root = tree::read(&text, file)
+    let root = yaml_tree::parse(&text, file)
         .map_err(|finding| Rejected { findings: vec![finding], files: one_file(file, &text) })?;
     if root.entries().is_none() {
         let message = match root.kind {
             Kind::Null => "the file is empty".to_owned(),
-            _ => format!("the file is {}, not a workflow", root.name()),
+            _ => format!("the file is {}, not a workflow", root.describe()),
         };
         let finding = Finding::new(
             Code::WrongForm,
             file,
             message,
-            "begin with `workflow: name`, `start:` and `states:`",
+            "a workflow needs `workflow: name`, `start:` and `states:`",
         );
         return Err(Rejected { findings: vec![finding], files: one_file(file, &text) });
     }
     let source = Source::whole(&text);
     let mut reader = Reader { file, text: &text, source: &source, findings: Vec::new() };
-    let draft = reader.draft(&root);
+    let decl = reader.workflow(&root);
     let mut checker = Checker {
         reader,
         files,
@@ -121,19 +122,19 @@ fn check_with(
         machines_used: BTreeSet::new(),
         signatures: BTreeMap::new(),
         writers: BTreeSet::new(),
-        kept: own == OwnContracts::InRegistry,
+        is_stored: own == OwnContracts::InRegistry,
     };
     if own == OwnContracts::InFiles {
-        checker.own_contracts(&draft.contracts);
+        checker.own_contracts(&decl.contracts);
     }
-    let workflow = checker.workflow(&draft, &root);
+    let workflow = checker.workflow(&decl, &root);
     let Checker { reader, read, .. } = checker;
     let mut findings = reader.findings;
     match workflow {
         Some(workflow) if findings.is_empty() => Ok(workflow),
         _ => {
-            // In the order of the file, and each once: one prompt can be wrong in the same way for
-            // several states.
+            // In the order of the file and without duplicates: several states can cause the same
+            // finding in a prompt that they share.
             findings.sort_by_key(|finding| {
                 (finding.file != file, finding.file.clone(), finding.span.map(|span| span.start))
             });
@@ -143,7 +144,11 @@ fn check_with(
     }
 }
 
-/// The workflow of a run, from what the run kept.
+/// Checks the workflow of a run again, from the files and contracts stored with the run.
+///
+/// # Errors
+///
+/// Returns every problem found, with the texts of the stored files.
 pub fn reload(bundle: &Bundle) -> Result<Workflow, Rejected> {
     let mut registry = Registry::new();
     for definition in bundle.contracts.values() {
@@ -152,7 +157,7 @@ pub fn reload(bundle: &Bundle) -> Result<Workflow, Rejected> {
                 Code::UnknownContract,
                 &bundle.workflow,
                 error.to_string(),
-                "the run was started by a program that knew this contract: use that version",
+                "the run was started by a version that supports this contract: use that version",
             )],
             files: bundle.files.clone(),
         })?;
@@ -168,27 +173,28 @@ struct Checker<'n> {
     reader: Reader<'n>,
     files: &'n dyn Files,
     registry: Registry,
-    /// The files read so far.
+    /// The texts of the files read so far, by path.
     read: BTreeMap<String, String>,
-    /// The contracts used so far.
+    /// The contracts used so far, by reference.
     contracts: BTreeMap<String, Arc<Contract>>,
-    /// Contracts of its own that do not load, which was reported.
+    /// The workflow's own contracts that do not load; a finding has been reported for each.
     broken: BTreeSet<String>,
-    /// The templates compiled so far; `None` for one that was reported.
+    /// The templates compiled so far, by file; `None` for one with reported problems.
     templates: BTreeMap<String, Option<Template>>,
-    /// The prompt of each declared agent, also of those that do not hold together.
-    prompts: BTreeMap<&'n str, Option<Name<'n>>>,
+    /// The prompt of each declared agent, including agents with problems.
+    prompts: BTreeMap<&'n str, Option<SpannedStr<'n>>>,
     agents_used: BTreeSet<&'n str>,
     machines_used: BTreeSet<&'n str>,
-    /// What each sub-workflow takes and gives.
+    /// The inputs and the result type of each sub-workflow.
     signatures: BTreeMap<&'n str, Signature>,
-    /// The sub-workflows in which an agent can write.
+    /// The sub-workflows that contain an agent with write access.
     writers: BTreeSet<&'n str>,
-    /// Whether this is the workflow of a run: what was good when it began is good now.
-    kept: bool,
+    /// Whether this is the stored workflow of a run. Checks that are stricter than those of the
+    /// version that started the run do not apply to it.
+    is_stored: bool,
 }
 
-/// What a sub-workflow takes and gives.
+/// The inputs and the result type of a sub-workflow.
 struct Signature {
     inputs: BTreeMap<String, crate::workflow::Input>,
     result: Option<Type>,
@@ -205,40 +211,40 @@ impl<'n> Checker<'n> {
         self.reader.report(code, node, message, hint);
     }
 
-    fn workflow(&mut self, draft: &Draft<'n>, root: &'n Node) -> Option<Workflow> {
-        if let Some(name) = draft.name {
-            self.plain_name(name, "a workflow");
+    fn workflow(&mut self, decl: &ast::Workflow<'n>, root: &'n Node) -> Option<Workflow> {
+        if let Some(name) = decl.name {
+            self.check_name(name, "a workflow");
         }
-        let paths = self.paths(draft);
-        let agents = self.agents(draft, &paths);
-        self.writers = space::writers(draft, &agents);
-        for (name, machine) in &draft.machines {
-            self.plain_name(*name, "a sub-workflow");
+        let paths = self.paths(decl);
+        let agents = self.agents(decl, &paths);
+        self.writers = workspace::writers(decl, &agents);
+        for (name, machine) in &decl.machines {
+            self.check_name(*name, "a sub-workflow");
             let (inputs, _) = self.inputs(machine);
-            let result = machine.result.and_then(|node| self.type_of(node)).map(|(ty, _)| ty);
+            let result = machine.result.and_then(|node| self.declared_type(node)).map(|(ty, _)| ty);
             self.signatures.insert(name.text, Signature { inputs, result });
         }
-        let main = self.machine("", &draft.main, &agents);
-        if let (Some(node), Some(main)) = (draft.protect, &main) {
-            self.protected_by(node, &main.types);
+        let main = self.machine("", &decl.main, &agents);
+        if let (Some(node), Some(main)) = (decl.protect, &main) {
+            self.check_protect_types(node, &main.types);
         }
         let mut machines = BTreeMap::new();
-        for (name, machine) in &draft.machines {
+        for (name, machine) in &decl.machines {
             if let Some(machine) = self.machine(name.text, machine, &agents) {
                 machines.insert(name.text.to_owned(), machine);
             }
         }
-        self.recursion(draft);
-        self.nested(draft, &agents);
-        // A state that is two things may be what uses them.
-        let clear = |machine: &MachineDraft<'_>| {
-            !machine.states.iter().any(|(_, state)| matches!(state.kind, KindDraft::Unclear))
+        self.check_recursion(decl);
+        self.check_nested_workspaces(decl, &agents);
+        // A state of an invalid kind may be the one that uses them.
+        let all_valid = |machine: &ast::Machine<'_>| {
+            !machine.states.iter().any(|(_, state)| matches!(state.kind, ast::StateKind::Invalid))
         };
-        if clear(&draft.main) && draft.machines.iter().all(|(_, machine)| clear(machine)) {
-            self.unused(draft);
+        if all_valid(&decl.main) && decl.machines.iter().all(|(_, machine)| all_valid(machine)) {
+            self.check_unused(decl);
         }
-        let budget = draft.budget.map(|node| self.budget(node)).unwrap_or_default();
-        if draft.main.states.is_empty() {
+        let budget = decl.budget.map(|node| self.budget(node)).unwrap_or_default();
+        if decl.main.states.is_empty() {
             self.report(Code::MissingKey, root, "the workflow has no states", "add `states:`");
         }
         let contracts = self
@@ -247,9 +253,9 @@ impl<'n> Checker<'n> {
             .map(|(id, contract)| (id.clone(), contract.definition().clone()))
             .collect();
         Some(Workflow {
-            name: draft.name?.text.to_owned(),
-            version: draft.version,
-            summary: draft.summary.clone(),
+            name: decl.name?.text.to_owned(),
+            version: decl.version,
+            summary: decl.summary.clone(),
             main: main?,
             machines,
             agents,
@@ -263,150 +269,51 @@ impl<'n> Checker<'n> {
         })
     }
 
-    fn unused(&mut self, draft: &Draft<'n>) {
-        for (name, _) in &draft.agents {
+    fn check_unused(&mut self, decl: &ast::Workflow<'n>) {
+        for (name, _) in &decl.agents {
             if !self.agents_used.contains(name.text) {
-                let message = format!("agent '{}' does nothing in this workflow", name.text);
-                self.report(Code::Unused, name.node, message, "use it in a state, or take it out");
+                let message = format!("agent '{}' is never used", name.text);
+                self.report(Code::Unused, name.node, message, "use it in a state, or remove it");
             }
         }
-        for (name, _) in &draft.machines {
+        for (name, _) in &decl.machines {
             if !self.machines_used.contains(name.text) {
                 let message = format!("sub-workflow '{}' is never run", name.text);
-                self.report(
-                    Code::Unused,
-                    name.node,
-                    message,
-                    "run it from a state, or take it out",
-                );
+                self.report(Code::Unused, name.node, message, "run it from a state, or remove it");
             }
         }
     }
 
-    /// Names of states, agents, limits: letters, digits, `-` and `_`.
-    fn plain_name(&mut self, name: Name<'_>, what: &str) {
-        let good = name.text.len() <= 80
+    /// Checks the name of a state, an agent, a limit or a sub-workflow.
+    fn check_name(&mut self, name: SpannedStr<'_>, what: &str) {
+        let is_valid = name.text.len() <= 80
             && name.text.starts_with(|first: char| first.is_ascii_alphabetic())
             && name.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/'));
-        if !good {
-            let message = format!("'{}' cannot be the name of {what}", name.text);
+        if !is_valid {
+            let message = format!("'{}' is not a valid name for {what}", name.text);
             self.report(
                 Code::BadName,
                 name.node,
                 message,
-                "use letters, digits, - and _, at most 80, a letter first",
+                "use up to 80 letters, digits, - and _, starting with a letter",
             );
         }
     }
 
-    fn own_contracts(&mut self, paths: &[Name<'n>]) {
-        let mut added_from = Vec::new();
-        for path in paths {
-            let files = match self.files.list(path.text) {
-                Ok(files) => files,
-                Err(why) => {
-                    let message = format!("cannot read contracts from {}: {why}", path.text);
-                    self.report(
-                        Code::MissingFile,
-                        path.node,
-                        message,
-                        "paths are relative to the workflow file",
-                    );
-                    continue;
-                }
-            };
-            for file in files {
-                let added = self.files.read(&file).and_then(|text| {
-                    let definition = counterfoil_contract::Definition::from_yaml(&text, &file);
-                    let definition = definition.map_err(|error| error.to_string())?;
-                    let id = definition.contract.clone();
-                    self.registry.add(definition).map_err(|error| error.to_string())?;
-                    Ok(id)
-                });
-                match added {
-                    Ok(id) => added_from.push((id, file, path.node)),
-                    Err(why) => {
-                        let hint = format!("`counterfoil contract lint {file}` says more");
-                        self.report(Code::MissingFile, path.node, format!("{file}: {why}"), hint);
-                    }
-                }
-            }
-        }
-        // One that does not hold together is found here, used or not.
-        for (id, file, node) in added_from {
-            if let Err(counterfoil_contract::ResolveError::Load(error)) = self.registry.get(&id) {
-                let hint = format!("`counterfoil contract lint {file}` says more");
-                self.report(Code::MissingFile, node, format!("{file}: {error}"), hint);
-                self.broken.insert(id);
-            }
-        }
-    }
-
-    fn contract(&mut self, name: Name<'n>) -> Option<Arc<Contract>> {
-        match self.registry.get(name.text) {
-            Ok(contract) => {
-                self.contracts.insert(contract.reference().to_owned(), contract.clone());
-                Some(contract)
-            }
-            Err(counterfoil_contract::ResolveError::NotFound(error)) => {
-                let hint = error
-                    .hint
-                    .clone()
-                    .unwrap_or_else(|| "`counterfoil contract list` shows all".into());
-                self.report(Code::UnknownContract, name.node, error.message, hint);
-                None
-            }
-            Err(counterfoil_contract::ResolveError::Load(_)) if self.broken.contains(name.text) => {
-                None
-            }
-            Err(counterfoil_contract::ResolveError::Load(error)) => {
-                let message = format!("contract '{}' does not load: {error}", name.text);
-                self.report(
-                    Code::UnknownContract,
-                    name.node,
-                    message,
-                    "`counterfoil contract lint` says more",
-                );
-                None
-            }
-        }
-    }
-
-    /// A run keeps the contracts that its claims hold artifacts to, as it keeps those of its
-    /// agents.
-    fn contracts_of_artifacts(&mut self, name: Name<'n>, contract: &Contract) {
-        for (field, claim) in &contract.definition().claims {
-            let Some(id) = &claim.contract else { continue };
-            match self.registry.get(id) {
-                Ok(found) => {
-                    self.contracts.insert(found.reference().to_owned(), found);
-                }
-                Err(error) => {
-                    let whose = contract.reference();
-                    let message =
-                        format!("the claim `{field}` of {whose} holds a file to '{id}': {error}");
-                    let hint =
-                        "add that contract to the folders in `contracts:`, or correct the claim";
-                    self.report(Code::UnknownContract, name.node, message, hint);
-                }
-            }
-        }
-    }
-
-    /// What agents may write, and what follows if they write something else.
-    fn paths(&mut self, draft: &Draft<'n>) -> Paths {
+    /// The paths that agents may write, and the policies for violations.
+    fn paths(&mut self, decl: &ast::Workflow<'n>) -> Paths {
         Paths {
-            writes: draft.writes.map(|node| self.globs(node, "writes")),
-            protect: draft.protect.map(|node| self.protected(node)).unwrap_or_default(),
-            protection: self.protection(draft.protection),
-            tests: self.policy(draft.tests),
+            writes: decl.writes.map(|node| self.globs(node, "writes")),
+            protect: decl.protect.map(|node| self.protected(node)).unwrap_or_default(),
+            protection: self.protection(decl.protection),
+            tests: self.policy(decl.tests),
         }
     }
 
-    fn agents(&mut self, draft: &Draft<'n>, paths: &Paths) -> BTreeMap<String, Role> {
+    fn agents(&mut self, decl: &ast::Workflow<'n>, paths: &Paths) -> BTreeMap<String, Role> {
         let mut agents = BTreeMap::new();
-        for (name, agent) in &draft.agents {
-            self.plain_name(*name, "an agent");
+        for (name, agent) in &decl.agents {
+            self.check_name(*name, "an agent");
             self.prompts.insert(name.text, agent.prompt);
             if let Some(role) = self.agent(agent, paths) {
                 agents.insert(name.text.to_owned(), role);
@@ -415,10 +322,10 @@ impl<'n> Checker<'n> {
         agents
     }
 
-    fn agent(&mut self, agent: &AgentDraft<'n>, paths: &Paths) -> Option<Role> {
+    fn agent(&mut self, agent: &ast::Agent<'n>, paths: &Paths) -> Option<Role> {
         let contract = agent.contract.and_then(|name| self.contract(name));
         if let (Some(name), Some(contract)) = (agent.contract, &contract) {
-            self.contracts_of_artifacts(name, contract);
+            self.artifact_contracts(name, contract);
         }
         let prompt = agent.prompt.and_then(|name| self.file_template(name));
         let access = match agent.access.map(|name| (name, name.text)) {
@@ -431,7 +338,7 @@ impl<'n> Checker<'n> {
                 self.report(
                     Code::WrongForm,
                     name.node,
-                    format!("'{other}' is not an access"),
+                    format!("'{other}' is not an access mode"),
                     hint,
                 );
                 Access::default()
@@ -439,12 +346,12 @@ impl<'n> Checker<'n> {
         };
         let own = agent.writes.map(|node| self.globs(node, "writes"));
         if let (Access::ReadOnly, Some(node)) = (access, agent.writes) {
-            let message = "the agent only reads, so there is nowhere it may write";
+            let message = "a read-only agent cannot have `writes`";
             self.report(
-                Code::BadHolding,
+                Code::BadClaimSetting,
                 node,
                 message,
-                "take `writes` out, or `access: read-only`",
+                "remove `writes`, or remove `access: read-only`",
             );
         }
         let writes = match access {
@@ -458,7 +365,7 @@ impl<'n> Checker<'n> {
             protected: paths.protection,
             tests: paths.tests,
         };
-        let holding = self.holding(agent.settings.claims, declared);
+        let policies = self.agent_policies(agent.settings.claims, declared);
         let suffix = counterfoil_contract::render::prompt::suffix(&contract);
         Some(Role {
             contract,
@@ -466,26 +373,29 @@ impl<'n> Checker<'n> {
             suffix,
             access,
             writes,
-            claim_policies: holding,
+            claim_policies: policies,
             bounds,
         })
     }
 
-    /// A sub-workflow that contains itself would never end.
-    fn recursion(&mut self, draft: &Draft<'n>) {
-        let calls: BTreeMap<&str, Vec<&str>> =
-            draft.machines.iter().map(|(name, machine)| (name.text, called(machine))).collect();
-        for (name, _) in &draft.machines {
+    /// Reports sub-workflows that run themselves, directly or through others.
+    fn check_recursion(&mut self, decl: &ast::Workflow<'n>) {
+        let calls: BTreeMap<&str, Vec<&str>> = decl
+            .machines
+            .iter()
+            .map(|(name, machine)| (name.text, called_machines(machine)))
+            .collect();
+        for (name, _) in &decl.machines {
             let mut open = calls.get(name.text).cloned().unwrap_or_default();
             let mut seen = BTreeSet::new();
             while let Some(next) = open.pop() {
                 if next == name.text {
-                    let message = format!("sub-workflow '{}' contains itself", name.text);
+                    let message = format!("sub-workflow '{}' runs itself", name.text);
                     self.report(
                         Code::Recursive,
                         name.node,
                         message,
-                        "use a loop with a limit instead",
+                        "use a cycle with a limit instead",
                     );
                     break;
                 }
@@ -497,15 +407,16 @@ impl<'n> Checker<'n> {
     }
 }
 
-fn called<'n>(machine: &MachineDraft<'n>) -> Vec<&'n str> {
-    use crate::draft::BodyDraft;
+/// The sub-workflows that the states of a machine run.
+fn called_machines<'n>(machine: &ast::Machine<'n>) -> Vec<&'n str> {
+    use crate::ast;
     machine
         .states
         .iter()
         .filter_map(|(_, state)| match &state.kind {
-            KindDraft::Call { machine, .. } => Some(machine.text),
-            KindDraft::Each(each) => match &each.body {
-                Some(BodyDraft::Machine { machine, .. }) => Some(machine.text),
+            ast::StateKind::Call { machine, .. } => Some(machine.text),
+            ast::StateKind::Each(each) => match &each.body {
+                Some(ast::Body::Machine { machine, .. }) => Some(machine.text),
                 _ => None,
             },
             _ => None,

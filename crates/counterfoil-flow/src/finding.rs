@@ -1,4 +1,4 @@
-//! What is wrong with a workflow: a code, the place, what was found and what to do about it.
+//! Findings of the checker: a code, the position, the problem and a hint.
 
 use counterfoil_contract::Span;
 use counterfoil_contract::diagnostic::{self, Note, Style};
@@ -6,19 +6,19 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 counterfoil_contract::codes! {
-    /// What is wrong with a workflow, as a code that never changes its meaning.
+    /// The stable code of a finding. A code never changes its meaning.
     ///
-    /// `F01xx` concern the file and its form, `F02xx` names, `F03xx` expressions and types, `F04xx` the shape of the
-    /// machine, `F05xx` templates.
+    /// `F01xx` concern the file and its form, `F02xx` names, `F03xx` expressions and types, `F04xx`
+    /// the structure of the state machine, `F05xx` templates.
     Code, UnknownCode;
-    Syntax = "F0101", "the workflow file cannot be read";
-    UnknownKey = "F0102", "a key has no meaning here";
-    MissingKey = "F0103", "a key is missing";
+    Syntax = "F0101", "the workflow file cannot be parsed";
+    UnknownKey = "F0102", "unknown key";
+    MissingKey = "F0103", "a required key is missing";
     WrongForm = "F0104", "a value has the wrong form";
-    BadName = "F0105", "a name is malformed or taken";
-    BadType = "F0106", "a type is malformed";
-    MissingFile = "F0107", "a file that the workflow names cannot be read";
-    BadGlob = "F0108", "a pattern for paths cannot be used";
+    BadName = "F0105", "a name is invalid or already in use";
+    BadType = "F0106", "a type is invalid";
+    MissingFile = "F0107", "a referenced file cannot be read";
+    BadGlob = "F0108", "a path pattern is invalid";
     UnknownState = "F0201", "no state has this name";
     UnknownAgent = "F0202", "no agent has this name";
     UnknownContract = "F0203", "no contract has this id";
@@ -26,37 +26,37 @@ counterfoil_contract::codes! {
     UnknownLimit = "F0205", "no limit has this name";
     UnknownWorkflow = "F0206", "no sub-workflow has this name";
     UnknownClaim = "F0207", "no claim has this name";
-    BadExpression = "F0301", "an expression does not hold together";
-    NotACondition = "F0302", "a guard is not a condition";
-    WrongType = "F0303", "an assignment has the wrong type";
-    BadTarget = "F0304", "a computed target is not a set of states";
-    NotCovered = "F0401", "the branches do not cover every value";
+    BadExpression = "F0301", "an expression is invalid";
+    GuardNotBoolean = "F0302", "a guard is not a boolean expression";
+    WrongType = "F0303", "a value has the wrong type";
+    BadTarget = "F0304", "a computed target does not list its states";
+    NotCovered = "F0401", "the transitions do not cover every case";
     NeverFires = "F0402", "a transition can never fire";
-    Unreachable = "F0403", "a state cannot be reached";
-    NoWayOut = "F0404", "no end can be reached from a state";
+    Unreachable = "F0403", "a state is unreachable";
+    NoEndReachable = "F0404", "no end state is reachable";
     NoLimit = "F0405", "a cycle has no limit";
-    BadLimit = "F0406", "a limit cannot do its work";
-    Recursive = "F0407", "a sub-workflow contains itself";
-    Unused = "F0408", "something is declared and never used";
-    BadHolding = "F0409", "a claim cannot be held to this";
-    NestedWorktree = "F0410", "a worktree inside of a worktree";
-    LostCommit = "F0411", "a commit inside of a worktree";
-    BadTemplate = "F0501", "a template does not hold together";
+    BadLimit = "F0406", "a limit is invalid";
+    Recursive = "F0407", "a sub-workflow runs itself";
+    Unused = "F0408", "a declaration is never used";
+    BadClaimSetting = "F0409", "a claim setting does not apply";
+    NestedWorktree = "F0410", "a worktree inside another worktree";
+    CommitInWorktree = "F0411", "a commit inside a worktree";
+    BadTemplate = "F0501", "a template is invalid";
 }
 
-/// One thing wrong with a workflow.
+/// A problem in a workflow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// The stable code.
     #[serde(serialize_with = "as_text")]
     pub code: Code,
-    /// The file it stands in.
+    /// The file that contains the problem.
     pub file: String,
-    /// Where in the file; none if it concerns the whole file.
+    /// The position in the file; `None` if the finding concerns the whole file.
     pub span: Option<Span>,
-    /// What is wrong.
+    /// The description of the problem.
     pub message: String,
-    /// What to do about it.
+    /// How to fix the problem.
     pub hint: String,
 }
 
@@ -81,7 +81,7 @@ impl Finding {
     }
 }
 
-/// The findings as people read them; `files` holds the texts they point into.
+/// Renders findings as text for people. `files` contains the texts that the findings refer to.
 pub fn render(findings: &[Finding], files: &BTreeMap<String, String>, style: Style) -> String {
     let mut out = String::new();
     for finding in findings {

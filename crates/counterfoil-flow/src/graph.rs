@@ -1,32 +1,32 @@
-//! Drawings of a workflow, for people: as Mermaid for a page on GitHub, as dot for Graphviz, as SVG
-//! for everybody else.
+//! Diagrams of a workflow in three formats: Mermaid (which GitHub renders), dot (for Graphviz) and
+//! SVG.
 //!
-//! All three show the same picture: a shape for each state (agents are rounded, commands plain,
-//! questions hexagons, branches diamonds, sub-workflows and fan-outs have double sides, ends are
-//! pills), an arrow for each way on with its guard and the limit it counts, and a frame for each
-//! sub-workflow.
+//! All formats show the same diagram: a node for each state (agents are rounded, commands are
+//! rectangles, questions hexagons, branches diamonds, sub-workflows and fan-outs have double sides,
+//! ends are pills), an arrow for each transition with its guard and the limit it counts, and a
+//! cluster for each sub-workflow.
 
+mod diagram;
 mod dot;
-mod layers;
+mod layout;
 mod mermaid;
-mod picture;
-mod rows;
+mod positions;
 mod svg;
 
 use crate::workflow::Workflow;
-use picture::Picture;
+use diagram::Diagram;
 
-/// The workflow as a Mermaid flowchart, as GitHub shows it in a fence named `mermaid`.
+/// The workflow as a Mermaid flowchart.
 pub fn mermaid(workflow: &Workflow) -> String {
-    mermaid::write(&Picture::of(workflow))
+    mermaid::write(&Diagram::from_workflow(workflow))
 }
 
-/// The workflow in the language of Graphviz, with a cluster for each sub-workflow.
+/// The workflow in the dot language of Graphviz.
 pub fn dot(workflow: &Workflow) -> String {
-    dot::write(&Picture::of(workflow))
+    dot::write(&Diagram::from_workflow(workflow))
 }
 
-/// The workflow as an SVG image that needs nothing beside it: no script, no font, no other file.
+/// The workflow as a self-contained SVG image, without scripts, fonts or other files.
 pub fn svg(workflow: &Workflow) -> String {
-    svg::write(&Picture::of(workflow))
+    svg::write(&Diagram::from_workflow(workflow))
 }

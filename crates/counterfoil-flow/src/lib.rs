@@ -7,11 +7,11 @@
 //! random numbers or does I/O: a driver does, and reports the results as facts.
 
 mod artifact;
+mod ast;
 mod attempt_message;
 mod bundle;
 mod check;
 mod decide;
-mod draft;
 mod event;
 mod fan_out;
 mod finding;
@@ -21,10 +21,11 @@ mod run_state;
 mod scope;
 mod step_rule;
 pub mod template;
-mod tree;
 mod turn;
 pub mod value;
+mod variable_types;
 mod workflow;
+mod yaml_tree;
 
 pub use artifact::{Rendered, Rendering, artifact_paths, artifacts, rendered_by};
 pub use attempt_message::{

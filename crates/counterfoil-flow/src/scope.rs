@@ -133,7 +133,7 @@ impl<'a> EvalScope<'a> {
                 Some((name, value))
             })
             .collect();
-        template.render(&variables)
+        template.render(&variables).map_err(|error| error.to_string())
     }
 }
 

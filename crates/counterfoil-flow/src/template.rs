@@ -1,33 +1,35 @@
-//! The texts of a workflow with values in them: prompts, questions, arguments, paths. A template is
-//! checked against the types of its variables before anything runs, so that a name or a field that
-//! does not exist is found then.
+//! Templates: prompts, questions, command arguments, paths and artifacts. A template is checked
+//! against the types of its variables before a run starts, so that an unknown name or field is an
+//! error of the workflow.
 //!
-//! The language is Jinja's, as `minijinja` reads it, without anything that reaches outside of the
-//! one text. What is optional and missing and what is null are one thing to a template: absent. `{%
-//! if x %}`, `x is defined`, `x is not none` and `x | default(…)` all guard against both.
+//! The language is the `minijinja` dialect of Jinja, without statements that refer to other
+//! templates. A template treats a missing optional field and a null value alike, as absent.
+//! `{% if x %}`, `x is defined`, `x is not none` and `x | default(…)` all guard against both.
 
 mod calls;
 mod check;
 mod expressions;
 mod filters;
+mod runtime;
 mod scope;
 mod shape;
+mod signatures;
 mod syntax;
-mod tree;
-mod values;
-mod vocabulary;
+mod traverse;
 
 use counterfoil_contract::Type;
 use minijinja::{Environment, Error, ErrorKind};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 const NAME: &str = "template";
-/// The steps a template may take: enough for long lists, too few to keep anybody waiting.
+/// The maximum number of instructions that rendering may execute: enough for long lists, and done
+/// within seconds.
 const FUEL: u64 = 5_000_000;
 
-/// A text with typed variables in it, compiled.
+/// A compiled template.
 #[derive(Clone, Debug)]
 pub struct Template {
     inner: Arc<Compiled>,
@@ -40,16 +42,16 @@ struct Compiled {
     reads: Vec<String>,
 }
 
-/// One thing wrong with a template.
+/// A problem in a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateProblem {
-    /// What is wrong.
+    /// The description of the problem.
     pub message: String,
-    /// What to do about it; empty if the message says it all.
+    /// How to fix it; empty if the message is enough.
     pub hint: String,
-    /// The first byte of the place in the source.
+    /// The first byte of its range in the source.
     pub start: usize,
-    /// One behind the last byte.
+    /// The end of the range, exclusive.
     pub end: usize,
 }
 
@@ -60,80 +62,131 @@ impl TemplateProblem {
 }
 
 impl Template {
-    /// Reads a template; what is wrong with its syntax comes back with the place.
+    /// Compiles a template.
+    ///
+    /// # Errors
+    ///
+    /// Returns the syntax errors with their positions.
     pub fn compile(source: &str) -> Result<Self, Vec<TemplateProblem>> {
-        let tree = syntax::read(source)?;
-        let mut environment = values::environment();
-        environment.set_fuel(Some(tree::fuel(&tree, FUEL)));
-        let runs = tree::softened(source, &tree);
+        let tree = syntax::parse_checked(source)?;
+        let mut environment = runtime::environment();
+        environment.set_fuel(Some(traverse::fuel(&tree, FUEL)));
+        let lenient = traverse::with_lenient_chains(source, &tree);
         drop(tree);
-        let refused = |error: Error| {
+        let compile_error = |error: Error| {
             let message = error.detail().unwrap_or("the template does not compile").to_owned();
             vec![TemplateProblem::new(message, "", 0, source.len())]
         };
-        environment.add_template_owned(NAME, runs).map_err(refused)?;
-        let unknown = environment.get_template(NAME).map_err(refused)?.undeclared_variables(false);
+        environment.add_template_owned(NAME, lenient).map_err(compile_error)?;
+        let unknown =
+            environment.get_template(NAME).map_err(compile_error)?.undeclared_variables(false);
         let mut reads: Vec<String> = unknown
             .into_iter()
-            .filter(|name| !vocabulary::is_function(name) && name != "loop")
+            .filter(|name| !signatures::is_function(name) && name != "loop")
             .collect();
         reads.sort_unstable();
         Ok(Self { inner: Arc::new(Compiled { source: source.to_owned(), environment, reads }) })
     }
 
-    /// Everything wrong with the names and fields it reads, given the types of the variables; of
-    /// very much, the first hundred.
+    /// The problems with the names and fields that the template reads, given the types of the
+    /// variables; at most a hundred.
     pub fn check(&self, variables: &BTreeMap<String, Type>) -> Vec<TemplateProblem> {
-        // It parsed when it was compiled.
+        // The source parsed when the template was compiled.
         syntax::tree(&self.inner.source)
             .map_or_else(Vec::new, |tree| check::check(&tree, variables))
     }
 
-    /// Fills in values. The work and the text are bounded; an error says in words what went wrong.
-    pub fn render(&self, variables: &BTreeMap<String, Value>) -> Result<String, String> {
+    /// Renders the template. The work and the length of the text are bounded.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if a value is absent or of the wrong kind, or if a bound is exceeded.
+    pub fn render(&self, variables: &BTreeMap<String, Value>) -> Result<String, RenderError> {
         let values: BTreeMap<&str, minijinja::Value> =
-            variables.iter().map(|(name, value)| (name.as_str(), values::data(value))).collect();
+            variables.iter().map(|(name, value)| (name.as_str(), runtime::data(value))).collect();
         let environment = &self.inner.environment;
-        let in_words = |error: Error| in_words(&error, environment.fuel().unwrap_or(FUEL));
-        let template = environment.get_template(NAME).map_err(in_words)?;
-        let mut page = values::Page::default();
+        let fuel = environment.fuel().unwrap_or(FUEL);
+        let template =
+            environment.get_template(NAME).map_err(|error| RenderError::new(&error, fuel))?;
+        let mut output = runtime::BoundedOutput::default();
         let context = minijinja::Value::from(values);
-        template.render_captured_to(context, &mut page).map_err(in_words)?;
-        String::from_utf8(page.text).map_err(|error| error.to_string())
+        template
+            .render_captured_to(context, &mut output)
+            .map_err(|error| RenderError::new(&error, fuel))?;
+        String::from_utf8(output.text).map_err(|error| RenderError::Failed(error.to_string()))
     }
 
-    /// The text it was compiled from.
+    /// The source text.
     pub fn source(&self) -> &str {
         &self.inner.source
     }
 
-    /// The variables it reads from outside, sorted.
+    /// The names of the variables that the template reads, sorted.
     pub fn reads(&self) -> Vec<String> {
         self.inner.reads.clone()
     }
 }
 
-fn in_words(error: &Error, fuel: u64) -> String {
-    let line = error.line().map_or_else(String::new, |line| format!(" (line {line})"));
-    match (error.kind(), error.detail()) {
-        (ErrorKind::OutOfFuel, _) => {
-            format!("the template takes more than {fuel} steps{line}: loop over fewer items")
+/// The reason why rendering failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RenderError {
+    /// Rendering took too many instructions.
+    #[error("the template takes more than {fuel} steps{at}: loop over fewer items")]
+    OutOfFuel {
+        /// The maximum number of instructions.
+        fuel: u64,
+        /// The line, for the message.
+        at: Line,
+    },
+    /// A value inside the template is too long.
+    #[error("{detail}{at}: pass less into the template")]
+    ValueTooLong {
+        /// The value and its maximum length.
+        detail: String,
+        /// The line, for the message.
+        at: Line,
+    },
+    /// The rendered text is too long.
+    #[error("the template writes more than {} MiB: pass less into it", runtime::MAX_OUTPUT_BYTES >> 20)]
+    OutputTooLong,
+    /// The template reads an absent value.
+    #[error(
+        "the template reads a value that is absent{at}: guard it with {{% if … %}} or default(…)"
+    )]
+    AbsentValue {
+        /// The line, for the message.
+        at: Line,
+    },
+    /// Any other failure, such as an invalid argument of a filter.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The line of the template in which rendering failed, if known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line(pub Option<usize>);
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(line) => write!(f, " (line {line})"),
+            None => Ok(()),
         }
-        (ErrorKind::WriteFailure, Some(detail)) if detail.ends_with(" MiB") => {
-            format!("{detail}{line}: pass less into the template")
+    }
+}
+
+impl RenderError {
+    fn new(error: &Error, fuel: u64) -> Self {
+        let at = Line(error.line());
+        match (error.kind(), error.detail()) {
+            (ErrorKind::OutOfFuel, _) => Self::OutOfFuel { fuel, at },
+            (ErrorKind::WriteFailure, Some(detail)) if detail.ends_with(" MiB") => {
+                Self::ValueTooLong { detail: detail.to_owned(), at }
+            }
+            (ErrorKind::WriteFailure, _) => Self::OutputTooLong,
+            (ErrorKind::UndefinedError, _) => Self::AbsentValue { at },
+            (kind, Some(detail)) => Self::Failed(format!("{kind}: {detail}{at}")),
+            (kind, None) => Self::Failed(format!("{kind}{at}")),
         }
-        (ErrorKind::WriteFailure, _) => {
-            format!(
-                "the template writes more than {} MiB: pass less into it",
-                values::LONGEST >> 20
-            )
-        }
-        (ErrorKind::UndefinedError, _) => {
-            format!(
-                "the template reads a value that is not there{line}: guard it with {{% if … %}} or default(…)"
-            )
-        }
-        (kind, Some(detail)) => format!("{kind}: {detail}{line}"),
-        (kind, None) => format!("{kind}{line}"),
     }
 }

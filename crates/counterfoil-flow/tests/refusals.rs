@@ -1,6 +1,5 @@
-//! Every refusal of the checker, as somebody reads it: each file in `tests/refusals` is a workflow
-//! with something wrong in it, and what is said about it is a snapshot. Lines `# file: path` begin
-//! further files of the case.
+//! The findings of the checker as text. Each file in `tests/refusals` is an invalid workflow, and the
+//! rendered findings are a snapshot. Lines `# file: path` start further files of the case.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_contract::diagnostic::Style;
@@ -17,7 +16,7 @@ fn main() {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    let every = paths.clone();
+    let all_paths = paths.clone();
     let mut trials: Vec<Trial> = paths
         .into_iter()
         .map(|path| {
@@ -25,11 +24,11 @@ fn main() {
             Trial::test(name.clone(), move || refused(&name, &path))
         })
         .collect();
-    trials.push(Trial::test("every_code_is_shown", move || every_code_is_shown(&every)));
+    trials.push(Trial::test("every_code_has_a_case", move || every_code_has_a_case(&all_paths)));
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// The files of a case: the workflow, and what stands behind lines `# file: path`.
+/// The files of a case: the workflow, then those that start with a line `# file: path`.
 fn files(text: &str) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut path = WORKFLOW.to_owned();
@@ -53,28 +52,28 @@ fn refused(name: &str, path: &Path) -> Result<(), Failed> {
             return Err(format!("{} has no message or no hint", finding.code).into());
         }
     }
-    let shown = render(&rejected.findings, &rejected.files, Style::default());
+    let rendered = render(&rejected.findings, &rejected.files, Style::default());
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.set_snapshot_path("snapshots/refusals");
-    settings.bind(|| insta::assert_snapshot!(name, shown));
+    settings.bind(|| insta::assert_snapshot!(name, rendered));
     Ok(())
 }
 
-fn every_code_is_shown(paths: &[PathBuf]) -> Result<(), Failed> {
-    let mut shown = BTreeSet::new();
+fn every_code_has_a_case(paths: &[PathBuf]) -> Result<(), Failed> {
+    let mut covered = BTreeSet::new();
     for path in paths {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
         if let Err(rejected) = check(WORKFLOW, &files(&text), &counterfoil_packs::registry()) {
-            shown.extend(rejected.findings.iter().map(|finding| finding.code.as_str()));
+            covered.extend(rejected.findings.iter().map(|finding| finding.code.as_str()));
         }
     }
-    let silent: Vec<&str> =
-        Code::ALL.iter().map(|code| code.as_str()).filter(|code| !shown.contains(code)).collect();
-    if silent.is_empty() {
+    let missing: Vec<&str> =
+        Code::ALL.iter().map(|code| code.as_str()).filter(|code| !covered.contains(code)).collect();
+    if missing.is_empty() {
         Ok(())
     } else {
-        Err(format!("no case shows {}", silent.join(", ")).into())
+        Err(format!("no case covers {}", missing.join(", ")).into())
     }
 }

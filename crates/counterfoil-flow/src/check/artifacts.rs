@@ -1,36 +1,37 @@
-//! Artifacts: what they may read, when they are rendered, what they must satisfy.
+//! Checks artifacts: their templates, conditions and contracts.
 
 use super::Checker;
-use super::machine::scope_of;
-use super::types::run_seen_by_artifacts;
-use crate::draft::MachineDraft;
+use super::machine::scope_from_types;
+use crate::ast;
+use crate::variable_types::artifact_run_type;
 use crate::workflow::Artifact;
 use counterfoil_contract::Type;
 use std::collections::BTreeMap;
 
 impl<'n> Checker<'n> {
-    /// The artifacts of a machine, which see what its states see and more of the run.
+    /// The artifacts of a machine. Their templates can read the variables of the machine and more of
+    /// `run` than its states can.
     pub(super) fn artifacts(
         &mut self,
-        draft: &MachineDraft<'n>,
+        decl: &ast::Machine<'n>,
         types: &BTreeMap<String, Type>,
     ) -> Vec<Artifact> {
-        if draft.artifacts.is_empty() {
+        if decl.artifacts.is_empty() {
             return Vec::new();
         }
         let mut types = types.clone();
-        types.insert("run".to_owned(), run_seen_by_artifacts());
-        let scope = scope_of(&types);
+        types.insert("run".to_owned(), artifact_run_type());
+        let scope = scope_from_types(&types);
         let mut artifacts = Vec::new();
-        for artifact in &draft.artifacts {
+        for artifact in &decl.artifacts {
             let path = self.template(artifact.path);
             let template = self.file_template(artifact.template);
             let contract = artifact.contract.and_then(|name| self.contract(name));
             if let Some(path) = &path {
-                self.typed_template(artifact.path, path, &types);
+                self.check_template_types(artifact.path, path, &types);
             }
             if let Some(template) = &template {
-                self.typed_template(artifact.template, template, &types);
+                self.check_template_types(artifact.template, template, &types);
             }
             let when = artifact.when.map(|node| self.guard(node, &scope));
             if let (Some(path), Some(template), None | Some(Some(_))) = (path, template, &when) {

@@ -1,10 +1,10 @@
-//! What may be spent: budgets, times, repairs and retries.
+//! Checks budgets, timeouts, repairs and retries.
 
 use super::Checker;
-use crate::draft::Settings;
+use crate::ast::Settings;
 use crate::finding::Code;
-use crate::tree::{Kind, Node};
 use crate::workflow::{Bounds, Budget, FailureKind};
+use crate::yaml_tree::{Kind, Node};
 use counterfoil_contract::did_you_mean;
 
 impl<'n> Checker<'n> {
@@ -12,7 +12,7 @@ impl<'n> Checker<'n> {
         const KEYS: [&str; 5] = ["tokens", "cost_usd", "time", "iterations", "attempts"];
         let mut budget = Budget::default();
         if !matches!(node.kind, Kind::Map(_) | Kind::Null) {
-            let message = format!("a budget is {}, not a mapping", node.name());
+            let message = format!("the budget is {}, not a mapping", node.describe());
             self.report(
                 Code::WrongForm,
                 node,
@@ -22,9 +22,11 @@ impl<'n> Checker<'n> {
         }
         for (key, value) in node.entries().unwrap_or_default() {
             match key.text() {
-                Some("tokens") => budget.tokens = self.reader.whole(value, "`tokens`"),
-                Some("iterations") => budget.iterations = self.reader.whole(value, "`iterations`"),
-                Some("attempts") => budget.attempts = self.reader.whole(value, "`attempts`"),
+                Some("tokens") => budget.tokens = self.reader.unsigned(value, "`tokens`"),
+                Some("iterations") => {
+                    budget.iterations = self.reader.unsigned(value, "`iterations`");
+                }
+                Some("attempts") => budget.attempts = self.reader.unsigned(value, "`attempts`"),
                 Some("time") => budget.time_ms = self.duration(value, "`time`"),
                 Some("cost_usd") => match &value.kind {
                     Kind::Number(number) if number.as_f64().is_some_and(|cost| cost >= 0.0) => {
@@ -33,22 +35,27 @@ impl<'n> Checker<'n> {
                     _ => self.report(
                         Code::WrongForm,
                         value,
-                        "`cost_usd` is not an amount",
-                        "write 2.5",
+                        "`cost_usd` is not an amount of money",
+                        "write a number such as 2.5",
                     ),
                 },
                 other => {
                     let other = other.unwrap_or_default();
                     let hint = did_you_mean(other, KEYS)
-                        .unwrap_or_else(|| format!("known: {}", KEYS.join(", ")));
-                    self.report(Code::UnknownKey, key, format!("a budget has no '{other}'"), hint);
+                        .unwrap_or_else(|| format!("known keys: {}", KEYS.join(", ")));
+                    self.report(
+                        Code::UnknownKey,
+                        key,
+                        format!("a budget has no key '{other}'"),
+                        hint,
+                    );
                 }
             }
         }
         budget
     }
 
-    /// A duration as people write it: `30s`, `5m`, `1h 30m`.
+    /// A duration such as `30s`, `5m` or `1h 30m`, in milliseconds.
     pub(super) fn duration(&mut self, node: &Node, what: &str) -> Option<u64> {
         let text = node.text();
         let parsed = text.and_then(|text| text.parse::<jiff::SignedDuration>().ok());
@@ -62,7 +69,7 @@ impl<'n> Checker<'n> {
                     Code::WrongForm,
                     node,
                     format!("{what} is not a duration"),
-                    "write 30s, 5m or 1h 30m",
+                    "write a duration such as 30s, 5m or 1h 30m",
                 );
                 None
             }
@@ -80,13 +87,13 @@ impl<'n> Checker<'n> {
             bounds.idle_ms = self.duration(node, "`idle`");
         }
         if let Some(repairs) =
-            settings.repairs.and_then(|node| self.reader.whole(node, "`repairs`"))
+            settings.repairs.and_then(|node| self.reader.unsigned(node, "`repairs`"))
         {
             bounds.repairs = u32::try_from(repairs).unwrap_or(u32::MAX).min(10);
         }
         for (key, value) in settings.retries.and_then(Node::entries).unwrap_or_default() {
             let name = key.text().unwrap_or_default();
-            let retried = [
+            let retryable = [
                 FailureKind::Transport,
                 FailureKind::Timeout,
                 FailureKind::Limit,
@@ -95,23 +102,23 @@ impl<'n> Checker<'n> {
                 FailureKind::Contract,
                 FailureKind::Claim,
             ];
-            match retried.iter().find(|trouble| trouble.name() == name) {
-                Some(trouble) => {
-                    if let Some(times) = self.reader.whole(value, "the number of retries") {
+            match retryable.iter().find(|kind| kind.name() == name) {
+                Some(kind) => {
+                    if let Some(times) = self.reader.unsigned(value, "the number of retries") {
                         bounds
                             .retries
-                            .insert(*trouble, u32::try_from(times).unwrap_or(u32::MAX).min(100));
+                            .insert(*kind, u32::try_from(times).unwrap_or(u32::MAX).min(100));
                     }
                 }
                 None => {
-                    let names = retried.iter().map(|trouble| trouble.name());
+                    let names = retryable.iter().map(|kind| kind.name());
                     let hint = did_you_mean(name, names.clone()).unwrap_or_else(|| {
-                        format!("known: {}", names.collect::<Vec<_>>().join(", "))
+                        format!("known failures: {}", names.collect::<Vec<_>>().join(", "))
                     });
                     self.report(
                         Code::UnknownKey,
                         key,
-                        format!("there is no retry for '{name}'"),
+                        format!("'{name}' is not a failure that can be retried"),
                         hint,
                     );
                 }

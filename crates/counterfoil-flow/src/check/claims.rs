@@ -1,21 +1,18 @@
-//! What a workflow says about the claims of its agents, and the type of `claims` in guards.
+//! Checks the claim settings of agents and states, and defines the type of `claims` in guards.
 
 use super::Checker;
-use super::machine::listed;
-use super::types::{Presence, field, list_of, nullable, object, one_of};
-use crate::draft::Name;
+use super::machine::join_limited;
+use crate::ast::SpannedStr;
 use crate::finding::Code;
-use crate::tree::{Kind, Node};
+use crate::variable_types::{list_of, nullable, object};
 use crate::workflow::{ClaimPolicies, PROTECTED, StateClaims, TESTS};
+use crate::yaml_tree::{Kind, Node};
 use counterfoil_contract::{
     ClaimKind, ClaimMatch, ClaimPolicy, HeldClaim, ObjectType, Scope, Type, assignable,
     did_you_mean,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// What a guard reads of a claim that the result does not make, or that is ignored.
-pub(crate) const NO_CLAIM: &str = "none";
 
 const POLICIES: [(&str, ClaimPolicy); 3] = [
     ("record", ClaimPolicy::Record),
@@ -30,59 +27,63 @@ const MATCHES: [(&str, ClaimMatch); 3] = [
 const KEYS: &[&str] = &["policy", "match", "check", "run", "findings"];
 
 impl<'n> Checker<'n> {
-    /// One of some words; another is reported with those it may be.
-    pub(super) fn word<T: Copy>(
+    /// One of a set of keywords. Another word is reported with the alternatives.
+    pub(super) fn keyword<T: Copy>(
         &mut self,
-        name: Name<'_>,
+        name: SpannedStr<'_>,
         what: &str,
         known: &[(&str, T)],
     ) -> Option<T> {
         if let Some((_, found)) = known.iter().find(|(word, _)| *word == name.text) {
             return Some(*found);
         }
-        let words = known.iter().map(|(word, _)| *word);
-        let hint = did_you_mean(name.text, words.clone())
-            .unwrap_or_else(|| format!("write {}", words.collect::<Vec<_>>().join(" or ")));
+        let keywords = known.iter().map(|(word, _)| *word);
+        let hint = did_you_mean(name.text, keywords.clone())
+            .unwrap_or_else(|| format!("write {}", keywords.collect::<Vec<_>>().join(" or ")));
         self.report(Code::WrongForm, name.node, format!("'{}' is not {what}", name.text), hint);
         None
     }
 
-    /// What follows from something refuted, as a workflow says it of all its agents.
-    pub(super) fn policy(&mut self, name: Option<Name<'n>>) -> ClaimPolicy {
-        name.and_then(|name| self.word(name, "a policy", &POLICIES)).unwrap_or_default()
+    /// A policy that the workflow sets for all its agents.
+    pub(super) fn policy(&mut self, name: Option<SpannedStr<'n>>) -> ClaimPolicy {
+        name.and_then(|name| self.keyword(name, "a policy", &POLICIES)).unwrap_or_default()
     }
 
-    /// What is written may always be put back, so it cannot be ignored.
-    pub(super) fn protection(&mut self, name: Option<Name<'n>>) -> ClaimPolicy {
+    /// The policy for writes to protected files. They are always reverted, so `ignore` is an error.
+    pub(super) fn protection(&mut self, name: Option<SpannedStr<'n>>) -> ClaimPolicy {
         let policy = self.policy(name);
         if let Some(name) = name.filter(|_| policy == ClaimPolicy::Ignore) {
-            self.never_ignored(name.node);
+            self.report_ignored_protection(name.node);
             return ClaimPolicy::Record;
         }
         policy
     }
 
-    fn never_ignored(&mut self, node: &Node) {
-        let message = "what may not be written is put back and reported, whatever follows";
+    fn report_ignored_protection(&mut self, node: &Node) {
+        let message = "`protected` cannot be ignored: writes to protected files are always reverted and reported";
         self.report(
-            Code::BadHolding,
+            Code::BadClaimSetting,
             node,
             message,
-            "write record, or require to have it sent back as well",
+            "write record, or require to reject the result as well",
         );
     }
 
-    /// The claims of an agent, with what its declaration says otherwise.
-    pub(super) fn holding(&mut self, node: Option<&'n Node>, base: ClaimPolicies) -> ClaimPolicies {
-        self.held(node, base, None).policies
-    }
-
-    /// The claims of a state, with what it says otherwise. Without a scope there is nothing that
-    /// `findings` could read.
-    pub(super) fn held(
+    /// The claim policies of an agent: those of its contract, changed by its declaration.
+    pub(super) fn agent_policies(
         &mut self,
         node: Option<&'n Node>,
-        mut holding: ClaimPolicies,
+        base: ClaimPolicies,
+    ) -> ClaimPolicies {
+        self.state_claims(node, base, None).policies
+    }
+
+    /// The claim policies of a state: those of its agent, changed by the state. `findings` needs a
+    /// scope to be evaluated in.
+    pub(super) fn state_claims(
+        &mut self,
+        node: Option<&'n Node>,
+        mut policies: ClaimPolicies,
         scope: Option<&Scope>,
     ) -> StateClaims {
         let mut findings = BTreeMap::new();
@@ -92,72 +93,77 @@ impl<'n> Checker<'n> {
                 PROTECTED => {
                     if let Some(policy) = self.engine_claim(name, node) {
                         if policy == ClaimPolicy::Ignore {
-                            self.never_ignored(node);
+                            self.report_ignored_protection(node);
                         } else {
-                            holding.protected = policy;
+                            policies.protected = policy;
                         }
                     }
                 }
-                TESTS => holding.tests = self.engine_claim(name, node).unwrap_or(holding.tests),
+                TESTS => policies.tests = self.engine_claim(name, node).unwrap_or(policies.tests),
                 _ => {}
             }
-            let is_ours = matches!(name.text, PROTECTED | TESTS);
-            let is_known = holding.claims.iter().any(|held| held.name == name.text);
-            if !is_known && !is_ours {
-                self.unknown_claim(name, &holding.claims);
+            let is_engine_claim = matches!(name.text, PROTECTED | TESTS);
+            let is_known = policies.claims.iter().any(|claim| claim.name == name.text);
+            if !is_known && !is_engine_claim {
+                self.unknown_claim(name, &policies.claims);
             }
             if !is_known {
                 continue;
             }
-            let rule = self.rule(node);
-            // Several fields can make claims of one name; what is said is said of each.
+            let settings = self.claim_settings(node);
+            // Several fields can have claims of the same name; the setting applies to each.
             let named: Vec<&mut HeldClaim> =
-                holding.claims.iter_mut().filter(|held| held.name == name.text).collect();
-            let kinds: Vec<ClaimKind> = named.iter().map(|held| held.claim.kind).collect();
-            if !self.goes_with(&rule, &kinds) {
+                policies.claims.iter_mut().filter(|claim| claim.name == name.text).collect();
+            let kinds: Vec<ClaimKind> = named.iter().map(|claim| claim.claim.kind).collect();
+            if !self.applies_to(&settings, &kinds) {
                 continue;
             }
-            for held in named {
-                let claim = &mut held.claim;
-                claim.policy = rule.policy.unwrap_or(claim.policy);
-                claim.matching = rule.matching.map_or(claim.matching, |(matching, _)| matching);
-                // One of them takes the place of what was said before.
-                if rule.run.is_some() || rule.check.is_some() {
-                    claim.run = rule.run.map(|name| name.text.to_owned());
-                    claim.check = rule.check.map(|name| name.text.to_owned());
+            for effective in named {
+                let claim = &mut effective.claim;
+                claim.policy = settings.policy.unwrap_or(claim.policy);
+                claim.matching = settings.matching.map_or(claim.matching, |(matching, _)| matching);
+                // `run` and `check` replace each other.
+                if settings.run.is_some() || settings.check.is_some() {
+                    claim.run = settings.run.map(|name| name.text.to_owned());
+                    claim.check = settings.check.map(|name| name.text.to_owned());
                 }
             }
-            if let Some(asked) = rule.findings
-                && let Some(expression) = self.asked_to_fix(asked, scope)
+            if let Some(expected) = settings.findings
+                && let Some(expression) = self.findings_expression(expected, scope)
             {
                 findings.insert(name.text.to_owned(), expression);
             }
         }
-        StateClaims { policies: holding, findings }
+        StateClaims { policies, findings }
     }
 
-    /// A claim that the engine makes has a policy and nothing else.
-    fn engine_claim(&mut self, name: Name<'n>, node: &'n Node) -> Option<ClaimPolicy> {
-        let rule = self.rule(node);
-        let more = [rule.run, rule.check, rule.findings, rule.matching.map(|(_, name)| name)];
-        if let Some(more) = more.into_iter().flatten().next() {
+    /// The policy of a claim that the engine makes. Such a claim has no other settings.
+    fn engine_claim(&mut self, name: SpannedStr<'n>, node: &'n Node) -> Option<ClaimPolicy> {
+        let settings = self.claim_settings(node);
+        let others = [
+            settings.run,
+            settings.check,
+            settings.findings,
+            settings.matching.map(|(_, name)| name),
+        ];
+        if let Some(other) = others.into_iter().flatten().next() {
             let message =
-                format!("the claim '{}' is made by the engine and has only a policy", name.text);
+                format!("the engine makes the claim '{}': it has only a policy", name.text);
             self.report(
-                Code::BadHolding,
-                more.node,
+                Code::BadClaimSetting,
+                other.node,
                 message,
                 format!("write {}: require", name.text),
             );
         }
-        rule.policy
+        settings.policy
     }
 
-    fn unknown_claim(&mut self, name: Name<'n>, claims: &[HeldClaim]) {
+    fn unknown_claim(&mut self, name: SpannedStr<'n>, claims: &[HeldClaim]) {
         let known: BTreeSet<&str> =
-            claims.iter().map(|held| held.name.as_str()).chain([PROTECTED, TESTS]).collect();
+            claims.iter().map(|claim| claim.name.as_str()).chain([PROTECTED, TESTS]).collect();
         let hint = did_you_mean(name.text, known.iter().copied())
-            .unwrap_or_else(|| format!("claims here: {}", listed(known.iter().copied())));
+            .unwrap_or_else(|| format!("known claims: {}", join_limited(known.iter().copied())));
         self.report(
             Code::UnknownClaim,
             name.node,
@@ -166,33 +172,33 @@ impl<'n> Checker<'n> {
         );
     }
 
-    /// A policy alone, or a mapping.
-    fn rule(&mut self, node: &'n Node) -> Rule<'n> {
+    /// The settings of a claim: a policy alone, or a mapping.
+    fn claim_settings(&mut self, node: &'n Node) -> ClaimSettings<'n> {
         if let Some(text) = node.text() {
-            return Rule {
-                policy: self.word(Name { text, node }, "a policy", &POLICIES),
-                ..Rule::default()
+            return ClaimSettings {
+                policy: self.keyword(SpannedStr { text, node }, "a policy", &POLICIES),
+                ..ClaimSettings::default()
             };
         }
         if !matches!(node.kind, Kind::Map(_)) {
-            let message = format!("what follows from a claim is {}, not a policy", node.name());
+            let message = format!("the setting of a claim is {}, not a policy", node.describe());
             self.report(
                 Code::WrongForm,
                 node,
                 message,
                 "write require, or { policy: record, check: name }",
             );
-            return Rule::default();
+            return ClaimSettings::default();
         }
-        let entries = self.reader.known(node, "a claim", &[KEYS]);
+        let entries = self.reader.known_entries(node, "a claim", &[KEYS]);
         let mut pick = |key: &str| {
-            let name = self.reader.pick_name(&entries, key)?;
+            let name = self.reader.get_string(&entries, key)?;
             if name.text.trim().is_empty() {
                 self.reader.report(
                     Code::WrongForm,
                     name.node,
                     format!("`{key}` is empty"),
-                    "say which",
+                    "write a value, or remove the key",
                 );
                 return None;
             }
@@ -200,18 +206,19 @@ impl<'n> Checker<'n> {
         };
         let (policy, matching) = (pick("policy"), pick("match"));
         let (run, check, findings) = (pick("run"), pick("check"), pick("findings"));
-        Rule {
-            policy: policy.and_then(|name| self.word(name, "a policy", &POLICIES)),
-            matching: matching
-                .and_then(|name| Some((self.word(name, "a way to match files", &MATCHES)?, name))),
+        ClaimSettings {
+            policy: policy.and_then(|name| self.keyword(name, "a policy", &POLICIES)),
+            matching: matching.and_then(|name| {
+                Some((self.keyword(name, "a way to match lists of files", &MATCHES)?, name))
+            }),
             run,
             check,
             findings,
         }
     }
 
-    /// Whether what is said goes together with what is claimed.
-    fn goes_with(&mut self, rule: &Rule<'n>, kinds: &[ClaimKind]) -> bool {
+    /// Whether the settings apply to claims of these kinds. Those that do not are reported.
+    fn applies_to(&mut self, settings: &ClaimSettings<'n>, kinds: &[ClaimKind]) -> bool {
         let before = self.reader.findings.len();
         let all = |fits: fn(ClaimKind) -> bool| kinds.iter().all(|kind| fits(*kind));
         let lists_files = |kind| {
@@ -225,51 +232,45 @@ impl<'n> Checker<'n> {
             )
         };
         let is_command = all(|kind| kind == ClaimKind::Command);
-        if let Some(name) = rule.run.or(rule.check).filter(|_| !is_command) {
-            let message = "this is no claim that a command succeeds";
-            self.report(
-                Code::BadHolding,
-                name.node,
-                message,
-                "take it out: there is nothing to run for it",
-            );
+        if let Some(name) = settings.run.or(settings.check).filter(|_| !is_command) {
+            let message = "`run` and `check` apply only to a claim that a command succeeds";
+            self.report(Code::BadClaimSetting, name.node, message, "remove the key");
         }
-        if let (Some(_), Some(check)) = (rule.run, rule.check) {
-            let message = "a command claim names a command or a check, and not both";
-            self.report(Code::BadHolding, check.node, message, "keep `run` or `check`");
+        if let (Some(_), Some(check)) = (settings.run, settings.check) {
+            let message = "a command claim has either `run` or `check`, not both";
+            self.report(Code::BadClaimSetting, check.node, message, "keep one of them");
         }
-        if let Some((_, name)) = rule.matching.filter(|_| !all(lists_files)) {
-            let message = "`match` says how lists of files must agree, and this claims no files";
-            self.report(Code::BadHolding, name.node, message, "take it out");
+        if let Some((_, name)) = settings.matching.filter(|_| !all(lists_files)) {
+            let message = "`match` applies only to a claim that lists files";
+            self.report(Code::BadClaimSetting, name.node, message, "remove the key");
         }
-        if let Some(name) = rule.findings.filter(|_| !all(|kind| kind == ClaimKind::Fixed)) {
-            let message =
-                "`findings` says what was to be fixed, and this is no claim that something is";
-            self.report(Code::BadHolding, name.node, message, "take it out");
+        if let Some(name) = settings.findings.filter(|_| !all(|kind| kind == ClaimKind::Fixed)) {
+            let message = "`findings` applies only to a claim that findings are fixed";
+            self.report(Code::BadClaimSetting, name.node, message, "remove the key");
         }
         self.reader.findings.len() == before
     }
 
-    fn asked_to_fix(
+    fn findings_expression(
         &mut self,
-        name: Name<'n>,
+        name: SpannedStr<'n>,
         scope: Option<&Scope>,
     ) -> Option<counterfoil_contract::Expression> {
         let Some(scope) = scope else {
             let message =
-                "`findings` is read where the step starts, and an agent knows no variables";
+                "`findings` is evaluated when a step starts, so it cannot be set on an agent";
             self.report(
-                Code::BadHolding,
+                Code::BadClaimSetting,
                 name.node,
                 message,
-                "say it in the state that uses the agent",
+                "set it in the state that uses the agent",
             );
             return None;
         };
         let expression = self.expression(name, scope)?;
         if let Err(why) = assignable(expression.ty(), &findings_type()) {
             let message =
-                format!("expected a list of objects with the texts `id` and `file`: {why}");
+                format!("expected a list of objects with the strings `id` and `file`: {why}");
             let hint = "write findings.map(one, {'id': one.id, 'file': one.file})";
             self.report(Code::WrongType, name.node, message, hint);
             return None;
@@ -278,33 +279,22 @@ impl<'n> Checker<'n> {
     }
 }
 
-/// What is said about a claim.
+/// The settings of a claim under `claims:`.
 #[derive(Default)]
-struct Rule<'n> {
+struct ClaimSettings<'n> {
     policy: Option<ClaimPolicy>,
-    matching: Option<(ClaimMatch, Name<'n>)>,
-    run: Option<Name<'n>>,
-    check: Option<Name<'n>>,
-    findings: Option<Name<'n>>,
+    matching: Option<(ClaimMatch, SpannedStr<'n>)>,
+    run: Option<SpannedStr<'n>>,
+    check: Option<SpannedStr<'n>>,
+    findings: Option<SpannedStr<'n>>,
 }
 
-/// A file may be null: whether that finding is fixed cannot be told from what the step changed.
+/// The type of `findings`. `file` may be null; whether such a finding is fixed cannot be verified from
+/// the changes of the step.
 fn findings_type() -> Type {
     let Type::Object(plain) = object([("id", Type::text()), ("file", nullable(Type::text()))])
     else {
         return Type::Any;
     };
     list_of(Type::Object(Arc::new(ObjectType { fields: plain.fields.clone(), open: true })))
-}
-
-/// What `claims` is in the transitions of a state: what became of each claim of its agent.
-pub(super) fn claims_type(holding: &ClaimPolicies) -> Type {
-    let verdict = one_of(["verified", "refuted", "stale", "unverifiable", NO_CLAIM]);
-    let stood = object([("verdict", verdict), ("reason", Type::text())]);
-    let names: BTreeSet<&str> =
-        holding.claims.iter().map(|held| held.name.as_str()).chain([PROTECTED, TESTS]).collect();
-    let fields = names.into_iter().enumerate();
-    let fields =
-        fields.map(|(at, name)| (name.to_owned(), field(stood.clone(), Presence::Always, at)));
-    Type::Object(Arc::new(ObjectType { fields: fields.collect(), open: false }))
 }

@@ -1,51 +1,50 @@
-//! Patterns for paths that agents may or may not write.
+//! Checks the path patterns of `writes` and `protect`.
 
 use super::Checker;
-use crate::draft::Name;
+use crate::ast::SpannedStr;
 use crate::finding::Code;
 use crate::template::Template;
-use crate::tree::Node;
+use crate::yaml_tree::Node;
 use counterfoil_contract::Type;
 use std::collections::BTreeMap;
 
 impl<'n> Checker<'n> {
-    /// The patterns that protect paths: templates, since some paths are known only when the run is
-    /// under way.
+    /// The patterns of `protect`. They are templates, because some paths are known only at run time.
     pub(super) fn protected(&mut self, node: &'n Node) -> Vec<Template> {
         let names = self.patterns(node, "protect");
-        let plain = |text: &str| !text.contains("{{") && !text.contains("{%");
+        let is_constant = |text: &str| !text.contains("{{") && !text.contains("{%");
         names
             .into_iter()
             .filter_map(|name| {
                 let pattern = name.text.strip_prefix('!').unwrap_or(name.text);
-                let good = !plain(pattern) || self.is_glob(name, pattern);
-                good.then(|| self.template(name)).flatten()
+                let is_valid = !is_constant(pattern) || self.is_glob(name, pattern);
+                is_valid.then(|| self.template(name)).flatten()
             })
             .collect()
     }
 
-    /// Holds the patterns that protect paths to what the run itself knows.
-    pub(super) fn protected_by(&mut self, node: &'n Node, types: &BTreeMap<String, Type>) {
-        // What is no list of patterns was reported.
+    /// Type-checks the patterns of `protect` against the variables of the main machine.
+    pub(super) fn check_protect_types(&mut self, node: &'n Node, types: &BTreeMap<String, Type>) {
+        // A value that is not a list of patterns has been reported.
         let texts = node.items().unwrap_or(std::slice::from_ref(node)).iter();
-        for name in texts.filter_map(|node| Some(Name { text: node.text()?, node })) {
+        for name in texts.filter_map(|node| Some(SpannedStr { text: node.text()?, node })) {
             if let Ok(template) = Template::compile(name.text) {
-                self.typed_template(name, &template, types);
+                self.check_template_types(name, &template, types);
             }
         }
     }
 
-    /// The patterns of a list; those that are none are reported.
+    /// The patterns of a list. Invalid ones are reported.
     pub(super) fn globs(&mut self, node: &'n Node, key: &str) -> Vec<String> {
         let names = self.patterns(node, key);
-        let kept = self.kept;
-        for name in names.iter().filter(|name| !kept && name.text.contains("{{")) {
-            let message = format!("`{key}` does not know the run's variables");
+        let is_stored = self.is_stored;
+        for name in names.iter().filter(|name| !is_stored && name.text.contains("{{")) {
+            let message = format!("`{key}` cannot use variables");
             self.report(
                 Code::BadGlob,
                 name.node,
                 message,
-                "only `protect` does: write plain globs here",
+                "only `protect` can: write plain globs here",
             );
         }
         names
@@ -55,38 +54,38 @@ impl<'n> Checker<'n> {
             .collect()
     }
 
-    fn patterns(&mut self, node: &'n Node, key: &str) -> Vec<Name<'n>> {
+    fn patterns(&mut self, node: &'n Node, key: &str) -> Vec<SpannedStr<'n>> {
         if node.items().is_none() && node.text().is_none() {
-            let message = format!("`{key}` is {}, not a list of patterns", node.name());
+            let message = format!("`{key}` is {}, not a list of patterns", node.describe());
             self.report(Code::WrongForm, node, message, format!("write {key}: [\"src/**\"]"));
             return Vec::new();
         }
-        self.reader.names(node, "a pattern")
+        self.reader.strings(node, "a pattern")
     }
 
-    fn is_glob(&mut self, name: Name<'n>, pattern: &str) -> bool {
-        let Err(why) = glob(pattern) else { return true };
-        let message = format!("'{}' is no pattern for paths: {why}", shortened(pattern));
-        let hint = "write a glob of paths in the repository: src/**, *.lock, docs/{a,b}.md";
+    fn is_glob(&mut self, name: SpannedStr<'n>, pattern: &str) -> bool {
+        let Err(why) = validate_glob(pattern) else { return true };
+        let message = format!("'{}' is not a valid path pattern: {why}", shortened(pattern));
+        let hint = "write a glob relative to the repository: src/**, *.lock, docs/{a,b}.md";
         self.report(Code::BadGlob, name.node, message, hint);
         false
     }
 }
 
-/// A longer pattern is no pattern that somebody wrote; deep braces in it would be followed down.
-const LONGEST: usize = 1000;
+/// The maximum length of a pattern. It bounds the recursion over nested braces.
+const MAX_PATTERN_BYTES: usize = 1000;
 
-/// Whether a pattern is a glob of paths inside of the repository.
-fn glob(text: &str) -> Result<(), String> {
-    if text.len() > LONGEST {
-        return Err(format!("it has {} bytes, more than {LONGEST}", text.len()));
+/// Checks that a pattern is a glob of paths inside the repository.
+fn validate_glob(text: &str) -> Result<(), String> {
+    if text.len() > MAX_PATTERN_BYTES {
+        return Err(format!("it has {} bytes, more than {MAX_PATTERN_BYTES}", text.len()));
     }
     let inner = text.trim_start_matches("./").trim_start_matches('/');
     if inner.trim().is_empty() {
         return Err("it is empty".to_owned());
     }
     if inner.split('/').any(|part| part == "..") {
-        return Err("it leads out of the repository".to_owned());
+        return Err("it points outside the repository".to_owned());
     }
     match globset::GlobBuilder::new(inner).literal_separator(true).build() {
         Ok(_) => Ok(()),
@@ -95,16 +94,16 @@ fn glob(text: &str) -> Result<(), String> {
 }
 
 fn shortened(text: &str) -> String {
-    const SHOWN: usize = 80;
-    if text.chars().count() <= SHOWN {
+    const MAX_CHARS: usize = 80;
+    if text.chars().count() <= MAX_CHARS {
         return text.to_owned();
     }
-    text.chars().take(SHOWN).chain(['…']).collect()
+    text.chars().take(MAX_CHARS).chain(['…']).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::glob;
+    use super::validate_glob;
 
     #[test]
     fn globs_stay_in_the_repository() {
@@ -120,20 +119,20 @@ mod tests {
             "a b\n",
             "ä",
         ] {
-            assert_eq!(glob(good), Ok(()), "{good:?}");
+            assert_eq!(validate_glob(good), Ok(()), "{good:?}");
         }
         for bad in
             ["", " ", "/", "./", "..", "../x", "a/../b", "a/..", "a[", "a{b", "a}", "[z-a]", "a\\"]
         {
-            assert!(glob(bad).is_err(), "{bad:?}");
+            assert!(validate_glob(bad).is_err(), "{bad:?}");
         }
     }
 
     #[test]
     fn deep_and_long_patterns_end() {
         let deep = |n: usize| format!("{}a{}", "{".repeat(n), "}".repeat(n));
-        let _ = glob(&deep(400));
-        assert!(glob(&deep(200_000)).is_err());
-        assert!(glob(&"a/".repeat(1_000_000)).is_err());
+        let _ = validate_glob(&deep(400));
+        assert!(validate_glob(&deep(200_000)).is_err());
+        assert!(validate_glob(&"a/".repeat(1_000_000)).is_err());
     }
 }

@@ -1,141 +1,143 @@
-//! What happens in a state, and the type of its result.
+//! Checks the step of a state, and determines the type of its result.
 
 use super::Checker;
-use super::machine::{Frame, scope_of};
-use super::types::{Presence, field, list_of, nullable, object, one_of};
-use crate::draft::{
-    Asked, BodyDraft, CommandDraft, EachDraft, KindDraft, Name, QuestionDraft, StateDraft,
-    StepDraft,
-};
+use super::machine::{MachineContext, scope_from_types};
+use crate::ast::{self, AskForm, SpannedStr};
 use crate::finding::Code;
-use crate::tree::Node;
+use crate::variable_types::{Presence, field, list_of, nullable, object, one_of};
 use crate::workflow::{
     Body, Dispatch, Each, End, Failures, Form, Question, ShellStep, Step, Term, WorkspaceMode,
 };
+use crate::yaml_tree::Node;
 use counterfoil_contract::{ObjectType, Type, did_you_mean};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A command that does not say otherwise may take this long.
-pub(super) const COMMAND_MS: u64 = 10 * 60 * 1000;
-/// More at once than anybody's machine has room for.
-const MOST_PARALLEL: u64 = 256;
+/// The default timeout of a command.
+pub(super) const COMMAND_TIMEOUT_MS: u64 = 10 * 60 * 1000;
+/// The maximum of `parallel`.
+const MAX_PARALLEL: u64 = 256;
 
 impl<'n> Checker<'n> {
-    /// What happens in a state and the type of `result` behind it.
+    /// The step of a state, and the type of `result` in its transitions.
     pub(super) fn step(
         &mut self,
-        draft: &StateDraft<'n>,
-        frame: &Frame<'_, 'n>,
+        decl: &ast::State<'n>,
+        context: &MachineContext<'_, 'n>,
     ) -> Option<(Step, Type)> {
-        match &draft.kind {
-            KindDraft::Agent(step) => {
-                let workspace = self.workplace(step.workspace).unwrap_or_default();
-                let (dispatch, ty) = self.dispatch(step, frame, frame.types)?;
+        match &decl.kind {
+            ast::StateKind::Agent(step) => {
+                let workspace = self.workspace_mode(step.workspace).unwrap_or_default();
+                let (dispatch, ty) = self.dispatch(step, context, context.types)?;
                 Some((Step::Agent(Dispatch { workspace, ..dispatch }), ty))
             }
-            KindDraft::Command(command) => self.command(command, frame),
-            KindDraft::Read(read) => self.read_step(read, frame),
-            KindDraft::Changes(changes) => self.changes_step(changes, frame),
-            KindDraft::Commit(commit) => self.commit_step(commit, frame),
-            KindDraft::Ask(questions, asked) => self.ask(draft.node, questions, *asked, frame),
-            KindDraft::Each(each) => self.each(each, frame),
-            KindDraft::Order(list) => self.order(list, frame),
-            KindDraft::Call { machine, with, workspace } => {
-                let workspace = self.workplace(*workspace).unwrap_or_default();
-                let (name, with, result) = self.call(*machine, with, frame.types)?;
+            ast::StateKind::Command(command) => self.command(command, context),
+            ast::StateKind::Read(read) => self.read_step(read, context),
+            ast::StateKind::Changes(changes) => self.changes_step(changes, context),
+            ast::StateKind::Commit(commit) => self.commit_step(commit, context),
+            ast::StateKind::Ask(questions, ask_form) => {
+                self.ask(decl.node, questions, *ask_form, context)
+            }
+            ast::StateKind::Each(each) => self.each(each, context),
+            ast::StateKind::Order(list) => self.order(list, context),
+            ast::StateKind::Call { machine, with, workspace } => {
+                let workspace = self.workspace_mode(*workspace).unwrap_or_default();
+                let (name, with, result) = self.call(*machine, with, context.types)?;
                 Some((
                     Step::Call { machine: name, with, workspace },
                     result.unwrap_or_else(|| object([])),
                 ))
             }
-            KindDraft::Route => Some((Step::Route, object([]))),
-            KindDraft::End { outcome, reason, result } => {
-                self.end(*outcome, *reason, *result, frame)
+            ast::StateKind::Route => Some((Step::Route, object([]))),
+            ast::StateKind::End { outcome, reason, result } => {
+                self.end(*outcome, *reason, *result, context)
             }
-            KindDraft::Unclear => None,
+            ast::StateKind::Invalid => None,
         }
     }
 
     fn dispatch(
         &mut self,
-        draft: &StepDraft<'n>,
-        frame: &Frame<'_, 'n>,
+        decl: &ast::AgentStep<'n>,
+        context: &MachineContext<'_, 'n>,
         types: &BTreeMap<String, Type>,
     ) -> Option<(Dispatch, Type)> {
-        self.agents_used.insert(draft.agent.text);
-        let scope = scope_of(types);
-        let mut seen = types.clone();
-        let mut given = BTreeMap::new();
+        self.agents_used.insert(decl.agent.text);
+        let scope = scope_from_types(types);
+        let mut prompt_types = types.clone();
+        let mut with_types = BTreeMap::new();
         let mut with = Vec::new();
-        for (name, node) in &draft.with {
-            if seen.contains_key(name.text) {
-                let message = format!("'{}' is already the name of something", name.text);
+        for (name, node) in &decl.with {
+            if prompt_types.contains_key(name.text) {
+                let message = format!("the name '{}' is already in use", name.text);
                 self.report(Code::BadName, name.node, message, "choose another name");
             } else {
-                self.variable_name(*name);
+                self.check_variable_name(*name);
             }
-            let (term, ty) = self.free_term(node, &scope);
-            given.insert(name.text.to_owned(), ty.clone());
-            seen.insert(name.text.to_owned(), ty);
+            let (term, ty) = self.untyped_term(node, &scope);
+            with_types.insert(name.text.to_owned(), ty.clone());
+            prompt_types.insert(name.text.to_owned(), ty);
             with.extend(term.map(|term| (name.text.to_owned(), term)));
         }
-        let needs: Vec<_> = draft
+        let needs: Vec<_> = decl
             .needs
             .iter()
             .filter_map(|name| {
                 let template = self.template(*name)?;
-                self.typed_template(*name, &template, types);
+                self.check_template_types(*name, &template, types);
                 Some(template)
             })
             .collect();
-        let Some(role) = frame.agents.get(draft.agent.text) else {
-            // One that is declared and does not hold together was reported there.
-            if !self.prompts.contains_key(draft.agent.text) {
+        let Some(role) = context.agents.get(decl.agent.text) else {
+            // A declared agent with problems has been reported at its declaration.
+            if !self.prompts.contains_key(decl.agent.text) {
                 let names = self.prompts.keys().copied();
-                let hint = did_you_mean(draft.agent.text, names.clone()).unwrap_or_else(|| {
+                let hint = did_you_mean(decl.agent.text, names.clone()).unwrap_or_else(|| {
                     match names.clone().next() {
-                        Some(_) => format!("agents here: {}", names.collect::<Vec<_>>().join(", ")),
-                        None => "declare it under `agents:`".to_owned(),
+                        Some(_) => {
+                            format!("known agents: {}", names.collect::<Vec<_>>().join(", "))
+                        }
+                        None => "declare the agent under `agents:`".to_owned(),
                     }
                 });
-                let message = format!("no agent is named '{}'", draft.agent.text);
-                self.report(Code::UnknownAgent, draft.agent.node, message, hint);
+                let message = format!("no agent is named '{}'", decl.agent.text);
+                self.report(Code::UnknownAgent, decl.agent.node, message, hint);
             }
             return None;
         };
-        let own = draft.prompt.map(|name| (name, self.file_template(name)));
+        let own = decl.prompt.map(|name| (name, self.file_template(name)));
         let prompt = match own {
             Some((name, Some(template))) => {
-                self.typed_template(name, &template, &seen);
+                self.check_template_types(name, &template, &prompt_types);
                 template
             }
             Some((_, None)) => return None,
             None => {
                 let template = role.prompt.clone();
-                if let Some(Some(name)) = self.prompts.get(draft.agent.text).copied() {
-                    self.typed_template(name, &template, &seen);
+                if let Some(Some(name)) = self.prompts.get(decl.agent.text).copied() {
+                    self.check_template_types(name, &template, &prompt_types);
                 }
                 template
             }
         };
-        let bounds = self.bounds(&draft.settings, role.bounds.clone());
-        let held = self.held(draft.settings.claims, role.claim_policies.clone(), Some(&scope));
+        let bounds = self.bounds(&decl.settings, role.bounds.clone());
+        let claims =
+            self.state_claims(decl.settings.claims, role.claim_policies.clone(), Some(&scope));
         let ty = role.contract.ty().clone();
-        let rules = self.rules(&draft.rules, &seen, &given, &ty);
-        let agent = draft.agent.text.to_owned();
+        let rules = self.rules(&decl.rules, &prompt_types, &with_types, &ty);
+        let agent = decl.agent.text.to_owned();
         let workspace = WorkspaceMode::default();
-        Some((Dispatch { agent, prompt, with, needs, claims: held, rules, workspace, bounds }, ty))
+        Some((Dispatch { agent, prompt, with, needs, claims, rules, workspace, bounds }, ty))
     }
 
-    /// A term whose type follows from what it is.
-    fn free_term(
+    /// A term without an expected type, and the type it has.
+    fn untyped_term(
         &mut self,
         node: &'n Node,
         scope: &counterfoil_contract::Scope,
     ) -> (Option<Term>, Type) {
         match node.text() {
-            Some(text) => match self.expression(Name { text, node }, scope) {
+            Some(text) => match self.expression(SpannedStr { text, node }, scope) {
                 Some(expression) => {
                     let ty = expression.ty().clone();
                     (Some(Term::Computed(expression)), ty)
@@ -143,7 +145,7 @@ impl<'n> Checker<'n> {
                 None => (None, Type::Any),
             },
             None => {
-                let value = node.json();
+                let value = node.to_json();
                 let ty = match &value {
                     serde_json::Value::Bool(_) => Type::Bool,
                     serde_json::Value::Number(number) if number.is_i64() || number.is_u64() => {
@@ -157,19 +159,25 @@ impl<'n> Checker<'n> {
         }
     }
 
-    fn command(&mut self, draft: &CommandDraft<'n>, frame: &Frame<'_, 'n>) -> Option<(Step, Type)> {
-        let mut typed = |name: Name<'n>| {
+    fn command(
+        &mut self,
+        decl: &ast::CommandStep<'n>,
+        context: &MachineContext<'_, 'n>,
+    ) -> Option<(Step, Type)> {
+        let mut typed = |name: SpannedStr<'n>| {
             let template = self.template(name)?;
-            self.typed_template(name, &template, frame.types);
+            self.check_template_types(name, &template, context.types);
             Some(template)
         };
-        let argv: Vec<_> = draft.argv.iter().filter_map(|name| typed(*name)).collect();
-        let input = draft.input.map(&mut typed);
-        let cwd = draft.cwd.map(&mut typed);
-        let output = draft.output.map(|name| self.contract(name));
-        let timeout_ms =
-            draft.timeout.and_then(|node| self.duration(node, "`timeout`")).unwrap_or(COMMAND_MS);
-        if argv.len() != draft.argv.len()
+        let argv: Vec<_> = decl.argv.iter().filter_map(|name| typed(*name)).collect();
+        let input = decl.input.map(&mut typed);
+        let cwd = decl.cwd.map(&mut typed);
+        let output = decl.output.map(|name| self.contract(name));
+        let timeout_ms = decl
+            .timeout
+            .and_then(|node| self.duration(node, "`timeout`"))
+            .unwrap_or(COMMAND_TIMEOUT_MS);
+        if argv.len() != decl.argv.len()
             || [&input, &cwd].iter().any(|one| matches!(one, Some(None)))
         {
             return None;
@@ -183,7 +191,7 @@ impl<'n> Checker<'n> {
         let output = match output {
             Some(None) => return None,
             Some(Some(contract)) => {
-                fields.insert("value".into(), field(contract.ty().clone(), Presence::Always, 3));
+                fields.insert("value".into(), field(contract.ty().clone(), Presence::Required, 3));
                 Some(contract)
             }
             None => None,
@@ -197,94 +205,102 @@ impl<'n> Checker<'n> {
     fn ask(
         &mut self,
         node: &Node,
-        drafts: &[(Name<'n>, QuestionDraft<'n>)],
-        asked: Asked,
-        frame: &Frame<'_, 'n>,
+        decls: &[(SpannedStr<'n>, ast::Question<'n>)],
+        ask_form: AskForm,
+        context: &MachineContext<'_, 'n>,
     ) -> Option<(Step, Type)> {
         let mut questions = Vec::new();
         let mut fields = BTreeMap::new();
-        for (name, draft) in drafts {
-            if asked == Asked::Several {
-                self.plain_name(*name, "a question");
+        for (name, decl) in decls {
+            if ask_form == AskForm::Multiple {
+                self.check_name(*name, "a question");
             }
-            let text = draft.question.and_then(|text| {
+            let text = decl.question.and_then(|text| {
                 let template = self.file_template(text)?;
-                self.typed_template(text, &template, frame.types);
+                self.check_template_types(text, &template, context.types);
                 Some(template)
             });
-            let form = self.form(draft);
-            if draft.optional && drafts.iter().all(|(_, other)| other.optional) {
-                let message = "every question here is optional, so none would be waited for";
-                self.report(Code::WrongForm, name.node, message, "make one of them count");
+            let form = self.answer_form(decl);
+            if decl.optional && decls.iter().all(|(_, other)| other.optional) {
+                let message = "at least one question must be required";
+                self.report(
+                    Code::WrongForm,
+                    name.node,
+                    message,
+                    "remove `optional: true` from one of them",
+                );
             }
             let ty = match &form {
                 Form::Choices(choices) => Type::String(Some(Arc::new(choices.clone()))),
                 Form::Pattern(_) | Form::Text => Type::text(),
             };
-            let (ty, presence) = if draft.optional {
-                (nullable(ty), Presence::Sometimes)
+            let (ty, presence) = if decl.optional {
+                (nullable(ty), Presence::Optional)
             } else {
-                (ty, Presence::Always)
+                (ty, Presence::Required)
             };
             fields.insert(name.text.to_owned(), field(ty, presence, fields.len()));
             questions.push(Question {
                 name: name.text.to_owned(),
                 text: text?,
                 form,
-                optional: draft.optional,
+                optional: decl.optional,
             });
         }
         if questions.is_empty() {
-            self.report(Code::MissingKey, node, "nothing is asked", "add a question");
+            self.report(Code::MissingKey, node, "the state has no question", "add a question");
             return None;
         }
         Some((Step::Ask(questions), Type::Object(Arc::new(ObjectType { fields, open: false }))))
     }
 
-    fn form(&mut self, draft: &QuestionDraft<'n>) -> Form {
-        match (&draft.choices, draft.pattern) {
+    /// The form of an answer: one of the choices, a pattern, or any text.
+    fn answer_form(&mut self, decl: &ast::Question<'n>) -> Form {
+        match (&decl.choices, decl.pattern) {
             (Some(choices), None) => {
                 Form::Choices(choices.iter().map(|name| name.text.to_owned()).collect())
             }
             (None, Some(pattern)) => {
-                let whole = format!("^(?:{})$", pattern.text);
-                if let Err(error) = regex::RegexBuilder::new(&whole).size_limit(1 << 20).build() {
+                let anchored = format!("^(?:{})$", pattern.text);
+                if let Err(error) = regex::RegexBuilder::new(&anchored).size_limit(1 << 20).build()
+                {
                     let why = error.to_string();
                     let why = why.lines().last().unwrap_or(&why).trim_start_matches("error: ");
-                    let message = format!("the pattern cannot be used: {why}");
+                    let message = format!("the pattern is invalid: {why}");
                     self.report(
                         Code::WrongForm,
                         pattern.node,
                         message,
-                        "see the syntax of the regex crate",
+                        "see the regular expression syntax of the Rust regex crate",
                     );
                 }
                 Form::Pattern(pattern.text.to_owned())
             }
             (Some(_), Some(pattern)) => {
-                let message = "an answer is one of the choices or of a pattern, not both";
-                self.report(Code::WrongForm, pattern.node, message, "keep one");
+                let message = "a question has either `choices` or `pattern`, not both";
+                self.report(Code::WrongForm, pattern.node, message, "keep one of them");
                 Form::Text
             }
             (None, None) => Form::Text,
         }
     }
 
+    /// The run of a sub-workflow.
     fn call(
         &mut self,
-        machine: Name<'n>,
-        given: &[(Name<'n>, &'n Node)],
+        machine: SpannedStr<'n>,
+        given: &[(SpannedStr<'n>, &'n Node)],
         types: &BTreeMap<String, Type>,
-    ) -> Option<Called> {
+    ) -> Option<MachineCall> {
         self.machines_used.insert(machine.text);
         let Some(signature) = self.signatures.get(machine.text) else {
             let names = self.signatures.keys().copied();
             let hint = did_you_mean(machine.text, names.clone()).unwrap_or_else(|| {
                 match names.clone().next() {
                     Some(_) => {
-                        format!("sub-workflows here: {}", names.collect::<Vec<_>>().join(", "))
+                        format!("known sub-workflows: {}", names.collect::<Vec<_>>().join(", "))
                     }
-                    None => "declare it under `workflows:`".to_owned(),
+                    None => "declare the sub-workflow under `workflows:`".to_owned(),
                 }
             });
             let message = format!("no sub-workflow is named '{}'", machine.text);
@@ -292,54 +308,58 @@ impl<'n> Checker<'n> {
             return None;
         };
         let (inputs, result) = (signature.inputs.clone(), signature.result.clone());
-        let scope = scope_of(types);
+        let scope = scope_from_types(types);
         let mut with = Vec::new();
-        let mut whole = true;
+        let mut is_valid = true;
         for (name, node) in given {
             let Some(input) = inputs.get(name.text) else {
                 let names = inputs.keys().map(String::as_str);
                 let hint = did_you_mean(name.text, names.clone()).unwrap_or_else(|| {
-                    format!("its inputs: {}", names.collect::<Vec<_>>().join(", "))
+                    format!("known inputs: {}", names.collect::<Vec<_>>().join(", "))
                 });
                 let message = format!("'{}' has no input '{}'", machine.text, name.text);
                 self.report(Code::UnknownVariable, name.node, message, hint);
-                whole = false;
+                is_valid = false;
                 continue;
             };
             match self.term(node, &scope, &input.ty) {
                 Some(term) => with.push((name.text.to_owned(), term)),
-                None => whole = false,
+                None => is_valid = false,
             }
         }
         for (name, input) in &inputs {
             if input.default.is_none() && !given.iter().any(|(given, _)| given.text == name) {
-                let message = format!("'{}' needs the input '{name}'", machine.text);
+                let message = format!("'{}' requires the input '{name}'", machine.text);
                 self.report(
                     Code::MissingKey,
                     machine.node,
                     message,
                     format!("add with: {{ {name}: … }}"),
                 );
-                whole = false;
+                is_valid = false;
             }
         }
-        whole.then(|| (machine.text.to_owned(), with, result))
+        is_valid.then(|| (machine.text.to_owned(), with, result))
     }
 
-    fn each(&mut self, draft: &EachDraft<'n>, frame: &Frame<'_, 'n>) -> Option<(Step, Type)> {
-        let (listing, types) = self.listing(&draft.listing, frame);
+    fn each(
+        &mut self,
+        decl: &ast::Each<'n>,
+        context: &MachineContext<'_, 'n>,
+    ) -> Option<(Step, Type)> {
+        let (listing, types) = self.listing(&decl.listing, context);
         let parallel =
-            draft.parallel.and_then(|node| self.reader.whole(node, "`parallel`")).unwrap_or(1);
-        if let Some(node) = draft.parallel.filter(|_| parallel == 0 || parallel > MOST_PARALLEL) {
-            let message = format!("{parallel} items cannot run at once");
+            decl.parallel.and_then(|node| self.reader.unsigned(node, "`parallel`")).unwrap_or(1);
+        if let Some(node) = decl.parallel.filter(|_| parallel == 0 || parallel > MAX_PARALLEL) {
+            let message = format!("`parallel` is out of range: {parallel}");
             self.report(
                 Code::WrongForm,
                 node,
                 message,
-                format!("write a number from 1 to {MOST_PARALLEL}"),
+                format!("write a number from 1 to {MAX_PARALLEL}"),
             );
         }
-        let failures = match draft.failures.map(|name| (name, name.text)) {
+        let failures = match decl.failures.map(|name| (name, name.text)) {
             None | Some((_, "stop")) => Failures::Stop,
             Some((_, "collect")) => Failures::Collect,
             Some((name, other)) => {
@@ -348,19 +368,19 @@ impl<'n> Checker<'n> {
                 self.report(
                     Code::WrongForm,
                     name.node,
-                    format!("'{other}' is not a way to take failures"),
+                    format!("'{other}' is not a value of `failures`"),
                     hint,
                 );
                 Failures::Stop
             }
         };
-        let workspace = self.place_of_items(draft, parallel, frame.agents);
-        let (body, value) = match draft.body.as_ref()? {
-            BodyDraft::Agent(step) => {
-                let (dispatch, ty) = self.dispatch(step, frame, &types)?;
+        let workspace = self.item_workspace_mode(decl, parallel, context.agents);
+        let (body, value) = match decl.body.as_ref()? {
+            ast::Body::Agent(step) => {
+                let (dispatch, ty) = self.dispatch(step, context, &types)?;
                 (Body::Agent(dispatch), Some(ty))
             }
-            BodyDraft::Machine { machine, with } => {
+            ast::Body::Machine { machine, with } => {
                 let (machine, with, result) = self.call(*machine, with, &types)?;
                 (Body::Machine { machine, with }, result)
             }
@@ -372,21 +392,23 @@ impl<'n> Checker<'n> {
             workspace,
             body,
         };
-        Some((Step::Each(Box::new(each)), collected(value)))
+        Some((Step::Each(Box::new(each)), fan_out_type(value)))
     }
 
+    /// An end of the machine.
     fn end(
         &mut self,
-        outcome: Name<'n>,
+        outcome: SpannedStr<'n>,
         reason: Option<&'n Node>,
         result: Option<&'n Node>,
-        frame: &Frame<'_, 'n>,
+        context: &MachineContext<'_, 'n>,
     ) -> Option<(Step, Type)> {
         let known = End::ALL.into_iter().find(|end| end.name() == outcome.text);
         if known.is_none() {
             let names = End::ALL.iter().map(|end| end.name());
-            let hint = did_you_mean(outcome.text, names.clone())
-                .unwrap_or_else(|| format!("known: {}", names.collect::<Vec<_>>().join(", ")));
+            let hint = did_you_mean(outcome.text, names.clone()).unwrap_or_else(|| {
+                format!("known outcomes: {}", names.collect::<Vec<_>>().join(", "))
+            });
             self.report(
                 Code::WrongForm,
                 outcome.node,
@@ -394,24 +416,23 @@ impl<'n> Checker<'n> {
                 hint,
             );
         }
-        let reason = reason.map(|node| self.term(node, frame.scope, &Type::Any));
-        let given = match (result, frame.result) {
-            (Some(node), Some(ty)) => Some(self.term(node, frame.scope, ty)),
+        let reason = reason.map(|node| self.term(node, context.scope, &Type::Any));
+        let given = match (result, context.result) {
+            (Some(node), Some(ty)) => Some(self.term(node, context.scope, ty)),
             (Some(node), None) => {
-                let (message, hint) = if frame.sub {
+                let (message, hint) = if context.is_sub_workflow {
                     (
-                        "this sub-workflow does not say what it hands back",
-                        "add `result: type` to it",
+                        "the sub-workflow declares no result type",
+                        "add `result: type` to the sub-workflow",
                     )
                 } else {
-                    ("the main workflow hands nothing back", "use a variable or an artifact")
+                    ("the main workflow has no result", "use a variable or an artifact")
                 };
                 self.report(Code::WrongForm, node, message, hint);
                 None
             }
             (None, Some(ty)) if known == Some(End::Done) && !ty.is_nullable() => {
-                let message =
-                    format!("this end hands nothing back, and the sub-workflow promises {ty}");
+                let message = format!("this end has no result, but the sub-workflow declares {ty}");
                 self.report(Code::MissingKey, outcome.node, message, "add `result: …`");
                 None
             }
@@ -425,11 +446,11 @@ impl<'n> Checker<'n> {
     }
 }
 
-/// A sub-workflow that is run: its name, what it is given, and what it hands back.
-type Called = (String, Vec<(String, Term)>, Option<Type>);
+/// The run of a sub-workflow: its name, its inputs, and the type of its result.
+type MachineCall = (String, Vec<(String, Term)>, Option<Type>);
 
-/// What a fan-out gives: every item, the values of those that are done, and those that are not.
-fn collected(value: Option<Type>) -> Type {
+/// The result type of a fan-out: every item, the values of the items that are done, and the others.
+fn fan_out_type(value: Option<Type>) -> Type {
     let outcome = one_of(["done", "blocked", "failed", "exhausted", "skipped"]);
     let Type::Object(plain) =
         object([("key", Type::text()), ("outcome", outcome), ("reason", Type::text())])
@@ -438,7 +459,7 @@ fn collected(value: Option<Type>) -> Type {
     };
     let mut fields = plain.fields.clone();
     if let Some(value) = &value {
-        fields.insert("value".into(), field(value.clone(), Presence::Sometimes, 3));
+        fields.insert("value".into(), field(value.clone(), Presence::Optional, 3));
     }
     let item = Type::Object(Arc::new(ObjectType { fields, open: false }));
     object([

@@ -1,16 +1,15 @@
-//! Templates, in files of their own or written in place, held to the variables they may read.
+//! Checks templates, in separate files or inline, against the variables they may read.
 
 use super::Checker;
-use crate::draft::Name;
+use crate::ast::SpannedStr;
 use crate::finding::{Code, Finding};
 use crate::template::{Template, TemplateProblem};
 use counterfoil_contract::{Source, Type};
 use std::collections::BTreeMap;
 
 impl<'n> Checker<'n> {
-    /// A template in a file of its own (one that ends in `.md`, `.j2`, `.txt`, …) or written in
-    /// place.
-    pub(super) fn file_template(&mut self, name: Name<'n>) -> Option<Template> {
+    /// A template in a separate file (a name that ends in `.md`, `.j2`, `.txt`, …) or inline.
+    pub(super) fn file_template(&mut self, name: SpannedStr<'n>) -> Option<Template> {
         let looks_like_file = !name.text.contains(['\n', '{', ' '])
             && name.text.rsplit_once('.').is_some_and(|(stem, extension)| {
                 !stem.is_empty()
@@ -59,8 +58,8 @@ impl<'n> Checker<'n> {
         self.reader.findings.push(finding.at(span));
     }
 
-    /// A template written in place.
-    pub(super) fn template(&mut self, name: Name<'n>) -> Option<Template> {
+    /// An inline template.
+    pub(super) fn template(&mut self, name: SpannedStr<'n>) -> Option<Template> {
         match Template::compile(name.text) {
             Ok(template) => Some(template),
             Err(problems) => {
@@ -72,10 +71,10 @@ impl<'n> Checker<'n> {
         }
     }
 
-    pub(super) fn report_template(&mut self, name: Name<'_>, problem: &TemplateProblem) {
+    pub(super) fn report_template(&mut self, name: SpannedStr<'_>, problem: &TemplateProblem) {
         let chars = |at: usize| name.text.get(..at).map_or(0, |head| head.chars().count());
         let part = (chars(problem.start), chars(problem.end));
-        self.reader.report_inside(
+        self.reader.report_part(
             Code::BadTemplate,
             name.node,
             part,
@@ -84,10 +83,10 @@ impl<'n> Checker<'n> {
         );
     }
 
-    /// Holds a template to the variables it may read.
-    pub(super) fn typed_template(
+    /// Type-checks a template against the variables it may read.
+    pub(super) fn check_template_types(
         &mut self,
-        name: Name<'n>,
+        name: SpannedStr<'n>,
         template: &Template,
         types: &BTreeMap<String, Type>,
     ) {

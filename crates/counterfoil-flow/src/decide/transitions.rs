@@ -2,12 +2,12 @@
 //! lack of progress.
 
 use super::{Command, end, eval_scope};
-use crate::check::{NO_CLAIM, problem_type};
 use crate::event::{Cause, DOES_WITHOUT, Event, TransitionTaken};
 use crate::problem::Problem;
 use crate::run_state::{Frame, RunState, SAME_AGAIN};
 use crate::scope::EvalScope;
 use crate::value::{fits, to_text};
+use crate::variable_types::{NO_CLAIM, problem_type};
 use crate::workflow::{End, Machine, State, Target, Transition, Wait, Workflow};
 use counterfoil_contract::{Expression, Type};
 use serde_json::{Map, Value, json};

@@ -1,31 +1,31 @@
-//! The picture in the language of Graphviz.
+//! Writes a diagram in the dot language of Graphviz.
 
-use super::picture::{Arrow, Frame, Kind, Node, Picture, Shape};
+use super::diagram::{Arrow, ArrowKind, Cluster, Diagram, Node, Shape};
 use crate::workflow::End;
 use std::fmt::Write;
 
-/// The picture as text for Graphviz.
-pub(super) fn write(picture: &Picture) -> String {
-    let mut out = format!("digraph {} {{\n", quoted([&picture.name]));
+/// Writes a diagram.
+pub(super) fn write(diagram: &Diagram) -> String {
+    let mut out = format!("digraph {} {{\n", quoted([&diagram.name]));
     out.push_str("  compound=true\n  fontname=\"sans-serif\"\n");
     out.push_str(
         "  node [fontname=\"sans-serif\" fontsize=12]\n  edge [fontname=\"sans-serif\" fontsize=10]\n",
     );
-    for (at, frame) in picture.frames.iter().enumerate() {
+    for (at, cluster) in diagram.clusters.iter().enumerate() {
         if at == 0 {
-            frame_in(&mut out, frame, "  ");
+            write_cluster(&mut out, cluster, "  ");
         } else {
-            // Graphviz draws a frame around a subgraph only if its name begins with `cluster`.
-            out.push_str(&format!("  subgraph \"cluster_{}\" {{\n    label=", frame.id));
-            out.push_str(&format!("{}\n    style=rounded\n", quoted([&frame.name])));
-            frame_in(&mut out, frame, "    ");
+            // Graphviz draws a border around a subgraph only if its name begins with `cluster`.
+            out.push_str(&format!("  subgraph \"cluster_{}\" {{\n    label=", cluster.id));
+            out.push_str(&format!("{}\n    style=rounded\n", quoted([&cluster.name])));
+            write_cluster(&mut out, cluster, "    ");
             out.push_str("  }\n");
         }
     }
-    for call in &picture.calls {
-        let node = &picture.frames[call.frame].nodes[call.node];
-        let runs = &picture.frames[call.runs];
-        // An edge leads to a node; `lhead` ends it at the frame around.
+    for call in &diagram.calls {
+        let node = &diagram.clusters[call.cluster].nodes[call.node];
+        let runs = &diagram.clusters[call.runs];
+        // The target of an edge is a node; `lhead` ends the edge at the border of its cluster.
         let Some(first) = runs.nodes.first() else { continue };
         let _ = writeln!(
             out,
@@ -37,30 +37,39 @@ pub(super) fn write(picture: &Picture) -> String {
     out
 }
 
-fn frame_in(out: &mut String, frame: &Frame, indent: &str) {
-    for node in &frame.nodes {
-        let _ =
-            writeln!(out, "{indent}\"{}\" [label={} {}]", node.id, quoted(&node.lines), look(node));
-    }
-    for Arrow { from, to, kind, lines } in &frame.arrows {
-        let mut settings = Vec::new();
-        if !lines.is_empty() {
-            settings.push(format!("label={}", quoted(lines)));
-        }
-        if *kind == Kind::FailureKind {
-            settings.push("style=dashed".to_owned());
-        }
-        let settings =
-            if settings.is_empty() { String::new() } else { format!(" [{}]", settings.join(" ")) };
+/// Writes the nodes and arrows of a cluster.
+fn write_cluster(out: &mut String, cluster: &Cluster, indent: &str) {
+    for node in &cluster.nodes {
         let _ = writeln!(
             out,
-            "{indent}\"{}\" -> \"{}\"{settings}",
-            frame.nodes[*from].id, frame.nodes[*to].id
+            "{indent}\"{}\" [label={} {}]",
+            node.id,
+            quoted(&node.lines),
+            node_style(node)
+        );
+    }
+    for Arrow { from, to, kind, lines } in &cluster.arrows {
+        let mut attributes = Vec::new();
+        if !lines.is_empty() {
+            attributes.push(format!("label={}", quoted(lines)));
+        }
+        if *kind == ArrowKind::Failure {
+            attributes.push("style=dashed".to_owned());
+        }
+        let attributes = if attributes.is_empty() {
+            String::new()
+        } else {
+            format!(" [{}]", attributes.join(" "))
+        };
+        let _ = writeln!(
+            out,
+            "{indent}\"{}\" -> \"{}\"{attributes}",
+            cluster.nodes[*from].id, cluster.nodes[*to].id
         );
     }
 }
 
-fn look(node: &Node) -> &'static str {
+fn node_style(node: &Node) -> &'static str {
     match node.shape {
         Shape::Start => "shape=point width=0.15",
         Shape::Agent => "shape=box style=rounded",
@@ -75,7 +84,7 @@ fn look(node: &Node) -> &'static str {
     }
 }
 
-/// Lines as one quoted text. Graphviz reads codes of HTML in it too, so `&` is written as one.
+/// Lines as one quoted string. Graphviz decodes HTML entities in it, so `&` is escaped too.
 fn quoted<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
     let lines: Vec<String> = lines
         .into_iter()

@@ -1,27 +1,27 @@
-//! The picture as a Mermaid flowchart.
+//! Writes a diagram as a Mermaid flowchart.
 
-use super::picture::{Arrow, Frame, Kind, Node, Picture, Shape};
+use super::diagram::{Arrow, ArrowKind, Cluster, Diagram, Node, Shape};
 use std::fmt::Write;
 
-/// The picture as text for Mermaid.
-pub(super) fn write(picture: &Picture) -> String {
+/// Writes a diagram.
+pub(super) fn write(diagram: &Diagram) -> String {
     let mut out = String::from("flowchart TD\n");
-    for (at, frame) in picture.frames.iter().enumerate() {
+    for (at, cluster) in diagram.clusters.iter().enumerate() {
         if at == 0 {
-            frame_in(&mut out, frame, "  ");
+            write_cluster(&mut out, cluster, "  ");
         } else {
             out.push_str(&format!(
                 "  subgraph {}[\"{}\"]\n    direction TB\n",
-                frame.id,
-                text(&frame.name)
+                cluster.id,
+                escape(&cluster.name)
             ));
-            frame_in(&mut out, frame, "    ");
+            write_cluster(&mut out, cluster, "    ");
             out.push_str("  end\n");
         }
     }
-    for call in &picture.calls {
-        let node = &picture.frames[call.frame].nodes[call.node];
-        let runs = &picture.frames[call.runs];
+    for call in &diagram.calls {
+        let node = &diagram.clusters[call.cluster].nodes[call.node];
+        let runs = &diagram.clusters[call.runs];
         out.push_str(&format!("  {} ==>|\"{}\"| {}\n", node.id, call.label, runs.id));
     }
     for (class, style) in [
@@ -30,11 +30,11 @@ pub(super) fn write(picture: &Picture) -> String {
         ("failed", "fill:#fbd9d7,stroke:#b3261e,color:#5c130f"),
         ("exhausted", "fill:#e3e3e8,stroke:#66666f,color:#2e2e33"),
     ] {
-        if picture
-            .frames
+        if diagram
+            .clusters
             .iter()
-            .flat_map(|frame| &frame.nodes)
-            .any(|node| class_of(node) == Some(class))
+            .flat_map(|cluster| &cluster.nodes)
+            .any(|node| end_class(node) == Some(class))
         {
             out.push_str(&format!("  classDef {class} {style}\n"));
         }
@@ -42,13 +42,14 @@ pub(super) fn write(picture: &Picture) -> String {
     out
 }
 
-fn class_of(node: &Node) -> Option<&'static str> {
+fn end_class(node: &Node) -> Option<&'static str> {
     if let Shape::End(end) = node.shape { Some(end.name()) } else { None }
 }
 
-fn frame_in(out: &mut String, frame: &Frame, indent: &str) {
-    for node in &frame.nodes {
-        let lines: Vec<String> = node.lines.iter().map(|line| text(line)).collect();
+/// Writes the nodes and arrows of a cluster.
+fn write_cluster(out: &mut String, cluster: &Cluster, indent: &str) {
+    for node in &cluster.nodes {
+        let lines: Vec<String> = node.lines.iter().map(|line| escape(line)).collect();
         let (open, close) = match node.shape {
             Shape::Start => ("((\"", "\"))"),
             Shape::Agent => ("(\"", "\")"),
@@ -59,38 +60,37 @@ fn frame_in(out: &mut String, frame: &Frame, indent: &str) {
             Shape::End(_) => ("([\"", "\"])"),
         };
         let inside = if node.shape == Shape::Start { " ".to_owned() } else { lines.join("<br/>") };
-        let class = class_of(node).map(|class| format!(":::{class}")).unwrap_or_default();
+        let class = end_class(node).map(|class| format!(":::{class}")).unwrap_or_default();
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{indent}{}{open}{inside}{close}{class}", node.id);
     }
-    for Arrow { from, to, kind, lines } in &frame.arrows {
+    for Arrow { from, to, kind, lines } in &cluster.arrows {
         let line = match kind {
-            Kind::Next | Kind::UsedUp => "-->",
-            Kind::FailureKind => "-.->",
+            ArrowKind::Next | ArrowKind::UsedUp => "-->",
+            ArrowKind::Failure => "-.->",
         };
-        let lines: Vec<String> = lines.iter().map(|line| text(line)).collect();
+        let lines: Vec<String> = lines.iter().map(|line| escape(line)).collect();
         let label =
             if lines.is_empty() { String::new() } else { format!("|\"{}\"|", lines.join("<br/>")) };
         let _ = writeln!(
             out,
             "{indent}{} {line}{label} {}",
-            frame.nodes[*from].id, frame.nodes[*to].id
+            cluster.nodes[*from].id, cluster.nodes[*to].id
         );
     }
 }
 
-/// A text as Mermaid shows it as it stands: what its quotes, its HTML or its Markdown would take is
-/// written as a code.
-fn text(line: &str) -> String {
+/// Escapes characters that are special in Mermaid's strings, HTML or Markdown.
+fn escape(line: &str) -> String {
     let letters: Vec<char> = line.chars().collect();
-    let beside = |at: usize| letters.get(at).is_some_and(|c| c.is_alphanumeric());
-    // At the start of a line, `-`, `+` and `1.` would begin a list.
+    let is_alphanumeric = |at: usize| letters.get(at).is_some_and(|c| c.is_alphanumeric());
+    // At the start of a line, `-`, `+` and `1.` would start a list.
     let number = letters.iter().take_while(|c| c.is_ascii_digit()).count();
     let mut out = String::with_capacity(line.len());
     for (at, letter) in letters.iter().enumerate() {
-        let as_code = match letter {
+        let needs_escape = match letter {
             '"' | '#' | '<' | '>' | '&' | '`' | '*' | '~' | '$' | '\\' => true,
-            '_' => !(at > 0 && beside(at - 1) && beside(at + 1)),
+            '_' => !(at > 0 && is_alphanumeric(at - 1) && is_alphanumeric(at + 1)),
             '-' | '+' => at == 0,
             '.' | ')' => number > 0 && at == number,
             _ => false,
@@ -100,7 +100,7 @@ fn text(line: &str) -> String {
             '<' => out.push_str("#lt;"),
             '>' => out.push_str("#gt;"),
             '&' => out.push_str("#amp;"),
-            letter if as_code => out.push_str(&format!("#{};", u32::from(*letter))),
+            letter if needs_escape => out.push_str(&format!("#{};", u32::from(*letter))),
             letter => out.push(*letter),
         }
     }

@@ -1,19 +1,20 @@
-//! The picture as an image.
+//! Writes a diagram as an SVG image.
 
-use super::layers::{self, LOOP, Layout, Point, Size, length};
-use super::picture::{Arrow, Frame, Kind, Node, Picture, Shape};
+use super::diagram::{Arrow, ArrowKind, Cluster, Diagram, Node, Shape};
+use super::layout::{self, LOOP, Layout, Point, Size, length};
 use std::borrow::Cow;
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
-/// The empty edge around everything.
+/// The margin around the image and inside clusters.
 const MARGIN: f64 = 20.0;
 
-/// The room for the title of a frame.
+/// The height of a cluster's title.
 const TITLE: f64 = 34.0;
 
-/// The height of a line in a node, and in a label.
+/// The height of a line in a node.
 const LINE: f64 = 16.0;
+/// The height of a line in a label.
 const LABEL_LINE: f64 = 14.0;
 
 const STYLE: &str = "text{font-family:-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:12px;fill:#1c1c22;\
@@ -24,18 +25,19 @@ const STYLE: &str = "text{font-family:-apple-system,'Segoe UI',Helvetica,Arial,s
     .exhausted .box{fill:#e3e3e8}.start .box{fill:#1c1c22}.line{fill:none;stroke:#5b6675;stroke-width:1.2}\
     .trouble{stroke-dasharray:5 4}.behind{fill:#fff}.frame{fill:none;stroke:#a9b1bd;stroke-dasharray:2 3}";
 
-/// The picture as SVG.
-pub(super) fn write(picture: &Picture) -> String {
+/// Writes a diagram.
+pub(super) fn write(diagram: &Diagram) -> String {
     let mut body = String::new();
     let mut whole = Size { width: 0.0, height: MARGIN };
-    for (at, frame) in picture.frames.iter().enumerate() {
-        let boxes: Vec<Size> = frame.nodes.iter().map(box_size).collect();
-        let labels: Vec<Size> = frame.arrows.iter().map(|arrow| label_size(&arrow.lines)).collect();
-        let layout = layers::arrange(frame, &boxes, &labels);
-        let heading = heading(picture, at);
+    for (at, cluster) in diagram.clusters.iter().enumerate() {
+        let boxes: Vec<Size> = cluster.nodes.iter().map(box_size).collect();
+        let labels: Vec<Size> =
+            cluster.arrows.iter().map(|arrow| label_size(&arrow.lines)).collect();
+        let layout = layout::arrange(cluster, &boxes, &labels);
+        let heading = heading(diagram, at);
         let inner = if at == 0 { 0.0 } else { MARGIN };
-        let wide = columns(&heading.0) * 8.6;
-        let width = layout.size.width.max(wide).max(columns(&heading.1) * 6.6) + inner * 2.0;
+        let title_width = columns(&heading.0) * 8.6;
+        let width = layout.size.width.max(title_width).max(columns(&heading.1) * 6.6) + inner * 2.0;
         let height = TITLE + LINE + layout.size.height + inner;
         let (x, y) = (MARGIN, whole.height);
         if at > 0 {
@@ -54,20 +56,27 @@ pub(super) fn write(picture: &Picture) -> String {
                     &mut body,
                     format_args!(
                         "<text class=\"{class}\" x=\"{left:.0}\" y=\"{y:.0}\">{}</text>\n",
-                        text_of(text)
+                        escape_xml(text)
                     ),
                 );
             }
         }
-        // In the middle of a frame that its title makes wider.
-        let aside = left + (width - inner * 2.0 - layout.size.width) / 2.0;
-        draw(&mut body, frame, &boxes, &labels, &layout, Point { x: aside, y: y + TITLE + LINE });
+        // Centre the content if the title makes the cluster wider.
+        let content_left = left + (width - inner * 2.0 - layout.size.width) / 2.0;
+        draw(
+            &mut body,
+            cluster,
+            &boxes,
+            &labels,
+            &layout,
+            Point { x: content_left, y: y + TITLE + LINE },
+        );
         whole.width = whole.width.max(width + MARGIN * 2.0);
         whole.height += height + MARGIN;
     }
     let (width, height) = (whole.width.ceil(), whole.height.ceil());
-    let title = text_of(&picture.name);
-    let about = text_of(&picture.summary);
+    let title = escape_xml(&diagram.name);
+    let about = escape_xml(&diagram.summary);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
          <title>{title}</title>\n<desc>{about}</desc>\n<style>{STYLE}</style>\n\
@@ -77,43 +86,43 @@ pub(super) fn write(picture: &Picture) -> String {
     )
 }
 
-/// The title of a frame, and the line below it.
-fn heading(picture: &Picture, frame: usize) -> (String, String) {
-    if frame == 0 {
-        let about: String = picture.summary.chars().take(100).collect();
-        let more = if about.len() < picture.summary.len() { "…" } else { "" };
-        return (picture.name.clone(), format!("{about}{more}"));
+/// The title of a cluster and its subtitle.
+fn heading(diagram: &Diagram, cluster: usize) -> (String, String) {
+    if cluster == 0 {
+        let about: String = diagram.summary.chars().take(100).collect();
+        let more = if about.len() < diagram.summary.len() { "…" } else { "" };
+        return (diagram.name.clone(), format!("{about}{more}"));
     }
-    let callers: Vec<&str> = picture
+    let callers: Vec<&str> = diagram
         .calls
         .iter()
-        .filter(|call| call.runs == frame)
+        .filter(|call| call.runs == cluster)
         .filter_map(|call| {
-            picture.frames[call.frame].nodes[call.node].lines.first().map(String::as_str)
+            diagram.clusters[call.cluster].nodes[call.node].lines.first().map(String::as_str)
         })
         .take(5)
         .collect();
     let by =
         if callers.is_empty() { String::new() } else { format!("run by {}", callers.join(", ")) };
-    (picture.frames[frame].name.clone(), by)
+    (diagram.clusters[cluster].name.clone(), by)
 }
 
 fn draw(
     out: &mut String,
-    frame: &Frame,
+    cluster: &Cluster,
     boxes: &[Size],
     labels: &[Size],
     layout: &Layout,
     origin: Point,
 ) {
-    let moved = |point: &Point| Point { x: point.x + origin.x, y: point.y + origin.y };
-    for (arrow, line) in frame.arrows.iter().zip(&layout.lines) {
+    let shifted = |point: &Point| Point { x: point.x + origin.x, y: point.y + origin.y };
+    for (arrow, line) in cluster.arrows.iter().zip(&layout.lines) {
         let path = if arrow.from == arrow.to {
-            let (middle, size) = (moved(&layout.nodes[arrow.from]), boxes[arrow.from]);
+            let (middle, size) = (shifted(&layout.nodes[arrow.from]), boxes[arrow.from]);
             let (right, far) =
                 (middle.x + size.width / 2.0, middle.x + size.width / 2.0 + LOOP - 8.0);
             let half = (size.height / 2.0 - 7.0).max(0.0);
-            let y = moved(&line.label).y.clamp(middle.y - half, middle.y + half);
+            let y = shifted(&line.label).y.clamp(middle.y - half, middle.y + half);
             let (up, down) = (y - 7.0, y + 7.0);
             format!(
                 "M{right:.0} {up:.0}C{far:.0} {:.0} {far:.0} {:.0} {right:.0} {down:.0}",
@@ -121,21 +130,21 @@ fn draw(
                 down + 12.0
             )
         } else {
-            curve(&line.bends.iter().map(moved).collect::<Vec<_>>())
+            curve(&line.bends.iter().map(shifted).collect::<Vec<_>>())
         };
-        let class = if arrow.kind == Kind::FailureKind { "line trouble" } else { "line" };
+        let class = if arrow.kind == ArrowKind::Failure { "line trouble" } else { "line" };
         let head = if line.arrives { " marker-end=\"url(#head)\"" } else { "" };
         put(out, format_args!("<path class=\"{class}\" d=\"{path}\"{head}/>\n"));
     }
-    for ((node, middle), size) in frame.nodes.iter().zip(&layout.nodes).zip(boxes) {
-        draw_node(out, node, moved(middle), *size);
+    for ((node, middle), size) in cluster.nodes.iter().zip(&layout.nodes).zip(boxes) {
+        draw_node(out, node, shifted(middle), *size);
     }
-    for ((arrow, line), size) in frame.arrows.iter().zip(&layout.lines).zip(labels) {
-        draw_label(out, arrow, moved(&line.label), *size);
+    for ((arrow, line), size) in cluster.arrows.iter().zip(&layout.lines).zip(labels) {
+        draw_label(out, arrow, shifted(&line.label), *size);
     }
 }
 
-/// A line through its bends: straight inside a layer, curved between two.
+/// The path through the bends of a line: straight inside a layer, curved between layers.
 fn curve(bends: &[Point]) -> String {
     let mut path = String::new();
     let mut before: Option<Point> = None;
@@ -143,7 +152,7 @@ fn curve(bends: &[Point]) -> String {
         let (x, y) = (point.x, point.y);
         match before {
             None => put(&mut path, format_args!("M{x:.0} {y:.0}")),
-            // An empty piece would turn the head of the arrow.
+            // An empty segment would rotate the arrowhead.
             Some(last) if (last.x - x).abs() < 0.5 && (last.y - y).abs() < 0.5 => continue,
             Some(last) if (last.x - x).abs() < 0.5 => put(&mut path, format_args!("V{y:.0}")),
             Some(last) => {
@@ -202,7 +211,10 @@ fn draw_node(out: &mut String, node: &Node, middle: Point, size: Size) {
     for (at, line) in node.lines.iter().enumerate() {
         let class = if at == 0 { " class=\"name\"" } else { "" };
         let y = first + length(at) * LINE;
-        put(out, format_args!("<text{class} x=\"{x:.0}\" y=\"{y:.0}\">{}</text>", text_of(line)));
+        put(
+            out,
+            format_args!("<text{class} x=\"{x:.0}\" y=\"{y:.0}\">{}</text>", escape_xml(line)),
+        );
     }
     out.push_str("</g>\n");
 }
@@ -214,7 +226,7 @@ fn draw_label(out: &mut String, arrow: &Arrow, middle: Point, size: Size) {
     let Point { x, y } = middle;
     let (left, top) = (x - size.width / 2.0, y - size.height / 2.0);
     let (width, height) = (size.width, size.height);
-    // The line passes behind the words.
+    // The line passes behind the text.
     put(
         out,
         format_args!(
@@ -228,7 +240,7 @@ fn draw_label(out: &mut String, arrow: &Arrow, middle: Point, size: Size) {
             out,
             format_args!(
                 "<text class=\"label\" x=\"{x:.0}\" y=\"{y:.0}\">{}</text>",
-                text_of(line)
+                escape_xml(line)
             ),
         );
     }
@@ -255,13 +267,13 @@ fn label_size(lines: &[String]) -> Size {
     Size { width: widest * 6.0 + 10.0, height: length(lines.len()) * LABEL_LINE + 4.0 }
 }
 
-/// How wide a text is, in letters; those of some scripts take two.
+/// The width of a text in columns; wide characters take two.
 fn columns(text: &str) -> f64 {
     length(UnicodeWidthStr::width(text))
 }
 
-/// A text as XML holds it.
-fn text_of(text: &str) -> Cow<'_, str> {
+/// Escapes a text for XML.
+fn escape_xml(text: &str) -> Cow<'_, str> {
     if text.contains(['&', '<', '>', '"']) {
         let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         Cow::Owned(text.replace('"', "&quot;"))
@@ -270,6 +282,7 @@ fn text_of(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Appends formatted text.
 fn put(out: &mut String, what: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = out.write_fmt(what);

@@ -1,62 +1,62 @@
-//! Holds calls of functions and methods to what there is to call.
+//! Checks calls of functions and methods.
 
 use counterfoil_contract::{Type, did_you_mean};
 use minijinja::machinery::ast::{Call, Expr};
 use std::sync::Arc;
 
-use super::check::{Checker, described};
+use super::check::{Checker, describe};
 use super::shape::{Kind, Shape};
-use super::tree::argument;
-use super::vocabulary::{FUNCTIONS, METHODS, is_filter};
+use super::signatures::{FUNCTIONS, METHODS, is_filter};
+use super::traverse::argument;
 
 impl Checker {
     pub(super) fn call(&mut self, expr: &Expr<'_>, call: &Call<'_>) -> Shape {
         match &call.expr {
             Expr::Var(var) => {
                 for arg in &call.args {
-                    self.present(argument(arg));
+                    self.present_value(argument(arg));
                 }
                 if self.scope.get(var.id).is_some() {
                     let hint = if var.id == "loop" {
-                        "a loop does not call itself"
+                        "recursive loops are not supported"
                     } else {
-                        "leave out the (…)"
+                        "remove the (…)"
                     };
-                    return self.refuse(
+                    return self.report(
                         &call.expr,
                         format!("'{}' is not a function", var.id),
                         hint,
                     );
                 }
                 match var.id {
-                    "range" => Shape::list(Shape::of(&Type::Int)),
-                    "dict" => Shape::of(&Type::Map(Arc::new(Type::Any))),
+                    "range" => Shape::list(Shape::from_type(&Type::Int)),
+                    "dict" => Shape::from_type(&Type::Map(Arc::new(Type::Any))),
                     name => {
                         let hint = if is_filter(name) {
-                            format!("it is a filter: … | {name}")
+                            format!("use it as a filter: … | {name}")
                         } else {
                             did_you_mean(name, FUNCTIONS).unwrap_or_else(|| {
-                                format!("the functions are {}", FUNCTIONS.join(" and "))
+                                format!("known functions: {}", FUNCTIONS.join(", "))
                             })
                         };
-                        self.refuse(&call.expr, format!("unknown function '{name}'"), hint)
+                        self.report(&call.expr, format!("unknown function '{name}'"), hint)
                     }
                 }
             }
             Expr::GetAttr(attr) => {
-                let base = self.present(&attr.expr);
+                let base = self.present_value(&attr.expr);
                 let args: Vec<Shape> =
-                    call.args.iter().map(|arg| self.there(argument(arg))).collect();
+                    call.args.iter().map(|arg| self.not_missing(argument(arg))).collect();
                 self.method(call, &attr.expr, &base, attr.name, args)
             }
-            _ => self.refuse(expr, "this value is not a function", "leave out the (…)"),
+            _ => self.report(expr, "this value is not a function", "remove the (…)"),
         }
     }
 
     fn method(
         &mut self,
         call: &Call<'_>,
-        of: &Expr<'_>,
+        receiver: &Expr<'_>,
         base: &Shape,
         name: &str,
         args: Vec<Shape>,
@@ -66,7 +66,7 @@ impl Checker {
                 ("cycle", 1..) => {
                     return args.into_iter().reduce(Shape::or).unwrap_or_else(Shape::any);
                 }
-                ("changed", _) => return Shape::of(&Type::Bool),
+                ("changed", _) => return Shape::from_type(&Type::Bool),
                 _ => {}
             }
         } else if base.is_mapping() {
@@ -83,19 +83,19 @@ impl Checker {
             format!("use the filter: … | {name}")
         } else {
             did_you_mean(name, METHODS)
-                .unwrap_or_else(|| "to change a value, use a filter: … | upper".to_owned())
+                .unwrap_or_else(|| "use a filter to change a value: … | upper".to_owned())
         };
         let message = format!(
-            "{} is {}: it has no method '{name}' with {} arguments",
-            described(of),
-            base.name(),
+            "{} is {}, which has no method '{name}' with {} arguments",
+            describe(receiver),
+            base.describe(),
             args.len()
         );
-        self.refuse(&call.expr, message, hint)
+        self.report(&call.expr, message, hint)
     }
 }
 
-/// The pairs of an object.
+/// The list of an object's pairs of name and value.
 pub(super) fn pairs(object: &Shape) -> Shape {
-    Shape::list(Shape::kind(Kind::Tuple(vec![Shape::text(), object.values()])))
+    Shape::list(Shape::from_kind(Kind::Tuple(vec![Shape::text(), object.values()])))
 }

@@ -1,23 +1,23 @@
-//! Holds a template to the types of its variables: statements, and the names they bind.
+//! Type-checks a template: statements and the names they bind.
 
 use counterfoil_contract::Type;
 use minijinja::machinery::ast::{Expr, ForLoop, IfCond, Stmt};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::TemplateProblem;
-use super::scope::{Scope, When, facts, path};
+use super::scope::{Scope, When, expression_path, facts};
 use super::shape::{Kind, Shape};
-use super::tree::place;
+use super::traverse::byte_range;
 
-/// The most problems noted; looking for the nearest of many names takes its time.
-const MOST_PROBLEMS: usize = 100;
+/// The maximum number of problems reported. The search for similar names takes time.
+const MAX_PROBLEMS: usize = 100;
 
-/// Everything wrong with a template, in the order of the text; of very much, the first hundred.
+/// The problems of a template, in the order of the text.
 pub(super) fn check(tree: &Stmt<'_>, variables: &BTreeMap<String, Type>) -> Vec<TemplateProblem> {
     let mut checker = Checker { scope: Scope::default(), problems: Vec::new() };
     checker.scope.enter(Vec::new());
     for (name, ty) in variables {
-        checker.scope.bind(name, Shape::of(ty));
+        checker.scope.bind(name, Shape::from_type(ty));
     }
     checker.scope.enter(Vec::new());
     checker.statement(tree);
@@ -27,41 +27,42 @@ pub(super) fn check(tree: &Stmt<'_>, variables: &BTreeMap<String, Type>) -> Vec<
     problems
 }
 
-/// One pass over a template.
+/// The state of one pass over a template.
 pub(super) struct Checker {
     pub(super) scope: Scope,
     pub(super) problems: Vec<TemplateProblem>,
 }
 
 impl Checker {
-    /// Notes what is wrong with an expression; what it is then is anybody's guess, so nothing
-    /// follows from it.
-    pub(super) fn refuse(
+    /// Reports a problem of an expression. Returns the shape of an unknown value, so that the problem
+    /// causes no others.
+    pub(super) fn report(
         &mut self,
         expr: &Expr<'_>,
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Shape {
-        let (start, end) = place(expr);
-        self.refuse_at(start, end, message, hint)
+        let (start, end) = byte_range(expr);
+        self.report_at(start, end, message, hint)
     }
 
-    pub(super) fn refuse_at(
+    /// Reports a problem at a byte range.
+    pub(super) fn report_at(
         &mut self,
         start: usize,
         end: usize,
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Shape {
-        if !self.is_hopeless() {
+        if !self.at_limit() {
             self.problems.push(TemplateProblem::new(message, hint, start, end));
         }
         Shape::any()
     }
 
-    /// Whether so much is wrong that more of it helps nobody.
-    pub(super) fn is_hopeless(&self) -> bool {
-        self.problems.len() >= MOST_PROBLEMS
+    /// Whether the maximum number of problems is reached.
+    pub(super) fn at_limit(&self) -> bool {
+        self.problems.len() >= MAX_PROBLEMS
     }
 
     fn body(&mut self, statements: &[Stmt<'_>]) {
@@ -75,8 +76,8 @@ impl Checker {
             Stmt::Template(template) => self.body(&template.children),
             Stmt::EmitRaw(_) => {}
             Stmt::EmitExpr(emit) => self.print(&emit.expr),
-            Stmt::ForLoop(each) => self.each(each),
-            Stmt::IfCond(choice) => self.choice(choice),
+            Stmt::ForLoop(each) => self.for_loop(each),
+            Stmt::IfCond(choice) => self.if_block(choice),
             Stmt::WithBlock(with) => {
                 self.scope.enter(Vec::new());
                 for (target, expr) in &with.assignments {
@@ -99,18 +100,18 @@ impl Checker {
             Stmt::FilterBlock(block) => {
                 self.body(&block.body);
                 let shape = self.value(&block.filter);
-                self.need(&block.filter, shape);
+                self.require_present(&block.filter, shape);
             }
-            // The reader refuses these.
+            // The parser rejects these.
             Stmt::AutoEscape(_) | Stmt::Do(_) => {}
         }
     }
 
-    /// An expression whose value is written.
+    /// Checks an expression whose value is printed.
     fn print(&mut self, expr: &Expr<'_>) {
         let Expr::IfExpr(choice) = expr else {
             let shape = self.value(expr);
-            self.need(expr, shape);
+            self.require_present(expr, shape);
             return;
         };
         self.value(&choice.test_expr);
@@ -124,13 +125,13 @@ impl Checker {
         }
     }
 
-    fn each(&mut self, each: &ForLoop<'_>) {
+    fn for_loop(&mut self, each: &ForLoop<'_>) {
         let list = self.value(&each.iter);
-        let list = self.need(&each.iter, list);
+        let list = self.require_present(&each.iter, list);
         let item = list.items().unwrap_or_else(|| {
-            let what = described(&each.iter);
-            let message = format!("{what} is {}: there is nothing to loop over", list.name());
-            self.refuse(
+            let what = describe(&each.iter);
+            let message = format!("{what} is {}, which cannot be looped over", list.describe());
+            self.report(
                 &each.iter,
                 message,
                 "loop over a list, or over the pairs of an object: object | items",
@@ -142,7 +143,7 @@ impl Checker {
             self.value(filter);
             facts(filter, When::Holds)
         });
-        self.scope.bind("loop", Shape::kind(Kind::Loop));
+        self.scope.bind("loop", Shape::from_kind(Kind::Loop));
         self.scope.enter(known);
         self.body(&each.body);
         self.scope.leave();
@@ -153,7 +154,7 @@ impl Checker {
         self.merge(names, BTreeMap::new());
     }
 
-    fn choice(&mut self, choice: &IfCond<'_>) {
+    fn if_block(&mut self, choice: &IfCond<'_>) {
         self.value(&choice.expr);
         let mut branches = Vec::new();
         let mut names = BTreeSet::new();
@@ -164,8 +165,7 @@ impl Checker {
             names.extend(bound.keys().cloned());
             branches.push((when, bound));
         }
-        // A name that only one branch sets keeps what it was in the other, as the condition leaves
-        // it.
+        // In the branch that does not set a name, the name keeps its value, narrowed by the condition.
         for (when, bound) in &mut branches {
             self.scope.enter(facts(&choice.expr, *when));
             for name in &names {
@@ -182,7 +182,7 @@ impl Checker {
         self.merge(one, two);
     }
 
-    /// Binds what two ways through a template may have bound.
+    /// Binds the names that two branches may have bound, each to the union of its shapes.
     fn merge(&mut self, one: BTreeMap<String, Shape>, mut two: BTreeMap<String, Shape>) {
         for (name, shape) in one {
             let other = two.remove(&name).or_else(|| self.scope.get(&name));
@@ -201,25 +201,25 @@ impl Checker {
         }
     }
 
-    /// Binds the names of a target to a value, taking it apart if there are several.
+    /// Binds the names of a target to a value, which is destructured if there are several.
     fn assign(&mut self, target: &Expr<'_>, shape: Shape, from: &Expr<'_>) {
         match target {
             Expr::Var(var) => self.scope.bind(var.id, shape),
             Expr::List(list) => {
-                let shape = self.need(from, shape);
-                let parts = self.taken_apart(target, &shape, list.items.len());
+                let shape = self.require_present(from, shape);
+                let parts = self.destructure(target, &shape, list.items.len());
                 for (target, shape) in list.items.iter().zip(parts) {
                     self.assign(target, shape, target);
                 }
             }
             _ => {
-                let hint = "give the value a name of its own: {% set name = … %}";
-                self.refuse(target, "the fields of a value cannot be set", hint);
+                let hint = "use another name: {% set name = … %}";
+                self.report(target, "a field of a value cannot be assigned", hint);
             }
         }
     }
 
-    fn taken_apart(&mut self, target: &Expr<'_>, shape: &Shape, count: usize) -> Vec<Shape> {
+    fn destructure(&mut self, target: &Expr<'_>, shape: &Shape, count: usize) -> Vec<Shape> {
         match &shape.kind {
             Kind::Tuple(parts) if parts.len() == count => parts.clone(),
             Kind::Group(common, members) if count == 2 => {
@@ -227,22 +227,23 @@ impl Checker {
             }
             _ if shape.is_any() => vec![Shape::any(); count],
             _ => {
-                let message = format!("{} cannot be taken apart into {count} names", shape.name());
-                self.refuse(
+                let message =
+                    format!("{} cannot be destructured into {count} names", shape.describe());
+                self.report(
                     target,
                     message,
-                    "name it once, or loop over pairs: {% for key, value in object | items %}",
+                    "use a single name, or loop over pairs: {% for key, value in object | items %}",
                 );
                 vec![Shape::any(); count]
             }
         }
     }
 
-    /// A value that has to be there.
-    pub(super) fn need(&mut self, expr: &Expr<'_>, shape: Shape) -> Shape {
+    /// Reports a value that may be absent. Returns its shape when it is present.
+    pub(super) fn require_present(&mut self, expr: &Expr<'_>, shape: Shape) -> Shape {
         if shape.is_absent() {
             let state = if shape.missing { "missing" } else { "null" };
-            let (what, hint) = match path(expr) {
+            let (what, hint) = match expression_path(expr) {
                 Some(path) => {
                     let guard = format!("guard it: {{% if {path} %}}…{{% endif %}}");
                     let hint = if shape.is_list() && !shape.is_any() {
@@ -259,13 +260,13 @@ impl Checker {
                     "give it a default: … | default('none', true)".to_owned(),
                 ),
             };
-            self.refuse(expr, format!("{what} may be {state} here"), hint);
+            self.report(expr, format!("{what} may be {state} here"), hint);
         }
         shape.present()
     }
 }
 
-/// An expression in a message: its path in quotes, or `this value`.
-pub(super) fn described(expr: &Expr<'_>) -> String {
-    path(expr).map_or_else(|| "this value".to_owned(), |path| format!("'{path}'"))
+/// An expression for use in a message: its path in quotes, or `this value`.
+pub(super) fn describe(expr: &Expr<'_>) -> String {
+    expression_path(expr).map_or_else(|| "this value".to_owned(), |path| format!("'{path}'"))
 }

@@ -1,4 +1,5 @@
-//! The names a template knows at a place, and what conditions around that place say about them.
+//! The names that are defined at a point of a template, and the facts that enclosing conditions
+//! establish about them.
 
 use minijinja::machinery::ast::{BinOpKind, Expr, Test, UnaryOpKind};
 use minijinja::value::ValueKind;
@@ -6,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::shape::Shape;
 
-/// On which side of a condition a place lies.
+/// Whether a condition is true or false at a point of the template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum When {
-    /// Where it holds.
+    /// The condition is true.
     Holds,
-    /// Where it does not.
+    /// The condition is false.
     Fails,
 }
 
@@ -24,63 +25,63 @@ impl When {
     }
 }
 
-/// What a condition says about the value at a path.
+/// What a condition establishes about the value at a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Fact {
     path: String,
-    /// The test that holds or does not, as `mapping`; none if the value is just there.
+    /// A test such as `mapping` and its outcome; `None` if the value is known to be present.
     is: Option<(&'static str, When)>,
 }
 
 #[derive(Debug, Default)]
-struct Frame {
+struct Level {
     names: BTreeMap<String, Shape>,
     facts: BTreeSet<Fact>,
 }
 
-/// Names and facts, innermost last.
+/// Names and facts, from the outermost level to the innermost.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    frames: Vec<Frame>,
+    levels: Vec<Level>,
 }
 
 impl Scope {
     pub(super) fn enter(&mut self, facts: Vec<Fact>) {
-        self.frames.push(Frame { names: BTreeMap::new(), facts: facts.into_iter().collect() });
+        self.levels.push(Level { names: BTreeMap::new(), facts: facts.into_iter().collect() });
     }
 
-    /// Leaves the innermost frame and hands back the names it bound.
+    /// Leaves the innermost level and returns the names it bound.
     pub(super) fn leave(&mut self) -> BTreeMap<String, Shape> {
-        self.frames.pop().map(|frame| frame.names).unwrap_or_default()
+        self.levels.pop().map(|level| level.names).unwrap_or_default()
     }
 
     pub(super) fn bind(&mut self, name: &str, shape: Shape) {
-        if let Some(frame) = self.frames.last_mut() {
-            frame.facts.retain(|fact| root(&fact.path) != name);
-            frame.names.insert(name.to_owned(), shape);
+        if let Some(level) = self.levels.last_mut() {
+            level.facts.retain(|fact| root(&fact.path) != name);
+            level.names.insert(name.to_owned(), shape);
         }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<Shape> {
-        let shape = self.frames.iter().rev().find_map(|frame| frame.names.get(name))?.clone();
+        let shape = self.levels.iter().rev().find_map(|level| level.names.get(name))?.clone();
         Some(self.refine(name, shape))
     }
 
-    /// Every name that is known here.
+    /// Every name that is defined here.
     pub(super) fn names(&self) -> BTreeSet<&str> {
-        self.frames.iter().flat_map(|frame| frame.names.keys().map(String::as_str)).collect()
+        self.levels.iter().flat_map(|level| level.names.keys().map(String::as_str)).collect()
     }
 
-    /// A shape together with what the conditions around say of the value at its path.
+    /// Narrows a shape by the facts about the value at its path.
     pub(super) fn refine(&self, path: &str, mut shape: Shape) -> Shape {
-        for frame in self.frames.iter().rev() {
-            for fact in frame.facts.iter().filter(|fact| fact.path == path) {
+        for level in self.levels.iter().rev() {
+            for fact in level.facts.iter().filter(|fact| fact.path == path) {
                 shape = match fact.is {
                     None => shape.present(),
                     Some((test, when)) => shape.narrowed(test, when),
                 };
             }
-            if frame.names.contains_key(root(path)) {
+            if level.names.contains_key(root(path)) {
                 break;
             }
         }
@@ -92,14 +93,14 @@ fn root(path: &str) -> &str {
     path.split(['.', '[']).next().unwrap_or(path)
 }
 
-/// The path of names that an expression spells, as `result.error.code`.
-pub(super) fn path(expr: &Expr<'_>) -> Option<String> {
+/// The path that an expression consists of, such as `result.error.code`.
+pub(super) fn expression_path(expr: &Expr<'_>) -> Option<String> {
     match expr {
         Expr::Var(var) => Some(var.id.to_owned()),
-        Expr::GetAttr(attr) => Some(format!("{}.{}", path(&attr.expr)?, attr.name)),
+        Expr::GetAttr(attr) => Some(format!("{}.{}", expression_path(&attr.expr)?, attr.name)),
         Expr::GetItem(item) => {
             let Expr::Const(key) = &item.subscript_expr else { return None };
-            let base = path(&item.expr)?;
+            let base = expression_path(&item.expr)?;
             match key.value.as_str() {
                 Some(name) if name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
                     Some(format!("{base}.{name}"))
@@ -112,7 +113,7 @@ pub(super) fn path(expr: &Expr<'_>) -> Option<String> {
     }
 }
 
-/// What is known where a condition holds, or where it does not.
+/// The facts that follow from a condition being true or false.
 pub(super) fn facts(condition: &Expr<'_>, when: When) -> Vec<Fact> {
     match condition {
         Expr::UnaryOp(op) if matches!(op.op, UnaryOpKind::Not) => facts(&op.expr, when.opposite()),
@@ -134,13 +135,13 @@ pub(super) fn facts(condition: &Expr<'_>, when: When) -> Vec<Fact> {
                     .filter(|(_, other)| {
                         is_constant(other, |kind| (kind == ValueKind::None) != equal)
                     })
-                    .flat_map(|(side, _)| there(side))
+                    .flat_map(|(side, _)| presence_facts(side))
                     .collect()
             }
             _ => Vec::new(),
         },
-        Expr::Test(test) => tested(test, when),
-        expr if when == When::Holds => there(expr),
+        Expr::Test(test) => test_facts(test, when),
+        expr if when == When::Holds => presence_facts(expr),
         _ => Vec::new(),
     }
 }
@@ -149,35 +150,37 @@ fn is_constant(expr: &Expr<'_>, passes: impl Fn(ValueKind) -> bool) -> bool {
     matches!(expr, Expr::Const(constant) if passes(constant.value.kind()))
 }
 
-fn tested(test: &Test<'_>, when: When) -> Vec<Fact> {
+fn test_facts(test: &Test<'_>, when: When) -> Vec<Fact> {
     let mut known = Vec::new();
     match (test.name, when) {
         ("defined", When::Holds) | ("none" | "undefined", When::Fails) => {
-            known.extend(there(&test.expr))
+            known.extend(presence_facts(&test.expr));
         }
         ("mapping" | "string" | "number" | "boolean" | "sequence", _) => {
-            // What is missing passes as a sequence, and as nothing else.
+            // A missing value passes the test `sequence`, and no other of these tests.
             if when == When::Holds && test.name != "sequence" {
-                known.extend(there(&test.expr));
+                known.extend(presence_facts(&test.expr));
             }
             let is = ["mapping", "string", "number", "boolean", "sequence"]
                 .into_iter()
                 .find(|name| *name == test.name)
                 .map(|name| (name, when));
-            known.extend(path(&test.expr).map(|path| Fact { path, is }));
+            known.extend(expression_path(&test.expr).map(|path| Fact { path, is }));
         }
-        ("true" | "integer" | "int" | "float", When::Holds) => known.extend(there(&test.expr)),
+        ("true" | "integer" | "int" | "float", When::Holds) => {
+            known.extend(presence_facts(&test.expr));
+        }
         _ => {}
     }
     known
 }
 
-/// A value that is there is so together with all that it is part of.
-fn there(expr: &Expr<'_>) -> Vec<Fact> {
+/// The facts that a value and every value on the path to it are present.
+fn presence_facts(expr: &Expr<'_>) -> Vec<Fact> {
     let mut known = Vec::new();
     let mut whole = Some(expr);
     while let Some(expr) = whole {
-        known.extend(path(expr).map(|path| Fact { path, is: None }));
+        known.extend(expression_path(expr).map(|path| Fact { path, is: None }));
         whole = match expr {
             Expr::GetAttr(attr) => Some(&attr.expr),
             Expr::GetItem(item) => Some(&item.expr),

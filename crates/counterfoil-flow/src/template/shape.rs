@@ -1,4 +1,4 @@
-//! What the checker knows of a value: its type, and whether it may be absent.
+//! The shape of a value in a template: its type, and whether it may be absent.
 
 use counterfoil_contract::{Field, ObjectType, Type};
 use std::collections::BTreeMap;
@@ -6,68 +6,68 @@ use std::sync::Arc;
 
 use super::scope::When;
 
-/// What is known of a value.
+/// The shape of a value.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     pub(super) kind: Kind,
-    /// Whether it may be an optional field that is not there.
+    /// Whether it may be a missing optional field.
     pub(super) missing: bool,
     /// Whether it may be null.
     pub(super) null: bool,
-    /// How many values are strung together in it.
+    /// The number of values concatenated in it.
     pub(super) weight: usize,
 }
 
-/// What a value is when it is there.
+/// The kind of a value when it is present.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    /// JSON; its own null is split off.
+    /// JSON, without null, which is a flag of the shape.
     Data(Type),
-    /// A fixed number of values, as `items` yields them.
+    /// A fixed number of values, such as the pairs of `items`.
     Tuple(Vec<Shape>),
-    /// A group of `groupby`: what it has in common, and its members.
+    /// A group of `groupby`: its common value and its members.
     Group(Box<Shape>, Box<Shape>),
-    /// A list whose items no type describes.
+    /// A list whose items cannot be described by a type.
     List(Box<Shape>),
     /// The state of a loop.
     Loop,
-    /// Things that have nothing in common but that they can be written.
+    /// Values of different kinds, which can only be printed.
     Mixed,
 }
 
 impl Shape {
-    pub(super) fn of(ty: &Type) -> Self {
+    /// The shape of a value of a type.
+    pub(super) fn from_type(ty: &Type) -> Self {
         let null = ty.alternatives().contains(&Type::Null);
         let rest = ty.alternatives().iter().filter(|ty| **ty != Type::Null);
-        let ty = if null { one_of(rest.cloned().collect()) } else { ty.clone() };
-        Self { null, ..Self::kind(Kind::Data(ty)) }
+        let ty = if null { union_of(rest.cloned().collect()) } else { ty.clone() };
+        Self { null, ..Self::from_kind(Kind::Data(ty)) }
     }
 
-    pub(super) fn kind(kind: Kind) -> Self {
+    pub(super) fn from_kind(kind: Kind) -> Self {
         Self { kind, missing: false, null: false, weight: 1 }
     }
 
     pub(super) fn any() -> Self {
-        Self::of(&Type::Any)
+        Self::from_type(&Type::Any)
     }
 
-    /// A value that there is none of: what is in an empty list, what a text is where it is a
-    /// number.
+    /// The shape without values, such as that of the items of an empty list.
     pub(super) fn never() -> Self {
-        Self::of(&one_of(Vec::new()))
+        Self::from_type(&union_of(Vec::new()))
     }
 
     pub(super) fn text() -> Self {
-        Self::of(&Type::text())
+        Self::from_type(&Type::text())
     }
 
-    /// A list of such items.
+    /// A list of items of a shape.
     pub(super) fn list(item: Shape) -> Self {
         match item {
             item @ Shape { kind: Kind::Data(_), missing: false, weight, .. } => {
-                Self { weight, ..Self::of(&Type::List(Arc::new(item.ty()))) }
+                Self { weight, ..Self::from_type(&Type::List(Arc::new(item.ty()))) }
             }
-            item => Self { weight: item.weight, ..Self::kind(Kind::List(Box::new(item))) },
+            item => Self { weight: item.weight, ..Self::from_kind(Kind::List(Box::new(item))) },
         }
     }
 
@@ -88,24 +88,24 @@ impl Shape {
                 (name, field)
             })
             .collect();
-        Self::of(&Type::Object(Arc::new(ObjectType { fields, open: false })))
+        Self::from_type(&Type::Object(Arc::new(ObjectType { fields, open: false })))
     }
 
-    /// The nearest type.
+    /// The closest type.
     fn ty(&self) -> Type {
         let ty = match &self.kind {
             Kind::Data(ty) => ty.clone(),
             Kind::List(item) => Type::List(Arc::new(item.ty())),
             Kind::Tuple(_) => Type::List(Arc::new(
-                self.items().map_or_else(|| one_of(Vec::new()), |item| item.ty()),
+                self.items().map_or_else(|| union_of(Vec::new()), |item| item.ty()),
             )),
-            // No type says that nothing can be done with a value; this one comes near.
-            Kind::Group(..) | Kind::Loop | Kind::Mixed => one_of(vec![Type::Bool, Type::Int]),
+            // There is no type for a value that supports no operation; this one supports almost none.
+            Kind::Group(..) | Kind::Loop | Kind::Mixed => union_of(vec![Type::Bool, Type::Int]),
         };
-        if self.null { one_of(vec![ty, Type::Null]) } else { ty }
+        if self.null { union_of(vec![ty, Type::Null]) } else { ty }
     }
 
-    /// The value when it is known to be there.
+    /// The shape of the value when it is present.
     pub(super) fn present(self) -> Self {
         Self { missing: false, null: false, ..self }
     }
@@ -118,7 +118,7 @@ impl Shape {
         self.missing || self.null
     }
 
-    /// One value or the other.
+    /// The union of two shapes.
     pub(super) fn or(self, other: Self) -> Self {
         let kind = match (self.kind, other.kind) {
             (kind, Kind::Data(never)) | (Kind::Data(never), kind)
@@ -126,14 +126,14 @@ impl Shape {
             {
                 kind
             }
-            (Kind::Data(one), Kind::Data(two)) => Kind::Data(one_of(vec![one, two])),
+            (Kind::Data(one), Kind::Data(two)) => Kind::Data(union_of(vec![one, two])),
             (Kind::Tuple(one), Kind::Tuple(two)) if one.len() == two.len() => {
                 Kind::Tuple(one.into_iter().zip(two).map(|(one, two)| one.or(two)).collect())
             }
             (Kind::List(one), Kind::List(two)) => Kind::List(Box::new(one.or(*two))),
             (Kind::List(one), Kind::Data(Type::List(two)))
             | (Kind::Data(Type::List(two)), Kind::List(one)) => {
-                Kind::List(Box::new(one.or(Shape::of(&two))))
+                Kind::List(Box::new(one.or(Shape::from_type(&two))))
             }
             (Kind::Data(Type::Any), _) | (_, Kind::Data(Type::Any)) => Kind::Data(Type::Any),
             _ => Kind::Mixed,
@@ -146,7 +146,7 @@ impl Shape {
         }
     }
 
-    /// What a loop over it yields; `None` if there is nothing to loop over.
+    /// The shape of the items in a loop over it; `None` if it cannot be looped over.
     pub(super) fn items(&self) -> Option<Shape> {
         let item = match &self.kind {
             Kind::List(item) => item.as_ref().clone(),
@@ -157,7 +157,7 @@ impl Shape {
                 for ty in ty.alternatives() {
                     item = item.or(match ty {
                         Type::Any => Shape::any(),
-                        Type::List(items) => Shape::of(items),
+                        Type::List(items) => Shape::from_type(items),
                         Type::Object(_) | Type::Map(_) => Shape::text(),
                         _ => return None,
                     });
@@ -168,7 +168,7 @@ impl Shape {
         Some(Shape { weight: self.weight, ..item })
     }
 
-    /// Whether it is a list and nothing else, as far as is known.
+    /// Whether it is certainly a list, or unknown.
     pub(super) fn is_list(&self) -> bool {
         match &self.kind {
             Kind::List(_) | Kind::Tuple(_) => true,
@@ -179,7 +179,7 @@ impl Shape {
         }
     }
 
-    /// Whether every form it may have passes.
+    /// Whether every alternative of its type passes.
     pub(super) fn all(&self, passes: impl Fn(&Type) -> bool) -> bool {
         match &self.kind {
             Kind::Data(ty) => ty.alternatives().iter().all(|ty| *ty == Type::Any || passes(ty)),
@@ -199,12 +199,12 @@ impl Shape {
         self.all(|ty| matches!(ty, Type::String(_)))
     }
 
-    /// Whether it has members by name.
+    /// Whether it is an object.
     pub(super) fn is_mapping(&self) -> bool {
         self.all(|ty| matches!(ty, Type::Object(_) | Type::Map(_)))
     }
 
-    /// The values of an object, whatever their names.
+    /// The union of the shapes of an object's values.
     pub(super) fn values(&self) -> Shape {
         let Kind::Data(ty) = &self.kind else { return Shape::any() };
         let mut types = Vec::new();
@@ -217,11 +217,11 @@ impl Shape {
                 _ => return Shape::any(),
             }
         }
-        Shape { weight: self.weight, ..Shape::of(&one_of(types)) }
+        Shape { weight: self.weight, ..Shape::from_type(&union_of(types)) }
     }
 
-    /// What it is, for people: `a string`, `a list`.
-    pub(super) fn name(&self) -> String {
+    /// The kind of value for messages, such as `a string` or `a list`.
+    pub(super) fn describe(&self) -> String {
         let one = |ty: &Type| match ty {
             Type::Any => "anything",
             Type::Null => "null",
@@ -242,11 +242,11 @@ impl Shape {
             Kind::Group(..) => "a group".to_owned(),
             Kind::List(_) => "a list".to_owned(),
             Kind::Loop => "the state of the loop".to_owned(),
-            Kind::Mixed => "one thing or another".to_owned(),
+            Kind::Mixed => "a value of varying kind".to_owned(),
         }
     }
 
-    /// What is left of it where a test like `is mapping` holds, or where it does not.
+    /// Narrows the shape by the outcome of a test such as `is mapping`.
     pub(super) fn narrowed(self, test: &str, when: When) -> Self {
         let Kind::Data(ty) = &self.kind else { return self };
         let passes = |ty: &Type| {
@@ -263,13 +263,13 @@ impl Shape {
             .alternatives()
             .iter()
             .filter(|ty| **ty == Type::Any || passes(ty) == (when == When::Holds));
-        let kind = Kind::Data(one_of(left.cloned().collect()));
+        let kind = Kind::Data(union_of(left.cloned().collect()));
         Self { kind, ..self }
     }
 }
 
-/// The union of types; of none, the type that has no values.
-fn one_of(types: Vec<Type>) -> Type {
+/// The union of types. Without types, it is the type without values.
+fn union_of(types: Vec<Type>) -> Type {
     if types.iter().all(|ty| ty.alternatives().is_empty()) {
         Type::Union(Arc::new(Vec::new()))
     } else {

@@ -1,5 +1,5 @@
-//! Reads a template's text: bounds it before anything recurses over it, and finds the place of a
-//! syntax error.
+//! Parses templates. Limits are checked before anything recurses over the text, and syntax errors
+//! get a position.
 
 use counterfoil_contract::did_you_mean;
 use minijinja::machinery::{Token, ast, parse, tokenize};
@@ -7,14 +7,14 @@ use minijinja::syntax::SyntaxConfig;
 
 use super::TemplateProblem;
 
-/// The longest template, in bytes.
-const LONGEST_SOURCE: usize = 256 << 10;
-/// The most tokens between one pair of braces; the parser recurses over some of them.
-const MOST_TOKENS: usize = 1_000;
-/// The most `elif` in a template; the parser recurses over them.
-const MOST_ELIF: usize = 200;
-/// The deepest expression.
-pub(super) const DEEPEST: usize = 100;
+/// The maximum length of a template.
+const MAX_SOURCE_BYTES: usize = 256 << 10;
+/// The maximum number of tokens in a tag; the parser recurses over some of them.
+const MAX_TAG_TOKENS: usize = 1_000;
+/// The maximum number of `elif` in a template; the parser recurses over them.
+const MAX_ELIF: usize = 200;
+/// The maximum nesting depth of an expression.
+pub(super) const MAX_EXPRESSION_DEPTH: usize = 100;
 
 const STATEMENTS: [&str; 13] = [
     "if",
@@ -32,27 +32,27 @@ const STATEMENTS: [&str; 13] = [
     "raw",
 ];
 
-/// How a template is written: the line of a block tag leaves no trace, the last newline stays.
+/// The syntax options: the line of a block tag is removed, a trailing newline is kept.
 pub(super) fn config() -> SyntaxConfig {
     let mut builder = SyntaxConfig::builder();
     builder.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
     builder.build().unwrap_or_default()
 }
 
-/// The syntax tree of a template that passed [`read`].
+/// The syntax tree of a template that [`parse_checked`] has accepted.
 pub(super) fn tree(source: &str) -> Option<ast::Stmt<'_>> {
     parse(source, "template", config()).ok()
 }
 
-/// The syntax tree, or what is wrong with the text.
-pub(super) fn read(source: &str) -> Result<ast::Stmt<'_>, Vec<TemplateProblem>> {
-    if source.len() > LONGEST_SOURCE {
+/// Parses a template and checks its limits.
+pub(super) fn parse_checked(source: &str) -> Result<ast::Stmt<'_>, Vec<TemplateProblem>> {
+    if source.len() > MAX_SOURCE_BYTES {
         let message = format!(
             "the template has {} bytes, more than {} KiB",
             source.len(),
-            LONGEST_SOURCE >> 10
+            MAX_SOURCE_BYTES >> 10
         );
-        return Err(vec![TemplateProblem::new(message, "pass long texts in as variables", 0, 0)]);
+        return Err(vec![TemplateProblem::new(message, "pass long texts as variables", 0, 0)]);
     }
     let tokens = scan(source)?;
     let tree = parse(source, "template", config()).map_err(|error| {
@@ -60,37 +60,37 @@ pub(super) fn read(source: &str) -> Result<ast::Stmt<'_>, Vec<TemplateProblem>> 
         vec![tokens.explain(source, &detail)]
     })?;
     let mut problems = Vec::new();
-    super::tree::too_deep(&tree, &mut problems);
+    super::traverse::check_depth(&tree, &mut problems);
     if problems.is_empty() {
-        super::tree::unsafe_to_run(&tree, &mut problems);
+        super::traverse::check_runnable(&tree, &mut problems);
     }
     if problems.is_empty() { Ok(tree) } else { Err(problems) }
 }
 
-/// What one pass over the tokens tells.
+/// The result of one pass over the tokens.
 struct Tokens<'s> {
-    /// Where each token stands, in order.
-    places: Vec<(usize, usize)>,
-    /// The tag that the text ends in.
+    /// The byte range of each token.
+    positions: Vec<(usize, usize)>,
+    /// The tag that is not closed at the end.
     open_tag: Option<(usize, usize)>,
-    /// The blocks that are open at the end.
+    /// The blocks that are not closed at the end.
     open_blocks: Vec<(&'s str, usize, usize)>,
 }
 
 fn scan(source: &str) -> Result<Tokens<'_>, Vec<TemplateProblem>> {
-    let mut tokens = Tokens { places: Vec::new(), open_tag: None, open_blocks: Vec::new() };
+    let mut tokens = Tokens { positions: Vec::new(), open_tag: None, open_blocks: Vec::new() };
     let mut problems = Vec::new();
     let (mut in_tag, mut elifs) = (0, 0);
-    // Of the tag being read: its first word, and whether it assigns outside of parentheses.
+    // For the current tag: its first word, and whether it has an assignment outside parentheses.
     let (mut word, mut assigns, mut parens) = (None, false, 0_usize);
     for token in tokenize(source, false, config()) {
         let (token, span) = match token {
             Ok(found) => found,
             Err(error) => {
-                let from = tokens.places.last().map_or(0, |(_, end)| *end);
+                let from = tokens.positions.last().map_or(0, |(_, end)| *end);
                 let rest = source.get(from..).unwrap_or("");
                 let start = from + (rest.len() - rest.trim_start().len());
-                let detail = error.detail().unwrap_or("this text cannot be read");
+                let detail = error.detail().unwrap_or("syntax error");
                 problems.push(TemplateProblem::new(
                     detail,
                     "check the quotes and the braces here",
@@ -101,7 +101,7 @@ fn scan(source: &str) -> Result<Tokens<'_>, Vec<TemplateProblem>> {
             }
         };
         let (start, end) = (span.start_offset as usize, span.end_offset as usize);
-        tokens.places.push((start, end));
+        tokens.positions.push((start, end));
         in_tag += 1;
         match token {
             Token::VariableStart | Token::BlockStart => {
@@ -113,7 +113,7 @@ fn scan(source: &str) -> Result<Tokens<'_>, Vec<TemplateProblem>> {
             Token::BlockEnd => {
                 tokens.open_tag = None;
                 if let Some((name, start, end)) = word {
-                    // `{% set x = 1 %}` opens nothing.
+                    // `{% set x = 1 %}` does not open a block.
                     if name != "set" || !assigns {
                         tokens.block(name, start, end);
                     }
@@ -125,14 +125,14 @@ fn scan(source: &str) -> Result<Tokens<'_>, Vec<TemplateProblem>> {
             Token::Ident(name) if in_tag == 1 && is_block_tag(source, &tokens) => {
                 word = Some((name, start, end));
                 elifs += usize::from(name == "elif");
-                if let Some((message, hint)) = refused(name) {
+                if let Some((message, hint)) = unsupported_statement(name) {
                     problems.push(TemplateProblem::new(message, hint, start, end));
                 }
-                if elifs == MOST_ELIF + 1 {
-                    let message = format!("the template has more than {MOST_ELIF} 'elif'");
+                if elifs == MAX_ELIF + 1 {
+                    let message = format!("the template has more than {MAX_ELIF} 'elif'");
                     problems.push(TemplateProblem::new(
                         message,
-                        "look the value up in an object",
+                        "look up the value in an object instead",
                         start,
                         end,
                     ));
@@ -141,8 +141,8 @@ fn scan(source: &str) -> Result<Tokens<'_>, Vec<TemplateProblem>> {
             }
             _ => {}
         }
-        if in_tag == MOST_TOKENS && tokens.open_tag.is_some() {
-            let message = format!("the tag holds more than {MOST_TOKENS} words and signs");
+        if in_tag == MAX_TAG_TOKENS && tokens.open_tag.is_some() {
+            let message = format!("the tag has more than {MAX_TAG_TOKENS} tokens");
             problems.push(TemplateProblem::new(message, "split it with {% set %}", start, end));
             return Err(problems);
         }
@@ -156,31 +156,31 @@ fn is_block_tag(source: &str, tokens: &Tokens<'_>) -> bool {
         .is_some_and(|(start, _)| source.get(start..).is_some_and(|tag| tag.starts_with("{%")))
 }
 
-/// Statements that other template languages have and this one does not.
-fn refused(name: &str) -> Option<(String, &'static str)> {
+/// The message and the hint for a Jinja statement that is not supported.
+fn unsupported_statement(name: &str) -> Option<(String, &'static str)> {
     match name {
         "include" | "extends" | "import" | "from" | "block" | "macro" | "call" => Some((
-            format!("'{name}' does not exist here: a template stands alone"),
-            "write the text in place, or pass it in as a variable",
+            format!("'{name}' is not supported: a template cannot refer to other templates"),
+            "write the text here, or pass it as a variable",
         )),
         "autoescape" => Some((
-            "'autoescape' does not exist here: a template writes plain text".to_owned(),
-            "leave it out; nothing is escaped",
+            "'autoescape' is not supported: templates produce plain text".to_owned(),
+            "remove it: nothing is escaped",
         )),
         "do" => Some((
-            "'do' does not exist here: a template has no side effects".to_owned(),
+            "'do' is not supported: templates have no side effects".to_owned(),
             "use {% set %} to name a value",
         )),
         "break" | "continue" => Some((
-            format!("'{name}' does not exist here: a loop goes through its whole list"),
-            "choose the items in the loop: {% for item in items if item.open %}",
+            format!("'{name}' is not supported: a loop visits every item"),
+            "filter the items of the loop: {% for item in items if item.open %}",
         )),
         _ => None,
     }
 }
 
 impl<'s> Tokens<'s> {
-    /// Keeps account of the blocks that are open.
+    /// Updates the stack of open blocks.
     fn block(&mut self, name: &'s str, start: usize, end: usize) {
         match name {
             "if" | "for" | "with" | "filter" | "set" => self.open_blocks.push((name, start, end)),
@@ -193,7 +193,7 @@ impl<'s> Tokens<'s> {
         }
     }
 
-    /// A parser's complaint in our words, with its place.
+    /// Translates an error of the parser, and finds its position.
     fn explain(&self, source: &str, detail: &str) -> TemplateProblem {
         if detail.starts_with("unexpected end of input") {
             if let Some((start, end)) = self.open_tag {
@@ -207,36 +207,36 @@ impl<'s> Tokens<'s> {
             }
             return TemplateProblem::new(detail, "", source.len(), source.len());
         }
-        let (start, end) = self.place_of(source, detail);
+        let (start, end) = self.error_position(source, detail);
         if detail.contains("maximum recursion limits") {
             let message = "the template is nested too deeply";
             return TemplateProblem::new(
                 message,
-                "name the inner parts with {% set %}",
+                "assign the inner parts with {% set %}",
                 start,
                 end,
             );
         }
         if let Some(name) = detail.strip_prefix("unknown statement ") {
             if name.starts_with("end") || matches!(name, "else" | "elif") {
-                let message = format!("'{name}' belongs to nothing that is open here");
+                let message = format!("'{name}' does not match an open block");
                 let hint = match self.open_blocks.last() {
                     Some((open, _, _)) => format!("the innermost open block is '{open}'"),
-                    None => "remove it, or open its block before it".to_owned(),
+                    None => "remove it, or open the block first".to_owned(),
                 };
                 return TemplateProblem::new(message, hint, start, end);
             }
             let hint = did_you_mean(name, STATEMENTS)
-                .unwrap_or_else(|| format!("the statements are {}", STATEMENTS.join(", ")));
+                .unwrap_or_else(|| format!("known statements: {}", STATEMENTS.join(", ")));
             return TemplateProblem::new(format!("unknown statement '{name}'"), hint, start, end);
         }
         TemplateProblem::new(detail.replace('`', "'"), "", start, end)
     }
 
-    /// The token that the parser stopped at: the first one up to which it already complains in the
-    /// same words. Up to an earlier one, it misses the rest instead.
-    fn place_of(&self, source: &str, detail: &str) -> (usize, usize) {
-        let found = self.places.partition_point(|(_, end)| {
+    /// The token that the parser stopped at: the first one for which the text up to it causes the
+    /// same error. For a shorter text, the error is an unexpected end of input.
+    fn error_position(&self, source: &str, detail: &str) -> (usize, usize) {
+        let found = self.positions.partition_point(|(_, end)| {
             let head = source.get(..*end).unwrap_or(source);
             parse(head, "template", config())
                 .err()
@@ -244,7 +244,7 @@ impl<'s> Tokens<'s> {
                 .as_deref()
                 != Some(detail)
         });
-        self.places.get(found).copied().unwrap_or((source.len(), source.len()))
+        self.positions.get(found).copied().unwrap_or((source.len(), source.len()))
     }
 }
 

@@ -1,5 +1,4 @@
-//! Every code has a page, and every page does what it says: its bad workflow shows the code alone,
-//! its good one passes.
+//! Every code has an explain page. Its bad workflow causes only that code, and its good one passes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_flow::{Code, check};
@@ -7,7 +6,7 @@ use std::collections::BTreeMap;
 
 const WORKFLOW: &str = "workflow.yaml";
 
-/// The text of the only block with this info, which must stand under this heading.
+/// The text of the only block with this info string, which must be under this heading.
 fn only(page: &str, info: &str, heading: &str) -> Result<String, String> {
     let mut found = Vec::new();
     let mut section = "";
@@ -22,12 +21,12 @@ fn only(page: &str, info: &str, heading: &str) -> Result<String, String> {
     }
     match found.as_slice() {
         [(section, text)] if section == heading => Ok(format!("{text}\n")),
-        [(section, _)] => Err(format!("the block `{info}` stands under {section}")),
+        [(section, _)] => Err(format!("the block `{info}` is under {section}")),
         found => Err(format!("{} blocks `{info}` where there should be one", found.len())),
     }
 }
 
-/// A block is a workflow; lines `# file: path` begin further files.
+/// The files of a block: the workflow, then further files that start with a line `# file: path`.
 fn files(text: &str) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut path = WORKFLOW.to_owned();
@@ -40,7 +39,7 @@ fn files(text: &str) -> BTreeMap<String, String> {
     files
 }
 
-fn page_holds(code: Code) -> Result<(), String> {
+fn check_page(code: Code) -> Result<(), String> {
     let page = code.page();
     let title = format!("# {code}: {}", code.title());
     if page.lines().next() != Some(&title) {
@@ -50,13 +49,13 @@ fn page_holds(code: Code) -> Result<(), String> {
     if headings != ["Bad", "Good"] {
         return Err(format!("the sections are {headings:?}, not Bad and Good"));
     }
-    let words = page.split("## Bad").next().unwrap_or_default();
-    if words.split("\n\n").filter(|part| !part.trim().is_empty()).count() < 3 {
-        return Err("it does not say what it means and what to do".to_owned());
+    let intro = page.split("## Bad").next().unwrap_or_default();
+    if intro.split("\n\n").filter(|part| !part.trim().is_empty()).count() < 3 {
+        return Err("it does not explain the problem and the fix".to_owned());
     }
     let registry = counterfoil_packs::registry();
     if let Err(rejected) = check(WORKFLOW, &files(&only(page, "yaml good", "Good")?), &registry) {
-        return Err(format!("the good workflow is refused:\n{rejected}"));
+        return Err(format!("the good workflow is rejected:\n{rejected}"));
     }
     match check(WORKFLOW, &files(&only(page, "yaml bad", "Bad")?), &registry) {
         Ok(_) => Err("the bad workflow passes".to_owned()),
@@ -66,11 +65,11 @@ fn page_holds(code: Code) -> Result<(), String> {
 }
 
 #[test]
-fn every_page_does_what_it_says() {
+fn the_examples_of_every_page_are_correct() {
     let failures: Vec<String> = Code::ALL
         .iter()
         .filter_map(|code| {
-            page_holds(*code).err().map(|why| format!("{code} ({}): {why}", code.title()))
+            check_page(*code).err().map(|why| format!("{code} ({}): {why}", code.title()))
         })
         .collect();
     assert!(
@@ -83,7 +82,7 @@ fn every_page_does_what_it_says() {
 }
 
 #[test]
-fn codes_and_titles_stand_once() {
+fn codes_and_titles_are_unique() {
     for (index, code) in Code::ALL.iter().enumerate() {
         let again = Code::ALL[..index]
             .iter()

@@ -1,13 +1,13 @@
-//! Drawings of workflows: what they show, and that anything a workflow may hold can be drawn.
-#![allow(clippy::unwrap_used)] // Helpers of tests are not tests to clippy.
+//! Diagrams of workflows: their content, and that every valid workflow can be drawn.
+#![allow(clippy::unwrap_used)] // Clippy does not recognise test helpers as tests.
 
 use counterfoil_flow::{Workflow, check, graph};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// One of everything: questions, commands, a fan-out, sub-workflows in a sub-workflow, computed
-/// ways, troubles, limits.
+/// A workflow with every feature: questions, commands, a fan-out, nested sub-workflows, computed
+/// targets, failures, limits.
 const RELEASE: &str = r#"
 workflow: release
 summary: Plan, build each task, ask <somebody> & "ship" it
@@ -154,7 +154,7 @@ fn release_as_svg() {
 }
 
 #[test]
-fn shapes_and_lines_tell_what_happens() {
+fn shapes_and_labels_show_the_steps() {
     let drawn = graph::mermaid(&checked(RELEASE));
     for line in [
         "s_plan(\"plan<br/>planner<br/>rounds ≤ max_rounds\")",
@@ -172,8 +172,8 @@ fn shapes_and_lines_tell_what_happens() {
     }
 }
 
-/// Names that mean something to Mermaid or Graphviz, names that differ only in what an id cannot
-/// hold, and texts with every character that one of the three could take for its own.
+/// Names that are keywords of Mermaid or Graphviz, names that differ only in characters that are not
+/// allowed in identifiers, and texts with every special character of the three formats.
 const ODD: &str = r#"
 workflow: end
 summary: "<svg onload=x> & ]]> \" ' \u0007 日本語 🦀 \u202e"
@@ -191,7 +191,7 @@ workflows:
 "#;
 
 #[test]
-fn what_the_engine_does_itself_is_drawn_as_a_command_is() {
+fn built_in_steps_are_drawn_like_commands() {
     let drawn = graph::mermaid(&checked(
         "
 workflow: keep
@@ -220,7 +220,7 @@ states:
 }
 
 #[test]
-fn odd_names_and_texts_are_drawn_as_they_are() {
+fn special_names_and_texts_are_escaped() {
     let odd = checked(ODD);
     let svg = graph::svg(&odd);
     well_formed(&svg);
@@ -240,7 +240,7 @@ fn an_image_is_well_formed_and_has_a_title() {
     }
 }
 
-/// A state that leads to itself for two reasons.
+/// A state with two kinds of transitions to itself.
 const LOOPS: &str = r"
 workflow: loops
 limits: { rounds: { max: 9, then: done } }
@@ -257,7 +257,7 @@ states:
 ";
 
 #[test]
-fn no_box_or_label_lies_on_another() {
+fn boxes_and_labels_do_not_overlap() {
     for workflow in [deliver(), checked(RELEASE), many(40, 7919), dense(12), checked(LOOPS)] {
         let svg = graph::svg(&workflow);
         let boxes = boxes(&svg);
@@ -268,16 +268,16 @@ fn no_box_or_label_lies_on_another() {
                     || other[0] + other[2] <= one[0] + 1.0
                     || one[1] + one[3] <= other[1] + 1.0
                     || other[1] + other[3] <= one[1] + 1.0;
-                assert!(apart, "{one:?} lies on {other:?}\n{svg}");
+                assert!(apart, "{one:?} overlaps {other:?}\n{svg}");
             }
         }
     }
 }
 
 #[test]
-fn five_hundred_states_are_drawn_at_once() {
-    // A long chain whose states also lead to themselves or far back, a star whose middle leads to
-    // all, and all to all.
+fn five_hundred_states_are_drawn_in_bounded_time() {
+    // A long chain whose states also go to themselves or far back, a star whose centre goes to all,
+    // and a complete graph.
     for (workflow, count) in
         [(many(500, 1), 500), (many(500, 7919), 500), (star(500), 500), (dense(60), 60)]
     {
@@ -289,13 +289,12 @@ fn five_hundred_states_are_drawn_at_once() {
         assert!(svg.matches("<g id=").count() >= count);
         let last = format!("s_s{}", count - 1);
         assert!(mermaid.contains(&last) && dot.contains(&last));
-        // Twenty times what the slowest takes in a development build: it is the growth that is
-        // tested.
+        // Twenty times the duration of the slowest in a development build: the test is for growth.
         assert!(took < Duration::from_secs(20), "{took:?}");
     }
 }
 
-/// A chain of states, each with a way back to one before it and a way to give up.
+/// A chain of states, each with a transition to an earlier one and one to a failed end.
 fn many(count: usize, step: usize) -> Workflow {
     let mut text = String::from(
         "workflow: many\nlimits: { rounds: { max: 9, then: worn-out } }\nstart: s0\nstates:\n",
@@ -314,7 +313,7 @@ fn many(count: usize, step: usize) -> Workflow {
     checked(&text)
 }
 
-/// States each of which may lead to any.
+/// States each of which may go to any other.
 fn dense(count: usize) -> Workflow {
     let names: Vec<String> = (0..count).map(|at| format!("s{at}")).collect();
     let mut text = format!(
@@ -330,7 +329,7 @@ fn dense(count: usize) -> Workflow {
     checked(&format!("{text}  worn-out: {{ end: exhausted }}\n"))
 }
 
-/// One state that leads to all the others.
+/// One state that goes to all the others.
 fn star(count: usize) -> Workflow {
     let mut text = String::from(
         "workflow: star\nstart: ask\nstates:\n  ask:\n    ask: { question: Where? }\n    next:\n",
@@ -343,8 +342,8 @@ fn star(count: usize) -> Workflow {
     checked(&format!("{text}      - {{ go: s0 }}\n{ends}"))
 }
 
-/// Every box of a state or a label: x, y, width, height. Those of frames hold others, so they are
-/// left out.
+/// The box of every state and label: x, y, width, height. Boxes of clusters contain others, so they
+/// are left out.
 fn boxes(svg: &str) -> Vec<[f64; 4]> {
     let rect = Regex::new(
         r#"<rect class="(?:box|behind)" x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)""#,
@@ -353,8 +352,7 @@ fn boxes(svg: &str) -> Vec<[f64; 4]> {
     rect.captures_iter(svg).map(|found| [1, 2, 3, 4].map(|at| found[at].parse().unwrap())).collect()
 }
 
-/// Fails unless the text is well-formed XML of the plain kind that is written here: elements with
-/// quoted attributes and text, nothing else.
+/// Fails unless the text is well-formed XML that consists of elements with quoted attributes and text.
 fn well_formed(svg: &str) {
     let tag = Regex::new(r#"<(/?)([A-Za-z]+)((?: [A-Za-z:-]+="[^"<]*")*)(/?)>"#).unwrap();
     let code = Regex::new("&(?:amp|lt|gt|quot);").unwrap();

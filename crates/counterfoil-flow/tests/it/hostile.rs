@@ -1,5 +1,4 @@
-//! Files that nobody meant as a workflow: each gets a clear finding, in bounded time, and nothing
-//! panics.
+//! Malformed and hostile files: each gets a clear finding in bounded time, and nothing panics.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_contract::diagnostic::Style;
@@ -17,8 +16,7 @@ fn checked(text: &str) -> Result<Workflow, Rejected> {
     )
 }
 
-/// What is wrong with a text; also that it is said with a way out, and that its place lies in the
-/// text.
+/// The findings for a text. Checks that each has a hint and a position inside the text.
 fn refused(text: &str) -> Vec<Finding> {
     let begin = Instant::now();
     let Err(rejected) = checked(text) else {
@@ -32,14 +30,14 @@ fn refused(text: &str) -> Vec<Finding> {
         if let Some(span) = finding.span {
             assert!(
                 span.start <= text.len(),
-                "{finding:?} lies behind the end of {} bytes",
+                "{finding:?} is past the end of {} bytes",
                 text.len()
             );
         }
     }
-    // Rendering must bear it too.
-    let shown = counterfoil_flow::render(&rejected.findings, &rejected.files, Style::default());
-    assert!(shown.contains(rejected.findings[0].code.as_str()));
+    // Rendering must work too.
+    let rendered = counterfoil_flow::render(&rejected.findings, &rejected.files, Style::default());
+    assert!(rendered.contains(rejected.findings[0].code.as_str()));
     rejected.findings
 }
 
@@ -49,7 +47,7 @@ fn first(text: &str) -> (Code, String) {
 }
 
 #[test]
-fn a_file_without_a_workflow_is_said_to_be_one() {
+fn a_file_without_a_workflow_is_rejected() {
     let empty = (Code::WrongForm, "the file is empty".to_owned());
     assert_eq!(first(""), empty);
     assert_eq!(first("\n\n   \n"), empty);
@@ -57,7 +55,7 @@ fn a_file_without_a_workflow_is_said_to_be_one() {
     assert_eq!(first("---\n"), empty);
     assert_eq!(
         first("just words"),
-        (Code::WrongForm, "the file is a text, not a workflow".to_owned())
+        (Code::WrongForm, "the file is a string, not a workflow".to_owned())
     );
     assert_eq!(
         first("- a\n- b\n"),
@@ -67,7 +65,7 @@ fn a_file_without_a_workflow_is_said_to_be_one() {
 }
 
 #[test]
-fn what_is_not_yaml_is_said_at_its_place() {
+fn a_yaml_error_is_reported_with_its_position() {
     for text in
         ["a: [", "a: {b: c", "a: 'b", "a: b: c", "%", "? [", "&a *b", "a: *nobody", "]", "!!"]
     {
@@ -75,7 +73,7 @@ fn what_is_not_yaml_is_said_at_its_place() {
     }
     assert_eq!(
         first("workflow: a\nworkflow: b\n"),
-        (Code::Syntax, "the key 'workflow' stands twice".to_owned())
+        (Code::Syntax, "duplicate key 'workflow'".to_owned())
     );
     let inner = refused("workflow: a\nstates:\n  b: { end: done, end: failed }\n");
     assert_eq!(inner[0].span.map(|span| (span.line, span.column)), Some((3, 19)));
@@ -104,7 +102,7 @@ fn every_beginning_of_a_workflow_is_refused_or_passes_without_a_panic() {
 }
 
 #[test]
-fn a_bomb_of_aliases_does_not_go_off() {
+fn an_alias_bomb_is_rejected() {
     let mut text = "workflow: bomb\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..12 {
         let many = vec![format!("*a{}", n - 1); 10].join(", ");
@@ -160,18 +158,18 @@ fn a_file_that_is_too_large_is_not_read() {
 }
 
 #[test]
-fn a_workflow_that_is_not_there_is_missing() {
+fn a_missing_workflow_file_is_reported() {
     let Err(rejected) = check("deliver.yaml", &BTreeMap::new(), &Registry::new()) else {
         panic!("it passes")
     };
     assert_eq!(
         rejected.to_string(),
-        "deliver.yaml: F0107: cannot read the workflow: no such file (name a workflow file)"
+        "deliver.yaml: F0107: cannot read the workflow: no such file (pass the path of a workflow file)"
     );
 }
 
 #[test]
-fn a_contract_that_does_not_load_is_said_where_it_is_used() {
+fn a_contract_that_does_not_load_is_reported_where_it_is_used() {
     let text = "workflow: a\nagents: { qa: { contract: acme/qa, prompt: Check it. } }\nstart: a\nstates:\n  \
                 a: { agent: qa, go: b }\n  b: { end: done }\n";
     let broken = Definition::from_yaml(
@@ -189,7 +187,7 @@ fn a_contract_that_does_not_load_is_said_where_it_is_used() {
         (Code::UnknownContract, Some(2))
     );
     assert!(finding.message.starts_with("contract 'acme/qa' does not load"), "{}", finding.message);
-    // The same from what a run kept: whoever wrote it knew more than this program.
+    // The same for a stored run, which a newer version may have started.
     let kept = BTreeMap::from([
         ("acme/qa@1".to_owned(), broken.clone()),
         ("acme/qa@1 again".to_owned(), broken),
@@ -261,7 +259,7 @@ fn chain(n: usize) -> String {
     text
 }
 
-/// `n` states that each lead to one that is not there.
+/// `n` states that each go to a state that does not exist.
 fn lost(n: usize) -> String {
     let mut text = "workflow: large\nstart: s0\nstates:\n".to_owned();
     for at in 0..n {
@@ -270,7 +268,7 @@ fn lost(n: usize) -> String {
     text
 }
 
-/// A ring that nothing bounds.
+/// A ring without a limit.
 fn unbounded(n: usize) -> String {
     ring(n)
         .replace(", counts: rounds", "")
@@ -294,10 +292,9 @@ fn the_time_grows_with_the_number_of_states_and_not_with_its_square() {
         ("unbounded", unbounded),
     ] {
         let (few, many) = (make(2_500), make(10_000));
-        // Other work on the machine only makes it slower: the quickest of two is nearest to the
-        // truth.
-        let quickest = |text: &str| (0..2).map(|_| time(text)).min().unwrap();
-        let (short, long) = (quickest(&few), quickest(&many));
+        // Other load on the machine only slows it down, so take the faster of two runs.
+        let fastest = |text: &str| (0..2).map(|_| time(text)).min().unwrap();
+        let (short, long) = (fastest(&few), fastest(&many));
         println!("{name}: 2,500 states {short:?}, 10,000 states {long:?}");
         assert!(long < Duration::from_secs(10), "{name}: {long:?}");
         assert!(

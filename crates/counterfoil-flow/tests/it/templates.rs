@@ -1,5 +1,5 @@
-//! Templates: what they write, and what is refused before they run.
-#![allow(clippy::unwrap_used)] // Helpers of tests are not tests to clippy.
+//! Templates: the text they render, and the problems that the checker reports.
+#![allow(clippy::unwrap_used)] // Clippy does not recognise test helpers as tests.
 
 use counterfoil_contract::Type;
 use counterfoil_flow::template::{Template, TemplateProblem};
@@ -44,8 +44,8 @@ fn types() -> BTreeMap<String, Type> {
     schemas.iter().map(|(name, schema)| (name.clone(), Type::of_schema(schema))).collect()
 }
 
-/// A problem the way people see it: the line, the caret, the words.
-fn shown(source: &str, problem: &TemplateProblem) -> String {
+/// A problem as text: the line, the carets, the message and the hint.
+fn render_problem(source: &str, problem: &TemplateProblem) -> String {
     let from = source[..problem.start].rfind('\n').map_or(0, |at| at + 1);
     let line = source[from..].lines().next().unwrap_or("");
     let before = source[from..problem.start].chars().count();
@@ -61,10 +61,10 @@ fn refusals(source: &str) -> Vec<String> {
         Ok(template) => template.check(&types()),
         Err(problems) => problems,
     };
-    problems.iter().map(|problem| shown(source, problem)).collect()
+    problems.iter().map(|problem| render_problem(source, problem)).collect()
 }
 
-/// Each with its place and the way out: the line, the caret, the words, the hint.
+/// Invalid templates with the expected problem: the line, the carets, the message and the hint.
 const REFUSED: &[&str] = &[
     r"Fix {{ fix_inf }}
        ^^^^^^^
@@ -73,7 +73,7 @@ unknown variable 'fix_inf'
     r"{{ nothing_like_it }}
    ^^^^^^^^^^^^^^^
 unknown variable 'nothing_like_it'
-  the variables here are answer, anything, count, done, env, extra, fix_info, result, tags, title",
+  known variables: answer, anything, count, done, env, extra, fix_info, result, tags, title",
     r"Ü {{ result.fils }}
             ^^^^
 unknown field 'fils' of 'result'
@@ -92,16 +92,16 @@ unknown field 'fils' of 'result'
   guard it: {% if fix_info %}…{% endif %}, or {{ fix_info | default('none', true) }}",
     r"{{ title.length }}
          ^^^^^^
-'title' is a string: it has no field 'length'
+'title' is a string, which has no field 'length'
   use the filter: … | length",
     r"{{ tags.first }}
         ^^^^^
-'tags' is a list: it has no field 'first'
-  loop over it, or take one: … | first",
+'tags' is a list, which has no field 'first'
+  loop over it, or take an item: … | first",
     r"{{ count.x }}
          ^
-'count' is an integer: it has no field 'x'
-  use it as it is",
+'count' is an integer, which has no field 'x'
+  use the value itself",
     r"{{ title | uper }}
            ^^^^
 unknown filter 'uper'
@@ -116,20 +116,20 @@ unknown function 'rnge'
   did you mean 'range'?",
     r"{% for x in count %}{{ x }}{% endfor %}
             ^^^^^
-'count' is an integer: there is nothing to loop over
+'count' is an integer, which cannot be looped over
   loop over a list, or over the pairs of an object: object | items",
     r"{% for k, v in env | items %}{{ k }}{{ v.x }}{% endfor %}
                                          ^
-'v' is a string: it has no field 'x'
-  use it as it is",
+'v' is a string, which has no field 'x'
+  use the value itself",
     r"{% for k, v in tags %}{{ k }}{% endfor %}
        ^^^^
-a string cannot be taken apart into 2 names
-  name it once, or loop over pairs: {% for key, value in object | items %}",
+a string cannot be destructured into 2 names
+  use a single name, or loop over pairs: {% for key, value in object | items %}",
     r"{{ loop.index }}
    ^^^^
 unknown variable 'loop'
-  it is known inside of {% for … %}, not around it",
+  it is defined only inside {% for … %}",
     r"{% set x = result.note %}{{ x }}
                             ^
 'x' may be missing here
@@ -145,23 +145,23 @@ unknown field 'pth' of an item of 'result.files'
     r"{{ result.files | selectattr('ok') | list }}
                              ^^^^
 unknown field 'ok' of an item of 'result.files'
-  its fields are path, lines, why",
+  known fields: path, lines, why",
     r"{{ answer.text }}
           ^^^^
-'answer' is a string or an object: it has no field 'text'
+'answer' is a string or an object, which has no field 'text'
   test it first: {% if answer is mapping %}",
     r"{{ count + title }}
    ^^^^^^^^^^^^^
-'+' does not add an integer and a string
-  add numbers or lists; join texts with ~",
+'+' cannot add an integer and a string
+  add numbers or lists; concatenate strings with ~",
     r"{{ title * 3 }}
    ^^^^^
-'*' needs numbers, and 'title' is a string
-  write texts next to each other, or join them with ~",
+'*' needs numbers, but 'title' is a string
+  to concatenate strings, use ~",
     r"{{ done ~ 'x' }}
    ^^^^
-'~' joins texts, and 'done' is a boolean
-  write it as JSON: … | tojson",
+'~' concatenates strings, but 'done' is a boolean
+  convert it to JSON: … | tojson",
     r"{{ tags[0] }}
    ^^^^^^^
 'tags[0]' may be missing here
@@ -172,7 +172,7 @@ this value may be missing here
   give it a default: … | default('none', true)",
     r"{{ title.upper() }}
    ^^^^^^^^^^^
-'title' is a string: it has no method 'upper' with 0 arguments
+'title' is a string, which has no method 'upper' with 0 arguments
   use the filter: … | upper",
     r"{{ result.note == 'x' }}
    ^^^^^^^^^^^
@@ -187,16 +187,16 @@ the filter 'tojson' has no argument 'indnt'
   did you mean 'indent'?",
     r"{% include 'x' %}
    ^^^^^^^
-'include' does not exist here: a template stands alone
-  write the text in place, or pass it in as a variable",
+'include' is not supported: a template cannot refer to other templates
+  write the text here, or pass it as a variable",
     r"{% macro f() %}{% endmacro %}
    ^^^^^
-'macro' does not exist here: a template stands alone
-  write the text in place, or pass it in as a variable",
+'macro' is not supported: a template cannot refer to other templates
+  write the text here, or pass it as a variable",
     r"{% autoescape true %}{% endautoescape %}
    ^^^^^^^^^^
-'autoescape' does not exist here: a template writes plain text
-  leave it out; nothing is escaped",
+'autoescape' is not supported: templates produce plain text
+  remove it: nothing is escaped",
     r"{% if done %}x
    ^^
 the 'if' that opens here is never closed
@@ -207,8 +207,8 @@ the tag that opens here is never closed
   close it with }} or %}",
     r"{% for x in tags %}{% endif %}{% endfor %}
                       ^^^^^
-'endif' belongs to nothing that is open here
-  remove it, or open its block before it",
+'endif' does not match an open block
+  remove it, or open the block first",
     r"{% iff done %}
    ^^^
 unknown statement 'iff'
@@ -225,12 +225,12 @@ unexpected identifier, expected end of variable block",
 unexpected end of variable block, expected identifier or integer",
     r"{{ tags[::-1] }}
    ^^^^^^^^^^
-a slice only steps forward
-  write the step as a number from 1 up; to turn a list around, use | reverse",
+the step of a slice must be a positive number
+  write the step as a number of at least 1; to reverse a list, use | reverse",
     r"{% set a.b = 1 %}
        ^^^
-the fields of a value cannot be set
-  give the value a name of its own: {% set name = … %}",
+a field of a value cannot be assigned
+  use another name: {% set name = … %}",
     r"{% if not result.error %}{{ result.error.code }}{% endif %}
                             ^^^^^^^^^^^^
 'result.error' may be missing here
@@ -245,14 +245,14 @@ the fields of a value cannot be set
   guard it: {% if result.note %}…{% endif %}, or {{ result.note | default('none', true) }}",
     r"{% if answer is mapping %}{{ answer.text }}{% else %}{{ answer.text }}{% endif %}
                                                                ^^^^
-'answer' is a string: it has no field 'text'
-  use it as it is",
+'answer' is a string, which has no field 'text'
+  use the value itself",
     r"{{ title | map('upper') }}
    ^^^^^
-'map' takes a list, and 'title' is a string",
+'map' needs a list, but 'title' is a string",
     r"{{ count | length }}
    ^^^^^
-'length' takes a list, an object or a text, and 'count' is an integer",
+'length' needs a list, an object or a string, but 'count' is an integer",
     r"{# abc
 ^^^^^^
 unexpected end of comment
@@ -260,11 +260,11 @@ unexpected end of comment
     r"{{ title(1) }}
    ^^^^^
 'title' is not a function
-  leave out the (…)",
+  remove the (…)",
     r"{{ loop }}
    ^^^^
 unknown variable 'loop'
-  it is known inside of {% for … %}, not around it",
+  it is defined only inside {% for … %}",
     r"{% for f in result.files %}{{ f.why }}{% endfor %}
                               ^^^^^
 'f.why' may be missing here
@@ -276,11 +276,11 @@ unknown variable 'loop'
     r"{% filter nope %}x{% endfilter %}
           ^^^^
 unknown filter 'nope'
-  the usual ones are default, join, length, indent, tojson, items",
+  common filters: default, join, length, indent, tojson, items",
 ];
 
 #[test]
-fn what_is_wrong_is_said_with_its_place_and_the_way_out() {
+fn each_problem_has_a_position_a_message_and_a_hint() {
     for expected in REFUSED {
         let source = expected.lines().next().unwrap();
         assert_eq!(refusals(source), [*expected], "{source}");
@@ -288,7 +288,7 @@ fn what_is_wrong_is_said_with_its_place_and_the_way_out() {
 }
 
 #[test]
-fn everything_wrong_is_said_at_once_in_the_order_of_the_text() {
+fn all_problems_are_reported_in_the_order_of_the_text() {
     let source = "Grüße an {{ titel }}:\n{% for file in result.files %}\n- {{ file.pfad }}, {{ file.why }}\n{% endfor %}\n";
     let found = refusals(source);
     let messages: Vec<&str> = found.iter().filter_map(|text| text.lines().nth(2)).collect();
@@ -304,11 +304,11 @@ fn everything_wrong_is_said_at_once_in_the_order_of_the_text() {
 }
 
 #[test]
-fn of_very_much_the_first_hundred_are_said() {
+fn at_most_a_hundred_problems_are_reported() {
     assert_eq!(refusals(&"{{ nope }}".repeat(1_000)).len(), 100);
 }
 
-/// What passes the check, and what it writes for [`example`].
+/// Valid templates, and the text they render for [`example`].
 const WRITTEN: &[(&str, &str)] = &[
     ("{{ title }} {{ count }} {{ done }} {{ tags }}", r#"Fix <it> 3 true ["a","b"]"#),
     ("{{ result.files[:1] }}", r#"[{"path":"src/z.rs","lines":7}]"#),
@@ -387,7 +387,7 @@ fn example() -> BTreeMap<String, Value> {
 }
 
 #[test]
-fn what_passes_the_check_writes_its_text() {
+fn valid_templates_render_the_expected_text() {
     for (source, expected) in WRITTEN {
         assert_eq!(refusals(source), [""; 0], "{source}");
         let written = Template::compile(source).unwrap().render(&example());
@@ -396,14 +396,14 @@ fn what_passes_the_check_writes_its_text() {
 }
 
 #[test]
-fn lines_with_only_a_block_leave_no_trace_and_the_last_newline_stays() {
+fn lines_with_only_a_block_tag_are_removed_and_the_last_newline_is_kept() {
     let source = "Files:\n  {% for f in result.files %}\n  - {{ f.path }}\n  {% endfor %}\nEnd.\n";
     let text = Template::compile(source).unwrap().render(&example()).unwrap();
     assert_eq!(text, "Files:\n  - src/z.rs\n  - a.rs\nEnd.\n");
 }
 
 #[test]
-fn numbers_and_the_order_of_members_stay_as_they_are() {
+fn numbers_and_the_order_of_members_are_preserved() {
     let template = Template::compile("{{ v }}").unwrap();
     for text in [
         "0",
@@ -421,7 +421,7 @@ fn numbers_and_the_order_of_members_stay_as_they_are() {
 }
 
 #[test]
-fn a_template_says_what_it_reads_and_goes_to_other_threads() {
+fn a_template_lists_the_variables_it_reads_and_can_be_sent_to_other_threads() {
     let source =
         "{% set x = a.b %}{{ x }}{% for i in range(c) %}{{ i }}{{ loop.index }}{{ d }}{% endfor %}";
     let template = Template::compile(source).unwrap();
@@ -432,17 +432,17 @@ fn a_template_says_what_it_reads_and_goes_to_other_threads() {
 }
 
 #[test]
-fn what_is_not_there_at_run_time_is_an_error_in_words() {
+fn an_absent_value_at_run_time_is_an_error() {
     let template = Template::compile("one\n{{ env.MISSING }}").unwrap();
     assert_eq!(template.check(&types()), []);
     assert_eq!(
-        template.render(&example()).unwrap_err(),
-        "the template reads a value that is not there (line 2): guard it with {% if … %} or default(…)"
+        template.render(&example()).unwrap_err().to_string(),
+        "the template reads a value that is absent (line 2): guard it with {% if … %} or default(…)"
     );
 }
 
 #[test]
-fn work_without_end_and_text_without_end_are_errors_in_words() {
+fn unbounded_work_and_unbounded_text_are_errors() {
     let bombs = [
         "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
         "{% for a in range(100000) %}{{ big }}{% endfor %}",
@@ -461,7 +461,7 @@ fn work_without_end_and_text_without_end_are_errors_in_words() {
     let given =
         values(json!({ "big": "x".repeat(10_000), "lines": "x\n".repeat(10_000), "tags": ["a"] }));
     for bomb in bombs {
-        let error = Template::compile(bomb).unwrap().render(&given).unwrap_err();
+        let error = Template::compile(bomb).unwrap().render(&given).unwrap_err().to_string();
         let words =
             ["steps", "longer than 16 MiB", "more than 16 MiB", "at most", "parts", "too many"];
         assert!(
@@ -473,7 +473,7 @@ fn work_without_end_and_text_without_end_are_errors_in_words() {
 }
 
 #[test]
-fn doubling_a_value_again_and_again_is_refused_before_it_runs() {
+fn repeated_doubling_of_a_value_is_rejected_by_the_checker() {
     for step in [
         "x ~ x",
         "x + x",
@@ -485,7 +485,7 @@ fn doubling_a_value_again_and_again_is_refused_before_it_runs() {
         let steps = format!("{{% set x = {step} %}}").repeat(40);
         let found = refusals(&format!("{{% set x = title %}}{steps}{{{{ x | tojson }}}}"));
         assert!(
-            found[0].contains("more than 64 values are strung together here"),
+            found[0].contains("more than 64 values are concatenated here"),
             "{step}: {found:?}"
         );
     }
@@ -516,7 +516,7 @@ fn nesting_does_not_exhaust_the_stack() {
             format!("{{% if 1 %}}{}{{% endif %}}", "{% elif 1 %}".repeat(count)),
         ];
         for bomb in bombs {
-            // An answer is enough: overflowing the stack would end the process.
+            // Returning at all is enough: a stack overflow would abort the process.
             match Template::compile(&bomb) {
                 Err(problems) => assert!(!problems.is_empty()),
                 Ok(template) => {

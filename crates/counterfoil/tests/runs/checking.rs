@@ -87,7 +87,7 @@ fn a_finding_can_be_explained() {
     let output = scene.command(&["explain", "F0401"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(text.contains("F0401: the branches do not cover every value"), "{text}");
+    assert!(text.contains("F0401: the transitions do not cover every case"), "{text}");
     let words = scene.refused(&["explain", "F9999"]);
     assert!(words.contains("F9999"), "{words}");
 }

@@ -1,4 +1,4 @@
-//! Whatever passes the check renders.
+//! Property: every template that passes the checker renders for every value of its types.
 
 use super::*;
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A value of a schema; `choices` decides what is left open.
+/// A value of a schema; `choices` makes the decisions.
 fn value(schema: &Value, choices: &mut impl Iterator<Item = u8>) -> Value {
     let mut choose = || choices.next().unwrap_or(0);
     if let Some(branches) = schema["anyOf"].as_array() {
@@ -57,8 +57,7 @@ fn value(schema: &Value, choices: &mut impl Iterator<Item = u8>) -> Value {
             (0..count).map(|_| value(&schema["items"], choices)).collect()
         }
         _ => {
-            // A map has the keys that the grammar asks for: which ones it has is not a matter of
-            // types.
+            // A map has all keys that the generated templates read: its type does not list them.
             let map =
                 schema["additionalProperties"].as_object().map(|_| &schema["additionalProperties"]);
             let mut members = serde_json::Map::new();

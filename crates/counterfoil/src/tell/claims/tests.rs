@@ -21,8 +21,8 @@ fn claim(name: &str, verdict: Verdict, policy: ClaimPolicy, reason: &str) -> Cla
     }
 }
 
-fn changed(added: &[&str], renamed: &[(&str, &str)], total: u64) -> Changed {
-    Changed {
+fn changed(added: &[&str], renamed: &[(&str, &str)], total: u64) -> ChangedFiles {
+    ChangedFiles {
         added: added.iter().map(|path| (*path).to_owned()).collect(),
         renamed: renamed.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect(),
         total,

@@ -1,5 +1,5 @@
-//! YAML as a tree that knows where everything stands, so that all findings can be given at once
-//! with their places.
+//! YAML as a tree of nodes with byte positions, so that one pass can report all findings with their
+//! positions.
 
 use crate::finding::{Code, Finding};
 use counterfoil_contract::{Source, Span};
@@ -8,10 +8,10 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 use std::fmt;
 
-/// The largest workflow file read.
-pub(crate) const LARGEST_FILE: usize = 8 << 20;
+/// The maximum size of a workflow file.
+pub(crate) const MAX_FILE_BYTES: usize = 8 << 20;
 
-/// A node with its byte range.
+/// A YAML node with its byte range in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) start: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
 }
 
-/// What a node is.
+/// The value of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Null,
@@ -52,30 +52,32 @@ impl Node {
         }
     }
 
-    /// What it is, in a word.
-    pub(crate) fn name(&self) -> &'static str {
+    /// The kind of value, for messages.
+    pub(crate) fn describe(&self) -> &'static str {
         match self.kind {
             Kind::Null => "nothing",
             Kind::Bool(_) => "a boolean",
             Kind::Number(_) => "a number",
-            Kind::Text(_) => "a text",
+            Kind::Text(_) => "a string",
             Kind::List(_) => "a list",
             Kind::Map(_) => "a mapping",
         }
     }
 
-    /// The node as JSON.
-    pub(crate) fn json(&self) -> Value {
+    /// Converts the node to JSON.
+    pub(crate) fn to_json(&self) -> Value {
         match &self.kind {
             Kind::Null => Value::Null,
             Kind::Bool(flag) => Value::Bool(*flag),
             Kind::Number(number) => Value::Number(number.clone()),
             Kind::Text(text) => Value::String(text.clone()),
-            Kind::List(items) => Value::Array(items.iter().map(Node::json).collect()),
+            Kind::List(items) => Value::Array(items.iter().map(Node::to_json).collect()),
             Kind::Map(entries) => Value::Object(
                 entries
                     .iter()
-                    .map(|(key, value)| (key.text().unwrap_or_default().to_owned(), value.json()))
+                    .map(|(key, value)| {
+                        (key.text().unwrap_or_default().to_owned(), value.to_json())
+                    })
                     .collect::<Map<_, _>>(),
             ),
         }
@@ -89,8 +91,8 @@ impl<'de> Deserialize<'de> for Node {
         let number =
             |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok()).unwrap_or(0);
         let start = number(span.byte_offset());
-        // Of a list or mapping the parser gives the first sign; it reaches to the end of what is in
-        // it.
+        // For a list or mapping, the parser gives only the first character. The node extends to the
+        // end of its last item.
         let inner = match &spanned.value {
             Kind::List(items) => items.last().map(|item| item.end),
             Kind::Map(entries) => entries.last().map(|(_, value)| value.end),
@@ -165,14 +167,14 @@ impl<'de> Visitor<'de> for KindVisitor {
     }
 }
 
-/// Reads YAML (or JSON, which is YAML) into a tree. Duplicate keys and bombs are refused.
-pub(crate) fn read(text: &str, file: &str) -> Result<Node, Finding> {
-    if text.len() > LARGEST_FILE {
+/// Parses YAML (which includes JSON). Duplicate keys and alias bombs are errors.
+pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Finding> {
+    if text.len() > MAX_FILE_BYTES {
         return Err(Finding::new(
             Code::Syntax,
             file,
-            format!("the file has {} bytes, more than {LARGEST_FILE}", text.len()),
-            "split it: sub-workflows and prompts can stand in files of their own",
+            format!("the file has {} bytes, more than {MAX_FILE_BYTES}", text.len()),
+            "move prompts and other long texts to separate files",
         ));
     }
     let options = serde_saphyr::options! {
@@ -181,31 +183,32 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Node, Finding> {
         duplicate_keys: DuplicateKeyPolicy::Error,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error: serde_saphyr::Error| {
-        let said = error.to_string();
-        let said = said.split(" at line ").next().unwrap_or(&said).trim_end_matches(',');
-        let twice = said
+        let detail = error.to_string();
+        let detail = detail.split(" at line ").next().unwrap_or(&detail).trim_end_matches(',');
+        let duplicate = detail
             .strip_prefix("duplicate mapping key: ")
             .and_then(|rest| rest.split(", set ").next());
-        let (message, hint) = match twice {
+        let (message, hint) = match duplicate {
             Some(key) => (
-                format!("the key '{key}' stands twice"),
-                "a key stands once in a mapping: merge the two or rename one",
+                format!("duplicate key '{key}'"),
+                "merge the two entries, or rename one of them",
             ),
             None => (
-                said.to_owned(),
-                "see docs/workflows.md for the format; a text with a colon or a brace needs quotes",
+                detail.to_owned(),
+                "see docs/workflows.md for the format; a string that contains a colon or a brace needs quotes",
             ),
         };
         let finding = Finding::new(Code::Syntax, file, message, hint);
         let Some(location) = error.location() else { return finding };
-        let start = place(text, &location);
-        let long = twice.filter(|key| text[start..].starts_with(key)).map_or(1, str::len);
-        finding.at(Source::whole(text).span(start, (start + long).min(text.len())))
+        let start = byte_offset(text, &location);
+        let length = duplicate.filter(|key| text[start..].starts_with(key)).map_or(1, str::len);
+        finding.at(Source::whole(text).span(start, (start + length).min(text.len())))
     })
 }
 
-/// The byte that a location of the parser stands for; some have only a line and a column.
-fn place(text: &str, location: &serde_saphyr::Location) -> usize {
+/// The byte offset of a location of the parser, computed from its line and column: some locations
+/// have no offset.
+fn byte_offset(text: &str, location: &serde_saphyr::Location) -> usize {
     let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let line = number(location.line()).saturating_sub(1);
     let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
@@ -214,9 +217,15 @@ fn place(text: &str, location: &serde_saphyr::Location) -> usize {
     start + within.char_indices().nth(column).map_or(within.len(), |(at, _)| at)
 }
 
-/// The span of a part of a scalar (characters `from..to` of its value), or of the whole scalar
-/// where the text in the file is not the value itself (escapes, folded lines).
-pub(crate) fn inside(source: &Source<'_>, text: &str, node: &Node, from: usize, to: usize) -> Span {
+/// The span of a part of a scalar, given as the characters `from..to` of its value. Returns the span
+/// of the whole scalar if its text in the file differs from its value (escapes, folded lines).
+pub(crate) fn part_span(
+    source: &Source<'_>,
+    text: &str,
+    node: &Node,
+    from: usize,
+    to: usize,
+) -> Span {
     let raw = text.get(node.start..node.end).unwrap_or_default();
     let value = node.text().unwrap_or_default();
     let lead = match raw.strip_prefix(['"', '\'']) {
@@ -226,11 +235,11 @@ pub(crate) fn inside(source: &Source<'_>, text: &str, node: &Node, from: usize, 
     };
     let offset = |chars: usize| value.char_indices().nth(chars).map_or(value.len(), |(at, _)| at);
     if let Some(start) =
-        value.contains('\n').then(|| in_block(text, node, value, offset(from))).flatten()
+        value.contains('\n').then(|| offset_in_block(text, node, value, offset(from))).flatten()
     {
         let line = text[start..].split('\n').next().unwrap_or_default();
-        let long = offset(to).saturating_sub(offset(from)).clamp(1, line.len().max(1));
-        return source.span(start, start + long);
+        let length = offset(to).saturating_sub(offset(from)).clamp(1, line.len().max(1));
+        return source.span(start, start + length);
     }
     match lead {
         Some(lead) => {
@@ -242,9 +251,9 @@ pub(crate) fn inside(source: &Source<'_>, text: &str, node: &Node, from: usize, 
     }
 }
 
-/// Where a byte of the value of a literal block (`|`) stands in the file: each of its lines is the
-/// text's behind the indentation. None if the block is of another kind, whose lines are folded.
-fn in_block(text: &str, node: &Node, value: &str, byte: usize) -> Option<usize> {
+/// The position in the file of a byte of a literal block's (`|`) value: each line of the value is a
+/// line of the file without its indentation. `None` for other block styles, whose lines are folded.
+fn offset_in_block(text: &str, node: &Node, value: &str, byte: usize) -> Option<usize> {
     let line = text.get(..node.start)?.rfind('\n').map_or(0, |at| at + 1);
     let indent = node.start - line;
     let (mut raw, mut seen) = (node.start, 0);

@@ -1,22 +1,22 @@
-//! The filters, tests and functions of templates: their names, and what they are called with.
+//! The filters, tests and functions of templates: their names and arguments.
 
 use counterfoil_contract::{Type, did_you_mean};
 use minijinja::machinery::ast::{CallArg, Expr};
 
-/// A filter's name, how many arguments it takes at least and at most, and those it takes by name.
+/// The name of a filter, the minimum and maximum number of its arguments, and its named arguments.
 pub(super) type Signature = (&'static str, usize, usize, &'static [&'static str]);
 
-/// As many arguments as there are.
-const MANY: usize = usize::MAX;
+/// No maximum number of arguments.
+const ANY_COUNT: usize = usize::MAX;
 
-/// Every filter.
+/// The filters.
 const SIGNATURES: [Signature; 48] = [
     ("abs", 0, 0, &[]),
     ("attr", 1, 1, &[]),
     ("batch", 1, 2, &[]),
     ("bool", 0, 0, &[]),
     ("capitalize", 0, 0, &[]),
-    ("chain", 1, MANY, &[]),
+    ("chain", 1, ANY_COUNT, &[]),
     ("count", 0, 0, &[]),
     ("d", 0, 2, &[]),
     ("default", 0, 2, &[]),
@@ -25,7 +25,7 @@ const SIGNATURES: [Signature; 48] = [
     ("escape", 0, 0, &[]),
     ("first", 0, 0, &[]),
     ("float", 0, 1, &["default"]),
-    ("format", 0, MANY, &[]),
+    ("format", 0, ANY_COUNT, &[]),
     ("groupby", 0, 1, &["attribute", "default", "case_sensitive"]),
     ("indent", 0, 3, &["width", "first", "blank"]),
     ("int", 0, 2, &["default", "base"]),
@@ -36,18 +36,18 @@ const SIGNATURES: [Signature; 48] = [
     ("lines", 0, 0, &[]),
     ("list", 0, 0, &[]),
     ("lower", 0, 0, &[]),
-    ("map", 0, MANY, &["attribute", "default"]),
+    ("map", 0, ANY_COUNT, &["attribute", "default"]),
     ("max", 0, 0, &["attribute", "case_sensitive"]),
     ("min", 0, 0, &["attribute", "case_sensitive"]),
     ("pprint", 0, 0, &[]),
-    ("reject", 0, MANY, &[]),
-    ("rejectattr", 1, MANY, &[]),
+    ("reject", 0, ANY_COUNT, &[]),
+    ("rejectattr", 1, ANY_COUNT, &[]),
     ("replace", 2, 2, &[]),
     ("reverse", 0, 0, &[]),
     ("round", 0, 2, &["precision", "method"]),
     ("safe", 0, 0, &[]),
-    ("select", 0, MANY, &[]),
-    ("selectattr", 1, MANY, &[]),
+    ("select", 0, ANY_COUNT, &[]),
+    ("selectattr", 1, ANY_COUNT, &[]),
     ("slice", 1, 2, &[]),
     ("sort", 0, 0, &["attribute", "case_sensitive", "reverse"]),
     ("split", 0, 2, &[]),
@@ -58,10 +58,10 @@ const SIGNATURES: [Signature; 48] = [
     ("trim", 0, 1, &[]),
     ("unique", 0, 0, &["attribute", "case_sensitive"]),
     ("upper", 0, 0, &[]),
-    ("zip", 1, MANY, &[]),
+    ("zip", 1, ANY_COUNT, &[]),
 ];
 
-/// The tests that look at one value, and those that compare it with another.
+/// The tests, with the number of their arguments.
 const TESTS: [(&str, usize); 42] = [
     ("defined", 0),
     ("undefined", 0),
@@ -107,13 +107,13 @@ const TESTS: [(&str, usize); 42] = [
     ("in", 1),
 ];
 
-/// Every function.
+/// The functions.
 pub(super) const FUNCTIONS: [&str; 2] = ["range", "dict"];
 
 /// The methods of objects.
 pub(super) const METHODS: [&str; 4] = ["items", "keys", "values", "get"];
 
-/// What `loop` tells.
+/// The fields of `loop`.
 pub(super) const LOOP_FIELDS: [(&str, Type); 9] = [
     ("index", Type::Int),
     ("index0", Type::Int),
@@ -136,40 +136,40 @@ pub(super) fn is_filter(name: &str) -> bool {
     SIGNATURES.iter().any(|(known, ..)| *known == name)
 }
 
-/// What is wrong with the use of a filter, and what to do about it; nothing if it may be used so.
-pub(super) fn misused_filter(name: &str, args: &[CallArg<'_>]) -> Option<(String, String)> {
+/// The message and the hint for an invalid use of a filter; `None` if it is valid.
+pub(super) fn filter_call_error(name: &str, args: &[CallArg<'_>]) -> Option<(String, String)> {
     let Some((_, least, most, named)) = SIGNATURES.iter().find(|(known, ..)| *known == name) else {
         let hint =
             did_you_mean(name, SIGNATURES.iter().map(|(known, ..)| *known)).unwrap_or_else(|| {
-                "the usual ones are default, join, length, indent, tojson, items".to_owned()
+                "common filters: default, join, length, indent, tojson, items".to_owned()
             });
         return Some((format!("unknown filter '{name}'"), hint));
     };
     for arg in args {
         if let CallArg::Kwarg(word, _) = arg
-            && *most != MANY
+            && *most != ANY_COUNT
             && !named.contains(word)
         {
             let hint = did_you_mean(word, named.iter().copied()).unwrap_or_default();
             return Some((format!("the filter '{name}' has no argument '{word}'"), hint));
         }
     }
-    miscounted(&format!("the filter '{name}'"), *least, *most, args)
+    argument_count_error(&format!("the filter '{name}'"), *least, *most, args)
 }
 
-/// The same for a test.
-pub(super) fn misused_test(name: &str, args: &[CallArg<'_>]) -> Option<(String, String)> {
+/// The message and the hint for an invalid use of a test; `None` if it is valid.
+pub(super) fn test_call_error(name: &str, args: &[CallArg<'_>]) -> Option<(String, String)> {
     let Some((_, count)) = TESTS.iter().find(|(known, _)| *known == name) else {
         let words = TESTS.iter().map(|(known, _)| *known);
         let hint = did_you_mean(name, words).unwrap_or_else(|| {
-            "the usual ones are defined, none, string, number, mapping, in".to_owned()
+            "common tests: defined, none, string, number, mapping, in".to_owned()
         });
         return Some((format!("unknown test '{name}'"), hint));
     };
-    miscounted(&format!("the test '{name}'"), *count, *count, args)
+    argument_count_error(&format!("the test '{name}'"), *count, *count, args)
 }
 
-fn miscounted(
+fn argument_count_error(
     what: &str,
     least: usize,
     most: usize,
@@ -177,15 +177,15 @@ fn miscounted(
 ) -> Option<(String, String)> {
     if args.iter().any(|arg| matches!(arg, CallArg::PosSplat(_) | CallArg::KwargSplat(_))) {
         return Some((
-            format!("{what} does not take its arguments from a value"),
-            "write them out".to_owned(),
+            format!("{what} does not accept unpacked arguments"),
+            "write each argument separately".to_owned(),
         ));
     }
     let count = args.iter().filter(|arg| matches!(arg, CallArg::Pos(_))).count();
     let wanted = match (least, most) {
         (0, 0) => "no arguments".to_owned(),
         (1, 1) => "1 argument".to_owned(),
-        (least, MANY) => format!("at least {least} arguments"),
+        (least, ANY_COUNT) => format!("at least {least} arguments"),
         (least, most) if least == most => format!("{least} arguments"),
         (least, most) => format!("{least} to {most} arguments"),
     };
@@ -193,13 +193,13 @@ fn miscounted(
         .then(|| (format!("{what} takes {wanted}, not {count}"), String::new()))
 }
 
-/// An argument by its place, or else by its name.
-pub(super) fn passed<'t, 's>(
+/// An argument by its position, or else by its name.
+pub(super) fn argument_at<'t, 's>(
     args: &'t [CallArg<'s>],
-    place: usize,
+    position: usize,
     name: &str,
 ) -> Option<&'t Expr<'s>> {
-    let by_place = args.iter().filter_map(|arg| match arg {
+    let by_position = args.iter().filter_map(|arg| match arg {
         CallArg::Pos(expr) => Some(expr),
         _ => None,
     });
@@ -207,11 +207,11 @@ pub(super) fn passed<'t, 's>(
         CallArg::Kwarg(word, expr) if *word == name => Some(expr),
         _ => None,
     });
-    by_place.into_iter().nth(place).or(by_name)
+    by_position.into_iter().nth(position).or(by_name)
 }
 
-/// A text that stands in the template.
-pub(super) fn constant<'t>(expr: &'t Expr<'_>) -> Option<&'t str> {
+/// The value of a string literal.
+pub(super) fn string_literal<'t>(expr: &'t Expr<'_>) -> Option<&'t str> {
     match expr {
         Expr::Const(constant) => constant.value.as_str(),
         _ => None,
@@ -224,10 +224,10 @@ mod tests {
 
     #[test]
     fn the_environment_has_every_filter_test_and_function_the_checker_knows() {
-        let environment = crate::template::values::environment();
+        let environment = crate::template::runtime::environment();
         let has = |name: &str, kind: &str| {
-            let asked = format!("{{{{ '{name}' is {kind} }}}}");
-            environment.render_str(&asked, ()).is_ok_and(|answer| answer == "true")
+            let source = format!("{{{{ '{name}' is {kind} }}}}");
+            environment.render_str(&source, ()).is_ok_and(|answer| answer == "true")
         };
         for (name, ..) in SIGNATURES {
             assert!(has(name, "filter"), "there is no filter '{name}'");

@@ -1,14 +1,13 @@
-//! Ways through a syntax tree that do not care for types: its depth, its names, where its
-//! expressions stand.
+//! Traversals of a syntax tree that do not depend on types: depth, positions, rewriting.
 
 use minijinja::machinery::ast::{Call, CallArg, Expr, Stmt};
 
 use super::TemplateProblem;
-use super::syntax::DEEPEST;
+use super::syntax::MAX_EXPRESSION_DEPTH;
 
-/// The byte range of an expression. The parser's own spans begin too late in chains like `a.b.c`
+/// The byte range of an expression. The parser's own spans start too late in chains such as `a.b.c`
 /// and too early in conditions, so the start is that of the leftmost part.
-pub(super) fn place(expr: &Expr<'_>) -> (usize, usize) {
+pub(super) fn byte_range(expr: &Expr<'_>) -> (usize, usize) {
     let span = expr.span();
     let mut leftmost = expr;
     loop {
@@ -32,8 +31,8 @@ pub(super) fn place(expr: &Expr<'_>) -> (usize, usize) {
     (leftmost.span().start_offset as usize, span.end_offset as usize)
 }
 
-/// The parts of an expression.
-pub(super) fn parts<'t, 's>(expr: &'t Expr<'s>) -> Vec<&'t Expr<'s>> {
+/// The direct subexpressions of an expression.
+pub(super) fn subexpressions<'t, 's>(expr: &'t Expr<'s>) -> Vec<&'t Expr<'s>> {
     fn values<'t, 's>(args: &'t [CallArg<'s>]) -> impl Iterator<Item = &'t Expr<'s>> {
         args.iter().map(argument)
     }
@@ -77,8 +76,10 @@ pub(super) fn argument<'t, 's>(arg: &'t CallArg<'s>) -> &'t Expr<'s> {
     }
 }
 
-/// The expressions that stand directly in a statement, and the bodies below it.
-pub(super) fn contents<'t, 's>(stmt: &'t Stmt<'s>) -> (Vec<&'t Expr<'s>>, Vec<&'t [Stmt<'s>]>) {
+/// The expressions and the bodies of a statement.
+pub(super) fn statement_parts<'t, 's>(
+    stmt: &'t Stmt<'s>,
+) -> (Vec<&'t Expr<'s>>, Vec<&'t [Stmt<'s>]>) {
     match stmt {
         Stmt::Template(template) => (Vec::new(), vec![&template.children]),
         Stmt::EmitExpr(emit) => (vec![&emit.expr], Vec::new()),
@@ -107,35 +108,37 @@ pub(super) fn contents<'t, 's>(stmt: &'t Stmt<'s>) -> (Vec<&'t Expr<'s>>, Vec<&'
     }
 }
 
-/// Refuses expressions nested so deeply that going through them could exhaust the stack. Goes
-/// without recursion itself.
-pub(super) fn too_deep(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>) {
+/// Reports expressions nested so deeply that recursion over them could exhaust the stack. Iterative
+/// itself.
+pub(super) fn check_depth(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>) {
     let mut statements = vec![tree];
     while let Some(stmt) = statements.pop() {
-        let (expressions, bodies) = contents(stmt);
+        let (expressions, bodies) = statement_parts(stmt);
         statements.extend(bodies.into_iter().flatten());
         for expr in expressions {
             let mut open = vec![(expr, 1)];
             while let Some((part, depth)) = open.pop() {
-                if depth > DEEPEST {
-                    let (start, end) = place(expr);
-                    let message = format!("the expression is nested more than {DEEPEST} deep");
+                if depth > MAX_EXPRESSION_DEPTH {
+                    let (start, end) = byte_range(expr);
+                    let message =
+                        format!("the expression is nested more than {MAX_EXPRESSION_DEPTH} deep");
                     problems.push(TemplateProblem::new(
                         message,
-                        "name the inner parts with {% set %}",
+                        "assign the inner parts with {% set %}",
                         start,
                         end,
                     ));
                     break;
                 }
-                open.extend(parts(part).into_iter().map(|part| (part, depth + 1)));
+                open.extend(subexpressions(part).into_iter().map(|part| (part, depth + 1)));
             }
         }
     }
 }
 
-/// The steps a template may take. Text that a loop writes into a block's value (`{% set %}…{%
-/// endset %}`) is held in memory uncounted; the more of it, the fewer steps.
+/// The maximum number of instructions for a template. Text that a loop writes into a captured block
+/// (`{% set %}…{% endset %}`) uses memory that is not counted: the longer it is, the fewer
+/// instructions are allowed.
 pub(super) fn fuel(tree: &Stmt<'_>, most: u64) -> u64 {
     const MEMORY: u64 = 256 << 20;
     let mut largest = 1;
@@ -146,25 +149,27 @@ pub(super) fn fuel(tree: &Stmt<'_>, most: u64) -> u64 {
         }
         let captured = captured || matches!(stmt, Stmt::SetBlock(_) | Stmt::FilterBlock(_));
         let repeated = repeated || matches!(stmt, Stmt::ForLoop(_));
-        open.extend(contents(stmt).1.into_iter().flatten().map(|stmt| (stmt, captured, repeated)));
+        open.extend(
+            statement_parts(stmt).1.into_iter().flatten().map(|stmt| (stmt, captured, repeated)),
+        );
     }
     most.min(MEMORY / largest)
 }
 
-/// Refuses what the engine does not survive: slices that step backwards or by a number that is not
-/// known, and `loop.cycle` without anything to go through.
-pub(super) fn unsafe_to_run(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>) {
+/// Reports constructs that would make `minijinja` panic: slices with a negative or computed step, and
+/// `loop.cycle` without arguments.
+pub(super) fn check_runnable(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>) {
     let mut statements = vec![tree];
     while let Some(stmt) = statements.pop() {
-        let (mut expressions, bodies) = contents(stmt);
+        let (mut expressions, bodies) = statement_parts(stmt);
         statements.extend(bodies.into_iter().flatten());
         while let Some(expr) = expressions.pop() {
-            let (start, end) = place(expr);
+            let (start, end) = byte_range(expr);
             match expr {
                 Expr::Slice(slice) if slice.step.as_ref().is_some_and(|step| !is_forward(step)) => {
-                    let hint = "write the step as a number from 1 up; to turn a list around, use | reverse";
+                    let hint = "write the step as a number of at least 1; to reverse a list, use | reverse";
                     problems.push(TemplateProblem::new(
-                        "a slice only steps forward",
+                        "the step of a slice must be a positive number",
                         hint,
                         start,
                         end,
@@ -173,7 +178,7 @@ pub(super) fn unsafe_to_run(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>
                 Expr::Call(call) if is_empty_cycle(call) => {
                     let hint = "pass them one by one: loop.cycle('a', 'b')";
                     problems.push(TemplateProblem::new(
-                        "'cycle' needs values to go through",
+                        "'cycle' needs at least one value",
                         hint,
                         start,
                         end,
@@ -181,7 +186,7 @@ pub(super) fn unsafe_to_run(tree: &Stmt<'_>, problems: &mut Vec<TemplateProblem>
                 }
                 _ => {}
             }
-            expressions.extend(parts(expr));
+            expressions.extend(subexpressions(expr));
         }
     }
 }
@@ -195,30 +200,29 @@ fn is_empty_cycle(call: &Call<'_>) -> bool {
         && !call.args.iter().any(|arg| matches!(arg, CallArg::Pos(_)))
 }
 
-/// Whether a filter is there to deal with what is absent.
-pub(super) fn is_soft_filter(name: &str) -> bool {
+/// Whether a filter handles absent values.
+pub(super) fn filter_accepts_absent(name: &str) -> bool {
     matches!(name, "default" | "d")
 }
 
-/// Whether a test is there to deal with what is absent.
-pub(super) fn is_soft_test(name: &str) -> bool {
+/// Whether a test handles absent values.
+pub(super) fn test_accepts_absent(name: &str) -> bool {
     matches!(name, "defined" | "undefined" | "none")
 }
 
-/// The source in the form the engine runs. The engine gives up at the first absent value in a
-/// chain, also where the end of the chain has a default, so there each part but the last gets an
-/// empty object for one: `a.b.c | default(1)` runs as `((a|default({})).b|default({})).c |
-/// default(1)`.
-pub(super) fn softened(source: &str, tree: &Stmt<'_>) -> String {
+/// Rewrites the source for rendering. `minijinja` fails at the first absent value in a chain, even if
+/// the chain has a default. So each part but the last gets an empty object as its default:
+/// `a.b.c | default(1)` becomes `((a|default({})).b|default({})).c | default(1)`.
+pub(super) fn with_lenient_chains(source: &str, tree: &Stmt<'_>) -> String {
     let mut insertions: Vec<(usize, &str)> = Vec::new();
     let mut statements = vec![tree];
     while let Some(stmt) = statements.pop() {
-        let (mut expressions, bodies) = contents(stmt);
+        let (mut expressions, bodies) = statement_parts(stmt);
         statements.extend(bodies.into_iter().flatten());
         while let Some(expr) = expressions.pop() {
             let mut chain = match expr {
-                Expr::Filter(filter) if is_soft_filter(filter.name) => filter.expr.as_ref(),
-                Expr::Test(test) if is_soft_test(test.name) => Some(&test.expr),
+                Expr::Filter(filter) if filter_accepts_absent(filter.name) => filter.expr.as_ref(),
+                Expr::Test(test) if test_accepts_absent(test.name) => Some(&test.expr),
                 _ => None,
             };
             while let Some(part) = chain {
@@ -230,12 +234,12 @@ pub(super) fn softened(source: &str, tree: &Stmt<'_>) -> String {
                     _ => None,
                 };
                 if let Some(base @ (Expr::Var(_) | Expr::GetAttr(_) | Expr::GetItem(_))) = chain {
-                    let (start, end) = place(base);
+                    let (start, end) = byte_range(base);
                     insertions.push((start, "("));
                     insertions.push((end, "|default({}))"));
                 }
             }
-            expressions.extend(parts(expr));
+            expressions.extend(subexpressions(expr));
         }
     }
     insertions.sort_by_key(|(at, _)| *at);

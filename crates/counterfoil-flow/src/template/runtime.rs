@@ -1,5 +1,5 @@
-//! The run-time half of templates: what filters and tests exist, how JSON becomes template data and
-//! how values are written, all within bounds.
+//! The run-time environment of templates: filters and tests, conversion of JSON to template values,
+//! and output, all within limits.
 
 use minijinja::value::{Enumerator, Kwargs, Object, Rest, ValueKind, ValueOrKwargs, from_args};
 use minijinja::{
@@ -12,24 +12,23 @@ use std::sync::Arc;
 
 use super::syntax;
 
-/// The longest text a template may write, in bytes.
-pub(super) const LONGEST: usize = 16 << 20;
-/// The most levels `tojson` indents by, and the widest cut or indent a filter takes.
-const WIDEST: usize = 10_000;
-/// Where a rendering counts what its expressions wrote.
-const WRITTEN: &str = "counterfoil.written";
+/// The maximum length of a rendered text.
+pub(super) const MAX_OUTPUT_BYTES: usize = 16 << 20;
+/// The maximum number of parts that `batch` and `slice` accept.
+const MAX_LIST_PARTS: usize = 10_000;
+/// The key of the counter of bytes written by expressions.
+const WRITTEN_KEY: &str = "counterfoil.written";
 
-/// An environment without any template: plain text, no escaping, strict about what is missing.
+/// An environment without templates: plain text, no escaping, strict about missing values.
 pub(super) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_syntax(syntax::config());
     environment.set_auto_escape_callback(|_| AutoEscape::None);
-    // Tests of truth are allowed on what is missing, everything else is not.
+    // A missing value can be tested for truth; any other use is an error.
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     environment.set_formatter(write);
     environment.set_unknown_method_callback(method);
-    // An optional field and a null are one thing to a template: absent. One guard is enough for
-    // both.
+    // A missing field and a null value are both absent, so that one guard covers both.
     environment.add_test("none", is_absent);
     environment.add_test("undefined", is_absent);
     environment.add_test("defined", |value: &Data| !is_absent(value));
@@ -46,14 +45,13 @@ pub(super) fn environment() -> Environment<'static> {
     environment.add_filter("pprint", |value: &Data| json(value, Some(2)));
     environment.add_test("divisibleby", is_divisible);
     environment.add_function("range", range);
-    // `namespace` would let a loop double a text over and over, `debug` shows what no template
-    // should say.
+    // `namespace` would let a loop double a text repeatedly, and `debug` prints internals.
     environment.remove_global("namespace");
     environment.remove_global("debug");
     environment
 }
 
-/// JSON as template data: numbers are plain numbers, objects keep the order of their members.
+/// Converts JSON to a template value. Objects keep the order of their members.
 pub(super) fn data(value: &Value) -> Data {
     match value {
         Value::Null => Data::from(()),
@@ -77,7 +75,7 @@ pub(super) fn data(value: &Value) -> Data {
     }
 }
 
-/// A JSON object, in the order of the document.
+/// A JSON object that keeps the order of its members.
 #[derive(Debug)]
 struct Members {
     names: Vec<Data>,
@@ -94,15 +92,15 @@ impl Object for Members {
     }
 }
 
-/// Collects the text of a template up to the limit.
+/// Collects the rendered text up to the maximum length.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct BoundedOutput {
     pub(super) text: Vec<u8>,
 }
 
-impl io::Write for Page {
+impl io::Write for BoundedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.text.len() + bytes.len() > LONGEST {
+        if self.text.len() + bytes.len() > MAX_OUTPUT_BYTES {
             return Err(io::Error::other("too long"));
         }
         self.text.extend_from_slice(bytes);
@@ -115,14 +113,18 @@ impl io::Write for Page {
 }
 
 fn too_long(what: &str) -> Error {
-    Error::new(ErrorKind::WriteFailure, format!("{what} is longer than {} MiB", LONGEST >> 20))
+    Error::new(
+        ErrorKind::WriteFailure,
+        format!("{what} is longer than {} MiB", MAX_OUTPUT_BYTES >> 20),
+    )
 }
 
-fn within<T>(length: usize, what: &str, text: impl FnOnce() -> T) -> Result<T, Error> {
-    if length > LONGEST { Err(too_long(what)) } else { Ok(text()) }
+fn within_output_limit<T>(length: usize, what: &str, text: impl FnOnce() -> T) -> Result<T, Error> {
+    if length > MAX_OUTPUT_BYTES { Err(too_long(what)) } else { Ok(text()) }
 }
 
-/// Lists and objects as compact JSON, booleans as in JSON, what is absent as nothing.
+/// Formats a value: lists and objects as compact JSON, booleans as in JSON, an absent value as an
+/// empty string.
 fn write(out: &mut Output, state: &mut State, value: &Data) -> Result<(), Error> {
     let text = match value.kind() {
         ValueKind::Undefined | ValueKind::None => return Ok(()),
@@ -136,20 +138,20 @@ fn write(out: &mut Output, state: &mut State, value: &Data) -> Result<(), Error>
     emit(out, state, &text)
 }
 
-/// Writes a text, counting also what is captured by blocks and never reaches the page.
+/// Writes a text and counts its bytes, including text that a block captures.
 fn emit(out: &mut Output, state: &mut State, text: &str) -> Result<(), Error> {
-    let before = state.get_temp(WRITTEN).and_then(|count| count.as_usize()).unwrap_or(0);
+    let before = state.get_temp(WRITTEN_KEY).and_then(|count| count.as_usize()).unwrap_or(0);
     let written = before.saturating_add(text.len());
-    if written > 2 * LONGEST {
-        return Err(too_long("what the template writes"));
+    if written > 2 * MAX_OUTPUT_BYTES {
+        return Err(too_long("the rendered text"));
     }
-    state.set_temp(WRITTEN, Data::from(written));
+    state.set_temp(WRITTEN_KEY, Data::from(written));
     Ok(out.write_str(text)?)
 }
 
 fn json(value: &Data, indent: Option<usize>) -> Result<String, Error> {
     use serde::Serialize as _;
-    let mut bytes = Page::default();
+    let mut bytes = BoundedOutput::default();
     let done = match indent {
         None => serde_json::to_writer(&mut bytes, value),
         Some(width) => {
@@ -160,7 +162,10 @@ fn json(value: &Data, indent: Option<usize>) -> Result<String, Error> {
     };
     done.map_err(|error| match error.classify() {
         serde_json::error::Category::Io => too_long("the JSON"),
-        _ => Error::new(ErrorKind::BadSerialization, format!("the value has no JSON: {error}")),
+        _ => Error::new(
+            ErrorKind::BadSerialization,
+            format!("the value cannot be written as JSON: {error}"),
+        ),
     })?;
     String::from_utf8(bytes.text)
         .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
@@ -170,8 +175,8 @@ fn is_absent(value: &Data) -> bool {
     value.is_undefined() || value.is_none()
 }
 
-/// `default(other)` stands in for what is absent, `default(other, true)` also for what is empty,
-/// zero or false.
+/// `default(other)` replaces an absent value, `default(other, true)` also one that is empty, zero or
+/// false.
 fn or_default(value: &Data, other: Option<Data>, empty_too: Option<bool>) -> Data {
     if is_absent(value) || (empty_too.unwrap_or(false) && !value.is_true()) {
         other.unwrap_or_else(|| Data::from(""))
@@ -180,9 +185,8 @@ fn or_default(value: &Data, other: Option<Data>, empty_too: Option<bool>) -> Dat
     }
 }
 
-/// JSON as it is, without the escapes that HTML needs; `indent` takes a number of spaces, or true
-/// for two.
-#[allow(clippy::needless_pass_by_value)] // A filter takes its arguments by these types.
+/// JSON without HTML escapes. `indent` is a number of spaces, or true for two.
+#[allow(clippy::needless_pass_by_value)] // Required by the signature of filters.
 fn to_json(value: &Data, indent: Option<Data>, named: Kwargs) -> Result<String, Error> {
     let indent = match indent {
         Some(indent) => Some(indent),
@@ -205,10 +209,12 @@ fn to_json(value: &Data, indent: Option<Data>, named: Kwargs) -> Result<String, 
 
 #[allow(clippy::needless_pass_by_value)] // As above.
 fn replace(value: String, from: String, to: String) -> Result<String, Error> {
-    let places = value.matches(from.as_str()).count();
-    within(value.len().saturating_add(places.saturating_mul(to.len())), "the replaced text", || {
-        value.replace(from.as_str(), &to)
-    })
+    let occurrences = value.matches(from.as_str()).count();
+    within_output_limit(
+        value.len().saturating_add(occurrences.saturating_mul(to.len())),
+        "the replaced text",
+        || value.replace(from.as_str(), &to),
+    )
 }
 
 #[allow(clippy::needless_pass_by_value)] // As above.
@@ -233,7 +239,7 @@ fn join(value: &Data, between: Option<String>, named: Kwargs) -> Result<String, 
             None if is_absent(&item) => {}
             None => text.push_str(&json(&item, None)?),
         }
-        if text.len() > LONGEST {
+        if text.len() > MAX_OUTPUT_BYTES {
             return Err(too_long("the joined text"));
         }
     }
@@ -263,18 +269,22 @@ fn indent(
     named.assert_all_used()?;
     let text = value.to_string();
     let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
-    within(text.len().saturating_add(lines.saturating_mul(width)), "the indented text", || {
-        let margin = " ".repeat(width);
-        let mut indented = String::with_capacity(text.len());
-        for (index, line) in text.split_inclusive('\n').enumerate() {
-            let is_blank = line.trim_end_matches(['\n', '\r']).is_empty();
-            if (index > 0 || first) && (!is_blank || blank) {
-                indented.push_str(&margin);
+    within_output_limit(
+        text.len().saturating_add(lines.saturating_mul(width)),
+        "the indented text",
+        || {
+            let margin = " ".repeat(width);
+            let mut indented = String::with_capacity(text.len());
+            for (index, line) in text.split_inclusive('\n').enumerate() {
+                let is_blank = line.trim_end_matches(['\n', '\r']).is_empty();
+                if (index > 0 || first) && (!is_blank || blank) {
+                    indented.push_str(&margin);
+                }
+                indented.push_str(line);
             }
-            indented.push_str(line);
-        }
-        indented
-    })
+            indented
+        },
+    )
 }
 
 fn format(state: &mut State, pattern: &Data, values: Rest<ValueOrKwargs>) -> Result<Data, Error> {
@@ -283,13 +293,13 @@ fn format(state: &mut State, pattern: &Data, values: Rest<ValueOrKwargs>) -> Res
         || pattern.as_str().is_some_and(|pattern| pattern.contains('*'))
     {
         let message =
-            "format pads to 9999 characters at most, with a width that stands in the pattern";
+            "format pads to at most 9999 characters, and the width must be part of the pattern";
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
     minijinja::filters::format(state, pattern, values)
 }
 
-/// One list after the other, as a list that knows its length.
+/// Concatenates lists into a list of known length.
 #[allow(clippy::needless_pass_by_value)] // As above.
 fn chain(value: &Data, others: Rest<Data>) -> Result<Data, Error> {
     let mut items = Vec::new();
@@ -300,23 +310,23 @@ fn chain(value: &Data, others: Rest<Data>) -> Result<Data, Error> {
 }
 
 fn batch(state: &State, value: Data, count: usize, fill: Option<Data>) -> Result<Data, Error> {
-    minijinja::filters::batch(state, value, bounded(count)?, fill)
+    minijinja::filters::batch(state, value, list_parts(count)?, fill)
 }
 
 fn slice(state: &State, value: Data, count: usize, fill: Option<Data>) -> Result<Data, Error> {
-    minijinja::filters::slice(state, value, bounded(count)?, fill)
+    minijinja::filters::slice(state, value, list_parts(count)?, fill)
 }
 
-fn bounded(count: usize) -> Result<usize, Error> {
-    if (1..=WIDEST).contains(&count) {
+fn list_parts(count: usize) -> Result<usize, Error> {
+    if (1..=MAX_LIST_PARTS).contains(&count) {
         Ok(count)
     } else {
-        let message = format!("a list is cut into 1 to {WIDEST} parts, not {count}");
+        let message = format!("a list can be split into 1 to {MAX_LIST_PARTS} parts, not {count}");
         Err(Error::new(ErrorKind::InvalidOperation, message))
     }
 }
 
-/// Whether a number is a multiple of another; nothing is a multiple of zero.
+/// Whether a number is a multiple of another. No number is a multiple of zero.
 fn is_divisible(value: &Data, by: &Data) -> bool {
     match (value.as_i64(), by.as_i64()) {
         (Some(value), Some(by)) => value.checked_rem(by) == Some(0),
@@ -324,13 +334,13 @@ fn is_divisible(value: &Data, by: &Data) -> bool {
     }
 }
 
-/// Numbers from one to another, near enough to zero that no step can go wrong.
+/// `range` with 32-bit arguments, so that no step can overflow.
 fn range(lower: i32, upper: Option<i32>, step: Option<i32>) -> Result<Data, Error> {
     let wide = |number: i32| number as isize;
     minijinja::functions::range(wide(lower), upper.map(wide), step.map(wide))
 }
 
-/// The methods of objects that templates know from Python.
+/// The methods of objects: a subset of those of Python dictionaries.
 fn method(state: &mut State, value: &Data, name: &str, args: &[Data]) -> Result<Data, Error> {
     if value.kind() != ValueKind::Map {
         return Err(Error::from(ErrorKind::UnknownMethod));

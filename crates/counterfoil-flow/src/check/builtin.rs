@@ -1,29 +1,29 @@
-//! States in which the engine does something itself, and the types of what they give.
+//! Checks the states that the engine performs itself, and defines their result types.
 
 use super::Checker;
-use super::machine::Frame;
-use super::step::COMMAND_MS;
-use super::types::{Presence, field, list_of, object, one_of};
-use crate::draft::{ChangesDraft, CommitDraft, Name, ReadDraft};
+use super::machine::MachineContext;
+use super::step::COMMAND_TIMEOUT_MS;
+use crate::ast::{self, SpannedStr};
 use crate::template::Template;
-use crate::tree::Node;
+use crate::variable_types::{Presence, field, list_of, object, one_of};
 use crate::workflow::{ChangesStep, CommitStep, ReadStep, Step, Term};
+use crate::yaml_tree::Node;
 use counterfoil_contract::{Expression, ObjectType, Type};
 use std::sync::Arc;
 
-/// What changed is looked at since the run began, unless a state says otherwise.
-const SINCE: &str = "run.base";
-/// What agents were seen to change is committed, unless a state says otherwise.
-const PATHS: &str = "run.changed";
+/// The default of `since`: the revision at the start of the run.
+const DEFAULT_SINCE: &str = "run.base";
+/// The default of `paths`: the files that agents changed during the run.
+const DEFAULT_PATHS: &str = "run.changed";
 
 impl<'n> Checker<'n> {
     pub(super) fn read_step(
         &mut self,
-        draft: &ReadDraft<'n>,
-        frame: &Frame<'_, 'n>,
+        decl: &ast::ReadStep<'n>,
+        context: &MachineContext<'_, 'n>,
     ) -> Option<(Step, Type)> {
-        let path = self.in_place(draft.path, frame);
-        let contract = match draft.contract {
+        let path = self.inline_template(decl.path, context);
+        let contract = match decl.contract {
             None => None,
             Some(name) => Some(self.contract(name)?),
         };
@@ -36,11 +36,11 @@ impl<'n> Checker<'n> {
 
     pub(super) fn changes_step(
         &mut self,
-        draft: &ChangesDraft<'n>,
-        frame: &Frame<'_, 'n>,
+        decl: &ast::ChangesStep<'n>,
+        context: &MachineContext<'_, 'n>,
     ) -> Option<(Step, Type)> {
-        let since = self.term_or(draft.since, SINCE, frame, &Type::text());
-        let split = draft.split.map(|node| self.term(node, frame.scope, &Type::Int));
+        let since = self.term_or(decl.since, DEFAULT_SINCE, context, &Type::text());
+        let split = decl.split.map(|node| self.term(node, context.scope, &Type::Int));
         let split = match split {
             Some(None) => return None,
             Some(split) => split,
@@ -51,13 +51,15 @@ impl<'n> Checker<'n> {
 
     pub(super) fn commit_step(
         &mut self,
-        draft: &CommitDraft<'n>,
-        frame: &Frame<'_, 'n>,
+        decl: &ast::CommitStep<'n>,
+        context: &MachineContext<'_, 'n>,
     ) -> Option<(Step, Type)> {
-        let message = self.in_place(draft.message, frame);
-        let paths = self.term_or(draft.paths, PATHS, frame, &list_of(Type::text()));
-        let timeout_ms =
-            draft.timeout.and_then(|node| self.duration(node, "`timeout`")).unwrap_or(COMMAND_MS);
+        let message = self.inline_template(decl.message, context);
+        let paths = self.term_or(decl.paths, DEFAULT_PATHS, context, &list_of(Type::text()));
+        let timeout_ms = decl
+            .timeout
+            .and_then(|node| self.duration(node, "`timeout`"))
+            .unwrap_or(COMMAND_TIMEOUT_MS);
         let result = object([
             ("ok", Type::Bool),
             ("commit", Type::text()),
@@ -67,29 +69,33 @@ impl<'n> Checker<'n> {
         Some((Step::Commit(CommitStep { message: message?, paths: paths?, timeout_ms }), result))
     }
 
-    /// A template that stands in the file itself, also if it reads like the name of another.
-    fn in_place(&mut self, name: Name<'n>, frame: &Frame<'_, 'n>) -> Option<Template> {
+    /// A template written in the workflow file, even if its text looks like a file name.
+    fn inline_template(
+        &mut self,
+        name: SpannedStr<'n>,
+        context: &MachineContext<'_, 'n>,
+    ) -> Option<Template> {
         let template = self.template(name)?;
-        self.typed_template(name, &template, frame.types);
+        self.check_template_types(name, &template, context.types);
         Some(template)
     }
 
-    /// What a state says, or else what an expression gives.
+    /// The term that a state gives, or a default expression.
     fn term_or(
         &mut self,
-        said: Option<&'n Node>,
-        otherwise: &str,
-        frame: &Frame<'_, 'n>,
+        node: Option<&'n Node>,
+        default: &str,
+        context: &MachineContext<'_, 'n>,
         ty: &Type,
     ) -> Option<Term> {
-        match said {
-            Some(node) => self.term(node, frame.scope, ty),
-            None => Expression::compile(otherwise, frame.scope).ok().map(Term::Computed),
+        match node {
+            Some(node) => self.term(node, context.scope, ty),
+            None => Expression::compile(default, context.scope).ok().map(Term::Computed),
         }
     }
 }
 
-/// What is known of changes.
+/// The result type of a `changes` state.
 fn changes_type() -> Type {
     let lines = object([("from", Type::Int), ("to", Type::Int)]);
     let file = object([
@@ -115,10 +121,10 @@ fn changes_type() -> Type {
     ])
 }
 
-/// A renamed file also has the name it had.
+/// Adds the field `old_path`, which only a renamed file has.
 fn with_old_path(file: Type) -> Type {
     let Type::Object(plain) = &file else { return file };
     let mut fields = plain.fields.clone();
-    fields.insert("old_path".to_owned(), field(Type::text(), Presence::Sometimes, fields.len()));
+    fields.insert("old_path".to_owned(), field(Type::text(), Presence::Optional, fields.len()));
     Type::Object(Arc::new(ObjectType { fields, open: false }))
 }

@@ -1,35 +1,35 @@
-//! The shape of the machine: what can be reached, what leads to an end, and that every cycle is
-//! bounded.
+//! Checks the graph of states: every state is reachable, an end is reachable from it, and every
+//! cycle is bounded by a limit.
 
-use crate::draft::{MachineDraft, Reader};
+use crate::ast::{self, Reader};
 use crate::finding::Code;
-use crate::tree::Node;
 use crate::workflow::{Limit, State, Step};
+use crate::yaml_tree::Node;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A way from one state to another.
+/// An edge from one state to another.
 struct Edge<'a> {
     from: usize,
     to: usize,
-    /// The limits that taking it counts.
+    /// The limits that the transition counts.
     counts: Vec<&'a str>,
     resets: &'a [String],
-    /// The limit that is used up when this way is taken instead of another.
+    /// The limit that is used up, if this is the edge to its `then`.
     used_up: Option<&'a str>,
     node: &'a Node,
 }
 
 pub(super) fn check(
     reader: &mut Reader<'_>,
-    draft: &MachineDraft<'_>,
+    decl: &ast::Machine<'_>,
     start: &str,
     states: &BTreeMap<String, State>,
     limits: &BTreeMap<String, Limit>,
 ) {
-    let names: Vec<&str> = draft.states.iter().map(|(name, _)| name.text).collect();
+    let names: Vec<&str> = decl.states.iter().map(|(name, _)| name.text).collect();
     let index: BTreeMap<&str, usize> =
         names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
-    let edges = edges(draft, states, limits, &index);
+    let edges = edges(decl, states, limits, &index);
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); names.len()];
     let mut back: Vec<Vec<usize>> = vec![Vec::new(); names.len()];
     for edge in &edges {
@@ -37,49 +37,55 @@ pub(super) fn check(
         back[edge.to].push(edge.from);
     }
     let from = index.get(start).copied().into_iter().collect();
-    let reached = spread(from, &out);
+    let from_start = reachable(from, &out);
     let is_end = |at: &usize| {
         matches!(states.get(names[*at]).map(|state| &state.kind), Some(Step::End { .. }))
     };
     let ends: Vec<usize> = (0..names.len()).filter(is_end).collect();
-    let ending = spread(ends, &back);
-    for (at, (name, _)) in draft.states.iter().enumerate() {
-        if !reached.contains(&at) {
-            let message = format!("state '{}' cannot be reached from '{start}'", name.text);
+    let to_end = reachable(ends, &back);
+    for (at, (name, _)) in decl.states.iter().enumerate() {
+        if !from_start.contains(&at) {
+            let message = format!("state '{}' is unreachable from '{start}'", name.text);
             reader.report(
                 Code::Unreachable,
                 name.node,
                 message,
-                "lead a transition to it, or take it out",
+                "add a transition to it, or remove it",
             );
-        } else if !ending.contains(&at) {
-            let message = format!("no end can be reached from '{}'", name.text);
-            reader.report(Code::NoWayOut, name.node, message, "lead it to a state with `end: …`");
+        } else if !to_end.contains(&at) {
+            let message = format!("no end state is reachable from '{}'", name.text);
+            reader.report(
+                Code::NoEndReachable,
+                name.node,
+                message,
+                "add a transition to a state with `end: …`",
+            );
         }
     }
     for cycle in unbounded(&edges, names.len()) {
         let path = cycle_path(&cycle, &edges);
-        let shown: Vec<&str> = path.iter().map(|at| names[edges[*at].from]).collect();
-        let first = shown.first().copied().unwrap_or_default();
-        // A cycle that no end can be reached from was reported as that.
-        if path.iter().all(|at| !ending.contains(&edges[*at].from)) {
+        let states_in_cycle: Vec<&str> = path.iter().map(|at| names[edges[*at].from]).collect();
+        let first = states_in_cycle.first().copied().unwrap_or_default();
+        // A cycle without a reachable end has been reported as such.
+        if path.iter().all(|at| !to_end.contains(&edges[*at].from)) {
             continue;
         }
-        // The edge that leads back to the state that stands first in the file closes the loop.
+        // Report at the edge back to the state of the cycle that is first in the file.
         let closing = path.iter().min_by_key(|at| edges[**at].to).map(|at| &edges[*at]);
         let Some(closing) = closing else { continue };
-        let message = format!("nothing bounds the cycle {} → {first}", shown.join(" → "));
+        let message =
+            format!("no limit bounds the cycle {} → {first}", states_in_cycle.join(" → "));
         let used_up = path.iter().find_map(|at| edges[*at].used_up);
         let hint = if let Some(limit) = used_up {
             format!(
-                "the limit '{limit}' leads into it once it is used up, and counts nothing then: let `then` lead out"
+                "`then` of the limit '{limit}' leads back into the cycle: set it to a state outside the cycle"
             )
         } else if limits.is_empty() {
             "declare a limit and count it here: limits: { rounds: { max: 5, then: … } } and `counts: rounds`"
                 .to_owned()
         } else {
             format!(
-                "count a limit on one of its transitions (`counts: {}`) that no transition of the cycle resets",
+                "count a limit on one of its transitions (`counts: {}`), and do not reset it within the cycle",
                 limits.keys().next().map(String::as_str).unwrap_or_default()
             )
         };
@@ -88,18 +94,18 @@ pub(super) fn check(
 }
 
 fn edges<'a>(
-    draft: &'a MachineDraft<'_>,
+    decl: &'a ast::Machine<'_>,
     states: &'a BTreeMap<String, State>,
     limits: &'a BTreeMap<String, Limit>,
     index: &BTreeMap<&str, usize>,
 ) -> Vec<Edge<'a>> {
     let mut edges = Vec::new();
-    for (from, (name, state_draft)) in draft.states.iter().enumerate() {
+    for (from, (name, state_decl)) in decl.states.iter().enumerate() {
         let Some(state) = states.get(name.text) else { continue };
-        let next = state.next.iter().zip(state_draft.next.iter().map(|transition| transition.node));
-        let on = state.on.iter().filter_map(|(trouble, transition)| {
-            let drafted = state_draft.on.iter().find(|(name, _)| name.text == trouble.name())?;
-            Some((transition, drafted.1.node))
+        let next = state.next.iter().zip(state_decl.next.iter().map(|transition| transition.node));
+        let on = state.on.iter().filter_map(|(failure, transition)| {
+            let declared = state_decl.on.iter().find(|(name, _)| name.text == failure.name())?;
+            Some((transition, declared.1.node))
         });
         for (transition, node) in next.chain(on) {
             for target in transition.go.states() {
@@ -107,8 +113,8 @@ fn edges<'a>(
                 let entry = states.get(target).and_then(|state| state.counts.as_deref());
                 let counts: Vec<&str> =
                     transition.counts.as_deref().into_iter().chain(entry).collect();
-                // A limit that is used up leads elsewhere, and that way counts nothing and sets
-                // nothing back.
+                // When a limit is used up, the run continues with `then`. That edge counts and
+                // resets nothing.
                 for limit in &counts {
                     if let Some(&to) =
                         limits.get(*limit).and_then(|limit| index.get(limit.then.as_str()))
@@ -137,7 +143,8 @@ fn edges<'a>(
     edges
 }
 
-fn spread(mut open: Vec<usize>, out: &[Vec<usize>]) -> BTreeSet<usize> {
+/// The states that are reachable from some states.
+fn reachable(mut open: Vec<usize>, out: &[Vec<usize>]) -> BTreeSet<usize> {
     let mut seen: BTreeSet<usize> = open.iter().copied().collect();
     while let Some(at) = open.pop() {
         for &to in &out[at] {
@@ -149,14 +156,14 @@ fn spread(mut open: Vec<usize>, out: &[Vec<usize>]) -> BTreeSet<usize> {
     seen
 }
 
-/// The cycles that nothing bounds, as sets of edges. In a set of states that reach each other, a
-/// limit that no edge of the set resets bounds every cycle through the edges that count it: without
-/// these edges, what is left must be bounded in the same way.
+/// The unbounded cycles, as sets of edges. In a strongly connected component, a limit that no edge of
+/// the component resets bounds every cycle through the edges that count it. The remaining edges are
+/// examined again in the same way.
 fn unbounded(edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize>> {
-    let mut bad = Vec::new();
+    let mut cycles = Vec::new();
     let mut set: Vec<usize> = (0..edges.len()).collect();
-    // Each round takes at least one limit out of every component, so there are no more rounds than
-    // limits.
+    // Each round removes at least one limit from every component, so there are at most as many rounds
+    // as limits.
     while !set.is_empty() {
         let mut left = Vec::new();
         for component in components(&set, edges, states) {
@@ -170,19 +177,19 @@ fn unbounded(edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize>> {
                 .filter(|at| edges[*at].counts.iter().all(|limit| resets.contains(limit)))
                 .collect();
             if rest.len() == component.len() {
-                bad.push(component);
+                cycles.push(component);
             } else {
                 left.extend(rest);
             }
         }
         set = left;
     }
-    bad.sort();
-    bad
+    cycles.sort();
+    cycles
 }
 
-/// The edges inside each strongly connected component that has any. Iterative, since a machine may
-/// have many states.
+/// The edges inside each strongly connected component that has any (Tarjan's algorithm). Iterative,
+/// because a machine may have many states.
 fn components(set: &[usize], edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); states];
@@ -249,7 +256,7 @@ fn cycle_path(set: &[usize], edges: &[Edge<'_>]) -> Vec<usize> {
     for &at in set {
         out.entry(edges[at].from).or_default().push(at);
     }
-    let mut came: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut reached_by: BTreeMap<usize, usize> = BTreeMap::new();
     let mut open = std::collections::VecDeque::from([begin]);
     let mut seen = BTreeSet::from([begin]);
     while let Some(at) = open.pop_front() {
@@ -258,7 +265,7 @@ fn cycle_path(set: &[usize], edges: &[Edge<'_>]) -> Vec<usize> {
         }
         for &edge in out.get(&at).into_iter().flatten() {
             if seen.insert(edges[edge].to) {
-                came.insert(edges[edge].to, edge);
+                reached_by.insert(edges[edge].to, edge);
                 open.push_back(edges[edge].to);
             }
         }
@@ -266,7 +273,7 @@ fn cycle_path(set: &[usize], edges: &[Edge<'_>]) -> Vec<usize> {
     let mut path = Vec::new();
     let mut at = goal;
     while at != begin {
-        let Some(&edge) = came.get(&at) else { break };
+        let Some(&edge) = reached_by.get(&at) else { break };
         path.push(edge);
         at = edges[edge].from;
     }

@@ -1,4 +1,4 @@
-//! What is drawn, whatever it is drawn with: frames, nodes and arrows with short labels.
+//! The format-independent content of a diagram: clusters, nodes and arrows with short labels.
 
 use crate::template::Template;
 use crate::workflow::{
@@ -6,108 +6,108 @@ use crate::workflow::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many characters of a guard, a command or a question are shown.
-const SHOWN: usize = 40;
+/// The maximum length of a label: a guard, a command or a question.
+const MAX_LABEL_CHARS: usize = 40;
 
-/// How many guards are shown on one arrow.
-const GUARDS: usize = 4;
+/// The maximum number of lines of an arrow's label.
+const MAX_ARROW_LINES: usize = 4;
 
-/// A workflow as it is drawn.
-pub(super) struct Picture {
-    /// Its name.
+/// The diagram of a workflow.
+pub(super) struct Diagram {
+    /// The name of the workflow.
     pub(super) name: String,
-    /// What it is for, in a line.
+    /// The summary of the workflow, on one line.
     pub(super) summary: String,
     /// The main machine, then the sub-workflows.
-    pub(super) frames: Vec<Frame>,
-    /// Which states run which sub-workflow.
+    pub(super) clusters: Vec<Cluster>,
+    /// The states that run sub-workflows.
     pub(super) calls: Vec<Call>,
 }
 
-/// A machine.
-pub(super) struct Frame {
-    /// The name of its cluster.
+/// A machine: the main workflow or a sub-workflow.
+pub(super) struct Cluster {
+    /// The identifier, unique in the diagram.
     pub(super) id: String,
-    /// Its name; empty for the main machine.
+    /// The name of the sub-workflow; empty for the main machine.
     pub(super) name: String,
-    /// Its states, after the dot that shows where it starts.
+    /// The start marker, then the states.
     pub(super) nodes: Vec<Node>,
-    /// The ways between them, at most one of a kind between two states.
+    /// The arrows, at most one of a kind between two states.
     pub(super) arrows: Vec<Arrow>,
 }
 
-/// A state.
+/// A node: a state or the start marker.
 pub(super) struct Node {
-    /// Its name in the file that is written: letters, digits and `_`, unlike any other in the
-    /// picture.
+    /// The identifier, unique in the diagram: letters, digits and `_`.
     pub(super) id: String,
-    /// Its shape.
+    /// The shape, which shows the kind of step.
     pub(super) shape: Shape,
-    /// What stands in it: its name, then what happens there.
+    /// The lines of the label: the name of the state, then its step.
     pub(super) lines: Vec<String>,
 }
 
-/// What a node looks like.
+/// The shape of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// The dot that leads to the first state.
+    /// The start marker.
     Start,
-    /// An agent works.
+    /// A step of an agent.
     Agent,
-    /// A command runs, or the engine does something itself.
+    /// A command or a built-in step.
     Command,
-    /// Somebody is asked.
+    /// A question to a person.
     Question,
     /// A sub-workflow or a fan-out.
     Nested,
-    /// Only branches.
+    /// A branch without a step.
     Branch,
-    /// The end.
+    /// An end with its outcome.
     End(End),
 }
 
-/// A way from one state to another of the same frame, by their places in it.
+/// An arrow between two nodes of the same cluster, given by their indexes.
 pub(super) struct Arrow {
-    /// From.
+    /// The index of the source node.
     pub(super) from: usize,
-    /// To.
+    /// The index of the target node.
     pub(super) to: usize,
-    /// Why it is taken.
-    pub(super) kind: Kind,
-    /// When it is taken; a line for each transition that leads this way.
+    /// The kind of transition.
+    pub(super) kind: ArrowKind,
+    /// The label: a line for each transition between the two nodes.
     pub(super) lines: Vec<String>,
 }
 
-/// Why an arrow is taken.
+/// The kind of transition that an arrow shows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    /// The step gave a result.
+pub(super) enum ArrowKind {
+    /// A transition under `next`.
     Next,
-    /// A limit is used up.
+    /// The `then` of a limit that is used up.
     UsedUp,
-    /// The step gave no result.
-    FailureKind,
+    /// A transition under `on`.
+    Failure,
 }
 
 /// A state that runs a sub-workflow.
 pub(super) struct Call {
-    /// The frame of the state.
-    pub(super) frame: usize,
-    /// The state, by its place in the frame.
+    /// The index of the cluster that contains the state.
+    pub(super) cluster: usize,
+    /// The index of the state's node in that cluster.
     pub(super) node: usize,
-    /// The frame that it runs.
+    /// The index of the cluster that the state runs.
     pub(super) runs: usize,
-    /// Whether it runs once or for each item.
+    /// The label, which tells whether it runs once or for each item.
     pub(super) label: &'static str,
 }
 
-impl Picture {
-    /// The picture of a workflow.
-    pub(super) fn of(workflow: &Workflow) -> Self {
+impl Diagram {
+    /// Creates the diagram of a workflow.
+    pub(super) fn from_workflow(workflow: &Workflow) -> Self {
         let machines: Vec<&Machine> =
             std::iter::once(&workflow.main).chain(workflow.machines.values()).collect();
         let mut ids = Ids::default();
-        let frames: Vec<Frame> = machines.iter().map(|machine| frame(machine, &mut ids)).collect();
+        let clusters: Vec<Cluster> =
+            machines.iter().map(|machine| cluster(machine, &mut ids)).collect();
         let mut calls = Vec::new();
         for (at, machine) in machines.iter().enumerate() {
             for (place, (_, state)) in states(machine).into_iter().enumerate() {
@@ -119,17 +119,22 @@ impl Picture {
                     },
                     _ => continue,
                 };
-                // The first frame is the main machine, which nothing runs.
+                // The first cluster is the main machine, which no state runs.
                 let runs = machines.iter().skip(1).position(|other| other.name == *name);
                 calls.extend(runs.map(|runs| Call {
-                    frame: at,
+                    cluster: at,
                     node: place + 1,
                     runs: runs + 1,
                     label,
                 }));
             }
         }
-        Self { name: shown(&workflow.name), summary: plain(&workflow.summary), frames, calls }
+        Self {
+            name: shorten(&workflow.name),
+            summary: single_line(&workflow.summary),
+            clusters,
+            calls,
+        }
     }
 }
 
@@ -142,7 +147,7 @@ fn states(machine: &Machine) -> Vec<(&str, &State)> {
         .collect()
 }
 
-fn frame(machine: &Machine, ids: &mut Ids) -> Frame {
+fn cluster(machine: &Machine, ids: &mut Ids) -> Cluster {
     let states = states(machine);
     let id = ids.fresh("in", if machine.name.is_empty() { "main" } else { &machine.name });
     let prefix = if machine.name.is_empty() { "s" } else { id.as_str() };
@@ -151,73 +156,79 @@ fn frame(machine: &Machine, ids: &mut Ids) -> Frame {
     nodes.extend(states.iter().map(|(name, state)| Node {
         id: ids.fresh(prefix, name),
         shape: shape(&state.kind),
-        lines: inside(name, state, machine),
+        lines: node_lines(name, state, machine),
     }));
-    let places: BTreeMap<&str, usize> =
+    let indexes: BTreeMap<&str, usize> =
         states.iter().enumerate().map(|(at, (name, _))| (*name, at + 1)).collect();
-    let mut arrows = Arrows { places, drawn: BTreeMap::new(), list: Vec::new() };
-    if let Some(start) = arrows.places.get(machine.start.as_str()).copied() {
-        arrows.add(0, start, Kind::Next, String::new());
+    let mut arrows = Arrows { indexes, drawn: BTreeMap::new(), list: Vec::new() };
+    if let Some(start) = arrows.indexes.get(machine.start.as_str()).copied() {
+        arrows.add(0, start, ArrowKind::Next, String::new());
     }
     for (at, (_, state)) in states.iter().enumerate() {
-        leave(at + 1, state, machine, &mut arrows);
+        add_exits(at + 1, state, machine, &mut arrows);
     }
-    Frame { id, name: shown(&machine.name), nodes, arrows: arrows.list }
+    Cluster { id, name: shorten(&machine.name), nodes, arrows: arrows.list }
 }
 
-/// Every way out of a state.
-fn leave(from: usize, state: &State, machine: &Machine, arrows: &mut Arrows<'_>) {
+/// Adds an arrow for every transition of a state, and for the limits that it counts.
+fn add_exits(from: usize, state: &State, machine: &Machine, arrows: &mut Arrows<'_>) {
     let mut counted: BTreeSet<&str> = state.counts.as_deref().into_iter().collect();
     for transition in &state.next {
         let alone = state.next.len() == 1;
-        arrows.lead(from, transition, Kind::Next, &guard(transition, alone), machine);
+        arrows.add_transition(
+            from,
+            transition,
+            ArrowKind::Next,
+            &guard(transition, alone),
+            machine,
+        );
         counted.extend(transition.counts.as_deref());
     }
-    for (trouble, transition) in &state.on {
-        arrows.lead(from, transition, Kind::FailureKind, trouble.name(), machine);
+    for (failure, transition) in &state.on {
+        arrows.add_transition(from, transition, ArrowKind::Failure, failure.name(), machine);
         counted.extend(transition.counts.as_deref());
     }
     for name in counted {
         let then =
-            machine.limits.get(name).and_then(|limit| arrows.places.get(limit.then.as_str()));
+            machine.limits.get(name).and_then(|limit| arrows.indexes.get(limit.then.as_str()));
         if let Some(then) = then.copied() {
-            arrows.add(from, then, Kind::UsedUp, format!("{} used up", shown(name)));
+            arrows.add(from, then, ArrowKind::UsedUp, format!("{} used up", shorten(name)));
         }
     }
 }
 
-/// The arrows of a frame, those of a kind between the same two states drawn as one.
+/// Collects the arrows of a cluster. Those of the same kind between the same nodes are merged.
 struct Arrows<'a> {
-    places: BTreeMap<&'a str, usize>,
-    drawn: BTreeMap<(usize, usize, Kind), usize>,
+    indexes: BTreeMap<&'a str, usize>,
+    drawn: BTreeMap<(usize, usize, ArrowKind), usize>,
     list: Vec<Arrow>,
 }
 
 impl Arrows<'_> {
-    fn lead(
+    fn add_transition(
         &mut self,
         from: usize,
         transition: &Transition,
-        kind: Kind,
+        kind: ArrowKind,
         guard: &str,
         machine: &Machine,
     ) {
         for name in transition.go.states() {
-            let Some(to) = self.places.get(name.as_str()).copied() else { continue };
+            let Some(to) = self.indexes.get(name.as_str()).copied() else { continue };
             let mut parts = vec![guard.to_owned()];
             if let Target::Computed(expression, _) = &transition.go {
-                parts.push(format!("{} is {}", shown(expression.source()), shown(name)));
+                parts.push(format!("{} is {}", shorten(expression.source()), shorten(name)));
             }
             let limit =
                 transition.counts.as_ref().and_then(|name| Some((name, machine.limits.get(name)?)));
-            parts.extend(limit.map(|(name, limit)| bound(name, limit)));
-            parts.extend(transition.resets.iter().map(|name| format!("resets {}", shown(name))));
+            parts.extend(limit.map(|(name, limit)| limit_label(name, limit)));
+            parts.extend(transition.resets.iter().map(|name| format!("resets {}", shorten(name))));
             parts.retain(|part| !part.is_empty());
             self.add(from, to, kind, parts.join(", "));
         }
     }
 
-    fn add(&mut self, from: usize, to: usize, kind: Kind, line: String) {
+    fn add(&mut self, from: usize, to: usize, kind: ArrowKind, line: String) {
         let at = *self.drawn.entry((from, to, kind)).or_insert_with(|| {
             self.list.push(Arrow { from, to, kind, lines: Vec::new() });
             self.list.len() - 1
@@ -227,8 +238,8 @@ impl Arrows<'_> {
             return;
         }
         match lines.len() {
-            count if count < GUARDS => lines.push(line),
-            GUARDS => lines.push("…".to_owned()),
+            count if count < MAX_ARROW_LINES => lines.push(line),
+            MAX_ARROW_LINES => lines.push("…".to_owned()),
             _ => {}
         }
     }
@@ -236,22 +247,22 @@ impl Arrows<'_> {
 
 fn guard(transition: &Transition, alone: bool) -> String {
     match &transition.when {
-        Some(when) => shown(when.source()),
+        Some(when) => shorten(when.source()),
         None if alone => String::new(),
         None => "otherwise".to_owned(),
     }
 }
 
-/// A limit the way it bounds an arrow: `rounds ≤ 5`.
-fn bound(name: &str, limit: &Limit) -> String {
-    let max = shown(&said(&limit.max));
+/// The label of a limit, such as `rounds ≤ 5`.
+fn limit_label(name: &str, limit: &Limit) -> String {
+    let max = shorten(&term_source(&limit.max));
     let per =
-        limit.per.as_ref().map(|per| format!(" per {}", shown(per.source()))).unwrap_or_default();
-    format!("{} ≤ {max}{per}", shown(name))
+        limit.per.as_ref().map(|per| format!(" per {}", shorten(per.source()))).unwrap_or_default();
+    format!("{} ≤ {max}{per}", shorten(name))
 }
 
-/// A term as it is written.
-fn said(term: &Term) -> String {
+/// The source text of a term.
+fn term_source(term: &Term) -> String {
     match term {
         Term::Literal(value) => value.to_string(),
         Term::Computed(expression) => expression.source().to_owned(),
@@ -269,71 +280,70 @@ fn shape(step: &Step) -> Shape {
     }
 }
 
-/// What stands in a node.
-fn inside(name: &str, state: &State, machine: &Machine) -> Vec<String> {
+/// The lines of a node's label.
+fn node_lines(name: &str, state: &State, machine: &Machine) -> Vec<String> {
     let what = match &state.kind {
-        Step::Agent(work) => shown(&work.agent),
+        Step::Agent(work) => shorten(&work.agent),
         Step::Command(step) => {
             let words: Vec<&str> = step.argv.iter().map(Template::source).collect();
-            format!("$ {}", shown(&words.join(" ")))
+            format!("$ {}", shorten(&words.join(" ")))
         }
-        Step::Read(step) => format!("read {}", shown(step.path.source())),
-        Step::Changes(step) => format!("changes since {}", shown(&said(&step.since))),
+        Step::Read(step) => format!("read {}", shorten(step.path.source())),
+        Step::Changes(step) => format!("changes since {}", shorten(&term_source(&step.since))),
         Step::Commit(step) => {
             format!(
                 "commit {}",
-                shown(step.message.source().trim().lines().next().unwrap_or_default())
+                shorten(step.message.source().trim().lines().next().unwrap_or_default())
             )
         }
-        Step::Ask(questions) => asked(questions),
-        Step::Each(each) => repeated(each),
-        Step::Call { machine, .. } => format!("runs {}", shown(machine)),
-        Step::Order(listing) => format!("orders {}", shown(listing.list.source())),
+        Step::Ask(questions) => question_label(questions),
+        Step::Each(each) => each_label(each),
+        Step::Call { machine, .. } => format!("runs {}", shorten(machine)),
+        Step::Order(listing) => format!("orders {}", shorten(listing.list.source())),
         Step::Route => String::new(),
         Step::End { outcome, .. } => outcome.name().to_owned(),
     };
     let counts =
-        state.counts.as_ref().and_then(|name| Some(bound(name, machine.limits.get(name)?)));
-    let mut lines = vec![shown(name)];
-    // An end named as its outcome, an agent named as its state: once is enough.
+        state.counts.as_ref().and_then(|name| Some(limit_label(name, machine.limits.get(name)?)));
+    let mut lines = vec![shorten(name)];
+    // Skip the step if it repeats the name, as for an end named after its outcome.
     lines.extend(Some(what).filter(|what| !what.is_empty() && what != name));
     lines.extend(counts);
     lines
 }
 
-fn asked(questions: &[Question]) -> String {
+fn question_label(questions: &[Question]) -> String {
     match questions {
-        [only] => shown(only.text.source()),
+        [only] => shorten(only.text.source()),
         several => {
             let names: Vec<&str> = several.iter().map(|question| question.name.as_str()).collect();
-            shown(&format!("asks {}", names.join(", ")))
+            shorten(&format!("asks {}", names.join(", ")))
         }
     }
 }
 
-fn repeated(each: &Each) -> String {
+fn each_label(each: &Each) -> String {
     let body = match &each.body {
         Body::Agent(work) => &work.agent,
         Body::Machine { machine, .. } => machine,
     };
     let at_once =
         if each.parallel > 1 { format!(", {} at once", each.parallel) } else { String::new() };
-    format!("{} for each {}{at_once}", shown(body), shown(&each.listing.bind))
+    format!("{} for each {}{at_once}", shorten(body), shorten(&each.listing.bind))
 }
 
-/// One line of a text, cut where it gets long.
-fn shown(text: &str) -> String {
-    let line = plain(text);
-    if line.chars().count() <= SHOWN {
+/// A text on one line, shortened to the maximum length of a label.
+fn shorten(text: &str) -> String {
+    let line = single_line(text);
+    if line.chars().count() <= MAX_LABEL_CHARS {
         return line;
     }
-    let cut: String = line.chars().take(SHOWN - 1).collect();
+    let cut: String = line.chars().take(MAX_LABEL_CHARS - 1).collect();
     format!("{}…", cut.trim_end())
 }
 
-/// A text on one line, without the characters that no drawing can hold and those that turn the
-/// direction of all that follows.
-fn plain(text: &str) -> String {
+/// A text on one line, without control characters, noncharacters and bidirectional controls.
+fn single_line(text: &str) -> String {
     let kept: String = text
         .chars()
         .map(|c| match c {
@@ -345,8 +355,8 @@ fn plain(text: &str) -> String {
     kept.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Names for nodes that every drawing language takes: a prefix and what is left of the name, told
-/// apart by a number.
+/// Creates identifiers that are valid in every format: a prefix, the name with special characters
+/// replaced, and a number if needed to be unique.
 #[derive(Default)]
 struct Ids {
     taken: BTreeSet<String>,
@@ -357,7 +367,7 @@ impl Ids {
         let name: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let plain = format!("{prefix}_{name}");
-        // One more try than there are names taken always finds one that is free.
+        // There are more candidates than identifiers in use, so one of them is free.
         let more = (2..self.taken.len() + 3).map(|number| format!("{plain}_{number}"));
         let id = std::iter::once(plain.clone()).chain(more).find(|id| !self.taken.contains(id));
         let id = id.unwrap_or(plain);

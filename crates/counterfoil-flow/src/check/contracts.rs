@@ -1,0 +1,100 @@
+//! Loads contracts: those of the workflow itself and those of the registry.
+
+use super::Checker;
+use crate::ast::SpannedStr;
+use crate::finding::Code;
+use counterfoil_contract::{Contract, ResolveError};
+use std::sync::Arc;
+
+/// The hint for a contract file with errors.
+const LINT_CONTRACT: &str = "lint the contract to see every problem in it";
+
+impl<'n> Checker<'n> {
+    /// Adds the contracts listed under `contracts:` to the registry.
+    pub(super) fn own_contracts(&mut self, paths: &[SpannedStr<'n>]) {
+        let mut added_from = Vec::new();
+        for path in paths {
+            let files = match self.files.list(path.text) {
+                Ok(files) => files,
+                Err(why) => {
+                    let message = format!("cannot read contracts from {}: {why}", path.text);
+                    self.report(
+                        Code::MissingFile,
+                        path.node,
+                        message,
+                        "paths are relative to the workflow file",
+                    );
+                    continue;
+                }
+            };
+            for file in files {
+                let added = self.files.read(&file).and_then(|text| {
+                    let definition = counterfoil_contract::Definition::from_yaml(&text, &file);
+                    let definition = definition.map_err(|error| error.to_string())?;
+                    let id = definition.contract.clone();
+                    self.registry.add(definition).map_err(|error| error.to_string())?;
+                    Ok(id)
+                });
+                match added {
+                    Ok(id) => added_from.push((id, file, path.node)),
+                    Err(why) => {
+                        let message = format!("{file}: {why}");
+                        self.report(Code::MissingFile, path.node, message, LINT_CONTRACT);
+                    }
+                }
+            }
+        }
+        // Compile every contract, so that problems in unused ones are found too.
+        for (id, file, node) in added_from {
+            if let Err(ResolveError::Load(error)) = self.registry.get(&id) {
+                let message = format!("{file}: {error}");
+                self.report(Code::MissingFile, node, message, LINT_CONTRACT);
+                self.broken.insert(id);
+            }
+        }
+    }
+
+    /// The contract with this id; reports an unknown one.
+    pub(super) fn contract(&mut self, name: SpannedStr<'n>) -> Option<Arc<Contract>> {
+        match self.registry.get(name.text) {
+            Ok(contract) => {
+                self.contracts.insert(contract.reference().to_owned(), contract.clone());
+                Some(contract)
+            }
+            Err(ResolveError::NotFound(error)) => {
+                let hint = error.hint.clone().unwrap_or_else(|| {
+                    "correct the id, or list the contract's file under `contracts:`".into()
+                });
+                self.report(Code::UnknownContract, name.node, error.message, hint);
+                None
+            }
+            Err(ResolveError::Load(_)) if self.broken.contains(name.text) => None,
+            Err(ResolveError::Load(error)) => {
+                let message = format!("contract '{}' does not load: {error}", name.text);
+                self.report(Code::UnknownContract, name.node, message, LINT_CONTRACT);
+                None
+            }
+        }
+    }
+
+    /// Collects the contracts that claims of an agent's contract validate files against, so that
+    /// they are stored with the run.
+    pub(super) fn artifact_contracts(&mut self, name: SpannedStr<'n>, contract: &Contract) {
+        for (field, claim) in &contract.definition().claims {
+            let Some(id) = &claim.contract else { continue };
+            match self.registry.get(id) {
+                Ok(found) => {
+                    self.contracts.insert(found.reference().to_owned(), found);
+                }
+                Err(error) => {
+                    let reference = contract.reference();
+                    let message = format!(
+                        "the claim `{field}` of {reference} refers to contract '{id}': {error}"
+                    );
+                    let hint = "list that contract under `contracts:`, or correct the claim";
+                    self.report(Code::UnknownContract, name.node, message, hint);
+                }
+            }
+        }
+    }
+}
