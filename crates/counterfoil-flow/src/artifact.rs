@@ -36,9 +36,9 @@ pub fn artifact_paths(workflow: &Workflow, run: &RunState) -> Vec<String> {
     all.filter_map(|rendering| rendering.ok().map(|rendered| rendered.path)).collect()
 }
 
-/// Renders the artifacts that belong to one event, right after it: appended lines, and the artifacts
-/// of a sub-workflow, which may have ended by the end of the turn. The other artifacts of the main
-/// machine are rendered once, after the turn.
+/// Renders the artifacts that belong to one event, right after it: appended lines, and the
+/// artifacts of a sub-workflow, which may have ended by the end of the turn. The other artifacts of
+/// the main machine are rendered once, after the turn.
 pub fn rendered_by(workflow: &Workflow, run: &RunState, event: &Event) -> Vec<Rendering> {
     match event {
         Event::TransitionTaken(taken) if taken.frame.is_empty() => {

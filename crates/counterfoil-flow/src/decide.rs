@@ -1,31 +1,29 @@
 //! Decides what to do next: a pure function from a checked workflow and the state of a run to
 //! commands.
 //!
-//! It uses no clock, no I/O and no random numbers. Every command that changes the run is an event to
-//! record; the others are work for a driver, which reports the results. Each frame that needs a
+//! It uses no clock, no I/O and no random numbers. Every command that changes the run is an event
+//! to record; the others are work for a driver, which reports the results. Each frame that needs a
 //! decision gets at most one command, in the order of frame ids.
 
 mod builtin;
 mod enter;
 mod transitions;
+mod work;
 mod workspace;
 
 pub use builtin::{ChangesWork, CommitWork, ReadWork};
+pub use work::{AgentWork, AttemptRequest, AttemptWork, CommandWork, FileCheck};
 pub use workspace::{WorkspaceOp, WorkspaceOpKind};
 
-use crate::event::{Cause, DOES_WITHOUT, Event, Outcome};
+use crate::event::{CONTINUES_WITHOUT_RESULT, Cause, Event, Outcome};
 use crate::fan_out::Next;
 use crate::problem::Problem;
-use crate::run_state::{Frame, Phase, RunState, SAME_AGAIN, Stopping, Workspace, split};
+use crate::run_state::{Frame, MAX_REPEATS, Phase, RunState, Stopping, Workspace, split};
 use crate::scope::EvalScope;
-use crate::step_rule::BoundRule;
 use crate::workflow::{
-    Access, Body, Bounds, Dispatch, End, FailureKind, State, Step, Target, Transition, Workflow,
+    Body, Dispatch, End, FailureKind, State, Step, Target, Transition, Workflow,
 };
-use counterfoil_contract::{ClaimPolicy, Contract, HeldClaim};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::sync::Arc;
 
 /// A command to the driver.
 #[derive(Clone, Debug)]
@@ -44,141 +42,6 @@ pub enum Command {
         /// The id of the attempt.
         attempt: String,
     },
-}
-
-/// Files that must exist before a step can start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileCheck {
-    /// The frame that needs them.
-    pub frame: String,
-    /// The workspace to check; the repository, if there is none.
-    pub workspace: Option<String>,
-    /// The paths, relative to the workspace.
-    pub paths: Vec<String>,
-    /// The earliest time, in milliseconds since 1970.
-    pub not_before: Option<i64>,
-}
-
-/// A request to start an attempt.
-#[derive(Clone, Debug)]
-pub struct AttemptRequest {
-    /// The id of the attempt.
-    pub attempt: String,
-    /// The frame that the attempt works for.
-    pub frame: String,
-    /// The path of the step: a state, or a state, an item key and an inner state.
-    pub path: Vec<String>,
-    /// The number of the attempt on this path, from 1.
-    pub n: u32,
-    /// The earliest time, in milliseconds since 1970.
-    pub not_before: Option<i64>,
-    /// The hash of the bundle that has the workflow and the contracts.
-    pub bundle: String,
-    /// The machine that the frame runs; the main machine has the empty name.
-    pub machine: String,
-    /// The state of that machine.
-    pub state: String,
-    /// The work to do.
-    pub work: AttemptWork,
-}
-
-impl AttemptRequest {
-    /// The event that records the start.
-    pub fn event(&self) -> Event {
-        let agent = match &self.work {
-            AttemptWork::Agent(work) => Some(work.agent.clone()),
-            _ => None,
-        };
-        let contract = match &self.work {
-            AttemptWork::Agent(work) => Some(&work.contract),
-            AttemptWork::Command(work) => work.output.as_ref(),
-            AttemptWork::Read(work) => work.contract.as_ref(),
-            AttemptWork::Changes(_) | AttemptWork::Commit(_) => None,
-        };
-        Event::AttemptStarted {
-            attempt: self.attempt.clone(),
-            frame: self.frame.clone(),
-            path: self.path.clone(),
-            agent,
-            n: self.n,
-            contract: contract.map(|contract| contract.reference().to_owned()),
-            builtin: self.work.builtin(),
-        }
-    }
-}
-
-/// The work of an attempt.
-#[derive(Clone, Debug)]
-pub enum AttemptWork {
-    /// Run an agent.
-    Agent(Box<AgentWork>),
-    /// Run a command.
-    Command(Box<CommandWork>),
-    /// Read a file.
-    Read(Box<ReadWork>),
-    /// What changed is looked at.
-    Changes(Box<ChangesWork>),
-    /// Make a commit.
-    Commit(Box<CommitWork>),
-}
-
-impl AttemptWork {
-    /// The workspace to work in; the repository, if there is none.
-    pub fn workspace(&self) -> Option<&str> {
-        match self {
-            Self::Agent(work) => work.workspace.as_deref(),
-            Self::Command(work) => work.workspace.as_deref(),
-            Self::Read(work) => work.workspace.as_deref(),
-            Self::Changes(work) => work.workspace.as_deref(),
-            Self::Commit(work) => work.workspace.as_deref(),
-        }
-    }
-}
-
-/// The work of an agent.
-#[derive(Clone, Debug)]
-pub struct AgentWork {
-    /// The name of the agent.
-    pub agent: String,
-    /// The prompt, including the instructions for the result.
-    pub prompt: String,
-    /// The contract of the result.
-    pub contract: Arc<Contract>,
-    /// What it may do to the workspace.
-    pub access: Access,
-    /// The workspace to work in; the repository, if there is none.
-    pub workspace: Option<String>,
-    /// The claims to verify, without ignored ones.
-    pub claims: Vec<HeldClaim>,
-    /// The rules that the result must satisfy in addition to its contract.
-    pub rules: Vec<BoundRule>,
-    /// Globs of the paths that it may write; any path, if there is no list.
-    pub writes: Option<Vec<String>>,
-    /// Globs of the paths that it may not write, in addition to those that are always protected.
-    pub protect: Vec<String>,
-    /// The policy for writes to protected paths; `ignore` skips the check.
-    pub protected: ClaimPolicy,
-    /// The policy for tests that were removed, skipped or emptied.
-    pub tests: ClaimPolicy,
-    /// Timeouts and numbers of repairs and retries.
-    pub bounds: Bounds,
-}
-
-/// The work of a command.
-#[derive(Clone, Debug)]
-pub struct CommandWork {
-    /// The program and its arguments.
-    pub argv: Vec<String>,
-    /// The standard input.
-    pub input: String,
-    /// The contract of the output.
-    pub output: Option<Arc<Contract>>,
-    /// The workspace to run in; the repository, if there is none.
-    pub workspace: Option<String>,
-    /// The working directory, relative to the workspace.
-    pub cwd: Option<String>,
-    /// The timeout, in milliseconds.
-    pub timeout_ms: u64,
 }
 
 /// The delay before the first retry after a failure of this kind.
@@ -398,11 +261,11 @@ fn failed_step(
     let on = on.filter(|_| item_agent.is_none() && !only_ends);
     let streak = frame.requests.get(&format!("{}!", frame.state));
     // A transition that counts no limit continues without the result; no retry of it is expected.
-    let is_loop = run.decide < DOES_WITHOUT
+    let is_loop = run.decide < CONTINUES_WITHOUT_RESULT
         || on.is_none_or(|transition| counts(workflow, frame, transition));
     // Only an agent can correct its result; built-in steps and commands cannot.
-    let is_loop = is_loop && (dispatch.is_some() || run.decide < DOES_WITHOUT);
-    if let Some(streak) = streak.filter(|streak| is_loop && streak.times >= SAME_AGAIN) {
+    let is_loop = is_loop && (dispatch.is_some() || run.decide < CONTINUES_WITHOUT_RESULT);
+    if let Some(streak) = streak.filter(|streak| is_loop && streak.times >= MAX_REPEATS) {
         let what = match problem.failure {
             FailureKind::Contract => Some("the result was wrong"),
             FailureKind::Claim => Some("the result did not agree with what was observed"),

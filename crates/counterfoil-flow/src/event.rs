@@ -22,10 +22,10 @@ pub const DECIDE: u32 = 3;
 pub(crate) const CLAIMS_VERIFIED: u32 = 2;
 /// The first version that repeats the first step of a frame in a fresh workspace after its attempt
 /// was lost.
-pub(crate) const AFRESH: u32 = 3;
+pub(crate) const FRESH_WORKSPACE: u32 = 3;
 /// The first version in which a wrong result does not count as lack of progress if the workflow
 /// continues without it, and in which an exhausted limit is applied first.
-pub(crate) const DOES_WITHOUT: u32 = 3;
+pub(crate) const CONTINUES_WITHOUT_RESULT: u32 = 3;
 
 /// An event of a run. The form is `{"kind": {…}}`: with an internal tag, serde would buffer the
 /// fields, and numbers of arbitrary precision do not survive buffering.

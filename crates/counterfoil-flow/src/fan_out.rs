@@ -143,8 +143,8 @@ impl FanOut {
         self.running > 0
     }
 
-    /// The next step. An item may start when the items before it are done; items start by rank, then
-    /// by position.
+    /// The next step. An item may start when the items before it are done; items start by rank,
+    /// then by position.
     pub(crate) fn next(&self) -> Next {
         let stop =
             self.broken.is_some() || (self.strict && self.items.iter().any(Item::is_unsuccessful));
@@ -237,8 +237,8 @@ impl Item {
 /// The maximum number of items of a cycle that a message names.
 const MAX_NAMED: usize = 12;
 
-/// The indices of the items in order: dependencies first, then by rank, then by position. There is no
-/// order if a key occurs twice, a dependency is not in the list, or dependencies form a cycle.
+/// The indices of the items in order: dependencies first, then by rank, then by position. There is
+/// no order if a key occurs twice, a dependency is not in the list, or dependencies form a cycle.
 pub(crate) fn topological_order(items: &[PlannedItem]) -> Result<Vec<usize>, String> {
     let mut index = BTreeMap::new();
     for (at, item) in items.iter().enumerate() {

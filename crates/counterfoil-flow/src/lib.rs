@@ -2,9 +2,9 @@
 //!
 //! A workflow is a YAML file with states, transitions, typed variables and limits. [`check`]
 //! validates it against its contracts and returns a [`Workflow`] or all findings. [`RunState`] is
-//! the state of a run, built event by event; [`decide`] computes what to do next, and [`turn`] takes
-//! facts and returns the events to record and the work to do. None of them reads a clock, uses
-//! random numbers or does I/O: a driver does, and reports the results as facts.
+//! the state of a run, built event by event; [`decide`] computes what to do next, and [`turn`]
+//! takes facts and returns the events to record and the work to do. None of them reads a clock,
+//! uses random numbers or does I/O: a driver does, and reports the results as facts.
 
 mod artifact;
 mod ast;

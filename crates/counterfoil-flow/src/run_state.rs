@@ -9,7 +9,7 @@ pub use frame::{ClaimVerdict, Frame, Phase, Streak};
 pub(crate) use frame::{join, question_visits, split};
 pub use questions::{AnswerError, OpenQuestion};
 pub use workspace::{Workspace, WorkspaceStage};
-pub(crate) use workspace::{counted, with_kept};
+pub(crate) use workspace::{with_kept, workspace_visits};
 
 use crate::event::{
     AssignedAgent, AttemptOutcome, Cause, ChangedFiles, Ended, Event, Outcome, Started,
@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The same request this many times in a row, with nothing changed, counts as lack of progress.
-pub(crate) const SAME_AGAIN: u32 = 3;
+pub(crate) const MAX_REPEATS: u32 = 3;
 
 /// The state of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -144,7 +144,7 @@ impl RunState {
                 if let Some(frame) = self.attempts.remove(attempt) {
                     self.leave_workspace(&frame);
                     self.interrupted(&frame);
-                    self.remember(&frame, changed);
+                    self.add_changed(&frame, changed);
                     self.phase(&frame, Phase::Entered { not_before: None, context: false });
                 }
             }
@@ -357,14 +357,18 @@ impl RunState {
         match ended.outcome {
             AttemptOutcome::Contract => {
                 let what = ended.violations.iter().map(signature).collect::<Vec<_>>().join(" ");
-                again(&mut frame.requests, same, what);
+                count_repeat(&mut frame.requests, same, what);
             }
             // A mismatch in another or unknown work tree is not a repetition.
             AttemptOutcome::Claim => match &ended.tree {
                 Some(tree) => {
                     let blocking = ended.claims.iter().filter(|report| report.blocks());
                     let names: Vec<&str> = blocking.map(|report| report.claim.as_str()).collect();
-                    again(&mut frame.requests, same, format!("{} in {tree}", names.join(" ")));
+                    count_repeat(
+                        &mut frame.requests,
+                        same,
+                        format!("{} in {tree}", names.join(" ")),
+                    );
                 }
                 None => {
                     frame.requests.remove(&same);
@@ -384,13 +388,13 @@ impl RunState {
         let lists = changed.added.iter().chain(&changed.modified).chain(&changed.deleted);
         let paths: Vec<String> = lists.chain(renamed).cloned().collect();
         let cut = changed.total > paths.len() as u64;
-        self.remember(frame, &paths);
+        self.add_changed(frame, &paths);
         if let Some(frame) = self.frames.get_mut(frame).filter(|_| cut) {
             frame.cut = true;
         }
     }
 
-    fn remember(&mut self, frame: &str, paths: &[String]) {
+    fn add_changed(&mut self, frame: &str, paths: &[String]) {
         let mut next = Some(frame.to_owned());
         while let Some(frame) = next.take().and_then(|id| self.frames.get_mut(&id)) {
             frame.changed.extend(paths.iter().cloned());
@@ -486,7 +490,7 @@ impl RunState {
         }
         let edge = format!("{}>{}", taken.from, taken.to);
         match &taken.request {
-            Some(what) => again(&mut frame.requests, edge, what.clone()),
+            Some(what) => count_repeat(&mut frame.requests, edge, what.clone()),
             None => {
                 frame.requests.remove(&edge);
             }
@@ -501,7 +505,7 @@ impl RunState {
     }
 }
 
-fn again(requests: &mut BTreeMap<String, Streak>, edge: String, what: String) {
+fn count_repeat(requests: &mut BTreeMap<String, Streak>, edge: String, what: String) {
     match requests.get_mut(&edge) {
         Some(streak) if streak.what == what => streak.times += 1,
         _ => {

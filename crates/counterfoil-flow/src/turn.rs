@@ -1,5 +1,6 @@
 //! One turn of a run: it takes facts and returns events to record and work to do. Every driver uses
-//! this function, live and in a simulation. Drivers differ in how they store events and do the work.
+//! this function, live and in a simulation. Drivers differ in how they store events and do the
+//! work.
 
 use crate::artifact::{Rendering, rendered_by};
 use crate::decide::{AttemptRequest, Command, FileCheck, WorkspaceOp, decide, used_up};
@@ -49,9 +50,9 @@ impl Turn {
     }
 }
 
-/// Applies facts and decides until the run can only wait. Facts that no longer apply are ignored: an
-/// attempt or a workspace that was replaced, a question that is not open, files that no step waits
-/// for. A time budget that is used up at `now` ends the run.
+/// Applies facts and decides until the run can only wait. Facts that no longer apply are ignored:
+/// an attempt or a workspace that was replaced, a question that is not open, files that no step
+/// waits for. A time budget that is used up at `now` ends the run.
 pub fn turn(workflow: &Workflow, run: &mut RunState, facts: Vec<Event>, now: i64) -> Turn {
     let mut turn = Turn::default();
     for fact in facts {
@@ -161,7 +162,7 @@ fn applies(run: &RunState, fact: &Event) -> bool {
         Event::WorkspaceOpened { .. }
         | Event::WorkspaceFailed { .. }
         | Event::WorkspaceMerged { .. }
-        | Event::WorkspaceDropped { .. } => run.awaits(fact),
+        | Event::WorkspaceDropped { .. } => run.expects_workspace_fact(fact),
         Event::RunStarted(_) => run.seq == 0,
         Event::RunStopped { .. } => run.stopped.is_none(),
         _ => true,

@@ -101,8 +101,8 @@ pub fn to_text(value: &Value) -> String {
     }
 }
 
-/// Parses a value of a type from an argument: `5`, `true` and `["a", "b"]` as JSON, a text unchanged,
-/// and a list of texts also as `a,b`.
+/// Parses a value of a type from an argument: `5`, `true` and `["a", "b"]` as JSON, a text
+/// unchanged, and a list of texts also as `a,b`.
 pub fn parse_argument(word: &str, ty: &Type) -> Result<Value, String> {
     if ty.alternatives().iter().any(|ty| matches!(ty, Type::String(_))) {
         let text = Value::String(word.to_owned());
@@ -121,8 +121,8 @@ pub fn parse_argument(word: &str, ty: &Type) -> Result<Value, String> {
     fits(&value, ty).map(|()| value)
 }
 
-/// Deserialises an amount within a tagged enum. With `arbitrary_precision`, serde passes a number as
-/// a map that only [`Number`] understands.
+/// Deserialises an amount within a tagged enum. With `arbitrary_precision`, serde passes a number
+/// as a map that only [`Number`] understands.
 pub(crate) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Number::deserialize(deserializer)?.as_f64().unwrap_or(f64::MAX))
 }

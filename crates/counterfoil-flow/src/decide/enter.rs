@@ -68,8 +68,8 @@ impl Opening<'_> {
         }
     }
 
-    /// The first state and its counters. The first entry counts like every other; a limit of zero is
-    /// exhausted immediately.
+    /// The first state and its counters. The first entry counts like every other; a limit of zero
+    /// is exhausted immediately.
     fn first_entry(
         &self,
         machine: &Machine,

@@ -1,10 +1,10 @@
-//! Leaving a state: the choice of the transition, its assignments and counters, and the detection of
-//! lack of progress.
+//! Leaving a state: the choice of the transition, its assignments and counters, and the detection
+//! of lack of progress.
 
 use super::{Command, end, eval_scope};
-use crate::event::{Cause, DOES_WITHOUT, Event, TransitionTaken};
+use crate::event::{CONTINUES_WITHOUT_RESULT, Cause, Event, TransitionTaken};
 use crate::problem::Problem;
-use crate::run_state::{Frame, RunState, SAME_AGAIN};
+use crate::run_state::{Frame, MAX_REPEATS, RunState};
 use crate::scope::EvalScope;
 use crate::value::{fits, to_text};
 use crate::variable_types::{NO_CLAIM, problem_type};
@@ -86,8 +86,8 @@ pub(super) fn on_failure(
     })
 }
 
-/// The value of `claims` in a state with an agent: the verdict on each claim, also on those that the
-/// result does not make.
+/// The value of `claims` in a state with an agent: the verdict on each claim, also on those that
+/// the result does not make.
 fn claims_value<'s>(frame: &Frame, state: &'s State) -> Option<(Value, &'s Type)> {
     let ty = state.claims.as_ref()?;
     let names = ty.object().into_iter().flat_map(|object| object.fields.keys());
@@ -130,7 +130,7 @@ impl TransitionContext<'_> {
         let entry = machine.states.get(&taken.to).and_then(|state| state.counts.as_ref());
         let limits: Vec<&String> = self.transition.counts.iter().chain(entry).collect();
         if !limits.is_empty() {
-            let before = self.run.decide < DOES_WITHOUT;
+            let before = self.run.decide < CONTINUES_WITHOUT_RESULT;
             if before && let Some(stuck) = self.request(&mut taken) {
                 return Ok(stuck);
             }
@@ -184,7 +184,7 @@ impl TransitionContext<'_> {
         let before = self.frame.requests.get(&edge).filter(|streak| streak.what == what);
         let times = before.map_or(0, |streak| streak.times) + 1;
         taken.request = Some(what);
-        (times >= SAME_AGAIN).then(|| {
+        (times >= MAX_REPEATS).then(|| {
             let reason = format!(
                 "'{}' sent the same request to '{}' {times} times in a row, and nothing in the work tree changed",
                 taken.from, taken.to

@@ -9,13 +9,13 @@
 use super::{Command, path_of};
 use crate::event::{CLAIMS_VERIFIED, Event, WorkspaceLifetime};
 use crate::run_state::{
-    Frame, Phase, RunState, Workspace, WorkspaceStage, counted, join, with_kept,
+    Frame, Phase, RunState, Workspace, WorkspaceStage, join, with_kept, workspace_visits,
 };
 use crate::workflow::{Body, End, State, Step, Workflow, WorkspaceMode};
 use serde::{Deserialize, Serialize};
 
-/// An operation on a workspace. Every turn returns it again until its result is known, so it must be
-/// idempotent, also across processes: the id identifies the workspace.
+/// An operation on a workspace. Every turn returns it again until its result is known, so it must
+/// be idempotent, also across processes: the id identifies the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WorkspaceOp {
     /// The frame that has the workspace.
@@ -58,7 +58,7 @@ pub(super) fn open_if_needed(
                 WorkspaceLifetime::State => join(&path_of(workflow, run, id, frame)),
                 WorkspaceLifetime::Frame => id.to_owned(),
             };
-            let n = run.visits.get(&counted(&place)).copied().unwrap_or(0) + 1;
+            let n = run.visits.get(&workspace_visits(&place)).copied().unwrap_or(0) + 1;
             Some(Command::Record(Event::WorkspacePlanned {
                 frame: id.to_owned(),
                 workspace: format!("{place}#{n}"),

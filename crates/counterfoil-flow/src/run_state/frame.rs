@@ -181,8 +181,8 @@ pub(crate) fn split(path: &str) -> Vec<String> {
     path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
 }
 
-/// The key under which the visits of a question are counted: its id without the trailing number. The
-/// key of an item may contain a `#`, so only digits at the end are removed.
+/// The key under which the visits of a question are counted: its id without the trailing number.
+/// The key of an item may contain a `#`, so only digits at the end are removed.
 pub(crate) fn question_visits(id: &str) -> String {
     let number = |tail: &str| !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_digit());
     format!(

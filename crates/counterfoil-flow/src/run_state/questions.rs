@@ -65,7 +65,7 @@ impl RunState {
             self.ready.insert(frame.to_owned());
             return;
         }
-        self.resulted_by_answers(frame);
+        self.finish_questions(frame);
     }
 
     pub(super) fn cancelled(&mut self, frame: &str, cancelled: &[String]) {
@@ -74,10 +74,10 @@ impl RunState {
                 question.answer = None;
             }
         }
-        self.resulted_by_answers(frame);
+        self.finish_questions(frame);
     }
 
-    fn resulted_by_answers(&mut self, frame: &str) {
+    fn finish_questions(&mut self, frame: &str) {
         let (mine, rest): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.questions)
             .into_iter()
             .partition(|(_, question)| question.frame == frame);

@@ -1,7 +1,8 @@
-//! The workspaces of frames: planned, open, merged or discarded. `decide` says what to do with them.
+//! The workspaces of frames: planned, open, merged or discarded. `decide` says what to do with
+//! them.
 
 use super::{Frame, Phase, RunState};
-use crate::event::{AFRESH, Event, WorkspaceLifetime};
+use crate::event::{Event, FRESH_WORKSPACE, WorkspaceLifetime};
 use crate::problem::Problem;
 use crate::workflow::FailureKind;
 use serde::{Deserialize, Serialize};
@@ -57,7 +58,7 @@ impl Workspace {
 const MAX_NAMED: usize = 10;
 
 /// The key under which the workspaces of a path are counted.
-pub(crate) fn counted(place: &str) -> String {
+pub(crate) fn workspace_visits(place: &str) -> String {
     format!("@{place}")
 }
 
@@ -90,7 +91,7 @@ impl RunState {
 
     /// Whether a fact about a workspace applies: the frame has this workspace, in a stage that
     /// allows the fact.
-    pub(crate) fn awaits(&self, fact: &Event) -> bool {
+    pub(crate) fn expects_workspace_fact(&self, fact: &Event) -> bool {
         let own = |frame: &str, id: &str| {
             let own = self.frames.get(frame).and_then(|frame| frame.workspace.as_ref());
             own.filter(|own| own.id == id)
@@ -121,7 +122,7 @@ impl RunState {
             Event::WorkspacePlanned { frame, workspace, lifetime } => {
                 let place =
                     workspace.rsplit_once('#').map_or(workspace.as_str(), |(place, _)| place);
-                *self.visits.entry(counted(place)).or_default() += 1;
+                *self.visits.entry(workspace_visits(place)).or_default() += 1;
                 if let Some(at) = self.frames.get_mut(frame) {
                     at.workspace = Some(Workspace {
                         id: workspace.clone(),
@@ -131,7 +132,9 @@ impl RunState {
                     });
                 }
             }
-            Event::WorkspaceOpened { frame, .. } => self.staged(frame, WorkspaceStage::Open, None),
+            Event::WorkspaceOpened { frame, .. } => {
+                self.set_stage(frame, WorkspaceStage::Open, None)
+            }
             Event::WorkspaceFailed { frame, workspace, reason } => {
                 match self.left.remove(workspace) {
                     Some(_) => {}
@@ -139,7 +142,7 @@ impl RunState {
                 }
             }
             Event::WorkspaceMerged { frame, conflicts, kept, .. } => {
-                self.staged(frame, WorkspaceStage::Merged, kept.as_ref());
+                self.set_stage(frame, WorkspaceStage::Merged, kept.as_ref());
                 if !conflicts.is_empty() {
                     let reason = in_conflict(conflicts, kept.as_deref());
                     self.phase(frame, Phase::Failed(Problem::new(FailureKind::Conflict, &reason)));
@@ -149,7 +152,7 @@ impl RunState {
                 if self.left.remove(workspace).is_some() {
                     return;
                 }
-                self.staged(frame, WorkspaceStage::Dropped, kept.as_ref());
+                self.set_stage(frame, WorkspaceStage::Dropped, kept.as_ref());
                 if let (Some(at), Some(kept)) = (self.frames.get_mut(frame), kept)
                     && let Phase::Failed(problem) = &mut at.phase
                 {
@@ -160,14 +163,14 @@ impl RunState {
         }
     }
 
-    fn staged(&mut self, frame: &str, stage: WorkspaceStage, kept: Option<&String>) {
+    fn set_stage(&mut self, frame: &str, stage: WorkspaceStage, kept: Option<&String>) {
         if let Some(own) = self.frames.get_mut(frame).and_then(|at| at.workspace.as_mut()) {
             (own.stage, own.kept) = (stage, kept.cloned());
         }
     }
 
-    /// A workspace that cannot be opened is a failure of the step. A workspace that cannot be merged
-    /// is discarded; if that fails too, it is left for the next sweep.
+    /// A workspace that cannot be opened is a failure of the step. A workspace that cannot be
+    /// merged is discarded; if that fails too, it is left for the next sweep.
     fn workspace_failed(&mut self, frame: &str, reason: &str) {
         let Some(at) = self.frames.get_mut(frame) else { return };
         let Some(own) = at.workspace.as_mut() else { return };
@@ -190,10 +193,10 @@ impl RunState {
 
     /// An attempt was lost: abandons its workspace, unless earlier steps worked in it.
     pub(super) fn leave_workspace(&mut self, frame: &str) {
-        let afresh = self.decide >= AFRESH;
+        let starts_fresh = self.decide >= FRESH_WORKSPACE;
         let Some(at) = self.frames.get_mut(frame) else { return };
         let alone = |own: &Workspace| {
-            own.lifetime == WorkspaceLifetime::State || (afresh && at.from.is_empty())
+            own.lifetime == WorkspaceLifetime::State || (starts_fresh && at.from.is_empty())
         };
         if let Some(own) = at.workspace.take_if(|own| own.is_pending() && alone(own)) {
             self.left.insert(own.id, frame.to_owned());

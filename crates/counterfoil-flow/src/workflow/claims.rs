@@ -34,8 +34,8 @@ pub struct StateClaims {
 pub struct Paths {
     /// Globs of the writable paths; any path, if there is no list.
     pub writes: Option<Vec<String>>,
-    /// Globs of the protected paths. They may use inputs and variables of the run; a glob that starts
-    /// with `!` makes an exception from those before it.
+    /// Globs of the protected paths. They may use inputs and variables of the run; a glob that
+    /// starts with `!` makes an exception from those before it.
     pub protect: Vec<Template>,
     /// The policy for writes to protected paths.
     pub protection: ClaimPolicy,

@@ -1,4 +1,4 @@
-//! The life of workspaces, claims in guards, and what agents are held to, each in the smallest
+//! The life of workspaces, claims in guards, and the restrictions of agents, each in the smallest
 //! workflow that shows it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -31,11 +31,8 @@ fn items_that_write_beside_each_other_work_in_worktrees_and_are_folded_in_the_or
     assert_eq!(play.turn.file_checks[0].workspace.as_deref(), Some("all/b#1"));
     play.looked("all/b");
     play.accept("all/b/look#1");
-    assert!(play.workspace_ops().is_empty(), "b was folded before a: {:?}", play.workspace_ops());
-    assert!(
-        !play.run.frames.contains_key("all/c"),
-        "an item that is not folded back is still at work"
-    );
+    assert!(play.workspace_ops().is_empty(), "b was merged before a: {:?}", play.workspace_ops());
+    assert!(!play.run.frames.contains_key("all/c"), "an item that is not merged is still running");
     play.accept("all/a/make#1").accept("all/a/build#1").looked("all/a");
     assert_eq!(play.accept("all/a/look#1").workspace_ops(), [(WorkspaceOpKind::Merge, "all/a#1")]);
     play.see_to("all/a#1", &[]);
@@ -99,7 +96,7 @@ fn an_item_in_conflict_is_not_done_and_says_where_its_work_is() {
     play.see_to("all/c#1", &[]);
     assert_eq!(play.ending().0, Outcome::Failed);
     assert!(play.ending().1.contains(&format!("a: {reason}")), "{}", play.ending().1);
-    // Where one that is lost ends the state, those that are done are still folded back, and none
+    // Where one that is lost ends the state, those that are done are still merged, and none
     // begins.
     let mut play = finished("parallel: 2");
     assert_eq!(play.workspace_ops(), [(WorkspaceOpKind::Merge, "all/b#1")]);

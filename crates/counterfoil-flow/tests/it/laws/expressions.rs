@@ -74,7 +74,7 @@ impl Kind {
 }
 
 fn thing(dice: &mut Dice, at: usize) -> Value {
-    // A key that stands twice or waits for one that is not there cannot be ordered; most can.
+    // Duplicate keys and missing dependencies have no order; most lists have one.
     let id = if dice.chance(4) { "t0".to_owned() } else { format!("t{at}") };
     let after: Vec<String> = match dice.below(20) {
         0 => vec!["missing".to_owned()],

@@ -233,11 +233,11 @@ impl Maker<'_> {
             }
         }
         state["next"] = json!(next);
-        if let Some(troubles) = partial {
+        if let Some(failures) = partial {
             let mut on = Map::new();
-            for trouble in troubles {
+            for failure in failures {
                 if self.dice.chance(35) {
-                    on.insert(trouble.to_owned(), self.answer(at, place, &results));
+                    on.insert(failure.to_owned(), self.answer(at, place, &results));
                 }
             }
             if !on.is_empty() {
@@ -250,7 +250,7 @@ impl Maker<'_> {
         state
     }
 
-    /// A transition on trouble, which may read what was salvaged.
+    /// A transition on failure, which may read the valid part of a rejected result.
     fn answer(&mut self, at: usize, place: &Place<'_>, results: &[Seen]) -> Value {
         let mut answer = self.transition(at, place, place.seen);
         if self.dice.chance(50) {
@@ -305,7 +305,7 @@ impl Maker<'_> {
     }
 
     /// Something that the engine does itself.
-    fn deed(&mut self, words: &str) -> (Value, Vec<Seen>, Option<Vec<&'static str>>) {
+    fn builtin(&mut self, words: &str) -> (Value, Vec<Seen>, Option<Vec<&'static str>>) {
         let text = |path: &str| Seen::new(path, Kind::Text, There::Always);
         match self.dice.below(4) {
             0 => (json!({"read": words}), vec![text("result.text")], Some(vec!["blocked", "any"])),
@@ -344,7 +344,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What happens in a state, what it gives, and the troubles it knows.
+    /// What happens in a state, what it gives, and the failures it knows.
     fn step(
         &mut self,
         at: usize,
@@ -378,7 +378,7 @@ impl Maker<'_> {
                 seen.push(Seen::new("claims.protected.reason", Kind::Text, There::Always));
                 (state, seen, Some(AGENT.to_vec()))
             }
-            3 if self.dice.chance(50) => self.deed(&prompt),
+            3 if self.dice.chance(50) => self.builtin(&prompt),
             3 => {
                 let mut state = json!({"command": ["make", prompt], "timeout": "5m"});
                 let mut seen = vec![
@@ -386,14 +386,14 @@ impl Maker<'_> {
                     Seen::new("result.exit_code", Kind::Whole, There::Always),
                     Seen::new("result.output", Kind::Text, There::Always),
                 ];
-                let mut troubles = vec!["timeout", "any"];
+                let mut failures = vec!["timeout", "any"];
                 if self.dice.chance(50) {
                     let contract = self.dice.pick(&self.contracts).clone();
                     state["output"] = json!(contract.id);
                     seen.extend(contract.seen("result.value"));
-                    troubles.push("contract");
+                    failures.push("contract");
                 }
-                (state, seen, Some(troubles))
+                (state, seen, Some(failures))
             }
             4 | 5 => {
                 let words: Vec<String> =
@@ -484,13 +484,13 @@ impl Maker<'_> {
             each["prompt"] = json!(format!("Do {{{{ {item}.id }}}} of {{{{ {item}.rank }}}}."));
             results.push(Seen::new("size(result.done)", Kind::Whole, There::Always));
         }
-        let mut troubles = vec!["order", "any"];
+        let mut failures = vec!["order", "any"];
         if self.dice.chance(60) {
             each["failures"] = json!("collect");
         } else {
-            troubles.extend(["blocked", "failed", "exhausted"]);
+            failures.extend(["blocked", "failed", "exhausted"]);
         }
-        (json!({"each": each}), results, Some(troubles))
+        (json!({"each": each}), results, Some(failures))
     }
 
     fn with(&mut self, part: &Part, seen: &[Seen]) -> Value {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// A run that takes more turns than this does not end.
-const MOST_TURNS: usize = 20_000;
+const MAX_TURNS: usize = 20_000;
 
 /// How a run went.
 pub(crate) struct Played {
@@ -36,7 +36,7 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
     let mut pending: Vec<Pending> = Vec::new();
     let mut facts = vec![started(workflow, dice)];
     let mut now = 1_700_000_000_000_i64;
-    for _ in 0..MOST_TURNS {
+    for _ in 0..MAX_TURNS {
         now += i64::try_from(dice.below(1000)).unwrap();
         let done = turn(workflow, &mut played.run, std::mem::take(&mut facts), now);
         holds_after(workflow, &played.run, &done)?;
@@ -86,7 +86,7 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
             return Err("the run neither ends, nor works, nor waits for anybody".to_owned());
         }
     }
-    Err(format!("the run does not end in {MOST_TURNS} turns"))
+    Err(format!("the run does not end in {MAX_TURNS} turns"))
 }
 
 /// An attempt request survives the way to another process: what is resolved there is the same.
@@ -205,7 +205,7 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
             };
             return Event::ContextChecked { frame, missing };
         }
-        Pending::WorkspaceOp(op) => return seen_to(op, dice),
+        Pending::WorkspaceOp(op) => return workspace_fact(op, dice),
         Pending::Attempt { id, work } => (id, work),
     };
     if dice.chance(3) {
@@ -284,8 +284,8 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
     }))
 }
 
-/// What comes of an errand.
-fn seen_to(op: WorkspaceOp, dice: &mut Dice) -> Event {
+/// The result of a workspace operation.
+fn workspace_fact(op: WorkspaceOp, dice: &mut Dice) -> Event {
     let WorkspaceOp { frame, workspace, kind } = op;
     if dice.chance(5) {
         return Event::WorkspaceFailed { frame, workspace, reason: "no room".to_owned() };

@@ -1,11 +1,11 @@
-//! Mistakes in what agents are held to: policies, names of claims, patterns for paths, workspaces.
+//! Mistakes in claim policies, claim names, path patterns and workspaces.
 
 use super::sites::{Claim, Maker, Site, keys, pointer};
 use serde_json::{Value, json};
 
 impl Maker<'_> {
     /// What is said about claims, paths and workspaces.
-    pub(crate) fn held(&mut self, (path, value): &Site<'_>) {
+    pub(crate) fn claim_mistakes(&mut self, (path, value): &Site<'_>) {
         let (last, parent) = keys(path);
         let is_policy = parent == "claims"
             || last == "policy"

@@ -52,7 +52,7 @@ pub(crate) fn mutants(example: &Example, root: &Value) -> Vec<Mutant> {
         maker.call(site);
         maker.template(site);
         maker.needed(site);
-        maker.held(site);
+        maker.claim_mistakes(site);
     }
     maker.template_files();
     maker.mutants
@@ -271,7 +271,7 @@ impl Maker<'_> {
     }
 
     /// Whether an expression of the workflow reads a name, or a transition gives it a value.
-    fn is_held(&self, name: &str) -> bool {
+    fn is_used(&self, name: &str) -> bool {
         let mut sites = Vec::new();
         walk(self.root, &mut Vec::new(), &mut sites);
         sites.iter().any(|(path, value)| {
@@ -287,7 +287,7 @@ impl Maker<'_> {
         let (last, parent) = keys(path);
         let is_machine = path.len() == 2 || path.len() == 4;
         if is_machine && matches!(parent, "inputs" | "variables") {
-            let claim = if self.is_held(last) {
+            let claim = if self.is_used(last) {
                 Claim::Refused
             } else {
                 Claim::Open("only templates print it, as they do any")

@@ -27,7 +27,7 @@ examples: [{ fine: true }]
 ",
 ];
 
-/// Two items that write beside each other, as sub-workflows; `more` stands in the fan-out.
+/// Two items that write beside each other, as sub-workflows; `more` is added to the fan-out.
 pub(crate) fn items(more: &str) -> String {
     format!(
         r#"
@@ -54,7 +54,7 @@ workflows:
     )
 }
 
-/// One agent in a worktree; `more` stands in its state.
+/// One agent in a worktree; `more` is added to its state.
 pub(crate) fn one(more: &str) -> String {
     format!(
         r#"

@@ -1,0 +1,144 @@
+//! The work that a driver does: attempts to start and files to check, with all templates rendered.
+
+use super::builtin::{ChangesWork, CommitWork, ReadWork};
+use crate::event::Event;
+use crate::step_rule::BoundRule;
+use crate::workflow::{Access, Bounds};
+use counterfoil_contract::{ClaimPolicy, Contract, HeldClaim};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Files that must exist before a step can start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileCheck {
+    /// The frame that needs them.
+    pub frame: String,
+    /// The workspace to check; the repository, if there is none.
+    pub workspace: Option<String>,
+    /// The paths, relative to the workspace.
+    pub paths: Vec<String>,
+    /// The earliest time, in milliseconds since 1970.
+    pub not_before: Option<i64>,
+}
+
+/// A request to start an attempt.
+#[derive(Clone, Debug)]
+pub struct AttemptRequest {
+    /// The id of the attempt.
+    pub attempt: String,
+    /// The frame that the attempt works for.
+    pub frame: String,
+    /// The path of the step: a state, or a state, an item key and an inner state.
+    pub path: Vec<String>,
+    /// The number of the attempt on this path, from 1.
+    pub n: u32,
+    /// The earliest time, in milliseconds since 1970.
+    pub not_before: Option<i64>,
+    /// The hash of the bundle that has the workflow and the contracts.
+    pub bundle: String,
+    /// The machine that the frame runs; the main machine has the empty name.
+    pub machine: String,
+    /// The state of that machine.
+    pub state: String,
+    /// The work to do.
+    pub work: AttemptWork,
+}
+
+impl AttemptRequest {
+    /// The event that records the start.
+    pub fn event(&self) -> Event {
+        let agent = match &self.work {
+            AttemptWork::Agent(work) => Some(work.agent.clone()),
+            _ => None,
+        };
+        let contract = match &self.work {
+            AttemptWork::Agent(work) => Some(&work.contract),
+            AttemptWork::Command(work) => work.output.as_ref(),
+            AttemptWork::Read(work) => work.contract.as_ref(),
+            AttemptWork::Changes(_) | AttemptWork::Commit(_) => None,
+        };
+        Event::AttemptStarted {
+            attempt: self.attempt.clone(),
+            frame: self.frame.clone(),
+            path: self.path.clone(),
+            agent,
+            n: self.n,
+            contract: contract.map(|contract| contract.reference().to_owned()),
+            builtin: self.work.builtin(),
+        }
+    }
+}
+
+/// The work of an attempt.
+#[derive(Clone, Debug)]
+pub enum AttemptWork {
+    /// Run an agent.
+    Agent(Box<AgentWork>),
+    /// Run a command.
+    Command(Box<CommandWork>),
+    /// Read a file.
+    Read(Box<ReadWork>),
+    /// What changed is looked at.
+    Changes(Box<ChangesWork>),
+    /// Make a commit.
+    Commit(Box<CommitWork>),
+}
+
+impl AttemptWork {
+    /// The workspace to work in; the repository, if there is none.
+    pub fn workspace(&self) -> Option<&str> {
+        match self {
+            Self::Agent(work) => work.workspace.as_deref(),
+            Self::Command(work) => work.workspace.as_deref(),
+            Self::Read(work) => work.workspace.as_deref(),
+            Self::Changes(work) => work.workspace.as_deref(),
+            Self::Commit(work) => work.workspace.as_deref(),
+        }
+    }
+}
+
+/// The work of an agent.
+#[derive(Clone, Debug)]
+pub struct AgentWork {
+    /// The name of the agent.
+    pub agent: String,
+    /// The prompt, including the instructions for the result.
+    pub prompt: String,
+    /// The contract of the result.
+    pub contract: Arc<Contract>,
+    /// What it may do to the workspace.
+    pub access: Access,
+    /// The workspace to work in; the repository, if there is none.
+    pub workspace: Option<String>,
+    /// The claims to verify, without ignored ones.
+    pub claims: Vec<HeldClaim>,
+    /// The rules that the result must satisfy in addition to its contract.
+    pub rules: Vec<BoundRule>,
+    /// Globs of the paths that it may write; any path, if there is no list.
+    pub writes: Option<Vec<String>>,
+    /// Globs of the paths that it may not write, in addition to those that are always protected.
+    pub protect: Vec<String>,
+    /// The policy for writes to protected paths; `ignore` skips the check.
+    pub protected: ClaimPolicy,
+    /// The policy for tests that were removed, skipped or emptied.
+    pub tests: ClaimPolicy,
+    /// Timeouts and numbers of repairs and retries.
+    pub bounds: Bounds,
+}
+
+/// The work of a command.
+#[derive(Clone, Debug)]
+pub struct CommandWork {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// The standard input.
+    pub input: String,
+    /// The contract of the output.
+    pub output: Option<Arc<Contract>>,
+    /// The workspace to run in; the repository, if there is none.
+    pub workspace: Option<String>,
+    /// The working directory, relative to the workspace.
+    pub cwd: Option<String>,
+    /// The timeout, in milliseconds.
+    pub timeout_ms: u64,
+}
