@@ -10,4 +10,5 @@ mod names;
 mod shipped;
 mod templates;
 mod time_budget;
+mod wire_names;
 mod workspaces;
