@@ -1,32 +1,32 @@
-//! What can be said on the command line.
+//! The commands and arguments of the command line. This module depends on no other module here.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_contract::{Framing, Policy, RepairPolicy};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 mod claims;
 mod mcp;
 mod packs;
-mod people;
 mod recordings;
 mod runs;
+mod setup;
 
 pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
 pub(crate) use mcp::McpArgs;
 pub(crate) use packs::{DemoArgs, PackArgs, PackCommand};
-pub(crate) use people::{DoctorArgs, HeldArgs, HookArgs, HookCommand, InitArgs};
 pub(crate) use recordings::{ExportArgs, ReplayArgs};
 pub(crate) use runs::{
-    AnswerArgs, GraphFormat, OneRun, Place, ResumeArgs, RunArgs, RunFormat, RunsArgs, ShowArgs,
-    WorkflowArgs, WorkflowCommand,
+    AnswerArgs, GraphFormat, ResumeArgs, RunArgs, RunFormat, RunRef, RunsArgs, ShowArgs,
+    StateLocation, WorkflowArgs, WorkflowCommand,
 };
+pub(crate) use setup::{DoctorArgs, HookArgs, HookCheckArgs, HookCommand, InitArgs};
 
-/// Hold the results of coding agents to their contracts.
+/// Validate and verify the results of coding agents.
 #[derive(Debug, Parser)]
 #[command(name = "counterfoil", version, propagate_version = true, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 accepted (or additive, or valid, or done), 1 not, 2 usage, 3 a claim does not hold; of a run also 4 waiting, 5 agent, 6 exhausted or out of budget, 7 blocked, 124 timeout, 130 cancelled.\nSet COUNTERFOIL_LOG=warn for structured events on stderr, NO_COLOR for no colour."
+    after_help = "Exit codes: 0 success (accepted, additive, valid, done), 1 failure, 2 usage error, 3 a claim failed; for runs also 4 waiting, 5 agent failure, 6 attempts or budget exhausted, 7 blocked, 124 timeout, 130 cancelled.\nSet COUNTERFOIL_LOG=warn to log structured events to stderr, and NO_COLOR=1 to disable colours."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -34,105 +34,102 @@ pub(crate) struct Cli {
 }
 
 const VERIFY: &str = "\
-Hold what an agent claims against a repository, without a run.
+Verify the claims of an agent against a repository, without a run.
 
-The result is found in the text and held to its contract. Then each claim that the contract declares is held against what \
-changed between the base and the work tree as it is now, and against checks that are run there.";
+Extracts the result from the text and validates it against its contract. Then verifies each claim that the contract declares \
+against the changes between the base revision and the work tree, and by running checks in the repository.";
 
 const MCP: &str = "\
-Take results from agents: a server of the Model Context Protocol over standard input and output.
+Serve the Model Context Protocol on standard input and output, so that agents can submit results.
 
-An agent hands in its result with the tool `submit_result` while it works. A result that breaks its contract comes back with everything \
-that is wrong with it; a good one is kept, in .counterfoil/submissions.jsonl, and acknowledged. `get_contract` and `check_result` \
-help. Ends when standard input does.";
+An agent submits its result with the tool `submit_result` while it works. An invalid result is returned with all violations. A \
+valid result is stored in .counterfoil/submissions.jsonl and acknowledged. The tools `get_contract` and `check_result` help the \
+agent. The server ends when standard input is closed.";
 
 const REPLAY: &str = "\
-Judge recordings and transcripts again, and say what changed since they were recorded.
+Replay recordings and transcripts, and compare the results with the recorded ones.
 
-What agents said goes through the readers of their programs and through the contracts, as in a run; no agent is asked. Each attempt is \
-held to the contract that is current under the id it was recorded with, or else to the one in the recording. A transcript \
-without a recorded outcome is new; `--update` records what comes out. Ends with 0 if nothing changed, 1 if something did or could \
-not be judged.";
+Recorded output is parsed and validated as in a run; no agent is called. Each attempt is validated against the current contract \
+with the recorded id or, if there is none, against the contract in the recording. A transcript without a recorded outcome is \
+new; `--update` records its outcome. Exits with 0 if nothing changed, and with 1 if something changed or could not be replayed.";
 
 const DEMO: &str = "\
-See a pack at work, offline: a real run in a git repository that is made for it, with agents that are played by a script.
+Run a pack offline: a real run in a new git repository, with scripted agents.
 
-The repository is left for looking, with the run in it; where it is stands at the end. `counterfoil demo contracts` shows the \
-contract engine alone, on three texts. Ends with 0 if the run ended as the demo is meant to, else as the run did.";
+The repository is kept for inspection; its path is printed at the end. `counterfoil demo contracts` shows only extraction and \
+validation, on three texts. Exits with 0 if the run ends as the demo expects, else with the exit code of the run.";
 
 const INIT: &str = "\
-Set a project up: bind its agents to contracts, and attach hooks and the server that takes results.
+Set up a project: assign contracts to its agents, and install hooks and the MCP server.
 
-Shows what it would add to which file, as diffs on standard output, and writes it only if somebody agrees: with --yes, or at a \
-terminal. Ends with 0 if everything is in place, and with 1 if something would be added and nobody agreed.";
+Prints the changes to each file as diffs on standard output. Writes them only after confirmation: with --yes, or at a terminal. \
+Exits with 0 if everything is set up, and with 1 if changes are needed and were not confirmed.";
 
 const DOCTOR: &str = "\
-Say whether what is needed is there, what is in the way, and what mends it.
+Check the setup and suggest fixes.
 
-Looks at the programs that play agents (whether they are there, which version, whether a login can be seen, by which ways they \
-hand back results), at counterfoil.toml, and at what stands between people and their contracts. Nobody is called, and nothing is \
-written. Ends with 0 if everything that is needed works, and with 1 if not.";
+Checks the agent programs (installed, version, login, channels for results), counterfoil.toml, hooks and contracts. Calls no \
+agent and writes nothing. Exits with 0 if everything required works, else with 1.";
 
 const HOOK: &str = "\
-Hold what agents say to their contracts where our engine does not run them.
+Validate agent output from Claude Code hooks.
 
-Claude Code runs these as hooks, with a payload on standard input; `counterfoil init` sets them up. A result that does not \
-satisfy the contract of the agent is sent back, with what is wrong with it, three times for the same and six times in all. \
-Then it is let through, and the person is told.";
+Claude Code runs these commands as hooks, with a payload on standard input; `counterfoil init` installs them. A result that \
+violates the contract of the agent is sent back with its violations, at most three times for the same violations and six times in \
+total. After that it is let through, and the user is notified.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Find the result in a text and hold it to a contract
+    /// Extract the result from a text and validate it against a contract
     Check(CheckArgs),
     /// List, show, render, compare and lint contracts
     Contract(ContractArgs),
     /// Check and draw workflows
     Workflow(WorkflowArgs),
-    /// List, show and eject packs: workflows that come along
+    /// List, show and eject the built-in workflow packs
     Pack(PackArgs),
     /// Run a workflow
     Run(RunArgs),
-    /// Go on with a run: after a stop, a crash, an answer
+    /// Continue a run after an interruption, a crash or an answer
     Resume(ResumeArgs),
-    /// End a run for good
-    Cancel(OneRun),
-    /// List runs, the newest first
+    /// Cancel a run
+    Cancel(RunRef),
+    /// List runs, newest first
     Runs(RunsArgs),
-    /// Tell the story of a run
+    /// Show the timeline of a run
     Show(ShowArgs),
     /// Answer a question of a run
     Answer(AnswerArgs),
-    /// Put back what the workspaces of a run brought into the repository
+    /// Revert the changes that a run merged into the repository
     Undo(UndoArgs),
-    /// Write what agents said in a run into a folder, without secrets, to be looked at and replayed
+    /// Export the transcripts of a run as a recording, with secrets redacted
     Export(ExportArgs),
-    /// Judge recordings and transcripts again, and say what changed since they were recorded
+    /// Replay recordings and transcripts, and report what changed
     #[command(long_about = REPLAY)]
     Replay(ReplayArgs),
-    /// Sum up, over all runs, what became of claims
+    /// Show statistics about claims over all runs
     Claims(ClaimsArgs),
-    /// Hold what an agent claims against a repository, without a run
+    /// Verify the claims of an agent against a repository, without a run
     #[command(long_about = VERIFY)]
     Verify(VerifyArgs),
-    /// Take results from agents through a tool, over MCP
+    /// Accept results from agents as an MCP server
     #[command(long_about = MCP)]
     Mcp(McpArgs),
-    /// Explain a code, with a bad and a good example
+    /// Explain a diagnostic code, with a bad and a good example
     Explain(ExplainArgs),
-    /// See a pack at work, offline, in a repository that is made for it
+    /// Run a pack offline in a new repository, with scripted agents
     #[command(long_about = DEMO)]
     Demo(DemoArgs),
-    /// Set a project up: bind its agents to contracts, and attach hooks and the server that takes
-    /// results
+    /// Set up a project: contracts for its agents, hooks and the MCP server
     #[command(long_about = INIT)]
     Init(InitArgs),
-    /// Say whether what is needed is there, what is in the way, and what mends it
+    /// Check the setup and suggest fixes
     #[command(long_about = DOCTOR)]
     Doctor(DoctorArgs),
-    /// Hold what agents say to their contracts where our engine does not run them: hooks
+    /// Validate agent output from Claude Code hooks
     #[command(long_about = HOOK)]
     Hook(HookArgs),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -141,9 +138,43 @@ pub(crate) enum Command {
     Man,
 }
 
+impl Command {
+    /// For a command that reads the configuration or state of a project: the repository given on
+    /// the command line, if any. None for other commands, and for hooks, whose stderr goes to an
+    /// agent.
+    pub(crate) fn project(&self) -> Option<Option<&Path>> {
+        let repo = match self {
+            Self::Run(args) => &args.location.repo,
+            Self::Resume(args) => &args.location.repo,
+            Self::Cancel(args) => &args.location.repo,
+            Self::Runs(args) => &args.location.repo,
+            Self::Show(args) => &args.location.repo,
+            Self::Answer(args) => &args.location.repo,
+            Self::Undo(args) => &args.location.repo,
+            Self::Export(args) => &args.location.repo,
+            Self::Claims(ClaimsArgs { command: ClaimsCommand::Stats(args) }) => &args.location.repo,
+            Self::Verify(args) => &args.repo,
+            Self::Mcp(args) => &args.location.repo,
+            Self::Init(args) => &args.repo,
+            Self::Doctor(args) => &args.repo,
+            Self::Check(_)
+            | Self::Contract(_)
+            | Self::Workflow(_)
+            | Self::Pack(_)
+            | Self::Replay(_)
+            | Self::Explain(_)
+            | Self::Demo(_)
+            | Self::Hook(_)
+            | Self::Completions { .. }
+            | Self::Man => return None,
+        };
+        Some(repo.as_deref())
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The text: a file, or - for standard input
+    /// The text to check: a file, or - for standard input
     #[arg(value_name = "FILE", default_value = "-", conflicts_with = "batch")]
     pub(crate) file: PathBuf,
 
@@ -151,58 +182,59 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "ID", conflicts_with = "schema")]
     pub(crate) contract: Option<String>,
 
-    /// A folder with contracts of your own
+    /// A folder with your own contracts
     #[arg(long, value_name = "DIR")]
     pub(crate) contracts: Vec<PathBuf>,
 
-    /// A JSON Schema file to hold the text to, instead of a contract
+    /// A JSON Schema file to validate against, instead of a contract
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
 
-    /// Where the result stands, with --schema [any-json, fenced-json, json-only, output-block]
+    /// How the result is framed, with --schema [any-json, fenced-json, json-only, output-block]
     #[arg(long, value_name = "FRAMING", conflicts_with = "contract")]
     pub(crate) framing: Option<Framing>,
 
-    /// What may be mended, with --schema
+    /// Which repairs are allowed, with --schema
     #[arg(long, value_enum, conflicts_with = "contract")]
     pub(crate) repair: Option<RepairArg>,
 
-    /// Allow changes of type, each recorded, with --schema
+    /// Allow type coercions, with --schema; each is recorded
     #[arg(long, conflicts_with = "contract")]
     pub(crate) coerce: bool,
 
-    /// No defaults, repairs, coercions or duplicate keys
+    /// Allow no defaults, repairs, coercions or duplicate keys
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Refuse larger texts [default: 64 MiB]
+    /// The maximum size of the text in bytes [default: 64 MiB]
     #[arg(long, value_name = "N")]
     pub(crate) max_bytes: Option<usize>,
 
-    /// Refuse deeper values [default: 128]
-    #[arg(long, value_name = "N", value_parser = depth)]
+    /// The maximum nesting depth of the value [default: 128]
+    #[arg(long, value_name = "N", value_parser = parse_depth)]
     pub(crate) max_depth: Option<usize>,
 
-    /// Check many texts: a file with one JSON object a line, or - for standard input
+    /// Check many texts: a file with one JSON object per line, or - for standard input
     #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["contract", "schema", "format", "strict"])]
     pub(crate) batch: Option<PathBuf>,
 
-    /// How to report: human goes to stderr and the value to stdout, the others to stdout
+    /// The output format: `human` prints the report to stderr and the value to stdout; the others
+    /// print to stdout
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
 
-fn depth(text: &str) -> Result<usize, String> {
-    let deepest = counterfoil_contract::DEEPEST;
+fn parse_depth(text: &str) -> Result<usize, String> {
+    let max = counterfoil_contract::DEEPEST;
     match text.parse::<usize>() {
-        Ok(depth) if (1..=deepest).contains(&depth) => Ok(depth),
-        _ => Err(format!("expected a number from 1 to {deepest}")),
+        Ok(depth) if (1..=max).contains(&depth) => Ok(depth),
+        _ => Err(format!("expected a number from 1 to {max}")),
     }
 }
 
 impl CheckArgs {
-    /// A policy with the limits of the command line.
-    pub(crate) fn limits(&self, policy: &Policy) -> Policy {
+    /// A policy with the limits given on the command line.
+    pub(crate) fn apply_limits(&self, policy: &Policy) -> Policy {
         let mut policy = if self.strict { policy.strictly() } else { policy.clone() };
         policy.max_bytes = self.max_bytes.unwrap_or(policy.max_bytes);
         policy.max_depth = self.max_depth.unwrap_or(policy.max_depth);
@@ -212,9 +244,9 @@ impl CheckArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum RepairArg {
-    /// Strict JSON or nothing
+    /// Accept strict JSON only
     None,
-    /// Mend the syntax, and record every repair
+    /// Repair syntax errors, and record every repair
     Syntax,
 }
 
@@ -229,14 +261,14 @@ impl From<RepairArg> for RepairPolicy {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Text for people
     #[default]
     Human,
     /// One JSON object
     Json,
-    /// SARIF 2.1.0, for code scanning
+    /// SARIF 2.1.0 for code scanning
     Sarif,
-    /// `JUnit` XML, for test reports
+    /// `JUnit` XML for test reports
     Junit,
     /// Workflow commands of GitHub Actions
     Github,
@@ -249,8 +281,8 @@ pub(crate) struct ContractArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Sources {
-    /// A folder with contracts of your own
+pub(crate) struct ContractSources {
+    /// A folder with your own contracts
     #[arg(long, value_name = "DIR")]
     pub(crate) contracts: Vec<PathBuf>,
 }
@@ -260,8 +292,8 @@ pub(crate) enum ContractCommand {
     /// List contracts: id, version, framing, agent, summary
     List {
         #[command(flatten)]
-        sources: Sources,
-        /// How to list
+        sources: ContractSources,
+        /// The output format
         #[arg(long, value_enum, default_value_t)]
         format: ListFormat,
     },
@@ -270,51 +302,51 @@ pub(crate) enum ContractCommand {
         /// ID, ID@VERSION or a contract file
         id: String,
         #[command(flatten)]
-        sources: Sources,
-        /// How to show it
+        sources: ContractSources,
+        /// The output format
         #[arg(long, value_enum, default_value_t)]
         format: ShowFormat,
     },
-    /// Print the JSON Schema; what the target cannot express goes to stderr
+    /// Print the JSON Schema; constraints that the target cannot express are listed on stderr
     Schema {
         /// ID, ID@VERSION or a contract file
         id: String,
         #[command(flatten)]
-        sources: Sources,
+        sources: ContractSources,
         /// The dialect [draft2020, claude, codex, gemini]
         #[arg(long, default_value = "draft2020")]
         target: Target,
     },
-    /// Print the prompt suffix that tells an agent what to hand back
+    /// Print the prompt suffix that describes the expected result
     Prompt {
         /// ID, ID@VERSION or a contract file
         id: String,
         #[command(flatten)]
-        sources: Sources,
+        sources: ContractSources,
     },
-    /// Print the prompt that asks again for a bad output
+    /// Print the repair prompt for an invalid output
     Repair {
         /// ID, ID@VERSION or a contract file
         id: String,
-        /// The bad output: a file, or - for standard input
+        /// The invalid output: a file, or - for standard input
         #[arg(default_value = "-")]
         file: PathBuf,
         #[command(flatten)]
-        sources: Sources,
+        sources: ContractSources,
     },
-    /// Prove that NEW is an additive successor of OLD, or show the value that breaks
+    /// Prove that NEW is an additive successor of OLD, or print a value that breaks
     Diff {
         /// ID, ID@VERSION or a contract file
         old: String,
         /// ID, ID@VERSION or a contract file
         new: String,
         #[command(flatten)]
-        sources: Sources,
-        /// How to report
+        sources: ContractSources,
+        /// The output format
         #[arg(long, value_enum, default_value_t)]
         format: ListFormat,
     },
-    /// Load contract files and say what is wrong with them
+    /// Load contract files and report all problems
     Lint {
         /// Contract files
         #[arg(required = true)]
@@ -324,7 +356,7 @@ pub(crate) enum ContractCommand {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListFormat {
-    /// For people
+    /// Text for people
     #[default]
     Human,
     /// JSON
@@ -336,7 +368,7 @@ pub(crate) enum ShowFormat {
     /// The contract file
     #[default]
     Yaml,
-    /// The same as JSON
+    /// The contract file as JSON
     Json,
     /// The reference page
     Markdown,
@@ -344,6 +376,6 @@ pub(crate) enum ShowFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The code, as C0201; without it, all codes are listed
+    /// The code, such as C0201; lists all codes if omitted
     pub(crate) code: Option<String>,
 }

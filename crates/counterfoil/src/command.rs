@@ -1,4 +1,4 @@
-//! The commands, one module each.
+//! The subcommands of the command line, one module for each.
 
 pub(crate) mod batch;
 pub(crate) mod check;

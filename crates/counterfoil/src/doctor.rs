@@ -1,98 +1,99 @@
-//! Whether what is needed is there, and what is in the way: looking (`look`) and judging (`judge`)
-//! are apart.
+//! Checks of the setup: `probe` inspects the machine and the project, `diagnose` derives findings
+//! from what it saw.
 
-mod judge;
+mod diagnose;
 mod login;
-mod look;
+mod probe;
 
-pub(crate) use judge::judge;
-pub(crate) use look::look;
+pub(crate) use diagnose::diagnose;
+pub(crate) use probe::probe;
 
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What the doctor says.
+/// The result of `counterfoil doctor`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Diagnosis {
-    /// Whether everything that is needed works.
+    /// Whether no finding is a failure.
     pub(crate) ok: bool,
-    /// Where it looked.
+    /// The repository that was checked.
     pub(crate) repo: PathBuf,
-    /// What is in the way, the worst first.
+    /// The problems, failures first.
     pub(crate) findings: Vec<Finding>,
-    /// The programs that play agents.
+    /// The supported agent programs.
     pub(crate) programs: Vec<Program>,
-    /// What else is as it should be.
-    pub(crate) fine: Vec<String>,
+    /// The checks that passed.
+    #[serde(rename = "fine")]
+    pub(crate) passed: Vec<String>,
 }
 
-/// Something that is in the way.
+/// A problem of the setup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
-    /// How bad it is.
+    /// The severity.
     pub(crate) level: Level,
-    /// What it is about: a program, a file.
+    /// The program or file that the finding is about.
     pub(crate) about: String,
-    /// What is wrong.
+    /// The problem.
     pub(crate) message: String,
-    /// What mends it: a command, or what to write where.
+    /// How to fix it: a command, or an edit of a file.
     pub(crate) fix: String,
 }
 
-/// How bad something is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Level {
-    /// Something that is needed does not work.
+    /// Something that the project needs does not work.
     Fail,
-    /// Something works less well than it could.
+    /// Something works, with restrictions.
     Warn,
 }
 
-/// A program that plays agents.
+/// A supported agent program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Program {
-    /// As it is named in specs.
+    /// The name of the program, as used in agent specs.
     pub(crate) name: String,
-    /// How it stands.
+    /// Whether the program is installed and usable.
     pub(crate) state: State,
-    /// Whether the project says that it plays.
+    /// Whether the project assigns the program to an agent.
     pub(crate) needed: bool,
-    /// Where it is.
+    /// The path of the program.
     pub(crate) path: Option<PathBuf>,
-    /// Its version.
+    /// The version of the program.
     pub(crate) version: Option<String>,
-    /// The versions that are known to work: the oldest, and the newest that was tried.
+    /// The oldest supported version and the newest tested one.
     pub(crate) known: (String, String),
-    /// By what it is logged in, as far as that can be seen from outside; none if nothing was seen.
+    /// The source of its credentials, or none if none was detected.
     pub(crate) login: Option<String>,
-    /// By which ways it can hand back a result, the strongest first.
+    /// The channels through which it can return a result, strictest first.
     pub(crate) channels: Vec<&'static str>,
-    /// How it is installed.
+    /// The command that installs it.
     pub(crate) install: String,
 }
 
-/// How a program stands.
+/// The state of an agent program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum State {
-    /// It is there, in a version that is known to work.
+    /// Installed in a tested version.
     Good,
-    /// It is there, in a newer version than was tried.
+    /// Installed in a version newer than the newest tested one.
     Newer,
-    /// It is there, and does not say which version it is.
+    /// Installed, but the version is unknown.
     Unknown,
-    /// It is there, and too old.
+    /// Installed in a version that is not supported any more.
     Old,
-    /// It is there, and does not run.
+    /// Installed, but it does not run.
     Broken,
-    /// It is not there.
+    /// Not installed.
     Missing,
 }
 
 impl State {
-    /// Whether it can play.
-    pub(crate) fn plays(self) -> bool {
+    /// Whether the program can be assigned to agents.
+    pub(crate) fn is_usable(self) -> bool {
         matches!(self, Self::Good | Self::Newer | Self::Unknown)
     }
 }

@@ -1,39 +1,40 @@
-//! Exit codes: a public table, fed from here alone.
+//! Exit codes. They are a public interface; this is the only place that defines them.
 
 use counterfoil_engine::Report;
 use counterfoil_flow::Cause;
 use std::process::ExitCode;
 
-/// How a command ended.
+/// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It did what was asked: accepted, additive, valid, done.
-    Good = 0,
-    /// The answer is no: rejected, absent, breaking, invalid; a run that failed by its contract.
-    Bad = 1,
-    /// The question was wrong: unknown contract, unreadable file, bad schema.
+    /// Success: accepted, additive, valid or done.
+    Success = 0,
+    /// A negative result: rejected, absent, breaking or invalid; or a run that failed because of a
+    /// contract.
+    Failure = 1,
+    /// Invalid usage: an unknown contract, an unreadable file or a bad schema.
     Usage = 2,
-    /// A claim does not hold: a run failed by it, or a job asked for it.
+    /// A claim failed: a run failed because of it, or a job requires it.
     Claim = 3,
-    /// A run waits for an answer.
+    /// A run is waiting for an answer.
     Waiting = 4,
-    /// A run failed by an agent: itself, its transport, a limit, a permission.
+    /// A run failed because of an agent: its program, transport, a rate limit or a permission.
     Agent = 5,
-    /// A run tried as often as it may, or spent what it may.
+    /// A run reached a limit on attempts, or its budget.
     Exhausted = 6,
     /// A run is blocked.
     Blocked = 7,
-    /// A run failed by taking too long.
+    /// A run timed out.
     Timeout = 124,
     /// A run was cancelled.
     Cancelled = 130,
 }
 
 impl Exit {
-    /// The code of a run, from its outcome and cause.
-    pub(crate) fn of(report: &Report) -> Self {
+    /// The exit code of a run, by its outcome and cause.
+    pub(crate) fn from_run(report: &Report) -> Self {
         match (report.outcome.as_str(), report.cause) {
-            ("done", _) => Self::Good,
+            ("done", _) => Self::Success,
             ("waiting", _) => Self::Waiting,
             ("cancelled", _) => Self::Cancelled,
             ("blocked", _) => Self::Blocked,
@@ -43,7 +44,7 @@ impl Exit {
                 Self::Agent
             }
             (_, Some(Cause::Timeout)) => Self::Timeout,
-            (_, Some(Cause::Contract) | None) => Self::Bad,
+            (_, Some(Cause::Contract) | None) => Self::Failure,
         }
     }
 }
@@ -55,7 +56,7 @@ impl From<Exit> for ExitCode {
 }
 
 impl From<bool> for Exit {
-    fn from(good: bool) -> Self {
-        if good { Self::Good } else { Self::Bad }
+    fn from(success: bool) -> Self {
+        if success { Self::Success } else { Self::Failure }
     }
 }

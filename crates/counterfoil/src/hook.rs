@@ -1,12 +1,12 @@
-//! Hooks of Claude Code, for people who use it without our engine: what one is told, what it
-//! remembers, what it answers.
+//! Claude Code hooks, for people who use Claude Code without the engine: the payload of a hook, the
+//! transcript, and the history of blocked turns.
 
-mod memory;
+mod block_history;
 mod payload;
 mod store;
 mod transcript;
 
-pub(crate) use memory::Chain;
-pub(crate) use payload::{Event, LONGEST, Payload};
-pub(crate) use store::Store;
-pub(crate) use transcript::{Speaker, TAIL, last_message};
+pub(crate) use block_history::BlockHistory;
+pub(crate) use payload::{Event, MAX_PAYLOAD_BYTES, Payload};
+pub(crate) use store::HistoryStore;
+pub(crate) use transcript::{Speaker, TAIL_BYTES, last_message};

@@ -1,16 +1,18 @@
-//! Setting a project up: what is there, what would be added to which file, and how it is taken out
-//! again.
+//! Project setup: survey the project, plan edits of its configuration files, undo them.
+//!
+//! `survey` reads the project, `plan` decides what to add, `change` records an edit so that it can
+//! be undone, and `project_file` writes.
 
-mod bind;
 mod change;
 pub(crate) mod frontmatter;
 pub(crate) mod json;
 mod plan;
+pub(crate) mod project_file;
+mod suggest;
 mod survey;
 mod toml;
-mod write;
 
-pub(crate) use change::{Change, Record, Undone};
+pub(crate) use change::{FileChange, InitRecord, UndoResult};
 pub(crate) use plan::{Plan, plan};
-pub(crate) use survey::{Subagents, Survey, on_path, subagents, survey};
-pub(crate) use write::{Standing, discard, put, standing};
+pub(crate) use project_file::{FileState, file_state};
+pub(crate) use survey::{Subagents, Survey, find_on_path, subagents, survey};

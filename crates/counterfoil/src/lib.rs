@@ -1,5 +1,5 @@
-//! Counterfoil as a library: the contract engine and the contracts of the five packs under one
-//! roof.
+//! Counterfoil as a library: extraction and validation of results, and the contracts of the five
+//! packs.
 //!
 //! ```
 //! use counterfoil::contracts::QaOutput;

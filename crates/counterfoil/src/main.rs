@@ -1,20 +1,23 @@
 //! The command line of Counterfoil.
 
+mod atomic_write;
 mod cli;
 mod command;
 mod digest;
 mod doctor;
 mod exit;
+mod gate;
 mod hook;
 mod init;
 mod input;
-mod lay;
 mod mcp;
 mod output;
+mod progress;
 mod project;
+mod render;
+mod report;
 mod source;
-mod tell;
-mod watch;
+mod unpack;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -22,7 +25,8 @@ use exit::Exit;
 
 fn main() -> std::process::ExitCode {
     log_to_stderr();
-    let cli = parsed();
+    let cli = parse_arguments();
+    warn_about_old_names(&cli.command);
     let outcome = match cli.command {
         Command::Check(args) => command::check::run(&args),
         Command::Contract(args) => command::contract::run(&args.command),
@@ -51,27 +55,36 @@ fn main() -> std::process::ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(error) => {
-            output::error(&error);
+            output::write_error(&error);
             Exit::Usage.into()
         }
     }
 }
 
-/// What was said on the command line. To who runs a hook, the code for a wrong command line would
-/// mean something else.
-fn parsed() -> Cli {
+/// Parses the command line. For a hook, a usage error must not have exit code 2, which would send
+/// the agent's result back.
+fn parse_arguments() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
-        let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook");
+        let is_hook = std::env::args_os().nth(1).is_some_and(|argument| argument == "hook");
         if is_hook && error.use_stderr() {
             let _ = error.print();
-            std::process::exit(Exit::Bad as i32)
+            std::process::exit(Exit::Failure as i32)
         }
         error.exit()
     })
 }
 
-/// Structured events go to stderr, as JSON lines, when somebody asks for them with
-/// `COUNTERFOIL_LOG`.
+/// Warns about project files that have the former name of this program.
+fn warn_about_old_names(command: &Command) {
+    let Some(repo) = command.project() else { return };
+    let Ok(folder) = input::repository(repo) else { return };
+    let current = std::env::current_dir().ok().filter(|_| repo.is_none());
+    if let Some(warning) = project::old_names_warning(current.as_deref().unwrap_or(&folder)) {
+        output::write_stderr(&format!("warning: {warning}\n"));
+    }
+}
+
+/// Logs structured events to stderr as JSON lines if `COUNTERFOIL_LOG` is set.
 fn log_to_stderr() {
     if let Ok(filter) = std::env::var("COUNTERFOIL_LOG") {
         let _ = tracing_subscriber::fmt()

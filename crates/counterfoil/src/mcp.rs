@@ -1,16 +1,16 @@
-//! A server of the Model Context Protocol over standard input and output: an agent hands in its
-//! result while it works, and what is wrong with it comes back inside its own turn.
+//! A Model Context Protocol (MCP) server over standard input and output. An agent submits its
+//! result while it works and gets the validation errors within the same turn.
 //!
-//! `desk` knows what is offered and what a call comes to, `form` how arguments carry a result,
-//! `answer` the words; none of them does I/O. `frame` reads a line, `wire` moves lines, `serve`
-//! stands between them and the protocol's crate.
+//! `tools` defines the tools and handles calls, `arguments` decodes their arguments, `response`
+//! renders the replies; none of them does I/O. `message` parses a line, `transport` reads and
+//! writes lines, and `serve` connects them to the protocol implementation of `rmcp`.
 
-mod answer;
-mod desk;
-mod form;
-mod frame;
+mod arguments;
+mod message;
+mod response;
 mod serve;
-mod wire;
+mod tools;
+mod transport;
 
-pub(crate) use desk::Desk;
-pub(crate) use serve::{Store, serve};
+pub(crate) use serve::{SubmissionStore, serve};
+pub(crate) use tools::SubmissionTools;

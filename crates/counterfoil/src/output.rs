@@ -1,9 +1,4 @@
-//! Writing: data to stdout, words to stderr. A pipe that closes early is no error.
-
-pub(crate) mod github;
-pub(crate) mod junit;
-pub(crate) mod sarif;
-pub(crate) mod weight;
+//! Writing: data to stdout, messages to stderr. A closed pipe is not an error.
 
 use anyhow::Result;
 use counterfoil_contract::diagnostic::Style;
@@ -11,50 +6,58 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use supports_color::Stream;
 use terminal_size::{Height, Width};
 
+/// The width of human output if the stream is not a terminal.
+const DEFAULT_WIDTH: usize = 100;
+/// The smallest width that text is laid out for.
+const MIN_WIDTH: usize = 40;
+/// The largest width that text is laid out for.
+const MAX_WIDTH: usize = 160;
+
 /// Writes data to stdout.
-pub(crate) fn data(text: &str) -> Result<()> {
+pub(crate) fn write_stdout(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    quiet(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    ignore_broken_pipe(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// Writes words to stderr.
-pub(crate) fn words(text: &str) {
+/// Writes a message to stderr.
+pub(crate) fn write_stderr(text: &str) {
     let mut out = std::io::stderr().lock();
     let _ = out.write_all(text.as_bytes());
 }
 
-/// A reader that went away has read enough.
-pub(crate) fn quiet(written: std::io::Result<()>) -> Result<()> {
+/// Turns a broken pipe into success: the reader has read as much as it wants.
+pub(crate) fn ignore_broken_pipe(written: std::io::Result<()>) -> Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
 }
 
-/// What went wrong, as `error: what: why`.
-pub(crate) fn error(error: &anyhow::Error) {
-    words(&format!("error: {error:#}\n"));
+/// Writes an error with its causes to stderr, as `error: message: cause`.
+pub(crate) fn write_error(error: &anyhow::Error) {
+    write_stderr(&format!("error: {error:#}\n"));
 }
 
 /// The style for stderr.
-pub(crate) fn style() -> Style {
+pub(crate) fn stderr_style() -> Style {
     let width = terminal_size::terminal_size_of(std::io::stderr());
-    style_of(Stream::Stderr, std::io::stderr().is_terminal(), width)
+    stream_style(Stream::Stderr, std::io::stderr().is_terminal(), width)
 }
 
 /// The style for stdout.
-pub(crate) fn style_of_data() -> Style {
+pub(crate) fn stdout_style() -> Style {
     let width = terminal_size::terminal_size_of(std::io::stdout());
-    style_of(Stream::Stdout, std::io::stdout().is_terminal(), width)
+    stream_style(Stream::Stdout, std::io::stdout().is_terminal(), width)
 }
 
-fn style_of(stream: Stream, terminal: bool, size: Option<(Width, Height)>) -> Style {
-    let width = size.map_or(100, |(width, _)| usize::from(width.0));
-    let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
+fn stream_style(stream: Stream, is_terminal: bool, size: Option<(Width, Height)>) -> Style {
+    let width = size.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0));
+    let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
     let color = supports_color::on(stream).is_some();
-    let plain_locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+    let is_ascii_locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
         .is_some_and(|locale| matches!(locale.as_str(), "C" | "POSIX"));
-    Style { color, unicode: !(dumb || (plain_locale && terminal)), width: width.clamp(40, 160) }
+    let unicode = !(is_dumb || (is_ascii_locale && is_terminal));
+    Style { color, unicode, width: width.clamp(MIN_WIDTH, MAX_WIDTH) }
 }

@@ -1,4 +1,4 @@
-//! Where a workflow stands: in a pack that the binary brings along, or in a file.
+//! Where a workflow is defined: in a pack of this binary, or in a file.
 
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::{Registry, did_you_mean};
@@ -7,56 +7,57 @@ use counterfoil_flow::{Files, Rejected, Workflow, check};
 use counterfoil_packs::Pack;
 use std::path::{Component, Path, PathBuf};
 
-/// A workflow that was named.
+/// The definition of a workflow.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// In a pack.
+    /// A workflow of a pack.
     Pack {
-        /// Which.
+        /// The pack.
         pack: &'static Pack,
-        /// What it is called: `PACK` or `PACK/NAME`.
+        /// The name of the workflow: `PACK` or `PACK/NAME`.
         name: String,
-        /// Its file in the pack.
+        /// The workflow file in the pack.
         file: &'static str,
     },
-    /// In a file.
+    /// A workflow file.
     File(PathBuf),
 }
 
 impl Source {
-    /// A pack's name is a pack, whatever files there are; everything else is a file. `./NAME` says
-    /// that a file is meant.
-    pub(crate) fn named(word: &Path) -> Result<Self> {
-        if let Some(found) = word.to_str().and_then(packed) {
+    /// Finds a workflow by name or path. The name of a pack takes precedence over a file of the same
+    /// name; `./NAME` is always a file.
+    pub(crate) fn find(argument: &Path) -> Result<Self> {
+        if let Some(found) = argument.to_str().and_then(find_in_packs) {
             return Ok(found);
         }
-        if word.is_dir() {
-            bail!("{} is a folder; name the workflow file in it", word.display());
+        if argument.is_dir() {
+            bail!("{} is a folder; give the path of a workflow file", argument.display());
         }
-        if word.exists() {
-            return Ok(Self::File(word.to_owned()));
+        if argument.exists() {
+            return Ok(Self::File(argument.to_owned()));
         }
-        if ends_as(word, &["yaml", "yml"]) {
-            bail!("there is no workflow file {}", word.display());
+        if has_extension(argument, &["yaml", "yml"]) {
+            bail!("workflow file {} does not exist", argument.display());
         }
-        let name = word.display();
-        let way = match did_you_mean(&name.to_string(), workflows().iter().map(String::as_str)) {
-            Some(near) => format!("{near} Or give a file"),
-            None => "`counterfoil pack list` lists the packs; or give a file".to_owned(),
+        let name = argument.display();
+        let known = pack_workflows();
+        let hint = match did_you_mean(&name.to_string(), known.iter().map(String::as_str)) {
+            Some(suggestion) => format!("{suggestion} Or give a file"),
+            None => "list the packs with `counterfoil pack list`, or give a file".to_owned(),
         };
-        bail!("there is no workflow '{name}' in the packs, nor a file of that name; {way}")
+        bail!("no pack has a workflow '{name}', and there is no file of that name; {hint}")
     }
 
-    /// Every workflow of a pack: the one that is named as it first.
-    pub(crate) fn all_of(pack: &'static Pack) -> Vec<Self> {
+    /// All workflows of a pack. The first has the name of the pack.
+    pub(crate) fn all_in_pack(pack: &'static Pack) -> Vec<Self> {
         let all = pack.workflows().into_iter();
         all.map(|found| Self::Pack { pack, name: found.name, file: found.file }).collect()
     }
 
-    /// Checks it; the outer error is a file that cannot be had.
+    /// Checks the workflow. The outer error is a file name that cannot be used.
     pub(crate) fn check(&self, registry: &Registry) -> Result<Result<Workflow, Rejected>> {
         match self {
-            Self::Pack { pack, file, .. } => Ok(check(file, &Packed(pack), registry)),
+            Self::Pack { pack, file, .. } => Ok(check(file, &PackFiles(pack), registry)),
             Self::File(file) => {
                 let folder = file.parent().unwrap_or(Path::new(""));
                 let name = file
@@ -68,17 +69,17 @@ impl Source {
         }
     }
 
-    /// The folder of its own files, which agents must not change. Nobody can change those of a
-    /// pack.
-    pub(crate) fn home(&self) -> Option<PathBuf> {
+    /// The folder with the workflow's own files, which agents must not change. The files of a pack
+    /// are in the binary.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
         match self {
             Self::Pack { .. } => None,
             Self::File(file) => Some(file.parent().unwrap_or(Path::new("")).to_owned()),
         }
     }
 
-    /// As it is named on the command line.
-    pub(crate) fn shown(&self) -> String {
+    /// The name or path of the workflow, as on the command line.
+    pub(crate) fn display_name(&self) -> String {
         match self {
             Self::Pack { name, .. } => name.clone(),
             Self::File(file) => file.display().to_string(),
@@ -86,60 +87,63 @@ impl Source {
     }
 }
 
-/// A workflow of a pack by its name.
-fn packed(name: &str) -> Option<Source> {
+/// The workflow of a pack by its name.
+fn find_in_packs(name: &str) -> Option<Source> {
     let pack = counterfoil_packs::pack(name.split('/').next()?)?;
     let found = pack.workflows().into_iter().find(|workflow| workflow.name == name)?;
     Some(Source::Pack { pack, name: found.name, file: found.file })
 }
 
-/// The names of all workflows of all packs.
-fn workflows() -> Vec<String> {
+/// The names of all workflows in all packs.
+fn pack_workflows() -> Vec<String> {
     let all = counterfoil_packs::packs().iter().flat_map(Pack::workflows);
     all.map(|workflow| workflow.name).collect()
 }
 
-/// A pack by its name, or an error that names one that is near.
+/// A pack by its name, or an error that suggests a similar name.
 pub(crate) fn pack(name: &str) -> Result<&'static Pack> {
     if let Some(pack) = counterfoil_packs::pack(name) {
         return Ok(pack);
     }
-    if let Some(Source::Pack { pack, .. }) = packed(name) {
-        bail!("'{name}' is a workflow of the pack '{0}'; name the pack: {0}", pack.name());
+    if let Some(Source::Pack { pack, .. }) = find_in_packs(name) {
+        bail!(
+            "'{name}' is a workflow of the pack '{0}'; give the name of the pack: {0}",
+            pack.name()
+        );
     }
-    Err(no_pack(name, "`counterfoil pack list` lists all"))
+    Err(unknown_pack(name, "list the packs with `counterfoil pack list`"))
 }
 
-/// Nothing is called so; what is near, and what can be done.
-pub(crate) fn no_pack(name: &str, otherwise: &str) -> anyhow::Error {
-    let near = did_you_mean(name, counterfoil_packs::packs().iter().map(Pack::name));
-    let near = near.map(|near| format!("{near} ")).unwrap_or_default();
-    anyhow!("there is no pack '{name}'; {near}{otherwise}")
+/// The error for an unknown pack, with a similar name if there is one, and a hint.
+pub(crate) fn unknown_pack(name: &str, hint: &str) -> anyhow::Error {
+    let suggestion = did_you_mean(name, counterfoil_packs::packs().iter().map(Pack::name));
+    let suggestion = suggestion.map(|text| format!("{text} ")).unwrap_or_default();
+    anyhow!("unknown pack '{name}'; {suggestion}{hint}")
 }
 
-/// Whether a path has one of these endings.
-fn ends_as(path: &Path, endings: &[&str]) -> bool {
+/// Whether a path has one of these extensions.
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     path.extension()
-        .and_then(|ending| ending.to_str())
-        .is_some_and(|ending| endings.contains(&ending))
+        .and_then(|extension| extension.to_str())
+        .is_some_and(|extension| extensions.contains(&extension))
 }
 
-/// The files of a pack as a workflow reads them.
-struct Packed(&'static Pack);
+/// The files of a pack, as the checker of workflows reads them.
+struct PackFiles(&'static Pack);
 
-impl Files for Packed {
+impl Files for PackFiles {
     fn read(&self, path: &str) -> Result<String, String> {
-        let bytes = self.0.file(&plain(path)?).ok_or("no such file in the pack")?;
+        let bytes = self.0.file(&normalize(path)?).ok_or("no such file in the pack")?;
         String::from_utf8(bytes.to_vec()).map_err(|_| "it is not UTF-8".to_owned())
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>, String> {
-        let path = plain(path)?;
+        let path = normalize(path)?;
         if self.0.file(&path).is_some() {
             return Ok(vec![path]);
         }
         let folder = format!("{path}/");
-        let is_contract = |file: &str| ends_as(Path::new(file), &["yaml", "yml", "json"]);
+        let is_contract = |file: &str| has_extension(Path::new(file), &["yaml", "yml", "json"]);
         let files: Vec<String> = self
             .0
             .files()
@@ -156,8 +160,8 @@ impl Files for Packed {
     }
 }
 
-/// A path as a pack spells it: `./prompts/qa.md` is `prompts/qa.md`.
-fn plain(path: &str) -> Result<String, String> {
+/// A path without `.` components, as packs store it.
+fn normalize(path: &str) -> Result<String, String> {
     let mut parts = Vec::new();
     for part in Path::new(path).components() {
         match part {

@@ -1,6 +1,6 @@
-//! What can be said about claims.
+//! Arguments about claims.
 
-use super::{Format, Place};
+use super::{Format, StateLocation};
 use clap::{Args, Subcommand, ValueEnum};
 use counterfoil_engine::ledger::Dimension;
 use jiff::Timestamp;
@@ -16,40 +16,40 @@ pub(crate) struct ClaimsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClaimsCommand {
-    /// Say, over all runs, who hands back what is asked and whose word holds
+    /// Show violation and refutation rates group by contract, field and agent
     Stats(StatsArgs),
 }
 
 const STATS_HELP: &str = "\
-A claim counts with the verdict it got when it was made, in whatever reply. The refutation rate is refuted of verified and \
-refuted together; the violation rate is replies without a result that satisfies its contract, of all replies.
+Every claim of every reply counts, with the verdict it got at that time. The refutation rate is the share of refuted claims among \
+verified and refuted ones. The violation rate is the share of replies without a valid result among all replies.
 
 Examples:
-  counterfoil claims stats                            by contract, field and agent
-  counterfoil claims stats --by player,model          which model to trust, whatever its role
+  counterfoil claims stats                            group by contract, field and agent
+  counterfoil claims stats --by player,model          compare models across all roles
   counterfoil claims stats --by contract --since 2026-01-01 --format csv";
 
 #[derive(Debug, Args)]
 #[command(after_help = STATS_HELP)]
 pub(crate) struct StatsArgs {
-    /// What to group by; `agent` is the name in the workflow and who plays it, `player` only the
-    /// latter
-    #[arg(long, value_enum, value_name = "WHAT,…", value_delimiter = ',', default_values_t = [By::Contract, By::Field, By::Agent])]
+    /// The dimensions to group by; `agent` is the agent of the workflow and its program, `player`
+    /// only the program
+    #[arg(long, value_enum, value_name = "DIMENSION,…", value_delimiter = ',', default_values_t = [By::Contract, By::Field, By::Agent])]
     pub(crate) by: Vec<By>,
 
-    /// Only runs of this workflow
+    /// Include only runs of this workflow
     #[arg(long, value_name = "NAME")]
     pub(crate) workflow: Option<String>,
 
-    /// Only runs that began at this time or later: a date, or a date and time, in UTC unless it
-    /// says otherwise
-    #[arg(long, value_name = "DATE", value_parser = since)]
+    /// Include only runs that started at this time or later: a date, or a date and time; UTC unless
+    /// it has an offset
+    #[arg(long, value_name = "DATE", value_parser = parse_since)]
     pub(crate) since: Option<i64>,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) location: StateLocation,
 
-    /// How to report
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: StatsFormat,
 }
@@ -79,22 +79,22 @@ impl From<By> for Dimension {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatsFormat {
-    /// For people
+    /// Text for people
     #[default]
     Human,
     /// One JSON object
     Json,
-    /// A line for each group, for spreadsheets
+    /// One line per group, for spreadsheets
     Csv,
 }
 
 const VERIFY_HELP: &str = "\
-Exit codes: 0 nothing that counts is refuted, 1 the text has no result that satisfies the contract, 2 usage (no such contract, \
-revision or repository), 3 a claim that counts does not hold.
+Exit codes: 0 no claim failed, 1 the text has no valid result, 2 usage error (unknown contract, revision or repository), 3 a claim \
+failed.
 
-Without --require every refuted claim counts, whatever the contract says should follow from it; what cannot be verified is \
-shown and does not count. With --require only the claims it names count, and each of them must be verified: one that is \
-stale, unverifiable or not made at all does not hold either.
+Without --require, every refuted claim fails, regardless of its policy in the contract; unverifiable claims are listed and do not \
+fail. With --require, only the named claims can fail, and each of them must be verified: a stale, unverifiable or missing claim \
+fails.
 
 Examples:
   counterfoil verify answer.txt --contract acme/fix --base origin/main
@@ -104,7 +104,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_HELP)]
 pub(crate) struct VerifyArgs {
-    /// What the agent handed back: a file, or - for standard input
+    /// The output of the agent: a file, or - for standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub(crate) file: PathBuf,
 
@@ -112,7 +112,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) contract: String,
 
-    /// The revision that the agent began from; the work tree as it is now is compared with it
+    /// The revision that the agent started from; it is compared with the current work tree
     #[arg(long, value_name = "REV")]
     pub(crate) base: String,
 
@@ -120,53 +120,53 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) repo: Option<PathBuf>,
 
-    /// A folder with contracts of your own
+    /// A folder with your own contracts
     #[arg(long, value_name = "DIR")]
     pub(crate) contracts: Vec<PathBuf>,
 
-    /// A named check and the command line that it is, over those of counterfoil.toml
-    #[arg(long = "check", value_name = "NAME=CMD", value_parser = super::runs::pair)]
+    /// A named check and its command line; overrides the one in counterfoil.toml
+    #[arg(long = "check", value_name = "NAME=CMD", value_parser = super::runs::parse_pair)]
     pub(crate) checks: Vec<(String, String)>,
 
-    /// Only this claim counts, and it must be verified; can be given several times
+    /// A claim that must be verified; other claims cannot fail. Can be repeated
     #[arg(long = "require", value_name = "CLAIM")]
     pub(crate) required: Vec<String>,
 
-    /// Run nothing: claims that need a command are unverifiable
+    /// Run no commands; claims that need one are unverifiable
     #[arg(long)]
     pub(crate) no_commands: bool,
 
-    /// How to report: human words about a text that is refused go to stderr, everything else to
+    /// The output format: `human` prints validation errors to stderr; everything else is printed to
     /// stdout
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
 
 const UNDO_HELP: &str = "\
-All of it is put back or nothing: a file that somebody changed since stands in the way, and is named (exit code 1). What the \
-workspaces of a run brought in is put back newest first.
+Either all changes are reverted or none: if a file has changed since the run, nothing is reverted and the file is listed (exit \
+code 1). Workspaces are reverted newest first.
 
 Examples:
-  counterfoil undo last                 everything that the last run brought in
-  counterfoil undo last build/login     only what this item did";
+  counterfoil undo last                 all changes of the last run
+  counterfoil undo last build/login     only the changes of this item";
 
 #[derive(Debug, Args)]
 #[command(after_help = UNDO_HELP)]
 pub(crate) struct UndoArgs {
-    /// The run: its id, the start of it, or `last`
+    /// The run: its id, a prefix of it, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 
-    /// Only the changes of this workspace, as `counterfoil show` names it
+    /// Revert only this workspace, by its name in `counterfoil show`
     #[arg(value_name = "WORKSPACE")]
     pub(crate) workspace: Option<String>,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) location: StateLocation,
 }
 
-/// A time, in milliseconds since 1970.
-fn since(text: &str) -> Result<i64, String> {
+/// Parses a time into milliseconds since 1970.
+fn parse_since(text: &str) -> Result<i64, String> {
     let utc = |at: DateTime| at.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
     let at = text
         .parse::<Timestamp>()

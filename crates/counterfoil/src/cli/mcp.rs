@@ -1,23 +1,23 @@
-//! What can be said to the server that takes results.
+//! Arguments of the MCP server.
 
-use super::Place;
+use super::StateLocation;
 use clap::Args;
 use counterfoil_contract::render::vendor::Target;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
-    /// A file that says what one attempt of a run hands in, and where it is kept; written by the
-    /// engine
+    /// The session file of an attempt, written by the engine: the expected result and where to
+    /// store it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["contract", "contracts", "target", "repo", "state"])]
     pub(crate) session: Option<PathBuf>,
 
-    /// A contract that results are held to, as ID or ID@VERSION [default: those that
-    /// counterfoil.toml binds to agents]
+    /// A contract for results, as ID or ID@VERSION [default: the contracts that counterfoil.toml
+    /// assigns to agents]
     #[arg(long, value_name = "ID")]
     pub(crate) contract: Vec<String>,
 
-    /// A folder with contracts of your own
+    /// A folder with your own contracts
     #[arg(long, value_name = "DIR")]
     pub(crate) contracts: Vec<PathBuf>,
 
@@ -26,5 +26,5 @@ pub(crate) struct McpArgs {
     pub(crate) target: Target,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) location: StateLocation,
 }

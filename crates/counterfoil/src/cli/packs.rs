@@ -1,4 +1,4 @@
-//! What can be said about packs.
+//! Arguments about packs.
 
 use super::ListFormat;
 use clap::{Args, Subcommand};
@@ -10,19 +10,17 @@ pub(crate) struct PackArgs {
     pub(crate) command: PackCommand,
 }
 
-/// What to show.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// A pack, a folder with an ejected pack, or `contracts`
     #[arg(value_name = "PACK|DIR", default_value = "execution-loop")]
     pub(crate) pack: String,
 
-    /// Where to make the repository: a folder that is empty or not there [default: in the
-    /// temporary folder]
+    /// The folder for the repository; it must be empty or not exist [default: a temporary folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 
-    /// Another script to play the agents by, such as an edited copy of the pack's own
+    /// A script for the agents, such as an edited copy of the script in the pack
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 }
@@ -31,28 +29,28 @@ pub(crate) struct DemoArgs {
 pub(crate) enum PackCommand {
     /// List packs: name, summary, workflows, agents, inputs
     List {
-        /// How to list
+        /// The output format
         #[arg(long, value_enum, default_value_t)]
         format: ListFormat,
     },
-    /// Show a pack: its workflows, what they take, who works in them, its files, how to run it
+    /// Show a pack: workflows, inputs, agents, files and commands
     Show {
         /// The pack
         #[arg(value_name = "PACK")]
         pack: String,
-        /// How to show it
+        /// The output format
         #[arg(long, value_enum, default_value_t)]
         format: ListFormat,
     },
-    /// Write the files of a pack into a folder, to be edited there
+    /// Write the files of a pack to a folder for editing
     Eject {
         /// The pack
         #[arg(value_name = "PACK")]
         pack: String,
-        /// The folder; it is made if it is not there
+        /// The folder; it is created if it does not exist
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// Write into a folder that is not empty, over files of the same names
+        /// Write to a folder that is not empty, and overwrite files of the same names
         #[arg(long)]
         force: bool,
     },

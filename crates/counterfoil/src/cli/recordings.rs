@@ -1,52 +1,52 @@
-//! What can be said about recordings.
+//! Arguments about recordings.
 
-use super::Place;
+use super::StateLocation;
 use super::runs::RunFormat;
 use clap::Args;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The run: its id, the start of it, or `last`
+    /// The run: its id, a prefix of it, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 
-    /// The folder to write, which must be new or empty [default: recording-RUN]
+    /// The folder to write; it must be empty or not exist [default: recording-RUN]
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) location: StateLocation,
 
-    /// Leave secrets in: for your own eyes only
+    /// Do not redact secrets; do not share such a recording
     #[arg(long)]
     pub(crate) raw: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// Recordings, transcripts (NAME.stdout, NAME.jsonl), plain texts, or folders with such
+    /// Recordings, transcripts (NAME.stdout, NAME.jsonl), plain texts, or folders that contain them
     #[arg(value_name = "DIR|FILE", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Judge by this contract, as ID, ID@VERSION or a file [default: the newest of the id that was
-    /// recorded]
+    /// Validate against this contract, as ID, ID@VERSION or a file [default: the newest version of
+    /// the recorded contract]
     #[arg(long, value_name = "ID")]
     pub(crate) contract: Option<String>,
 
-    /// A folder with contracts of your own
+    /// A folder with your own contracts
     #[arg(long, value_name = "DIR")]
     pub(crate) contracts: Vec<PathBuf>,
 
-    /// The program whose events transcripts hold, where nothing else says so
+    /// The program that wrote the transcripts, if they do not say so themselves
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 
-    /// Write what comes out now into the recordings
+    /// Update the recordings with the new results
     #[arg(long)]
     pub(crate) update: bool,
 
-    /// How to report
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: RunFormat,
 }

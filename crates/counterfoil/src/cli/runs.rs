@@ -1,4 +1,4 @@
-//! What can be said about workflows and runs.
+//! Arguments about workflows and runs.
 
 use super::ListFormat;
 use clap::{Args, Subcommand, ValueEnum};
@@ -12,27 +12,27 @@ pub(crate) struct WorkflowArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkflowCommand {
-    /// Say everything that is wrong with workflows
+    /// Report all problems of workflows
     Check {
-        /// Workflow files, or names of packs
+        /// Workflow files or names of packs
         #[arg(required = true, value_name = "WORKFLOW")]
         files: Vec<PathBuf>,
-        /// A folder with contracts of your own
+        /// A folder with your own contracts
         #[arg(long, value_name = "DIR")]
         contracts: Vec<PathBuf>,
-        /// How to report
+        /// The output format
         #[arg(long, value_enum, default_value_t)]
         format: ListFormat,
     },
     /// Draw a workflow
     Graph {
-        /// A pack's name, or a workflow file
+        /// The name of a pack, or a workflow file
         #[arg(value_name = "WORKFLOW")]
         workflow: PathBuf,
-        /// A folder with contracts of your own
+        /// A folder with your own contracts
         #[arg(long, value_name = "DIR")]
         contracts: Vec<PathBuf>,
-        /// How to draw it
+        /// The output format
         #[arg(long, value_enum, default_value_t)]
         format: GraphFormat,
     },
@@ -40,163 +40,156 @@ pub(crate) enum WorkflowCommand {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GraphFormat {
-    /// For Markdown
+    /// Mermaid, for Markdown
     #[default]
     Mermaid,
-    /// For Graphviz
+    /// DOT, for Graphviz
     Dot,
-    /// A picture
+    /// An SVG image
     Svg,
 }
 
-/// Where runs are kept.
+/// The repository and the folder with its runs.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Place {
+pub(crate) struct StateLocation {
     /// The repository [default: the one around the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) repo: Option<PathBuf>,
 
-    /// The folder that keeps the runs [default: .counterfoil in the repository]
+    /// The folder with the runs [default: .counterfoil in the repository]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 }
 
-impl Place {
-    /// The same on the command line, for commands that are shown.
-    pub(crate) fn words(&self) -> String {
-        crate::tell::place(self.repo.as_deref(), self.state.as_deref())
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A pack's name (`counterfoil pack list`), or a workflow file
+    /// The name of a pack (see `counterfoil pack list`), or a workflow file
     #[arg(value_name = "WORKFLOW")]
     pub(crate) workflow: PathBuf,
 
-    /// The input `task`: a text, or @FILE
+    /// The input `task`: text, or @FILE to read it from a file
     #[arg(long, value_name = "TEXT|@FILE")]
     pub(crate) task: Option<String>,
 
-    /// Another input
-    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = pair)]
+    /// Another input; can be repeated
+    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = parse_pair)]
     pub(crate) inputs: Vec<(String, String)>,
 
-    /// Who plays the agents: claude, codex, gemini, command:CMDLINE or script:FILE; NAME=SPEC for
-    /// one of them [default: as counterfoil.toml says]
+    /// The program for all agents: claude, codex, gemini, command:CMDLINE or script:FILE; or
+    /// NAME=SPEC for one agent [default: as in counterfoil.toml]
     #[arg(long = "agent", value_name = "[NAME=]SPEC")]
     pub(crate) agents: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) location: StateLocation,
 
-    /// A folder with contracts of your own
+    /// A folder with your own contracts
     #[arg(long, value_name = "DIR")]
     pub(crate) contracts: Vec<PathBuf>,
 
-    /// Spend at most this
-    #[arg(long, value_name = "USD", value_parser = amount)]
+    /// The maximum cost
+    #[arg(long, value_name = "USD", value_parser = parse_amount)]
     pub(crate) max_cost: Option<f64>,
 
-    /// Use at most so many tokens, in and out together
+    /// The maximum number of tokens, input and output together
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
 
-    /// Take at most so long, as 90s, 30m, 8h
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    /// The maximum duration, such as 90s, 30m or 8h
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub(crate) max_time: Option<u64>,
 
-    /// Go on with the last run of this workflow if it has not ended
+    /// Resume the last run of this workflow if it has not ended
     #[arg(long)]
     pub(crate) resume_last: bool,
 
-    /// How to report
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: RunFormat,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunFormat {
-    /// For people, as it goes, on stderr
+    /// Text for people, printed to stderr during the run
     #[default]
     Human,
     /// One JSON object
     Json,
-    /// `JUnit` XML, for test reports
+    /// `JUnit` XML for test reports
     Junit,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The run: its id, the start of it, or `last`
+    /// The run: its id, a prefix of it, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 
-    /// Who plays the agents from here on, if not who did
+    /// The program for all agents, or NAME=SPEC for one agent, from now on [default: as before]
     #[arg(long = "agent", value_name = "[NAME=]SPEC")]
     pub(crate) agents: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) location: StateLocation,
 
-    /// How to report
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: RunFormat,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct OneRun {
-    /// The run: its id, the start of it, or `last`
+pub(crate) struct RunRef {
+    /// The run: its id, a prefix of it, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) location: StateLocation,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsArgs {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) location: StateLocation,
 
-    /// Show at most so many
+    /// The maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
 
-    /// How to list
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ListFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The run: its id, the start of it, or `last`
+    /// The run: its id, a prefix of it, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) location: StateLocation,
 
-    /// Print the journal, one event a line
+    /// Print the journal, one event per line
     #[arg(long)]
     pub(crate) events: bool,
 
-    /// Print what was claimed against what was observed, with the verdict and what it rests on
+    /// Print each claim with the observed value, the verdict and the evidence
     #[arg(long, conflicts_with = "events")]
     pub(crate) claims: bool,
 
-    /// How to show it
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ListFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// The run: its id, the start of it, or `last`
+    /// The run: its id, a prefix of it, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 
-    /// The question, as `show` names it
+    /// The id of the question, as in `show`
     #[arg(value_name = "QUESTION")]
     pub(crate) question: String,
 
@@ -204,33 +197,33 @@ pub(crate) struct AnswerArgs {
     #[arg(value_name = "ANSWER")]
     pub(crate) answer: String,
 
-    /// Go on with the run at once
+    /// Resume the run immediately
     #[arg(long)]
     pub(crate) resume: bool,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) location: StateLocation,
 
-    /// How to report, with --resume
+    /// The output format, with --resume
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: RunFormat,
 }
 
-pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected NAME=VALUE".to_owned()),
     }
 }
 
-fn amount(text: &str) -> Result<f64, String> {
+fn parse_amount(text: &str) -> Result<f64, String> {
     match text.trim_start_matches('$').parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
         _ => Err("expected an amount such as 2.50".to_owned()),
     }
 }
 
-fn duration(text: &str) -> Result<u64, String> {
+fn parse_duration(text: &str) -> Result<u64, String> {
     let parsed = text.parse::<jiff::SignedDuration>().ok();
     parsed
         .and_then(|duration| u64::try_from(duration.as_millis()).ok())

@@ -1,4 +1,5 @@
-//! `counterfoil check --batch`: one text a line, one result a line, in order.
+//! The command `counterfoil check --batch`: one text per line in, one result per line out, in
+//! order.
 
 use crate::cli::CheckArgs;
 use crate::exit::Exit;
@@ -12,6 +13,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+/// A line of the input.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -26,6 +28,7 @@ struct Line {
     strict: Option<bool>,
 }
 
+/// The result for a line that was checked.
 #[derive(Serialize)]
 struct Checked<'r> {
     id: &'r Value,
@@ -33,6 +36,7 @@ struct Checked<'r> {
     report: &'r Report,
 }
 
+/// The result for a line that could not be checked.
 #[derive(Serialize)]
 struct Failed<'r> {
     id: Value,
@@ -41,14 +45,14 @@ struct Failed<'r> {
     message: &'r str,
 }
 
-/// Contracts already compiled, by what was asked for.
+/// The registry, and the contracts compiled from schemas.
 struct Contracts {
     registry: Registry,
     schemas: HashMap<String, Arc<Contract>>,
 }
 
-/// Schemas kept compiled; a batch with more different ones compiles some again.
-const MOST_KEPT: usize = 256;
+/// The most compiled schemas in the cache. A batch with more different ones compiles some again.
+const MAX_CACHED_SCHEMAS: usize = 256;
 
 pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
     let mut contracts =
@@ -57,7 +61,7 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
         Box::new(BufReader::new(std::io::stdin()))
     } else {
         if path.is_dir() {
-            bail!("{} is a folder; name a file with one JSON object a line", path.display());
+            bail!("{} is a folder; pass a file with one JSON object per line", path.display());
         }
         Box::new(BufReader::new(
             std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?,
@@ -65,14 +69,14 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
     };
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut all_accepted = true;
-    // A JSON string can need six bytes for one of the text, and the line holds a little more.
-    let longest =
-        args.limits(&Policy::default()).max_bytes.saturating_mul(6).saturating_add(1 << 20);
+    // JSON can need six bytes for one byte of the text, and the line has other fields.
+    let max_bytes =
+        args.apply_limits(&Policy::default()).max_bytes.saturating_mul(6).saturating_add(1 << 20);
     for number in 1.. {
         let mut bytes = Vec::new();
         let read = reader
             .by_ref()
-            .take(longest as u64 + 1)
+            .take(max_bytes as u64 + 1)
             .read_until(b'\n', &mut bytes)
             .context("cannot read the batch")?;
         if read == 0 {
@@ -81,11 +85,11 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
         if bytes.trim_ascii().is_empty() {
             continue;
         }
-        let result = if bytes.len() > longest {
+        let result = if bytes.len() > max_bytes {
             skip_line(&mut *reader)?;
-            Err((Value::Null, format!("the line is longer than {longest} bytes")))
+            Err((Value::Null, format!("the line is larger than {max_bytes} bytes")))
         } else {
-            line(&bytes, args, &mut contracts)
+            check_line(&bytes, args, &mut contracts)
         };
         let text = match &result {
             Ok((id, report)) => {
@@ -103,10 +107,10 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
             }
         };
         if writeln!(out, "{text}").is_err() {
-            break; // The reader went away.
+            break; // The reader closed the pipe.
         }
     }
-    output::quiet(out.flush())?;
+    output::ignore_broken_pipe(out.flush())?;
     Ok(all_accepted.into())
 }
 
@@ -126,18 +130,18 @@ fn skip_line(reader: &mut dyn BufRead) -> Result<()> {
     }
 }
 
-fn line(
+fn check_line(
     bytes: &[u8],
     args: &CheckArgs,
     contracts: &mut Contracts,
 ) -> Result<(Value, Report), (Value, String)> {
     let line: Line = serde_json::from_slice(bytes).map_err(|error| {
-        // The id is worth having even if the rest is wrong.
+        // Report the id even if the rest of the line is invalid.
         let id = serde_json::from_slice::<Value>(bytes)
             .ok()
             .and_then(|value| value.get("id").cloned())
             .unwrap_or_default();
-        (id, format!("the line is not a text to check: {error}"))
+        (id, format!("the line is not valid: {error}"))
     })?;
     let id = line.id.clone();
     let fail = |message: String| (id.clone(), message);
@@ -146,16 +150,16 @@ fn line(
         (Some(name), None) => {
             if line.framing.is_some() || line.repair.is_some() || line.coerce.is_some() {
                 return Err(fail(
-                    "a contract has its own framing and policy; framing, repair and coerce go with a schema"
+                    "framing, repair and coerce can only be set with a schema; a contract has its own"
                         .into(),
                 ));
             }
             contracts.registry.get(name).map_err(|error| fail(error.to_string()))?
         }
         (None, Some(schema)) => contracts.by_schema(&line, schema).map_err(fail)?,
-        _ => return Err(fail("a line names a contract or a schema, and not both".into())),
+        _ => return Err(fail("a line must have either a contract or a schema".into())),
     };
-    let mut policy = args.limits(contract.policy());
+    let mut policy = args.apply_limits(contract.policy());
     if strict {
         policy = policy.strictly();
     }
@@ -178,7 +182,7 @@ impl Contracts {
         let contract = Arc::new(
             Contract::from_schema(schema, framing, policy).map_err(|error| error.to_string())?,
         );
-        if self.schemas.len() >= MOST_KEPT {
+        if self.schemas.len() >= MAX_CACHED_SCHEMAS {
             self.schemas.clear();
         }
         self.schemas.insert(key, Arc::clone(&contract));

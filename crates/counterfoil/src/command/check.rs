@@ -1,13 +1,18 @@
-//! `counterfoil check`
+//! The command `counterfoil check`.
 
 use crate::cli::{CheckArgs, Format};
 use crate::exit::Exit;
-use crate::{input, output};
+use crate::{input, output, render};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::{Coerce, Contract, Framing, Policy, Report, diagnostic};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The size limit of a schema file.
+const MAX_SCHEMA_BYTES: usize = 16 << 20;
+/// The most repairs and coercions that are printed.
+const MAX_LISTED: usize = 20;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
     if let Some(batch) = &args.batch {
@@ -17,21 +22,23 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
         (Some(id), None) => input::contract(id, &args.contracts)?,
         (None, Some(path)) => Arc::new(by_schema(args, path)?),
         _ => bail!(
-            "name a contract with --contract ID or a schema with --schema FILE (`counterfoil contract list` shows all)"
+            "name a contract with --contract ID (list them with `counterfoil contract list`) or a schema with --schema FILE"
         ),
     };
-    let policy = args.limits(contract.policy());
+    let policy = args.apply_limits(contract.policy());
     let (name, bytes) = input::read(&args.file, policy.max_bytes)?;
-    let (report, text) = held_to(&contract, &policy, &bytes);
-    report_as(args.format, &contract, &report, &name, &text)?;
+    let (report, text) = check_bytes(&contract, &policy, &bytes);
+    print_report(args.format, &contract, &report, &name, &text)?;
     Ok(report.is_accepted().into())
 }
 
-/// The report on a text of which at most one byte more than the limit was read, and the text.
-pub(super) fn held_to(contract: &Contract, policy: &Policy, bytes: &[u8]) -> (Report, String) {
+/// Checks a text, of which at most one byte more than the limit was read. Returns the report and
+/// the text.
+pub(super) fn check_bytes(contract: &Contract, policy: &Policy, bytes: &[u8]) -> (Report, String) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (contract.check_with(text, policy), text.to_owned()),
-        // One byte too much may have cut a character in two: the limit is what is wrong then.
+        // Reading one byte more than the limit may have cut a character in two. The report must
+        // name the limit, not the encoding.
         Err(_) if bytes.len() > policy.max_bytes => {
             let text = String::from_utf8_lossy(bytes).into_owned();
             (contract.check_with(&text, policy), text)
@@ -41,7 +48,7 @@ pub(super) fn held_to(contract: &Contract, policy: &Policy, bytes: &[u8]) -> (Re
 }
 
 fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {
-    let (name, bytes) = input::read(path, 16 << 20)?;
+    let (name, bytes) = input::read(path, MAX_SCHEMA_BYTES)?;
     let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
     let schema: Value = match serde_json::from_str(&text) {
         Ok(schema) => schema,
@@ -55,10 +62,11 @@ fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {
     };
     let framing = args.framing.unwrap_or(Framing::AnyJson);
     Contract::from_schema(&schema, framing, policy)
-        .with_context(|| format!("{name} cannot be used"))
+        .with_context(|| format!("cannot use the schema {name}"))
 }
 
-pub(super) fn report_as(
+/// Prints a report in a format.
+pub(super) fn print_report(
     format: Format,
     contract: &Contract,
     report: &Report,
@@ -66,35 +74,35 @@ pub(super) fn report_as(
     text: &str,
 ) -> Result<()> {
     match format {
-        Format::Json => output::data(&(serde_json::to_string_pretty(report)? + "\n")),
-        Format::Sarif => output::data(
-            &(serde_json::to_string_pretty(&output::sarif::render(report, name))? + "\n"),
+        Format::Json => output::write_stdout(&(serde_json::to_string_pretty(report)? + "\n")),
+        Format::Sarif => output::write_stdout(
+            &(serde_json::to_string_pretty(&render::sarif::render(report, name))? + "\n"),
         ),
-        Format::Junit => output::data(&output::junit::render(report, name)),
-        Format::Github => output::data(&output::github::render(report, name)),
+        Format::Junit => output::write_stdout(&render::junit::validation(report, name)?),
+        Format::Github => output::write_stdout(&render::github::render(report, name)),
         Format::Human => {
-            let mut words = diagnostic::render(report, name, text, output::style());
-            for repair in report.provenance.repairs.iter().take(20) {
+            let mut message = diagnostic::render(report, name, text, output::stderr_style());
+            for repair in report.provenance.repairs.iter().take(MAX_LISTED) {
                 let span = repair.span;
-                words.push_str(&format!(
+                message.push_str(&format!(
                     "  repaired {}:{}: {}\n",
                     span.line,
                     span.column,
                     repair.kind.name()
                 ));
             }
-            for coercion in report.provenance.coercions.iter().take(20) {
-                words.push_str(&format!(
+            for coercion in report.provenance.coercions.iter().take(MAX_LISTED) {
+                message.push_str(&format!(
                     "  coerced {}: {} to {}\n",
                     coercion.pointer, coercion.from, coercion.to
                 ));
             }
             if let Some(value) = &report.value {
-                words.push_str(&format!("  {}\n", contract.show(value)));
+                message.push_str(&format!("  {}\n", contract.show(value)));
             }
-            output::words(&words);
+            output::write_stderr(&message);
             match &report.value {
-                Some(value) => output::data(&(serde_json::to_string_pretty(value)? + "\n")),
+                Some(value) => output::write_stdout(&(serde_json::to_string_pretty(value)? + "\n")),
                 None => Ok(()),
             }
         }

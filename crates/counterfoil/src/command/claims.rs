@@ -1,8 +1,8 @@
-//! `counterfoil claims stats`
+//! The command `counterfoil claims`.
 
 use crate::cli::{ClaimsCommand, StatsArgs, StatsFormat};
 use crate::exit::Exit;
-use crate::{input, output, tell};
+use crate::{input, output, render};
 use anyhow::Result;
 use counterfoil_engine::Engine;
 use counterfoil_engine::journal::RunInfo;
@@ -17,61 +17,66 @@ pub(crate) fn run(command: &ClaimsCommand) -> Result<Exit> {
 }
 
 fn stats(args: &StatsArgs) -> Result<Exit> {
-    let state = input::state(&args.place)?;
+    let state = input::state_folder(&args.location)?;
     let by: Vec<Dimension> = args.by.iter().copied().map(Into::into).collect();
-    let (tally, nothing) = counted(&state, args, &by)?;
+    let (tally, if_empty) = count_claims(&state, args, &by)?;
     match args.format {
         StatsFormat::Json => {
-            output::data(&(serde_json::to_string_pretty(&tell::stats::json(&tally, &by))? + "\n"))?;
+            output::write_stdout(
+                &(serde_json::to_string_pretty(&render::stats::json(&tally, &by))? + "\n"),
+            )?;
         }
-        StatsFormat::Csv => output::data(&tell::stats::csv(&tally, &by)?)?,
-        StatsFormat::Human if tally.groups.is_empty() => output::data(&format!("{nothing}\n"))?,
+        StatsFormat::Csv => output::write_stdout(&render::stats::csv(&tally, &by)?)?,
+        StatsFormat::Human if tally.groups.is_empty() => {
+            output::write_stdout(&format!("{if_empty}\n"))?
+        }
         StatsFormat::Human => {
-            output::data(&tell::stats::tables(&tally, &by, output::style_of_data()))?
+            output::write_stdout(&render::stats::tables(&tally, &by, output::stdout_style()))?
         }
     }
-    Ok(Exit::Good)
+    Ok(Exit::Success)
 }
 
-/// The figures, and what to say if there are none.
-fn counted(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<(Tally, String)> {
+/// The statistics, and the message if there are none.
+fn count_claims(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<(Tally, String)> {
     if !state.join("journal.db").exists() {
-        let nothing = format!("there are no runs in {}; nothing was claimed yet", state.display());
-        return Ok((Tally::default(), nothing));
+        return Ok((Tally::default(), no_runs(state)));
     }
     let engine = Engine::open_to_read(state)?;
     let runs = engine.journal().runs(None)?;
     let mut stats = Stats::new(by);
-    let mut heard = false;
-    // The oldest first, as they happened.
-    for run in runs.iter().rev().filter(|run| is_meant(run, args)) {
-        heard = true;
+    let mut has_runs = false;
+    // Oldest first.
+    for run in runs.iter().rev().filter(|run| is_selected(run, args)) {
+        has_runs = true;
         let read =
             engine.each_event_of(&run.id, &Ledger::KINDS, |event, at| stats.hear(&event, at));
-        // One run that is damaged does not take the others away.
+        // A damaged run does not affect the others.
         if let Err(error) = read {
-            output::words(&format!(
-                "warning: of run {} only the beginning is counted: {error}\n",
+            output::write_stderr(&format!(
+                "warning: run {} is only counted in part: {error}\n",
                 run.id
             ));
         }
     }
-    let nothing = match (heard, &args.workflow) {
-        (true, _) => "the runs have no attempts of agents yet; nothing was claimed".to_owned(),
+    let if_empty = match (has_runs, &args.workflow) {
+        (true, _) => "the runs have no agent attempts yet, so there are no claims".to_owned(),
         (false, Some(name)) if !runs.iter().any(|run| run.workflow == *name) => {
             let known: BTreeSet<&str> = runs.iter().map(|run| run.workflow.as_str()).collect();
             let known: Vec<&str> = known.into_iter().collect();
-            format!("there are no runs of '{name}'; there are runs of {}", known.join(", "))
+            format!("there are no runs of '{name}'; available: {}", known.join(", "))
         }
-        (false, _) if runs.is_empty() => {
-            format!("there are no runs in {}; nothing was claimed yet", state.display())
-        }
-        (false, _) => "no run began since then".to_owned(),
+        (false, _) if runs.is_empty() => no_runs(state),
+        (false, _) => "no run has started since then".to_owned(),
     };
-    Ok((stats.tally(), nothing))
+    Ok((stats.tally(), if_empty))
 }
 
-fn is_meant(run: &RunInfo, args: &StatsArgs) -> bool {
+fn no_runs(state: &Path) -> String {
+    format!("there are no runs in {}, so there are no claims", state.display())
+}
+
+fn is_selected(run: &RunInfo, args: &StatsArgs) -> bool {
     let workflow = args.workflow.as_ref().is_none_or(|name| run.workflow == *name);
     workflow && args.since.is_none_or(|since| run.created_at >= since)
 }

@@ -1,4 +1,4 @@
-//! `counterfoil contract …`
+//! The command `counterfoil contract`.
 
 use crate::cli::{ContractCommand, ListFormat, ShowFormat};
 use crate::exit::Exit;
@@ -22,30 +22,30 @@ pub(crate) fn run(command: &ContractCommand) -> Result<Exit> {
         ContractCommand::Schema { id, sources, target } => {
             let contract = input::contract(id, &sources.contracts)?;
             let lowered = vendor::schema(&contract, *target);
-            let mut words = String::new();
+            let mut warnings = String::new();
             for loss in &lowered.losses {
                 let _ = writeln!(
-                    words,
+                    warnings,
                     "{}: {}: {}",
                     target.name(),
                     if loss.pointer.is_empty() { "/" } else { &loss.pointer },
                     loss.what
                 );
             }
-            output::words(&words);
-            output::data(&(serde_json::to_string_pretty(&lowered.schema)? + "\n"))?;
-            Ok(Exit::Good)
+            output::write_stderr(&warnings);
+            output::write_stdout(&(serde_json::to_string_pretty(&lowered.schema)? + "\n"))?;
+            Ok(Exit::Success)
         }
         ContractCommand::Prompt { id, sources } => {
-            output::data(&prompt::suffix(&*input::contract(id, &sources.contracts)?))?;
-            Ok(Exit::Good)
+            output::write_stdout(&prompt::suffix(&*input::contract(id, &sources.contracts)?))?;
+            Ok(Exit::Success)
         }
         ContractCommand::Repair { id, file, sources } => {
             let contract = input::contract(id, &sources.contracts)?;
             let (_, bytes) = input::read(file, contract.policy().max_bytes)?;
             let report = contract.check_bytes(&bytes);
-            output::data(&prompt::repair(&contract, &report))?;
-            Ok(Exit::Good)
+            output::write_stdout(&prompt::repair(&contract, &report))?;
+            Ok(Exit::Success)
         }
         ContractCommand::Diff { old, new, sources, format } => {
             let old = input::contract(old, &sources.contracts)?;
@@ -68,16 +68,16 @@ fn list(registry: &Registry, format: ListFormat) -> Result<Exit> {
                 })
             })
             .collect();
-        output::data(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
-        return Ok(Exit::Good);
+        output::write_stdout(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
+        return Ok(Exit::Success);
     }
-    let widest = entries.iter().map(|entry| entry.contract.len()).max().unwrap_or(0);
+    let id_width = entries.iter().map(|entry| entry.contract.len()).max().unwrap_or(0);
     let mut text = String::new();
     for entry in entries {
         let note = if entry.deprecated.is_some() { " (deprecated)" } else { "" };
         let _ = writeln!(
             text,
-            "{:widest$}  v{:<2} {:<12}  {:<22} {}{note}",
+            "{:id_width$}  v{:<2} {:<12}  {:<22} {}{note}",
             entry.contract,
             entry.version,
             entry.framing.name(),
@@ -85,8 +85,8 @@ fn list(registry: &Registry, format: ListFormat) -> Result<Exit> {
             entry.summary
         );
     }
-    output::data(&text)?;
-    Ok(Exit::Good)
+    output::write_stdout(&text)?;
+    Ok(Exit::Success)
 }
 
 fn show(contract: &Contract, format: ShowFormat) -> Result<Exit> {
@@ -94,47 +94,47 @@ fn show(contract: &Contract, format: ShowFormat) -> Result<Exit> {
         ShowFormat::Yaml => contract
             .definition()
             .to_yaml()
-            .map_err(|error| anyhow!("cannot write it as YAML: {error}"))?,
+            .map_err(|error| anyhow!("cannot convert the contract to YAML: {error}"))?,
         ShowFormat::Json => serde_json::to_string_pretty(contract.definition())? + "\n",
         ShowFormat::Markdown => markdown::page(contract),
     };
-    output::data(&text)?;
-    Ok(Exit::Good)
+    output::write_stdout(&text)?;
+    Ok(Exit::Success)
 }
 
 fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
     if format == ListFormat::Json {
-        output::data(&(serde_json::to_string_pretty(comparison)? + "\n"))?;
+        output::write_stdout(&(serde_json::to_string_pretty(comparison)? + "\n"))?;
         return Ok(comparison.is_additive().into());
     }
     let mut text = String::new();
-    for broken in &comparison.breaks {
-        let _ = writeln!(text, "{}: {}", broken.code, broken.message);
-        let sides = match broken.direction {
+    for breaking in &comparison.breaks {
+        let _ = writeln!(text, "{}: {}", breaking.code, breaking.message);
+        let sides = match breaking.direction {
             Direction::OldWriterNewReader => {
-                format!("written by {}, refused by {}", comparison.old, comparison.new)
+                format!("accepted by {}, rejected by {}", comparison.old, comparison.new)
             }
             Direction::NewWriterOldReader => {
-                format!("written by {}, refused by {}", comparison.new, comparison.old)
+                format!("accepted by {}, rejected by {}", comparison.new, comparison.old)
             }
         };
-        if let Some(witness) = &broken.witness {
+        if let Some(witness) = &breaking.witness {
             let shown = witness.as_str().map_or_else(|| witness.to_string(), str::to_owned);
             let _ = writeln!(text, "  {sides}:\n    {}", shown.trim_end().replace('\n', "\n    "));
         }
-        if let Some(because) = &broken.because {
+        if let Some(because) = &breaking.because {
             let _ = writeln!(text, "  because: {because}");
         }
     }
     let verdict = if comparison.is_additive() {
-        format!("additive: {} can follow {}", comparison.new, comparison.old)
+        format!("additive: {} is compatible with {}", comparison.new, comparison.old)
     } else {
         format!(
-            "breaking: {} cannot follow {}; a breaking change needs a new id",
+            "breaking: {} is not compatible with {}; a breaking change needs a new id",
             comparison.new, comparison.old
         )
     };
-    output::data(&format!("{text}{verdict}\n"))?;
+    output::write_stdout(&format!("{text}{verdict}\n"))?;
     Ok(comparison.is_additive().into())
 }
 
@@ -142,12 +142,14 @@ fn lint(files: &[PathBuf]) -> Exit {
     let mut good = true;
     for file in files {
         match Contract::from_file(file) {
-            Ok(contract) => {
-                output::words(&format!("{}: {} is good\n", file.display(), contract.reference()))
-            }
+            Ok(contract) => output::write_stderr(&format!(
+                "{}: {} is valid\n",
+                file.display(),
+                contract.reference()
+            )),
             Err(error) => {
                 good = false;
-                output::words(&format!("{error}\n"));
+                output::write_stderr(&format!("{error}\n"));
             }
         }
     }

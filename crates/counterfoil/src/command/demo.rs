@@ -1,15 +1,16 @@
-//! `counterfoil demo`: a pack at work, offline, in a repository that is made for it. The run is a
-//! real one; only the agents are played by a script.
+//! The command `counterfoil demo`: runs a pack offline in a new repository. The run is real; only
+//! the agents are replaced by a script.
 
 mod contracts;
 mod plan;
 mod repository;
 
-use crate::cli::{DemoArgs, Place, RunFormat};
+use crate::cli::{DemoArgs, RunFormat, StateLocation};
 use crate::exit::Exit;
+use crate::render;
+use crate::report::demo::DemoReport;
 use crate::source::{self, Source};
-use crate::tell::demo::{self as words, Seen};
-use crate::{input, lay, output};
+use crate::{input, output, unpack};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::agent::Equipment;
 use counterfoil_engine::{Cast, Launch};
@@ -20,127 +21,137 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use plan::FILE;
 
-/// What plays the agents, in a pack and in the state folder.
+/// The script of the agents in a pack.
 const SCRIPT: &str = "demo/script.yaml";
-/// The largest file of a pack that is read from a folder; and how much all of them together.
-const LARGEST: usize = 16 << 20;
+/// The size limit of a script, and of all demo files of an ejected pack together.
+const MAX_BYTES: usize = 16 << 20;
 
 pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
     if args.pack == "contracts" {
         if args.keep.is_some() || args.script.is_some() {
-            bail!("the demo of contracts runs nothing; --keep and --script are for packs");
+            bail!("`demo contracts` does not run a workflow; --keep and --script are for packs");
         }
         return contracts::run();
     }
-    let stuff = Stuff::named(&args.pack)?;
-    let plan = Plan::of(&stuff)?;
+    let pack = PackFiles::find(&args.pack)?;
+    let plan = Plan::load(&pack)?;
     let script = match &args.script {
-        None => stuff.need(SCRIPT)?.to_owned(),
+        None => pack.require(SCRIPT)?.to_owned(),
         Some(file) => {
-            let (name, bytes) = input::read(file, LARGEST)?;
-            if bytes.len() > LARGEST {
-                bail!("{name} has more than {LARGEST} bytes");
+            let (name, bytes) = input::read(file, MAX_BYTES)?;
+            if bytes.len() > MAX_BYTES {
+                bail!("{name} is larger than {MAX_BYTES} bytes");
             }
             bytes
         }
     };
-    // Everything that can be wrong with the pack is found before a repository is made.
-    let workflow = super::workflow::load(&stuff.source, &[])?;
-    let inputs = super::run::inputs(plan.task.clone(), &plan.words(), &workflow)?;
-    repository::expect_git()?;
+    // Errors in the pack are found before a repository is created.
+    let workflow = super::workflow::load(&pack.source, &[])?;
+    let inputs = super::run::inputs(plan.task.clone(), &plan.input_texts(), &workflow)?;
+    repository::require_git()?;
 
-    let repo = repository::folder(&stuff.name, args.keep.as_deref())?;
-    repository::make(&repo, &stuff.below("demo/repo"), &stuff.below("demo/changes"))?;
-    // In the state folder, which is no part of the work tree, it is the agents' only to play.
+    let repo = repository::create_folder(&pack.name, args.keep.as_deref())?;
+    let (files, changes) = (pack.files_below("demo/repo"), pack.files_below("demo/changes"));
+    repository::initialize(&repo, &files, &changes)?;
+    // The state folder is not part of the work tree, so the script is not part of the agents' work.
     let state = repo.join(".counterfoil");
-    std::fs::create_dir_all(&state).with_context(|| format!("cannot make {}", state.display()))?;
-    lay::out(&state, &[("script.yaml", &script)])?;
-    let played = state.join("script.yaml");
+    std::fs::create_dir_all(&state)
+        .with_context(|| format!("cannot create {}", state.display()))?;
+    unpack::write_files(&state, &[("script.yaml", &script)])?;
+    let script_path = state.join("script.yaml");
 
-    output::words(&words::opening(&workflow.name, &workflow.summary, &plan.about));
-    let spec = format!("script:{}", played.display());
-    let cast =
+    output::write_stderr(&render::demo::opening(&workflow.name, &workflow.summary, &plan.about));
+    let spec = format!("script:{}", script_path.display());
+    let assignments =
         Cast::from_specs(&workflow, &BTreeMap::new(), Some(&spec), &Equipment::default(), &[])?;
-    let home = stuff.source.home().into_iter().collect();
-    let launch =
-        Launch { workflow, inputs, budget: Budget::default(), cast, repo: repo.clone(), home };
-    let place = Place { repo: Some(repo.clone()), state: None };
-    let report = super::run::begin(&state, launch, &place, RunFormat::Human)
-        .with_context(|| format!("the demo in {} did not get far", repo.display()))?;
+    let home = pack.source.folder().into_iter().collect();
+    let options = Launch {
+        workflow,
+        inputs,
+        budget: Budget::default(),
+        cast: assignments,
+        repo: repo.clone(),
+        home,
+    };
+    let location = StateLocation { repo: Some(repo.clone()), state: None };
+    let report = super::run::start_run(&state, options, &location, RunFormat::Human)
+        .with_context(|| format!("the demo in {} failed", repo.display()))?;
 
     let as_planned = report.outcome == plan.ends;
-    output::words(&words::closing(&Seen {
+    output::write_stderr(&render::demo::closing(&DemoReport {
         program: &program(),
         pack: &args.pack,
         repo: &repo,
-        script: &played,
+        script: &script_path,
         run: &report.run,
         outcome: &report.outcome,
-        planned: &plan.ends,
-        look: &plan.look,
+        expected_outcome: &plan.ends,
+        suggestions: &plan.look,
     }));
-    Ok(if as_planned { Exit::Good } else { Exit::of(&report) })
+    Ok(if as_planned { Exit::Success } else { Exit::from_run(&report) })
 }
 
-/// What we were called as, if that is a path: whoever has not installed us can paste it.
+/// The path that this program was started with, so that printed commands work without an
+/// installation; otherwise its name.
 fn program() -> String {
-    let called = std::env::args().next().filter(|called| called.contains('/'));
-    called.unwrap_or_else(|| "counterfoil".to_owned())
+    let path = std::env::args().next().filter(|path| path.contains('/'));
+    path.unwrap_or_else(|| "counterfoil".to_owned())
 }
 
-/// The files of a pack, wherever they stand.
-struct Stuff {
-    /// What it is called, as part of a folder's name.
+/// The files of a pack, built in or ejected.
+struct PackFiles {
+    /// The name of the pack, usable in the name of a folder.
     name: String,
-    /// Its workflow.
+    /// The workflow of the pack.
     source: Source,
-    /// Where it stands, in words.
-    place: String,
+    /// A description of the location, for messages.
+    location: String,
+    /// The files by their paths in the pack.
     files: BTreeMap<String, Vec<u8>>,
 }
 
-impl Stuff {
-    /// A pack by its name, or a folder with one that was ejected.
-    fn named(word: &str) -> Result<Self> {
-        if let Some(pack) = counterfoil_packs::pack(word) {
+impl PackFiles {
+    /// Finds a built-in pack by its name, or an ejected one by its folder.
+    fn find(name: &str) -> Result<Self> {
+        if let Some(pack) = counterfoil_packs::pack(name) {
             let files = pack.files().into_iter();
             return Ok(Self {
-                name: word.to_owned(),
-                source: Source::named(Path::new(word))?,
-                place: format!("the pack {word}"),
+                name: name.to_owned(),
+                source: Source::find(Path::new(name))?,
+                location: format!("the pack {name}"),
                 files: files.map(|(path, bytes)| (path.to_owned(), bytes.to_vec())).collect(),
             });
         }
-        let folder = PathBuf::from(word);
+        let folder = PathBuf::from(name);
         if !folder.is_dir() {
-            return Err(source::no_pack(
-                word,
-                "give a pack, `contracts`, or a folder with an ejected pack",
+            return Err(source::unknown_pack(
+                name,
+                "pass a pack, `contracts`, or the folder of an ejected pack",
             ));
         }
-        let full = folder.canonicalize().with_context(|| format!("cannot open {word}"))?;
-        let name =
-            full.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let path = folder.canonicalize().with_context(|| format!("cannot open {name}"))?;
+        let folder_name =
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self {
-            name: name
+            name: folder_name
                 .chars()
                 .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
                 .take(40)
                 .collect(),
-            source: Source::named(&folder.join("workflow.yaml"))?,
-            place: format!("the folder {word}"),
-            files: lay::read(&folder.join("demo"), "demo", LARGEST)?,
+            source: Source::find(&folder.join("workflow.yaml"))?,
+            location: format!("the folder {name}"),
+            files: unpack::read_files(&folder.join("demo"), "demo", MAX_BYTES)?,
         })
     }
 
-    /// A file that must be there.
-    fn need(&self, path: &str) -> Result<&[u8]> {
+    /// The content of a required file.
+    fn require(&self, path: &str) -> Result<&[u8]> {
         let found = self.files.get(path).map(Vec::as_slice);
-        found.with_context(|| format!("{} has no demo: {path} is missing", self.place))
+        found.with_context(|| format!("{} has no demo: {path} is missing", self.location))
     }
 
-    /// The files below a folder, by their paths in it.
-    fn below(&self, folder: &str) -> Vec<lay::Laid<'_>> {
+    /// The files below a folder, with paths relative to it.
+    fn files_below(&self, folder: &str) -> Vec<unpack::FileToWrite<'_>> {
         let folder = format!("{folder}/");
         let inside = |(path, bytes)| Some((str::strip_prefix(path, &folder)?, bytes));
         self.files

@@ -1,18 +1,20 @@
-//! `counterfoil doctor`
+//! The command `counterfoil doctor`.
 
 use crate::cli::{DoctorArgs, ListFormat};
-use crate::doctor::{judge, look};
+use crate::doctor::{diagnose, probe};
 use crate::exit::Exit;
-use crate::{input, output, tell};
+use crate::{input, output, render};
 use anyhow::Result;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit> {
     let repo = input::repository(args.repo.as_deref())?;
-    let diagnosis = judge(&look(&repo));
+    let diagnosis = diagnose(&probe(&repo));
     match args.format {
-        ListFormat::Json => output::data(&(serde_json::to_string_pretty(&diagnosis)? + "\n"))?,
+        ListFormat::Json => {
+            output::write_stdout(&(serde_json::to_string_pretty(&diagnosis)? + "\n"))?
+        }
         ListFormat::Human => {
-            output::data(&tell::doctor::diagnosis(&diagnosis, output::style_of_data()))?
+            output::write_stdout(&render::doctor::diagnosis(&diagnosis, output::stdout_style()))?
         }
     }
     Ok(diagnosis.ok.into())

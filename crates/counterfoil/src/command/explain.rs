@@ -1,4 +1,4 @@
-//! `counterfoil explain`
+//! The command `counterfoil explain`.
 
 use crate::cli::ExplainArgs;
 use crate::exit::Exit;
@@ -12,14 +12,14 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit> {
         let contracts = Code::ALL.iter().map(|code| format!("{code}  {}", code.title()));
         let workflows = WorkflowCode::ALL.iter().map(|code| format!("{code}  {}", code.title()));
         let lines: Vec<String> = contracts.chain(workflows).collect();
-        output::data(&(lines.join("\n") + "\n"))?;
-        return Ok(Exit::Good);
+        output::write_stdout(&(lines.join("\n") + "\n"))?;
+        return Ok(Exit::Success);
     };
     let page = match (code.parse::<Code>(), code.parse::<WorkflowCode>()) {
         (Ok(code), _) => code.page(),
         (_, Ok(code)) => code.page(),
-        (Err(error), Err(_)) => bail!("{error}; `counterfoil explain` lists all codes"),
+        (Err(error), Err(_)) => bail!("{error}; list all codes with `counterfoil explain`"),
     };
-    output::data(page)?;
-    Ok(Exit::Good)
+    output::write_stdout(page)?;
+    Ok(Exit::Success)
 }

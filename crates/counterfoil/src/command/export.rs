@@ -1,10 +1,10 @@
-//! `counterfoil export`
+//! The command `counterfoil export`.
 
-mod shelf;
+mod transcript_reader;
 
-use crate::cli::{ExportArgs, Place};
+use crate::cli::{ExportArgs, StateLocation};
 use crate::exit::Exit;
-use crate::{input, output, tell};
+use crate::{input, output, render};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::agent::adapter::{Adapter, adapter};
 use counterfoil_agents::recording::redact::{Care, Redactor};
@@ -16,37 +16,36 @@ use counterfoil_contract::Contract;
 use counterfoil_engine::Engine;
 use counterfoil_engine::config::Config;
 use counterfoil_flow::{Bundle, Channel};
-use shelf::{Shelf, prompt_of};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use transcript_reader::{TranscriptReader, prompt_locations};
 
 pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
-    let state = input::state(&args.place)?;
-    super::runs::expect_runs(&state)?;
+    let state = input::state_folder(&args.location)?;
+    super::runs::require_runs(&state)?;
     let engine = Engine::open_to_read(&state)?;
     let run = engine.journal().resolve(&args.run)?;
     let folder = args.folder.clone().unwrap_or_else(|| PathBuf::from(format!("recording-{run}")));
-    expect_room(&folder)?;
+    require_empty(&folder)?;
     let fold = engine.fold(&run)?;
     let mut left_out = Vec::new();
     let workflow = engine
         .workflow(&fold)
         .map_err(|error| {
-            left_out
-                .push(format!("the rules of steps: the workflow cannot be read any more: {error}"));
+            left_out.push(format!("the rules of steps: the workflow cannot be loaded: {error}"));
         })
         .ok();
     let mut gatherer = Gatherer::new(workflow.as_ref());
     engine.each_event(&run, 1, |event, at| gatherer.hear(&event, at))?;
     let (gathered, open) = gatherer.gathered();
     if open > 0 {
-        left_out.push(format!("{open} attempts that did not end"));
+        left_out.push(format!("{open} unfinished attempts"));
     }
     let bundle = Bundle::from_bytes(&engine.journal().bundle(&fold.bundle)?)?;
     let redactor =
-        if args.raw { None } else { Some(redactor(&args.place, Path::new(&fold.repo))?) };
+        if args.raw { None } else { Some(redactor(&args.location, Path::new(&fold.repo))?) };
     let mut export = Export {
-        shelf: Shelf::new(&state),
+        transcripts: TranscriptReader::new(&state),
         redactor,
         contracts: bundle
             .contracts
@@ -58,9 +57,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
             .collect(),
         left_out,
         files: 0,
-        folder: part_of(&folder),
+        folder: temporary_folder(&folder),
     };
-    export.learn(&gathered);
+    export.collect_secrets(&gathered);
     let written = export.write(
         &gathered,
         Recording {
@@ -75,7 +74,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
         },
     );
     let recording = match written.and_then(|recording| {
-        // Empty, or not there: a recording is whole or not at all.
+        // The target is missing or empty. Renaming makes the export atomic.
         let _ = std::fs::remove_dir(&folder);
         std::fs::rename(&export.folder, &folder)
             .with_context(|| format!("cannot write {}", folder.display()))?;
@@ -88,14 +87,20 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
         }
     };
     let counts = export.redactor.as_ref().map(Redactor::counts);
-    output::words(&tell::replay::exported(&recording, export.files, counts, &folder));
-    output::data(&format!("{}\n", folder.display()))?;
-    Ok(Exit::Good)
+    output::write_stderr(&render::replay::export_summary(
+        &recording,
+        export.files,
+        counts,
+        &folder,
+    ));
+    output::write_stdout(&format!("{}\n", folder.display()))?;
+    Ok(Exit::Success)
 }
 
-/// What knows the secrets: the usual kinds, the project's patterns, and our own variables.
-fn redactor(place: &Place, ran_in: &Path) -> Result<Redactor> {
-    let repo = match (&place.repo, &place.state) {
+/// The redactor for the usual kinds of secrets, the patterns of the project, and the values of
+/// environment variables.
+fn redactor(location: &StateLocation, ran_in: &Path) -> Result<Redactor> {
+    let repo = match (&location.repo, &location.state) {
         (None, Some(_)) => ran_in.to_owned(),
         (named, _) => input::repository(named.as_deref())?,
     };
@@ -105,92 +110,95 @@ fn redactor(place: &Place, ran_in: &Path) -> Result<Redactor> {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     redactor.know_variables(std::env::vars_os().filter_map(named));
-    // What agents are given by the project's file may be a secret as well.
+    // Variables that the project sets for agents may be secrets as well.
     for settings in config.agents.named.values() {
         redactor.know_variables(settings.env.clone());
     }
     Ok(redactor)
 }
 
-/// A folder that something stands in is not written over.
-fn expect_room(folder: &Path) -> Result<()> {
+/// Returns an error if the folder exists and is not empty.
+fn require_empty(folder: &Path) -> Result<()> {
     let name = folder.display();
     match std::fs::read_dir(folder) {
         Ok(mut entries) => {
             if entries.next().is_some() {
-                bail!("{name} is not empty; name a folder that is new, or remove what is there");
+                bail!("{name} is not empty; choose a new folder or empty it");
             }
             Ok(())
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(_) if folder.exists() => bail!("{name} is not a folder; name one that is new"),
-        Err(error) => Err(error).with_context(|| format!("cannot look into {name}")),
+        Err(_) if folder.exists() => bail!("{name} is not a folder; choose a new one"),
+        Err(error) => Err(error).with_context(|| format!("cannot open {name}")),
     }
 }
 
-/// Where the recording is written before it is whole: beside its place, so that it can be moved
-/// there.
-fn part_of(folder: &Path) -> PathBuf {
+/// The folder in which the recording is written before it is renamed: beside the target, on the
+/// same file system.
+fn temporary_folder(folder: &Path) -> PathBuf {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     folder.with_file_name(format!(".{name}.{}.part", std::process::id()))
 }
 
+/// An export in progress.
 struct Export {
-    shelf: Shelf,
-    /// None for a recording that keeps its secrets.
+    transcripts: TranscriptReader,
+    /// None if secrets are kept (`--raw`).
     redactor: Option<Redactor>,
     contracts: BTreeMap<String, Contract>,
     left_out: Vec<String>,
     files: usize,
-    /// Where it is written.
+    /// The folder that is written to.
     folder: PathBuf,
 }
 
-/// What a file holds, as it was and as it is written.
-struct Copied {
+/// A copied file: the original and the redacted content.
+struct CopiedFile {
     raw: Vec<u8>,
-    written: Vec<u8>,
+    redacted: Vec<u8>,
     kept: Kept,
 }
 
-/// The files of one reply.
+/// The copied files of one reply.
 #[derive(Default)]
-struct Copies {
-    prompt: Option<Copied>,
-    stdout: Option<Copied>,
-    stderr: Option<Copied>,
-    submissions: Option<Copied>,
-    text: Option<Copied>,
+struct ReplyFiles {
+    prompt: Option<CopiedFile>,
+    stdout: Option<CopiedFile>,
+    stderr: Option<CopiedFile>,
+    submissions: Option<CopiedFile>,
+    text: Option<CopiedFile>,
 }
 
-impl Copies {
-    /// What was said, as it was or as it is written; none without the output.
-    fn said(&self, program: Option<&str>, written: bool) -> Option<Said> {
-        let bytes = |copied: &Option<Copied>| {
-            let of =
-                |copied: &Copied| if written { copied.written.clone() } else { copied.raw.clone() };
-            copied.as_ref().map(of)
+impl ReplyFiles {
+    /// The recorded output, original or redacted. None if the output is missing.
+    fn output(&self, program: Option<&str>, is_redacted: bool) -> Option<Said> {
+        let bytes = |copied: &Option<CopiedFile>| {
+            let content = |copied: &CopiedFile| {
+                if is_redacted { copied.redacted.clone() } else { copied.raw.clone() }
+            };
+            copied.as_ref().map(content)
         };
-        let some = |copied: &Option<Copied>| bytes(copied).unwrap_or_default();
-        let (prompt, errors) = (some(&self.prompt), some(&self.stderr));
-        Some(Said::of(program, bytes(&self.stdout)?, &prompt, &errors, &some(&self.submissions)))
+        let or_empty = |copied: &Option<CopiedFile>| bytes(copied).unwrap_or_default();
+        let (prompt, errors) = (or_empty(&self.prompt), or_empty(&self.stderr));
+        let submissions = or_empty(&self.submissions);
+        Some(Said::of(program, bytes(&self.stdout)?, &prompt, &errors, &submissions))
     }
 }
 
 impl Export {
-    /// Looks at everything once before anything is written: what is a secret in one place is one in
-    /// all.
-    fn learn(&mut self, gathered: &[Gathered]) {
+    /// Reads all files before anything is written, so that a secret found in one file is redacted
+    /// in all.
+    fn collect_secrets(&mut self, gathered: &[Gathered]) {
         let Some(redactor) = &mut self.redactor else { return };
         for reply in gathered.iter().flat_map(|gathered| &gathered.replies) {
-            let beside =
+            let others =
                 [&reply.errors, &reply.submissions, &reply.text].into_iter().flatten().cloned();
             let files = [reply.transcript.clone()]
                 .into_iter()
-                .chain(prompt_of(&reply.transcript))
-                .chain(beside);
+                .chain(prompt_locations(&reply.transcript))
+                .chain(others);
             for file in files {
-                if let Ok(bytes) = self.shelf.read(&file, None) {
+                if let Ok(bytes) = self.transcripts.read(&file, None) {
                     redactor.learn(&bytes);
                 }
             }
@@ -199,7 +207,7 @@ impl Export {
 
     fn write(&mut self, gathered: &[Gathered], mut recording: Recording) -> Result<Recording> {
         std::fs::create_dir_all(&self.folder)
-            .with_context(|| format!("cannot make {}", self.folder.display()))?;
+            .with_context(|| format!("cannot create {}", self.folder.display()))?;
         for (number, one) in gathered.iter().enumerate() {
             let attempt = self.attempt(number + 1, one)?;
             recording.attempts.push(attempt);
@@ -209,20 +217,20 @@ impl Export {
         recording.left_out = std::mem::take(&mut self.left_out);
         if self.redactor.is_some() {
             recording = self.redacted(&recording, Care::Full)?;
-            // In a contract, `token: string` says what a field is.
+            // `token: string` in a contract declares a field; it is not a secret.
             contracts = self.redacted(&contracts, Care::Forms)?;
         }
         recording.contracts = contracts;
-        self.file(recording::FILE, recording.text()?.as_bytes())?;
+        self.write_file(recording::FILE, recording.text()?.as_bytes())?;
         Ok(recording)
     }
 
     fn redacted<T: serde::Serialize + serde::de::DeserializeOwned>(
         &mut self,
-        whole: &T,
+        value: &T,
         care: Care,
     ) -> Result<T> {
-        let text = serde_json::to_vec(whole)?;
+        let text = serde_json::to_vec(value)?;
         let redacted = self.redactor.as_mut().and_then(|redactor| redactor.bytes(&text, care));
         Ok(serde_json::from_slice(&redacted.unwrap_or(text))?)
     }
@@ -231,25 +239,26 @@ impl Export {
         let mut attempt = gathered.attempt.clone();
         let program =
             attempt.player.as_ref().and_then(|player| adapter(&player.spec)).map(Adapter::name);
-        let mut copies = Vec::new();
+        let mut files = Vec::new();
         for (index, reply) in gathered.replies.iter().enumerate() {
             let names = Names::of(number, &attempt.path, index + 1);
-            let mut beside = |name: String, from: &Option<String>| match from {
+            let mut copy_optional = |name: String, from: &Option<String>| match from {
                 Some(from) => self.copy(&name, std::slice::from_ref(from), None),
                 None => Ok(None),
             };
             let (stderr, submissions, text) = (
-                beside(names.stderr(), &reply.errors)?,
-                beside(names.submissions(), &reply.submissions)?,
-                beside(names.text(), &reply.text)?,
+                copy_optional(names.stderr(), &reply.errors)?,
+                copy_optional(names.submissions(), &reply.submissions)?,
+                copy_optional(names.text(), &reply.text)?,
             );
             let stdout = self.copy(
                 &names.stdout(),
                 std::slice::from_ref(&reply.transcript),
                 Some(&reply.sha256),
             )?;
-            let prompt = self.copy(&names.prompt(), &prompt_of(&reply.transcript), None)?;
-            let kept = |copied: &Option<Copied>| copied.as_ref().map(|copied| copied.kept.clone());
+            let prompt = self.copy(&names.prompt(), &prompt_locations(&reply.transcript), None)?;
+            let kept =
+                |copied: &Option<CopiedFile>| copied.as_ref().map(|copied| copied.kept.clone());
             attempt.replies.push(Reply {
                 program: program.map(str::to_owned),
                 prompt: kept(&prompt),
@@ -265,50 +274,48 @@ impl Export {
                 status: reply.status.clone(),
                 codes: reply.codes.clone(),
             });
-            copies.push(Copies { prompt, stdout, stderr, submissions, text });
+            files.push(ReplyFiles { prompt, stdout, stderr, submissions, text });
         }
-        self.settle(&mut attempt, program, &copies)?;
+        self.record_outcome(&mut attempt, program, &files)?;
         Ok(attempt)
     }
 
-    /// What came of an attempt, as it comes of what was written: where that is what came of it, but
-    /// for the secrets.
-    fn settle(
+    /// Records the outcome that a replay of the redacted files has. It is only used if it differs
+    /// from the original outcome by nothing but redacted secrets.
+    fn record_outcome(
         &mut self,
         attempt: &mut Attempt,
         program: Option<&str>,
-        copies: &[Copies],
+        files: &[ReplyFiles],
     ) -> Result<()> {
         let contract =
             attempt.contract.as_ref().and_then(|reference| self.contracts.get(reference));
         let (Some(contract), Some(_)) = (contract, &self.redactor) else { return Ok(()) };
-        let judged = |written: bool| {
-            let said: Option<Vec<Said>> =
-                copies.iter().map(|copies| copies.said(program, written)).collect();
-            replayed(attempt, Some(contract), &said?).ok()
+        let replay = |is_redacted: bool| {
+            let outputs: Option<Vec<Said>> =
+                files.iter().map(|files| files.output(program, is_redacted)).collect();
+            replayed(attempt, Some(contract), &outputs?).ok()
         };
-        let (Some((before, _)), Some((after, texts))) = (judged(false), judged(true)) else {
+        let (Some((before, _)), Some((after, texts))) = (replay(false), replay(true)) else {
             return Ok(());
         };
-        // One that this program judges otherwise than it was stays as it was: that is what a replay
-        // shows.
-        let is_same = |one: &Attempt| differences(attempt, one, &[]).is_empty();
-        if !is_same(&before) {
+        // If this version replays the original differently, the recorded outcome stays: showing
+        // that difference is the purpose of a replay.
+        if !differences(attempt, &before, &[]).is_empty() {
             return Ok(());
         }
         if after.came.outcome != attempt.came.outcome {
             let name = attempt.name();
-            self.left_out
-                .push(format!("the secrets of {name}, without which it is judged otherwise"));
+            self.left_out.push(format!("the secrets of {name}: its outcome depends on them"));
             return Ok(());
         }
         attempt.came = after.came;
-        for ((reply, copies), judged) in attempt.replies.iter_mut().zip(copies).zip(texts) {
-            // A secret that streams in pieces may be seen in the events and not in the text, or the
-            // other way round.
+        for ((reply, files), judged) in attempt.replies.iter_mut().zip(files).zip(texts) {
+            // A secret that is streamed in pieces may be redacted in the text but not in the
+            // events, or vice versa.
             if let (Some(text), Some(copied), Some(kept)) =
-                (judged.text, &copies.text, &mut reply.text)
-                && copied.written != text.as_bytes()
+                (judged.text, &files.text, &mut reply.text)
+                && copied.redacted != text.as_bytes()
             {
                 let path = self.folder.join(&kept.file);
                 std::fs::write(&path, &text)
@@ -319,28 +326,30 @@ impl Export {
         Ok(())
     }
 
-    /// Copies the first of these that is there. What cannot be copied is left out, and said.
+    /// Copies the first of these files that exists. A file that cannot be copied is noted as left
+    /// out.
     fn copy(
         &mut self,
         name: &str,
         from: &[String],
         sha256: Option<&str>,
-    ) -> Result<Option<Copied>> {
+    ) -> Result<Option<CopiedFile>> {
         let mut why = String::new();
         for reference in from {
-            match self.shelf.read(reference, sha256) {
+            match self.transcripts.read(reference, sha256) {
                 Ok(raw) => {
-                    let written = match &mut self.redactor {
+                    let redacted = match &mut self.redactor {
                         None => Some(raw.clone()),
                         Some(redactor) => redactor.bytes(&raw, Care::Full),
                     };
-                    let Some(written) = written else {
-                        self.left_out.push(format!("{name}: it is no text, and may hold secrets"));
+                    let Some(redacted) = redacted else {
+                        self.left_out
+                            .push(format!("{name}: it is not text and may contain secrets"));
                         return Ok(None);
                     };
-                    self.file(name, &written)?;
-                    let kept = Kept::of(name, &written);
-                    return Ok(Some(Copied { raw, written, kept }));
+                    self.write_file(name, &redacted)?;
+                    let kept = Kept::of(name, &redacted);
+                    return Ok(Some(CopiedFile { raw, redacted, kept }));
                 }
                 Err(error) => why = error,
             }
@@ -349,7 +358,7 @@ impl Export {
         Ok(None)
     }
 
-    fn file(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+    fn write_file(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.folder.join(name);
         let written = path
             .parent()

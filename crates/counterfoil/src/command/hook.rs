@@ -1,9 +1,12 @@
-//! `counterfoil hook`: the I/O of a hook. Whatever goes wrong ends with 1: to Claude Code, 2 alone
-//! means that the agent goes on.
+//! The command `counterfoil hook`. Every error exits with 1, because Claude Code takes 2 as a
+//! request to continue the turn.
 
-use crate::cli::{HeldArgs, HookCommand};
+use crate::cli::{HookCheckArgs, HookCommand};
 use crate::exit::Exit;
-use crate::hook::{Event, LONGEST, Payload, Speaker, Store, TAIL, last_message};
+use crate::hook::{
+    BlockHistory, Event, HistoryStore, MAX_PAYLOAD_BYTES, Payload, Speaker, TAIL_BYTES,
+    last_message,
+};
 use crate::{input, output, project};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Contract;
@@ -14,94 +17,97 @@ use std::io::{IsTerminal, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// To Claude Code, this code means: not yet, and the words on standard error are for the agent.
+/// The exit code that blocks the end of a turn. Claude Code passes standard error to the agent.
 const BLOCK: Exit = Exit::Usage;
 
-/// The main agent, where a payload does not name it.
-const MAIN: &str = "claude";
+/// The name of the main agent if the payload does not name one.
+const MAIN_AGENT: &str = "claude";
 
 pub(crate) fn run(command: &HookCommand) -> Exit {
-    let held = match command {
-        HookCommand::ClaudeStop(args) => held(Event::Stop, args),
-        HookCommand::ClaudeSubagentStop(args) => held(Event::SubagentStop, args),
+    let result = match command {
+        HookCommand::ClaudeStop(args) => validate(Event::Stop, args),
+        HookCommand::ClaudeSubagentStop(args) => validate(Event::SubagentStop, args),
     };
-    match held {
+    match result {
         Ok(exit) => exit,
         Err(error) => {
-            output::words(&format!("counterfoil: {error:#}\n"));
-            Exit::Bad
+            output::write_stderr(&format!("counterfoil: {error:#}\n"));
+            Exit::Failure
         }
     }
 }
 
-fn held(event: Event, args: &HeldArgs) -> Result<Exit> {
-    // Whoever works in a run of ours is held to its contract there.
+/// Validates the last message of the agent against its contract.
+fn validate(event: Event, args: &HookCheckArgs) -> Result<Exit> {
+    // In a run of the engine, the engine validates the result.
     if std::env::var_os(MARKER).is_some() {
-        return Ok(Exit::Good);
+        return Ok(Exit::Success);
     }
     if std::io::stdin().is_terminal() {
         bail!(
-            "this is a hook of {}: Claude Code runs it, with a payload on standard input; `counterfoil init` sets it up",
+            "Claude Code runs this command as its {} hook, with a payload on standard input; set it up with `counterfoil init`",
             event.name()
         );
     }
-    let (_, bytes) = input::read(Path::new("-"), LONGEST)?;
-    let payload = Payload::read(&bytes, event).map_err(|why| anyhow!(why))?;
-    let here = match &payload.cwd {
+    let (_, bytes) = input::read(Path::new("-"), MAX_PAYLOAD_BYTES)?;
+    let payload = Payload::parse(&bytes, event).map_err(|why| anyhow!(why))?;
+    let cwd = match &payload.cwd {
         Some(cwd) => cwd.clone(),
-        None => std::env::current_dir().context("the current folder cannot be read")?,
+        None => std::env::current_dir().context("cannot determine the current folder")?,
     };
-    let home = project::home(&here);
-    let Some(contract) = bound(event, args, &payload, home.as_deref())? else {
-        return Ok(Exit::Good);
+    let home = project::config_folder(&cwd);
+    let Some(contract) = bound_contract(event, args, &payload, home.as_deref())? else {
+        return Ok(Exit::Success);
     };
     let message = match &payload.message {
         Some(message) => message.clone(),
-        None => from_transcript(event, &payload)?,
+        None => message_from_transcript(event, &payload)?,
     };
-    let session =
-        payload.session.as_deref().context("the payload names no session; nothing was checked")?;
+    let session = payload
+        .session_id
+        .as_deref()
+        .context("the payload has no session id; nothing was checked")?;
     let report = contract.check(&message);
-    let agent = payload.agent.as_deref().unwrap_or_default();
-    let folder = memory_folder(&here, home.as_deref());
+    let agent = payload.agent_id.as_deref().unwrap_or_default();
+    let folder = history_folder(&cwd, home.as_deref());
     if report.is_accepted() {
-        forget(folder.as_deref(), session, agent);
-        return Ok(Exit::Good);
+        clear_history(folder.as_deref(), session, agent);
+        return Ok(Exit::Success);
     }
     let repair = prompt::repair(&contract, &report);
-    // Without a memory it could go on for ever, so nothing is blocked then.
-    let unkept =
-        || format!("the result does not satisfy {}, and was not sent back", contract.reference());
+    // Without a history the turn could be blocked forever, so it is not blocked at all.
+    let not_blocked =
+        || format!("the result does not satisfy {}, but was not sent back", contract.reference());
     let folder = folder
-        .context("there is no folder to remember in; set HOME or XDG_STATE_HOME")
-        .with_context(unkept)?;
-    let mut store = Store::open(&folder, session, agent).with_context(unkept)?;
-    let chain = store.chain().of_turn(payload.active, payload.prompt.as_deref());
-    match chain.block(&message, &repair) {
+        .context("there is no folder for the hook history; set HOME or XDG_STATE_HOME")
+        .with_context(not_blocked)?;
+    let mut store = HistoryStore::open(&folder, session, agent).with_context(not_blocked)?;
+    let history = store.load().for_turn(payload.stop_hook_active, payload.prompt_id.as_deref());
+    match history.add_block(&message, &repair) {
         Ok(longer) => {
-            store.keep(&longer).with_context(unkept)?;
-            output::words(&repair);
+            store.save(&longer).with_context(not_blocked)?;
+            output::write_stderr(&repair);
             Ok(BLOCK)
         }
-        Err(enough) => {
-            // Whatever comes after this is another turn.
-            let _ = store.keep(&crate::hook::Chain::default());
+        Err(limit) => {
+            // The next message belongs to another turn.
+            let _ = store.save(&BlockHistory::default());
             let first =
                 report.violations.first().map(|violation| format!(": {}", violation.message));
-            output::words(&format!(
-                "counterfoil: the result does not satisfy {}, and is let through: {enough}{}\n",
+            output::write_stderr(&format!(
+                "counterfoil: the result does not satisfy {} and was let through, because {limit}{}\n",
                 contract.reference(),
                 first.unwrap_or_default()
             ));
-            Ok(Exit::Bad)
+            Ok(Exit::Failure)
         }
     }
 }
 
-/// The contract that the agent is bound to, if it is.
-fn bound(
+/// The contract that the agent is bound to, if any.
+fn bound_contract(
     event: Event,
-    args: &HeldArgs,
+    args: &HookCheckArgs,
     payload: &Payload,
     home: Option<&Path>,
 ) -> Result<Option<Arc<Contract>>> {
@@ -109,8 +115,8 @@ fn bound(
         return project::contract(id, &args.contracts, home).map(Some);
     }
     let Some(home) = home else { return Ok(None) };
-    let config = project::config(home)?;
-    let bound = |name: &str| {
+    let config = project::load_config(home)?;
+    let contract_of = |name: &str| {
         config
             .agents
             .named
@@ -118,67 +124,70 @@ fn bound(
             .and_then(|settings| settings.contract.clone())
             .map(|id| (name.to_owned(), id))
     };
-    let found = match (event, payload.kind.as_deref()) {
-        // A session that was started as one of the agents is that agent.
-        (Event::Stop, kind) => kind.and_then(bound).or_else(|| bound(MAIN)),
-        (Event::SubagentStop, Some(kind)) => bound(kind),
+    let found = match (event, payload.agent_type.as_deref()) {
+        // A session can be started as one of the agents.
+        (Event::Stop, agent_type) => {
+            agent_type.and_then(contract_of).or_else(|| contract_of(MAIN_AGENT))
+        }
+        (Event::SubagentStop, Some(agent_type)) => contract_of(agent_type),
         (Event::SubagentStop, None) => {
             if config.agents.named.values().all(|settings| settings.contract.is_none()) {
                 return Ok(None);
             }
             bail!(
-                "the payload does not say which subagent it is; update Claude Code, or name the contract with --contract \
-                 under a matcher in the settings"
+                "the payload does not name the subagent; update Claude Code, or set --contract for a matcher in its \
+                 settings"
             );
         }
     };
     let Some((name, id)) = found else { return Ok(None) };
     let contract = project::contract(&id, &args.contracts, Some(home)).with_context(|| {
         format!(
-            "{} binds the agent '{name}' to '{id}'",
+            "cannot load the contract '{id}' of agent '{name}' in {}",
             home.join(counterfoil_engine::config::FILE).display()
         )
     })?;
     Ok(Some(contract))
 }
 
-/// What the agent said last, for versions of Claude Code that do not send it along.
-fn from_transcript(event: Event, payload: &Payload) -> Result<String> {
+/// The last message of the agent from the transcript, for versions of Claude Code that do not send
+/// it in the payload.
+fn message_from_transcript(event: Event, payload: &Payload) -> Result<String> {
     let path = payload.transcript.as_deref().context(
-        "the payload has neither last_assistant_message nor a transcript; nothing was checked; update Claude Code",
+        "the payload has neither last_assistant_message nor a transcript path; nothing was checked; update Claude Code",
     )?;
     let speaker = match event {
         Event::Stop => Speaker::Main,
-        Event::SubagentStop => Speaker::Subagent(payload.agent.as_deref()),
+        Event::SubagentStop => Speaker::Subagent(payload.agent_id.as_deref()),
     };
-    let tail =
-        tail(path).with_context(|| format!("cannot read the transcript {}", path.display()))?;
+    let tail = read_tail(path)
+        .with_context(|| format!("cannot read the transcript {}", path.display()))?;
     last_message(&tail, speaker).with_context(|| {
-        format!("there is no message of the agent in {}; nothing was checked", path.display())
+        format!("{} contains no message of the agent; nothing was checked", path.display())
     })
 }
 
-/// The end of a file. A pipe would be waited for.
-fn tail(path: &Path) -> Result<Vec<u8>> {
+/// Reads the end of a regular file. Anything else, such as a pipe, could block.
+fn read_tail(path: &Path) -> Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
-        bail!("it is not a file");
+        bail!("it is not a regular file");
     }
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
     let mut bytes = Vec::new();
-    file.take(TAIL).read_to_end(&mut bytes)?;
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Where is remembered how often an agent was sent back: the project's state folder if it has one,
-/// else the user's.
-fn memory_folder(here: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let top = project::top(here);
+/// The folder of the block histories: in the state folder of the project if it exists, otherwise in
+/// that of the user.
+fn history_folder(cwd: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let top = project::repository_root(cwd);
     let states = [home.map(Path::to_owned), top]
         .into_iter()
         .flatten()
-        .map(|folder| folder.join(project::STATE));
+        .map(|folder| folder.join(project::STATE_FOLDER));
     let variable = |name| {
         std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute())
     };
@@ -193,13 +202,13 @@ fn memory_folder(here: &Path, home: Option<&Path>) -> Option<PathBuf> {
         .map(|state| state.join("hooks"))
 }
 
-/// A good result ends the chain. If that cannot be written, the next turn is new by what the
-/// payload says.
-fn forget(folder: Option<&Path>, session: &str, agent: &str) {
+/// Clears the history after a valid result. An error is ignored: the next payload says that its
+/// turn is new.
+fn clear_history(folder: Option<&Path>, session: &str, agent: &str) {
     if let Some(folder) = folder
-        && Store::is_there(folder, session, agent)
-        && let Ok(mut store) = Store::open(folder, session, agent)
+        && HistoryStore::exists(folder, session, agent)
+        && let Ok(mut store) = HistoryStore::open(folder, session, agent)
     {
-        let _ = store.keep(&crate::hook::Chain::default());
+        let _ = store.save(&BlockHistory::default());
     }
 }

@@ -1,27 +1,29 @@
-//! `counterfoil init`
+//! The command `counterfoil init`.
 
 use crate::cli::InitArgs;
 use crate::exit::Exit;
-use crate::init::{Change, Plan, Record, Standing, Undone, discard, plan, put, standing, survey};
-use crate::tell::setup;
+use crate::init::{
+    FileChange, FileState, InitRecord, Plan, UndoResult, file_state, plan, project_file, survey,
+};
+use crate::render::setup;
 use crate::{input, output, project};
 use anyhow::{Context, Result, anyhow, bail};
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
-/// What init added, for taking it out again.
+/// The file that records what init added, so that it can be undone.
 const RECORD: &str = ".counterfoil/init.json";
-/// Keeps the state folder out of commits, as the engine does.
+/// The file that keeps the state folder out of commits. The engine writes the same one.
 const IGNORE: &str = ".counterfoil/.gitignore";
-/// An answer is not longer.
-const LONGEST_ANSWER: u64 = 64;
+/// The most bytes that are read of an answer at the prompt.
+const MAX_ANSWER_BYTES: u64 = 64;
 
 pub(crate) fn run(args: &InitArgs) -> Result<Exit> {
     let root = input::repository(args.repo.as_deref())?;
     if !root.is_dir() {
         bail!("{} is not a folder; name a repository with --repo DIR", root.display());
     }
-    let (record, recorded) = record(&root)?;
+    let (record, recorded) = read_record(&root)?;
     if args.undo {
         undo(args, &root, &record, recorded.as_deref())
     } else {
@@ -29,207 +31,222 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit> {
     }
 }
 
-fn add(args: &InitArgs, root: &Path, mut record: Record, recorded: Option<&str>) -> Result<Exit> {
+fn add(
+    args: &InitArgs,
+    root: &Path,
+    mut record: InitRecord,
+    recorded: Option<&str>,
+) -> Result<Exit> {
     let path = std::env::var_os("PATH");
     let survey = survey(root, path.as_deref());
     let plan = plan(&survey);
-    output::words(&setup::found(root, &survey));
+    output::write_stderr(&setup::survey(root, &survey));
     let notes: String = plan.notes.iter().map(|note| format!("note: {note}\n")).collect();
-    output::words(&notes);
+    output::write_stderr(&notes);
     if plan.files.is_empty() {
-        output::words("there is nothing to add\n");
-        return Ok(Exit::Good);
+        output::write_stderr("nothing to add\n");
+        return Ok(Exit::Success);
     }
-    show(
+    print_diffs(
         plan.files
             .iter()
             .map(|file| (file.file, file.before.as_deref(), Some(file.after.as_str()))),
     )?;
-    if !agreed(args, "Write this?", "counterfoil init --yes")? {
-        return Ok(Exit::Bad);
+    if !confirm(args, "Write these changes?", "counterfoil init --yes")? {
+        return Ok(Exit::Failure);
     }
-    // The record first: what is in it and was not done is passed over later, and nothing is done
-    // that is not in it.
+    // The record comes first, so that every edit is recorded. Undo skips a recorded edit that was
+    // not made.
     record.changes.extend(plan.files.iter().map(|file| file.change.clone()));
-    keep(root, &record, recorded)?;
-    write(root, &plan)?;
-    output::words(&format!(
-        "written; `counterfoil init --undo` takes it out again, by {RECORD}; `counterfoil doctor` says what is in the way\n"
+    write_record(root, &record, recorded)?;
+    write_plan(root, &plan)?;
+    output::write_stderr(&format!(
+        "done; check the setup with `counterfoil doctor`, undo the changes with `counterfoil init --undo` (recorded in {RECORD})\n"
     ));
-    Ok(Exit::Good)
+    Ok(Exit::Success)
 }
 
-fn write(root: &Path, plan: &Plan) -> Result<()> {
+fn write_plan(root: &Path, plan: &Plan) -> Result<()> {
     for file in &plan.files {
-        put(root, file.file, file.before.as_deref(), &file.after)?;
+        project_file::write(root, file.file, file.before.as_deref(), &file.after)?;
     }
     Ok(())
 }
 
-fn undo(args: &InitArgs, root: &Path, record: &Record, recorded: Option<&str>) -> Result<Exit> {
+fn undo(args: &InitArgs, root: &Path, record: &InitRecord, recorded: Option<&str>) -> Result<Exit> {
     if record.changes.is_empty() {
-        output::words(&format!(
-            "there is nothing to take out: there is no {RECORD} in {}\n",
-            root.display()
-        ));
-        return Ok(Exit::Good);
+        output::write_stderr(&format!("nothing to undo: {} has no {RECORD}\n", root.display()));
+        return Ok(Exit::Success);
     }
-    let (taken, left) = taken_out(root, record);
-    for (_, words) in &left {
-        output::words(&format!("note: {words}\n"));
+    let (undone, remaining) = undo_in_memory(root, record);
+    for (_, note) in &remaining {
+        output::write_stderr(&format!("note: {note}\n"));
     }
-    let files = taken.iter().filter(|one| Some(&one.now) != one.then.as_ref());
-    show(
-        files.clone().map(|one| (one.file.as_str(), Some(one.now.as_str()), one.then.as_deref())),
+    let files = undone.iter().filter(|file| Some(&file.before) != file.after.as_ref());
+    print_diffs(
+        files
+            .clone()
+            .map(|file| (file.path.as_str(), Some(file.before.as_str()), file.after.as_deref())),
     )?;
     if files.clone().next().is_some()
-        && !agreed(args, "Take this out?", "counterfoil init --undo --yes")?
+        && !confirm(args, "Undo these changes?", "counterfoil init --undo --yes")?
     {
-        return Ok(Exit::Bad);
+        return Ok(Exit::Failure);
     }
-    for one in files {
-        match &one.then {
-            Some(then) => put(root, &one.file, Some(&one.now), then)?,
+    for file in files {
+        match &file.after {
+            Some(after) => project_file::write(root, &file.path, Some(&file.before), after)?,
             None => {
-                discard(root, &one.file, &one.now)?;
-                if one.folder
-                    && let Some(folder) = root.join(&one.file).parent()
+                project_file::remove(root, &file.path, &file.before)?;
+                if file.created_folder
+                    && let Some(folder) = root.join(&file.path).parent()
                 {
-                    // Only one that is empty goes.
+                    // Fails, as it should, if the folder is not empty.
                     let _ = std::fs::remove_dir(folder);
                 }
             }
         }
     }
-    // They were gone through from the newest on, and are kept from the oldest on.
-    let stuck: Vec<Change> = left.into_iter().rev().filter_map(|(change, _)| change).collect();
-    let is_done = stuck.is_empty();
+    // Changes are undone newest first and recorded oldest first.
+    let failed: Vec<FileChange> =
+        remaining.into_iter().rev().filter_map(|(change, _)| change).collect();
+    let is_done = failed.is_empty();
     if is_done {
-        forget(root, recorded)?;
-        output::words("everything that init added is out\n");
+        remove_record(root, recorded)?;
+        output::write_stderr("everything that init added was removed\n");
     } else {
-        keep(root, &Record { changes: stuck }, recorded)?;
-        output::words(&format!("the rest is out; what is left stays in {RECORD}\n"));
+        write_record(root, &InitRecord { changes: failed }, recorded)?;
+        output::write_stderr(&format!(
+            "some changes could not be undone and stay recorded in {RECORD}; the others were removed\n"
+        ));
     }
     Ok(is_done.into())
 }
 
-/// A file from which something is taken.
-struct Taken {
-    file: String,
-    now: String,
-    then: Option<String>,
-    folder: bool,
+/// A file in which changes were undone.
+struct UndoneFile {
+    path: String,
+    before: String,
+    /// The text without the changes; none if the file is to be removed.
+    after: Option<String>,
+    created_folder: bool,
 }
 
-/// Takes all changes out in memory, the newest first. What cannot be is named, with the change if
-/// it should stay known.
-fn taken_out(root: &Path, record: &Record) -> (Vec<Taken>, Vec<(Option<Change>, String)>) {
-    let mut taken: Vec<Taken> = Vec::new();
-    let mut left = Vec::new();
+/// A note about a change that was not undone, with the change if it stays recorded.
+type NotUndone = (Option<FileChange>, String);
+
+/// Undoes all changes in memory, newest first. Nothing is written.
+fn undo_in_memory(root: &Path, record: &InitRecord) -> (Vec<UndoneFile>, Vec<NotUndone>) {
+    let mut undone: Vec<UndoneFile> = Vec::new();
+    let mut remaining = Vec::new();
     for change in record.changes.iter().rev() {
         let file = &change.file;
-        let at = taken.iter().position(|one| one.file == *file);
-        let now = match at {
-            Some(at) => match &taken[at].then {
+        let index = undone.iter().position(|other| other.path == *file);
+        let current = match index {
+            Some(index) => match &undone[index].after {
                 Some(text) => text.clone(),
                 None => continue,
             },
-            None => match standing(root, file) {
-                Standing::Text(text) => text,
-                Standing::Missing => continue,
-                Standing::Unusable(why) => {
-                    left.push((Some(change.clone()), format!("{file}: {why}")));
+            None => match file_state(root, file) {
+                FileState::Text(text) => text,
+                FileState::Missing => continue,
+                FileState::Unusable(why) => {
+                    remaining.push((Some(change.clone()), format!("{file}: {why}")));
                     continue;
                 }
             },
         };
-        let then = match change.undo(&now) {
-            Undone::Nothing => continue,
-            Undone::Whole(then) => then,
-            Undone::Parts(then, theirs) => {
-                let stays =
-                    |name: &String| (None, format!("{file}: {name} was changed since, and stays"));
-                left.extend(theirs.iter().map(stays));
-                then
+        let after = match change.undo(&current) {
+            UndoResult::NotPresent => continue,
+            UndoResult::Restored(after) => after,
+            UndoResult::EntriesRemoved(after, modified) => {
+                let note = |name: &String| {
+                    (None, format!("{file}: {name} was changed since init added it; it stays"))
+                };
+                remaining.extend(modified.iter().map(note));
+                after
             }
         };
-        match at {
-            Some(at) => {
-                taken[at].then = then;
-                taken[at].folder |= change.folder;
+        match index {
+            Some(index) => {
+                undone[index].after = after;
+                undone[index].created_folder |= change.created_folder;
             }
-            None => taken.push(Taken { file: file.clone(), now, then, folder: change.folder }),
+            None => undone.push(UndoneFile {
+                path: file.clone(),
+                before: current,
+                after,
+                created_folder: change.created_folder,
+            }),
         }
     }
-    (taken, left)
+    (undone, remaining)
 }
 
-/// Shows what would be done to files, as diffs.
-fn show<'a>(
+/// Prints the changes of files as diffs.
+fn print_diffs<'a>(
     files: impl Iterator<Item = (&'a str, Option<&'a str>, Option<&'a str>)>,
 ) -> Result<()> {
-    let style = output::style_of_data();
+    let style = output::stdout_style();
     let diffs: String =
         files.map(|(file, before, after)| setup::diff(file, before, after, style)).collect();
-    output::data(&diffs)
+    output::write_stdout(&diffs)
 }
 
-/// Whether somebody agrees: by a flag, or at a terminal.
-fn agreed(args: &InitArgs, question: &str, way: &str) -> Result<bool> {
+/// Asks for confirmation at the terminal, unless `--yes` was given. Without a terminal, `command`
+/// is suggested instead.
+fn confirm(args: &InitArgs, question: &str, command: &str) -> Result<bool> {
     if args.yes {
         return Ok(true);
     }
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-        output::words(&format!("nothing was written; `{way}` does it\n"));
+        output::write_stderr(&format!("nothing was written; apply the changes with `{command}`\n"));
         return Ok(false);
     }
-    output::words(&format!("{question} [y/N] "));
+    output::write_stderr(&format!("{question} [y/N] "));
     let mut answer = String::new();
-    std::io::Read::take(std::io::stdin().lock(), LONGEST_ANSWER)
+    std::io::Read::take(std::io::stdin().lock(), MAX_ANSWER_BYTES)
         .read_line(&mut answer)
-        .context("the answer cannot be read")?;
-    let yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-    if !yes {
-        output::words("nothing was written\n");
+        .context("cannot read the answer")?;
+    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    if !is_yes {
+        output::write_stderr("nothing was written\n");
     }
-    Ok(yes)
+    Ok(is_yes)
 }
 
-/// What init added before, and the text of the file that says so.
-fn record(root: &Path) -> Result<(Record, Option<String>)> {
-    match standing(root, RECORD) {
-        Standing::Missing => Ok((Record::default(), None)),
-        Standing::Text(text) => {
+/// The record of earlier changes, and the text of its file.
+fn read_record(root: &Path) -> Result<(InitRecord, Option<String>)> {
+    match file_state(root, RECORD) {
+        FileState::Missing => Ok((InitRecord::default(), None)),
+        FileState::Text(text) => {
             let record = serde_json::from_str(&text).with_context(|| {
-                format!(
-                    "{RECORD} is not what init wrote; remove it, and what init added by hand if it should go"
-                )
+                format!("{RECORD} is damaged; remove it, and remove by hand what init added")
             })?;
             Ok((record, Some(text)))
         }
-        Standing::Unusable(why) => Err(anyhow!("{RECORD}: {why}")),
+        FileState::Unusable(why) => Err(anyhow!("{RECORD}: {why}")),
     }
 }
 
-fn keep(root: &Path, record: &Record, before: Option<&str>) -> Result<()> {
+fn write_record(root: &Path, record: &InitRecord, before: Option<&str>) -> Result<()> {
     let text = serde_json::to_string_pretty(record)? + "\n";
-    if !root.join(project::STATE).exists() {
-        put(root, IGNORE, None, "*\n")?;
+    if !root.join(project::STATE_FOLDER).exists() {
+        project_file::write(root, IGNORE, None, "*\n")?;
     }
-    put(root, RECORD, before, &text)
+    project_file::write(root, RECORD, before, &text)
 }
 
-/// Removes the record, and the state folder if nothing else is in it.
-fn forget(root: &Path, recorded: Option<&str>) -> Result<()> {
+/// Removes the record, and the state folder if it contains nothing else.
+fn remove_record(root: &Path, recorded: Option<&str>) -> Result<()> {
     if let Some(recorded) = recorded {
-        discard(root, RECORD, recorded)?;
+        project_file::remove(root, RECORD, recorded)?;
     }
-    let state = root.join(project::STATE);
-    let only_ours = std::fs::read_dir(&state)
+    let state = root.join(project::STATE_FOLDER);
+    let only_ignore_file = std::fs::read_dir(&state)
         .is_ok_and(|entries| entries.flatten().all(|entry| entry.file_name() == ".gitignore"));
-    if only_ours && standing(root, IGNORE) == Standing::Text("*\n".to_owned()) {
-        discard(root, IGNORE, "*\n")?;
+    if only_ignore_file && file_state(root, IGNORE) == FileState::Text("*\n".to_owned()) {
+        project_file::remove(root, IGNORE, "*\n")?;
         let _ = std::fs::remove_dir(state);
     }
     Ok(())

@@ -1,9 +1,9 @@
-//! `counterfoil mcp`
+//! The command `counterfoil mcp`.
 
 use crate::cli::McpArgs;
 use crate::exit::Exit;
 use crate::input;
-use crate::mcp::{Desk, Store, serve};
+use crate::mcp::{SubmissionStore, SubmissionTools, serve};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::submit::SessionFile;
 use counterfoil_contract::Contract;
@@ -12,42 +12,46 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) fn run(args: &McpArgs) -> Result<Exit> {
-    let (desk, store) = match &args.session {
+    let (tools, store) = match &args.session {
         Some(path) => {
             let session = SessionFile::load(path)?;
-            let contract = Contract::compile(session.contract)
-                .with_context(|| format!("the contract of the session {}", path.display()))?;
-            (Desk::new(vec![Arc::new(contract)], session.target), Store::File(session.submissions))
+            let contract = Contract::compile(session.contract).with_context(|| {
+                format!("cannot compile the contract of session {}", path.display())
+            })?;
+            let tools = SubmissionTools::new(vec![Arc::new(contract)], session.target);
+            (tools, SubmissionStore::File(session.submissions))
         }
         None => {
-            (Desk::new(contracts(args)?, args.target), Store::Folder(input::state(&args.place)?))
+            let tools = SubmissionTools::new(contracts(args)?, args.target);
+            (tools, SubmissionStore::Folder(input::state_folder(&args.location)?))
         }
     };
-    serve(desk, store)?;
-    Ok(Exit::Good)
+    serve(tools, store)?;
+    Ok(Exit::Success)
 }
 
-/// The contracts that were named, or else those that the project binds to agents; each once.
+/// The contracts named on the command line, or those that the project binds to agents, without
+/// duplicates.
 fn contracts(args: &McpArgs) -> Result<Vec<Arc<Contract>>> {
     let mut named: Vec<(String, Option<String>)> =
         args.contract.iter().map(|id| (id.clone(), None)).collect();
     if named.is_empty() {
-        let repo = input::repository(args.place.repo.as_deref())?;
-        let here = std::env::current_dir().context("the current folder cannot be read")?;
-        let config = Config::load(args.place.repo.as_deref().unwrap_or(&here), &repo)?;
+        let repo = input::repository(args.location.repo.as_deref())?;
+        let here = std::env::current_dir().context("cannot determine the current folder")?;
+        let config = Config::load(args.location.repo.as_deref().unwrap_or(&here), &repo)?;
         let bound = config.agents.named.into_iter();
         named.extend(bound.filter_map(|(agent, settings)| Some((settings.contract?, Some(agent)))));
     }
     if named.is_empty() {
         bail!(
-            "no contract says what a result must be; name one with --contract ID, or bind one to an agent in {FILE}: [agents.NAME] contract = \"ID\""
+            "no contract is given; name one with --contract ID, or bind one to an agent in {FILE}: [agents.NAME] contract = \"ID\""
         );
     }
     let mut contracts = BTreeMap::new();
     for (id, agent) in named {
         let contract = input::contract(&id, &args.contracts).with_context(|| match &agent {
-            Some(agent) => format!("the contract of the agent '{agent}' in {FILE}"),
-            None => format!("the contract '{id}'"),
+            Some(agent) => format!("cannot load the contract of agent '{agent}' in {FILE}"),
+            None => format!("cannot load the contract '{id}'"),
         })?;
         contracts.entry(contract.reference().to_owned()).or_insert(contract);
     }

@@ -1,14 +1,14 @@
-//! `counterfoil replay`
+//! The command `counterfoil replay`.
 
 mod case;
 mod find;
 
 use crate::cli::{ReplayArgs, RunFormat};
 use crate::exit::Exit;
-use crate::tell::replay::{Counts, Replayed, Result as Came};
-use crate::{input, output, tell};
+use crate::report::replay::{Comparison, ReplayCounts, ReplayReport};
+use crate::{input, output, render};
 use anyhow::{Result, anyhow, bail};
-use case::{Case, Origin, Settled};
+use case::{Case, NewOutcome};
 use counterfoil_agents::agent::adapter::{adapter, adapters};
 use counterfoil_agents::recording::{Attempt, Judged, differences, replayed};
 use counterfoil_contract::{Contract, Definition, Registry, did_you_mean};
@@ -20,11 +20,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
     if let Some(agent) = args.agent.as_deref().filter(|agent| adapter(agent).is_none()) {
         let names: Vec<&str> = adapters().iter().map(|adapter| adapter.name()).collect();
         let hint = did_you_mean(agent, names.iter().copied());
-        let hint = hint.unwrap_or_else(|| format!("there are {}", names.join(", ")));
-        bail!("no program is called '{agent}'; {hint}");
+        let hint = hint.unwrap_or_else(|| format!("available: {}", names.join(", ")));
+        bail!("there is no agent program '{agent}'; {hint}");
     }
-    let mut judge = Judge {
-        given: args
+    let mut replayer = Replayer {
+        contract: args
             .contract
             .as_ref()
             .map(|name| input::contract(name, &args.contracts))
@@ -32,22 +32,23 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
         registry: input::registry(&args.contracts)?,
         recorded: BTreeMap::new(),
     };
-    let finding = find::find(&args.paths).map_err(|why| anyhow!(why))?;
-    for remark in &finding.remarks {
-        output::words(&format!("note: {remark}\n"));
+    let search = find::find(&args.paths).map_err(|why| anyhow!(why))?;
+    for note in &search.notes {
+        output::write_stderr(&format!("note: {note}\n"));
     }
     let mut all = Vec::new();
-    for found in &finding.found {
-        // One at a time: a folder may hold more than there is room for.
+    for found in &search.found {
+        // One source at a time: all of them may not fit in memory.
         let Some(mut source) = case::load(found, args.agent.as_deref()) else { continue };
-        let mut settled = Vec::new();
+        let mut outcomes = Vec::new();
         for (index, case) in std::mem::take(&mut source.cases).into_iter().enumerate() {
             let mut one = match case {
                 Ok(case) => {
-                    let (one, after) = judge.case(&case);
-                    let stays = matches!(one.came, Came::Same | Came::Broken { .. });
-                    settled.extend(after.filter(|_| !stays).map(
-                        |(attempt, judged, definition)| Settled {
+                    let (one, after) = replayer.replay(&case);
+                    let is_unchanged =
+                        matches!(one.comparison, Comparison::Same | Comparison::Broken { .. });
+                    outcomes.extend(after.filter(|_| !is_unchanged).map(
+                        |(attempt, judged, definition)| NewOutcome {
                             index,
                             attempt,
                             texts: judged.into_iter().map(|judged| judged.text).collect(),
@@ -56,61 +57,58 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
                     ));
                     one
                 }
-                Err((name, why)) => Replayed::broken(name, why),
+                Err((name, why)) => ReplayReport::broken(name, why),
             };
-            one.updated = args.update && matches!(one.came, Came::Changed { .. } | Came::New);
+            one.updated = args.update
+                && matches!(one.comparison, Comparison::Changed { .. } | Comparison::New);
             all.push(one);
         }
-        if args.update && !settled.is_empty() {
-            write_back(&mut source.origin, settled)?;
+        if args.update && !outcomes.is_empty() {
+            case::write_back(&mut source.origin, outcomes).map_err(|why| anyhow!(why))?;
         }
     }
     if all.is_empty() {
-        let shown: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
+        let paths: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
         bail!(
-            "there is nothing to replay in {}; name a recording (`counterfoil export` makes one) or transcripts",
-            shown.join(", ")
+            "there is nothing to replay in {}; pass a recording (see `counterfoil export`) or transcripts",
+            paths.join(", ")
         );
     }
-    let counts = Counts::of(&all);
+    let counts = ReplayCounts::from_reports(&all);
     match args.format {
         RunFormat::Human => {
-            output::data(&tell::replay::told(&all, &counts, output::style_of_data()))?
+            output::write_stdout(&render::replay::results(&all, &counts, output::stdout_style()))?
         }
         RunFormat::Json => {
             let object = json!({"summary": counts, "replayed": all});
-            output::data(&(serde_json::to_string_pretty(&object)? + "\n"))?;
+            output::write_stdout(&(serde_json::to_string_pretty(&object)? + "\n"))?;
         }
-        RunFormat::Junit => output::data(&output::junit::of_replay(&all))?,
+        RunFormat::Junit => output::write_stdout(&render::junit::replay(&all)?)?,
     }
     let changed = !args.update && counts.changed > 0;
     Ok((!changed && counts.broken == 0).into())
 }
 
-fn write_back(origin: &mut Origin, settled: Vec<Settled>) -> Result<()> {
-    case::write_back(origin, settled).map_err(|why| anyhow!(why))
-}
-
-/// What attempts are judged by.
-struct Judge {
-    /// The contract that was named, for all.
-    given: Option<Arc<Contract>>,
+/// Replays attempts against their contracts.
+struct Replayer {
+    /// The contract named on the command line, used for all attempts.
+    contract: Option<Arc<Contract>>,
     registry: Registry,
-    /// Those of recordings, by their definition.
+    /// Compiled contracts of recordings, by their definition.
     recorded: BTreeMap<String, Arc<Contract>>,
 }
 
-/// What comes of a case, with what it was judged by if the recording does not have it.
-type After = (Attempt, Vec<Judged>, Option<Definition>);
+/// The outcome of a replay, with the definition of the contract that was used.
+type Outcome = (Attempt, Vec<Judged>, Option<Definition>);
 
-impl Judge {
-    fn case(&mut self, case: &Case) -> (Replayed, Option<After>) {
-        let broken = |why: String| (Replayed::broken(case.name.clone(), why), None);
-        let (contract, from) = match self.contract(case) {
+impl Replayer {
+    fn replay(&mut self, case: &Case) -> (ReplayReport, Option<Outcome>) {
+        let broken = |why: String| (ReplayReport::broken(case.name.clone(), why), None);
+        let (contract, contract_source) = match self.find_contract(case) {
             Ok(contract) => contract,
             Err(why) => return broken(why),
         };
-        let (after, judged) = match replayed(&case.attempt, contract.as_deref(), &case.said) {
+        let (after, judged) = match replayed(&case.attempt, contract.as_deref(), &case.outputs) {
             Ok(after) => after,
             Err(error) => return broken(error.to_string()),
         };
@@ -121,17 +119,17 @@ impl Judge {
             .map(|(before, judged)| Some((before.clone()?, judged.text.clone()?)))
             .collect();
         let differences = differences(&case.attempt, &after, &texts);
-        let came = match &case.attempt.came.outcome {
-            None => Came::New,
-            Some(_) if differences.is_empty() => Came::Same,
-            Some(_) => Came::Changed { differences },
+        let comparison = match &case.attempt.came.outcome {
+            None => Comparison::New,
+            Some(_) if differences.is_empty() => Comparison::Same,
+            Some(_) => Comparison::Changed { differences },
         };
         let last = judged.iter().rev().find(|judged| judged.status == "accepted").or(judged.last());
-        let one = Replayed {
+        let one = ReplayReport {
             name: case.name.clone(),
             program: after.replies.iter().find_map(|reply| reply.program.clone()),
             contract: contract.as_ref().map(|contract| contract.reference().to_owned()),
-            judged_by: from,
+            contract_source,
             recorded_with: case
                 .attempt
                 .contract
@@ -140,23 +138,23 @@ impl Judge {
             outcome: after.came.outcome.clone(),
             channel: last.and_then(|judged| judged.channel.clone()),
             codes: after.replies.last().map(|reply| reply.codes.clone()).unwrap_or_default(),
-            said: last.and_then(|judged| judged.text.clone()),
-            why: last.map(|judged| judged.reason.clone()).filter(|reason| !reason.is_empty()),
+            text: last.and_then(|judged| judged.text.clone()),
+            reason: last.map(|judged| judged.reason.clone()).filter(|reason| !reason.is_empty()),
             notes: judged.iter().flat_map(|judged| judged.notes.clone()).collect(),
-            came,
+            comparison,
             updated: false,
         };
         (one, Some((after, judged, contract.map(|contract| contract.definition().clone()))))
     }
 
-    /// The contract that was named; else the newest there is of the id that was recorded; else the
-    /// recorded one. And where it is from.
-    fn contract(
+    /// The contract for a case and where it comes from: the one named on the command line, the
+    /// newest available version of the recorded id, or the recorded one.
+    fn find_contract(
         &mut self,
         case: &Case,
     ) -> Result<(Option<Arc<Contract>>, Option<&'static str>), String> {
-        if let Some(given) = &self.given {
-            return Ok((Some(given.clone()), Some("named")));
+        if let Some(contract) = &self.contract {
+            return Ok((Some(contract.clone()), Some("named")));
         }
         let Some(reference) = &case.attempt.contract else { return Ok((None, None)) };
         let id = reference.split('@').next().unwrap_or_default();
@@ -166,15 +164,16 @@ impl Judge {
         }
         let Some(definition) = &case.definition else {
             return Err(format!(
-                "{reference} is not in the recording, and no contract is called '{id}'; name its folder with --contracts"
+                "{reference} is not in the recording, and there is no contract '{id}'; name its folder with --contracts"
             ));
         };
         let key = serde_json::to_string(definition).map_err(|error| error.to_string())?;
         if let Some(known) = self.recorded.get(&key) {
             return Ok((Some(known.clone()), Some("recorded")));
         }
-        let contract = Contract::compile(definition.clone())
-            .map_err(|error| format!("{reference}, as it was recorded, does not load: {error}"))?;
+        let contract = Contract::compile(definition.clone()).map_err(|error| {
+            format!("cannot compile the recorded contract {reference}: {error}")
+        })?;
         let contract = Arc::new(contract);
         self.recorded.insert(key, contract.clone());
         Ok((Some(contract), Some("recorded")))

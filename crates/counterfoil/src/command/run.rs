@@ -1,10 +1,10 @@
-//! `counterfoil run` and `counterfoil resume`
+//! The commands `counterfoil run` and `counterfoil resume`.
 
-use crate::cli::{Place, ResumeArgs, RunArgs, RunFormat};
+use crate::cli::{ResumeArgs, RunArgs, RunFormat, StateLocation};
 use crate::exit::Exit;
+use crate::progress::{self, ProgressSink};
 use crate::source::Source;
-use crate::watch::{self, Lines};
-use crate::{input, output, tell};
+use crate::{input, output, render};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::agent::Equipment;
 use counterfoil_engine::config::Config;
@@ -17,89 +17,92 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::watch as channel;
 
-/// The largest task read from a file.
-const LARGEST_TASK: usize = 4 << 20;
+/// The size limit of a task that is read from a file.
+const MAX_TASK_BYTES: usize = 4 << 20;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
-    let repo = input::repository(args.place.repo.as_deref())?;
-    let state = match &args.place.state {
+    let repo = input::repository(args.location.repo.as_deref())?;
+    let state = match &args.location.state {
         Some(state) => state.clone(),
         None => repo.join(".counterfoil"),
     };
-    let source = Source::named(&args.workflow)?;
+    let source = Source::find(&args.workflow)?;
     let workflow = super::workflow::load(&source, &args.contracts)?;
     if args.resume_last
         && let Some(run) = unfinished(&state, &workflow.name)?
     {
-        return drive_on(&args.place, &run, &args.agents, args.format);
+        return resume_run(&args.location, &run, &args.agents, args.format);
     }
     let inputs = inputs(task(args)?, &args.inputs, &workflow)?;
     let (named, rest) = specs(&args.agents)?;
-    let equipment = equipment(&repo)?;
-    let cast = Cast::from_specs(&workflow, &named, rest.as_deref(), &equipment, &[])?;
+    let environment = agent_environment(&repo)?;
+    let cast = Cast::from_specs(&workflow, &named, rest.as_deref(), &environment, &[])?;
     let budget = Budget {
         tokens: args.max_tokens,
         cost_usd: args.max_cost,
         time_ms: args.max_time,
         ..Budget::default()
     };
-    let home = source.home().into_iter().chain(args.contracts.iter().cloned()).collect();
-    let launch = Launch { workflow, inputs, budget, cast, repo, home };
-    let report = begin(&state, launch, &args.place, args.format)?;
-    Ok(Exit::of(&report))
+    let home = source.folder().into_iter().chain(args.contracts.iter().cloned()).collect();
+    let options = Launch { workflow, inputs, budget, cast, repo, home };
+    let report = start_run(&state, options, &args.location, args.format)?;
+    Ok(Exit::from_run(&report))
 }
 
-/// Starts a run and drives it as far as it goes.
-pub(crate) fn begin(
+/// Starts a run and drives it until it ends, waits or is stopped.
+pub(crate) fn start_run(
     state: &Path,
-    launch: Launch,
-    place: &Place,
+    options: Launch,
+    location: &StateLocation,
     format: RunFormat,
 ) -> Result<Report> {
     let engine = Engine::open(state)?;
-    driven(&engine, place, format, |watcher, stop| engine.start(launch, watcher, stop))
+    drive_and_report(&engine, location, format, |observer, stop| {
+        engine.start(options, observer, stop)
+    })
 }
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
-    let state = input::state(&args.place)?;
-    super::runs::expect_runs(&state)?;
-    drive_on(&args.place, &args.run, &args.agents, args.format)
+    let state = input::state_folder(&args.location)?;
+    super::runs::require_runs(&state)?;
+    resume_run(&args.location, &args.run, &args.agents, args.format)
 }
 
-/// Goes on with a run.
-pub(crate) fn drive_on(
-    place: &Place,
+/// Continues a run.
+pub(crate) fn resume_run(
+    location: &StateLocation,
     run: &str,
     agents: &[String],
     format: RunFormat,
 ) -> Result<Exit> {
     let (named, rest) = specs(agents)?;
-    let state = &input::state(place)?;
+    let state = &input::state_folder(location)?;
     let engine = Engine::open(state)?;
-    // A repository that was moved took its runs along; one whose runs are kept elsewhere is where
-    // it was.
-    let repo = match (&place.repo, &place.state) {
+    // A repository that was moved contains its state folder, so it is found from here. With a state
+    // folder elsewhere, the repository is the one that the run recorded.
+    let repo = match (&location.repo, &location.state) {
         (None, Some(_)) => None,
         (named, _) => Some(input::repository(named.as_deref())?),
     };
-    let equipment = match &repo {
-        Some(repo) => equipment(repo)?,
-        None => equipment(Path::new(&engine.fold(&engine.journal().resolve(run)?)?.repo))?,
+    let environment = match &repo {
+        Some(repo) => agent_environment(repo)?,
+        None => agent_environment(Path::new(&engine.fold(&engine.journal().resolve(run)?)?.repo))?,
     };
-    let recast = Recast { named, rest, equipment, repo };
-    let report =
-        driven(&engine, place, format, |watcher, stop| engine.resume(run, &recast, watcher, stop))?;
-    Ok(Exit::of(&report))
+    let options = Recast { named, rest, equipment: environment, repo };
+    let report = drive_and_report(&engine, location, format, |observer, stop| {
+        engine.resume(run, &options, observer, stop)
+    })?;
+    Ok(Exit::from_run(&report))
 }
 
-/// What agents are equipped with in a repository.
-pub(crate) fn equipment(repo: &Path) -> Result<Equipment> {
+/// The environment of agents in a repository.
+fn agent_environment(repo: &Path) -> Result<Equipment> {
     let config = Config::load(repo, repo)?;
-    // Without our own program the tool that takes results is not attached; all else works.
+    // If the path of this program is unknown, agents get no MCP server; everything else works.
     Ok(Equipment::of_this_process(config.agents, std::env::current_exe().ok()))
 }
 
-/// The last run of a workflow, if it has not ended.
+/// The last run of a workflow, unless it has ended.
 fn unfinished(state: &Path, workflow: &str) -> Result<Option<String>> {
     if !state.exists() {
         return Ok(None);
@@ -111,39 +114,39 @@ fn unfinished(state: &Path, workflow: &str) -> Result<Option<String>> {
     Ok(fold.ended.is_none().then_some(last.id))
 }
 
-/// The task: the text itself, or what stands in a file.
+/// The task: the text itself, or the content of a file for `@FILE`.
 fn task(args: &RunArgs) -> Result<Option<String>> {
     let Some(task) = &args.task else { return Ok(None) };
     let Some(file) = task.strip_prefix('@') else { return Ok(Some(task.clone())) };
-    let (name, bytes) = input::read(Path::new(file), LARGEST_TASK)?;
-    if bytes.len() > LARGEST_TASK {
-        bail!("{name} has more than {LARGEST_TASK} bytes; a task is a text that an agent reads");
+    let (name, bytes) = input::read(Path::new(file), MAX_TASK_BYTES)?;
+    if bytes.len() > MAX_TASK_BYTES {
+        bail!("the task file {name} is larger than {MAX_TASK_BYTES} bytes");
     }
     let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
     Ok(Some(text))
 }
 
-/// What a run is given: the task, and words for other inputs.
+/// The inputs of a run: the task, and the values of other inputs as given on the command line.
 pub(crate) fn inputs(
     task: Option<String>,
-    words: &[(String, String)],
+    values: &[(String, String)],
     workflow: &Workflow,
 ) -> Result<Map<String, Value>> {
     let mut inputs = Map::new();
     inputs.extend(task.map(|task| ("task".to_owned(), Value::String(task))));
-    for (name, word) in words {
+    for (name, text) in values {
         let value = match workflow.main.inputs.get(name) {
-            Some(input) => value::parse_argument(word, &input.ty)
+            Some(input) => value::parse_argument(text, &input.ty)
                 .map_err(|why| anyhow::anyhow!("input '{name}': {why}"))?,
-            // The engine says which inputs there are.
-            None => Value::String(word.clone()),
+            // The engine reports an unknown input.
+            None => Value::String(text.clone()),
         };
         inputs.insert(name.clone(), value);
     }
     Ok(inputs)
 }
 
-/// `NAME=SPEC` for one agent, `SPEC` for the rest.
+/// Parses `--agent`: `NAME=SPEC` for one agent, `SPEC` for all others.
 fn specs(agents: &[String]) -> Result<(BTreeMap<String, String>, Option<String>)> {
     let mut named = BTreeMap::new();
     let mut rest = None;
@@ -155,12 +158,12 @@ fn specs(agents: &[String]) -> Result<(BTreeMap<String, String>, Option<String>)
         match one {
             Some((name, spec)) => {
                 if named.insert(name.to_owned(), absolute(spec)).is_some() {
-                    bail!("two agents play '{name}'; keep one --agent {name}=…");
+                    bail!("--agent {name}=… is given twice; keep one");
                 }
             }
             None => {
                 if rest.replace(absolute(agent)).is_some() {
-                    bail!("two agents play the rest; name the agents: --agent NAME=SPEC");
+                    bail!("--agent SPEC is given twice; use --agent NAME=SPEC for single agents");
                 }
             }
         }
@@ -168,7 +171,7 @@ fn specs(agents: &[String]) -> Result<(BTreeMap<String, String>, Option<String>)
     Ok((named, rest))
 }
 
-/// A script is found again from another folder when the run is resumed.
+/// A spec with an absolute script path, so that the run can be resumed from another folder.
 fn absolute(spec: &str) -> String {
     match spec.strip_prefix("script:") {
         Some(file) => match std::path::absolute(file) {
@@ -179,52 +182,60 @@ fn absolute(spec: &str) -> String {
     }
 }
 
-/// Drives a run while somebody may watch and signals may come, then reports.
-fn driven<F, R>(engine: &Engine, place: &Place, format: RunFormat, work: F) -> Result<Report>
+/// Drives a run with progress output and signal handling, then prints the report.
+fn drive_and_report<F, R>(
+    engine: &Engine,
+    location: &StateLocation,
+    format: RunFormat,
+    drive: F,
+) -> Result<Report>
 where
     F: FnOnce(Arc<dyn Watcher>, channel::Receiver<Stop>) -> R,
     R: Future<Output = Result<Report, counterfoil_engine::Error>>,
 {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let lines: Arc<dyn Lines> =
-        if format == RunFormat::Human { watch::on_stderr() } else { watch::remarks() };
+    let progress: Arc<dyn ProgressSink> =
+        if format == RunFormat::Human { progress::to_stderr() } else { progress::warnings_only() };
     let (sender, stop) = channel::channel(Stop::No);
     let report = runtime.block_on(async {
-        let told = lines.clone();
+        let notices = progress.clone();
         let signals = tokio::spawn(async move {
-            if let Err(error) = listen(&sender, &*told).await {
-                told.line(&format!("signals cannot be heard: {error}"));
-                // Without a sender the receiver would never see another stop; keep it.
+            if let Err(error) = forward_signals(&sender, &*notices).await {
+                notices.line(&format!("cannot handle signals: {error}"));
+                // The sender must outlive the run.
                 std::future::pending::<()>().await;
             }
         });
-        let report = work(lines.watcher(), stop).await;
+        let report = drive(progress.observer(), stop).await;
         signals.abort();
         report
     });
-    // A file that somebody else holds open must not keep us.
+    // Do not wait for blocking reads of files that other processes hold open.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
-    lines.close();
+    progress.close();
     let report = report?;
     match format {
         RunFormat::Human => {
             let claims = engine.ledger(&report.run)?.entries();
-            output::words(&tell::ending(
+            output::write_stderr(&render::run_summary(
                 &report,
                 &claims,
                 engine.journal().folder(),
-                &place.words(),
+                &render::location_flags(location),
             ));
         }
-        RunFormat::Json => output::data(&(serde_json::to_string_pretty(&report)? + "\n"))?,
-        RunFormat::Junit => output::data(&output::junit::of_run(&report))?,
+        RunFormat::Json => output::write_stdout(&(serde_json::to_string_pretty(&report)? + "\n"))?,
+        RunFormat::Junit => output::write_stdout(&render::junit::run(&report)?)?,
     }
     Ok(report)
 }
 
-/// The first signal stops gracefully, the second at once.
-async fn listen(sender: &channel::Sender<Stop>, told: &dyn Lines) -> std::io::Result<()> {
+/// Forwards signals to the driver: the first stops gracefully, the second immediately.
+async fn forward_signals(
+    sender: &channel::Sender<Stop>,
+    notices: &dyn ProgressSink,
+) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -233,9 +244,11 @@ async fn listen(sender: &channel::Sender<Stop>, told: &dyn Lines) -> std::io::Re
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        told.line(match stop {
-            Stop::Gently => "stopping: agents are asked to end; once more ends them at once",
-            _ => "stopping at once",
+        notices.line(match stop {
+            Stop::Gently => {
+                "stopping: waiting for agents to end; interrupt again to stop immediately"
+            }
+            _ => "stopping immediately",
         });
         let _ = sender.send(stop);
     }

@@ -1,22 +1,22 @@
-//! `counterfoil runs`, `show`, `answer` and `cancel`
+//! The commands `counterfoil runs`, `show`, `answer` and `cancel`.
 
-use crate::cli::{AnswerArgs, ListFormat, OneRun, Place, RunsArgs, ShowArgs};
+use crate::cli::{AnswerArgs, ListFormat, RunRef, RunsArgs, ShowArgs, StateLocation};
 use crate::exit::Exit;
-use crate::{input, output, tell};
+use crate::{input, output, render};
 use anyhow::{Result, bail};
 use counterfoil_engine::{Cancelled, Engine, ledger};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A state folder to look at.
-fn looked_at(place: &Place) -> Result<Engine> {
-    let state = input::state(place)?;
-    expect_runs(&state)?;
+/// Opens the state folder for reading.
+fn open_read_only(location: &StateLocation) -> Result<Engine> {
+    let state = input::state_folder(location)?;
+    require_runs(&state)?;
     Ok(Engine::open_to_read(&state)?)
 }
 
-/// A folder without runs is an error that says so; looking makes no journal.
-pub(crate) fn expect_runs(state: &Path) -> Result<()> {
+/// Returns an error if the state folder has no runs. Read-only commands do not create a journal.
+pub(crate) fn require_runs(state: &Path) -> Result<()> {
     if !state.join("journal.db").exists() {
         bail!("there are no runs in {}; start one with `counterfoil run`", state.display());
     }
@@ -24,10 +24,10 @@ pub(crate) fn expect_runs(state: &Path) -> Result<()> {
 }
 
 pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
-    let engine = looked_at(&args.place)?;
+    let engine = open_read_only(&args.location)?;
     let runs = engine.journal().runs(Some(args.limit))?;
     match args.format {
-        ListFormat::Human => output::data(&tell::runs(&runs))?,
+        ListFormat::Human => output::write_stdout(&render::run_list(&runs))?,
         ListFormat::Json => {
             let runs: Vec<Value> = runs
                 .iter()
@@ -36,7 +36,7 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
                         "run": run.id,
                         "workflow": run.workflow,
                         "version": run.version,
-                        "outcome": tell::outcome(run),
+                        "outcome": render::run_outcome(run),
                         "cause": run.summary.cause,
                         "state": run.summary.state,
                         "reason": run.summary.reason,
@@ -53,20 +53,20 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
                     })
                 })
                 .collect();
-            output::data(&(serde_json::to_string_pretty(&runs)? + "\n"))?;
+            output::write_stdout(&(serde_json::to_string_pretty(&runs)? + "\n"))?;
         }
     }
-    Ok(Exit::Good)
+    Ok(Exit::Success)
 }
 
 pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
-    let engine = looked_at(&args.place)?;
+    let engine = open_read_only(&args.location)?;
     let run = engine.journal().resolve(&args.run)?;
     if args.events {
         let mut lines = String::new();
         engine.journal().visit(&run, 1, |event| {
             let mut line = json!({"seq": event.seq, "at": event.at, "kind": event.kind});
-            // The body is named by its kind; a line is flat.
+            // The body is nested under its kind; the printed line is flat.
             let body: Option<Value> = serde_json::from_slice(&event.body).ok();
             let fields =
                 body.as_ref().and_then(|body| body.get(&event.kind)).and_then(Value::as_object);
@@ -77,67 +77,80 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
             lines.push('\n');
             std::ops::ControlFlow::Continue(())
         })?;
-        output::data(&lines)?;
-        return Ok(Exit::Good);
+        output::write_stdout(&lines)?;
+        return Ok(Exit::Success);
     }
     if args.claims {
-        return claims(&engine, &run, args.format);
+        return print_claims(&engine, &run, args.format);
     }
     let report = engine.report(&run)?;
     match args.format {
-        ListFormat::Json => output::data(&(serde_json::to_string_pretty(&report)? + "\n"))?,
+        ListFormat::Json => output::write_stdout(&(serde_json::to_string_pretty(&report)? + "\n"))?,
         ListFormat::Human => {
             let fold = engine.fold(&run)?;
             let workflow = engine.workflow(&fold).ok();
-            let mut story =
-                tell::Story::new(workflow.as_ref(), engine.journal().folder(), args.place.words());
-            engine.each_event(&run, 1, |event, at| story.hear(&event, at, &fold))?;
-            output::data(&story.told(&report, &engine.ledger(&run)?.entries()))?;
+            let mut timeline = render::Timeline::new(
+                workflow.as_ref(),
+                engine.journal().folder(),
+                render::location_flags(&args.location),
+            );
+            engine.each_event(&run, 1, |event, at| timeline.on_event(&event, at, &fold))?;
+            output::write_stdout(&timeline.finish(&report, &engine.ledger(&run)?.entries()))?;
         }
     }
-    Ok(Exit::Good)
+    Ok(Exit::Success)
 }
 
-/// What was claimed in a run, against what was observed.
-fn claims(engine: &Engine, run: &str, format: ListFormat) -> Result<Exit> {
+/// Prints the claims of a run and their verdicts.
+fn print_claims(engine: &Engine, run: &str, format: ListFormat) -> Result<Exit> {
     let entries = engine.ledger(run)?.entries();
     match format {
-        ListFormat::Human => output::data(&tell::claims::table(&entries, output::style_of_data()))?,
+        ListFormat::Human => {
+            output::write_stdout(&render::claims::table(&entries, output::stdout_style()))?
+        }
         ListFormat::Json => {
             let summary = ledger::totals(&entries);
             let all = json!({"run": run, "claims": entries, "summary": summary});
-            output::data(&(serde_json::to_string_pretty(&all)? + "\n"))?;
+            output::write_stdout(&(serde_json::to_string_pretty(&all)? + "\n"))?;
         }
     }
-    Ok(Exit::Good)
+    Ok(Exit::Success)
 }
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
-    let state = input::state(&args.place)?;
-    expect_runs(&state)?;
-    let who = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
+    let state = input::state_folder(&args.location)?;
+    require_runs(&state)?;
+    let user = current_user();
     let run = {
         let engine = Engine::open(&state)?;
-        // What is last now need not be when somebody reads this.
+        // Resolved once: `last` may be another run by the time the hint below is used.
         let run = engine.journal().resolve(&args.run)?;
-        engine.answer(&run, &args.question, &args.answer, &who)?;
+        engine.answer(&run, &args.question, &args.answer, &user)?;
         run
     };
     if args.resume {
-        return super::run::drive_on(&args.place, &run, &[], args.format);
+        return super::run::resume_run(&args.location, &run, &[], args.format);
     }
-    output::words(&format!("recorded; `counterfoil resume {run}{}` goes on\n", args.place.words()));
-    Ok(Exit::Good)
+    output::write_stderr(&format!(
+        "answer recorded; continue the run with `counterfoil resume {run}{}`\n",
+        render::location_flags(&args.location)
+    ));
+    Ok(Exit::Success)
 }
 
-pub(crate) fn cancel(args: &OneRun) -> Result<Exit> {
-    let state = input::state(&args.place)?;
-    expect_runs(&state)?;
+/// The name under which answers and cancellations are recorded.
+fn current_user() -> String {
+    std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned())
+}
+
+pub(crate) fn cancel(args: &RunRef) -> Result<Exit> {
+    let state = input::state_folder(&args.location)?;
+    require_runs(&state)?;
     let engine = Engine::open(&state)?;
-    let who = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
-    output::words(match engine.cancel(&args.run, &who)? {
+    let user = current_user();
+    output::write_stderr(match engine.cancel(&args.run, &user)? {
         Cancelled::Now => "cancelled\n",
-        Cancelled::Asked => "the process that drives it was asked to end it\n",
+        Cancelled::Asked => "cancellation requested from the process that runs it\n",
     });
-    Ok(Exit::Good)
+    Ok(Exit::Success)
 }

@@ -1,4 +1,4 @@
-//! Completions and the manual page.
+//! The commands `counterfoil completions` and `counterfoil man`.
 
 use crate::cli::Cli;
 use crate::exit::Exit;
@@ -9,13 +9,13 @@ use clap::CommandFactory;
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "counterfoil", &mut text);
-    output::data(&String::from_utf8_lossy(&text))?;
-    Ok(Exit::Good)
+    output::write_stdout(&String::from_utf8_lossy(&text))?;
+    Ok(Exit::Success)
 }
 
 pub(crate) fn man() -> Result<Exit> {
     let mut text = Vec::new();
     clap_mangen::Man::new(Cli::command()).render(&mut text)?;
-    output::data(&String::from_utf8_lossy(&text))?;
-    Ok(Exit::Good)
+    output::write_stdout(&String::from_utf8_lossy(&text))?;
+    Ok(Exit::Success)
 }

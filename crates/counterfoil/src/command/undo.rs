@@ -1,8 +1,8 @@
-//! `counterfoil undo`
+//! The command `counterfoil undo`.
 
 use crate::cli::UndoArgs;
 use crate::exit::Exit;
-use crate::{input, output, tell};
+use crate::{input, output, render};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::did_you_mean;
 use counterfoil_engine::Engine;
@@ -11,17 +11,17 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
-    let state = input::state(&args.place)?;
-    super::runs::expect_runs(&state)?;
+    let state = input::state_folder(&args.location)?;
+    super::runs::require_runs(&state)?;
     let engine = Engine::open_to_read(&state)?;
     let run = engine.journal().resolve(&args.run)?;
     if engine.journal().run(&run)?.driver.is_some_and(|driver| driver.live) {
         bail!(
-            "run {run} is being driven, and may bring in more; end it with `counterfoil cancel {run}` first"
+            "run {run} is active and may merge more changes; cancel it first with `counterfoil cancel {run}`"
         );
     }
-    // As for a run that goes on: a repository that was moved took its runs along.
-    let repo = match (&args.place.repo, &args.place.state) {
+    // As with `resume`: a repository that was moved contains its state folder.
+    let repo = match (&args.location.repo, &args.location.state) {
         (None, Some(_)) => PathBuf::from(engine.fold(&run)?.repo),
         (named, _) => input::repository(named.as_deref())?,
     };
@@ -29,26 +29,29 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     let foldings = workspaces.foldings(&run);
     let known: BTreeSet<&str> = foldings.iter().map(|folding| folding.id.as_str()).collect();
     let workspace = match &args.workspace {
-        Some(name) => Some(named(name, &known).map_err(|hint| {
-            anyhow!("run {run} brought in nothing from a workspace '{name}'; {hint}")
+        Some(name) => Some(find_workspace(name, &known).map_err(|hint| {
+            anyhow!("run {run} merged nothing from a workspace '{name}'; {hint}")
         })?),
         None => None,
     };
-    let meant = foldings.iter().filter(|folding| workspace.is_none_or(|id| folding.id == id));
-    if meant.clone().all(|folding| folding.state == FoldingState::Undone) {
-        let why =
-            if foldings.is_empty() { "nothing was brought in" } else { "it was put back already" };
-        output::words(&format!("there is nothing to undo in {}: {why}\n", repo.display()));
-        return Ok(Exit::Good);
+    let selected = foldings.iter().filter(|folding| workspace.is_none_or(|id| folding.id == id));
+    if selected.clone().all(|folding| folding.state == FoldingState::Undone) {
+        let reason = if foldings.is_empty() {
+            "the run merged no changes"
+        } else {
+            "the changes were already undone"
+        };
+        output::write_stderr(&format!("nothing to undo in {}: {reason}\n", repo.display()));
+        return Ok(Exit::Success);
     }
     let undone = workspaces.undo(&run, workspace)?;
-    output::words(&tell::undone(&undone));
+    output::write_stderr(&render::undo(&undone));
     Ok(undone.changed_since.is_empty().into())
 }
 
-/// The workspace that is meant: by its whole name, or without the number behind it where there is
-/// one such. The error is a hint.
-fn named<'a>(name: &str, known: &BTreeSet<&'a str>) -> Result<&'a str, String> {
+/// Finds a workspace by its full name, or by its name without the number if that is unambiguous.
+/// The error is a hint.
+fn find_workspace<'a>(name: &str, known: &BTreeSet<&'a str>) -> Result<&'a str, String> {
     if let Some(id) = known.get(name) {
         return Ok(id);
     }
@@ -56,11 +59,11 @@ fn named<'a>(name: &str, known: &BTreeSet<&'a str>) -> Result<&'a str, String> {
     let numbered: Vec<&str> = known.iter().filter(numbered).copied().collect();
     match numbered.as_slice() {
         [one] => Ok(one),
-        [] if known.is_empty() => Err("nothing was brought in from any".to_owned()),
+        [] if known.is_empty() => Err("it merged nothing from any workspace".to_owned()),
         [] => Err(did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
-            format!("there are {}", known.iter().copied().collect::<Vec<_>>().join(", "))
+            format!("available: {}", known.iter().copied().collect::<Vec<_>>().join(", "))
         })),
-        several => Err(format!("there are {}: say which", several.join(", "))),
+        several => Err(format!("choose one of {}", several.join(", "))),
     }
 }
 
@@ -69,18 +72,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workspace_is_named_as_the_story_names_it() {
+    fn a_workspace_is_found_with_or_without_its_number() {
         let known = BTreeSet::from(["build/a#1", "build/b#1", "build/b#2", "fix"]);
-        for (name, meant) in [
+        for (name, expected) in [
             ("build/a#1", Ok("build/a#1")),
             ("build/a", Ok("build/a#1")),
             ("fix", Ok("fix")),
-            ("build/b", Err("there are build/b#1, build/b#2: say which")),
+            ("build/b", Err("choose one of build/b#1, build/b#2")),
             ("build/a#9", Err("did you mean 'build/a#1'?")),
-            ("somewhere else", Err("there are build/a#1, build/b#1, build/b#2, fix")),
+            ("somewhere else", Err("available: build/a#1, build/b#1, build/b#2, fix")),
         ] {
-            assert_eq!(named(name, &known), meant.map_err(str::to_owned), "{name}");
+            assert_eq!(find_workspace(name, &known), expected.map_err(str::to_owned), "{name}");
         }
-        assert_eq!(named("a", &BTreeSet::new()), Err("nothing was brought in from any".to_owned()));
+        assert_eq!(
+            find_workspace("a", &BTreeSet::new()),
+            Err("it merged nothing from any workspace".to_owned())
+        );
     }
 }

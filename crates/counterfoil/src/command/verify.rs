@@ -1,9 +1,9 @@
-//! `counterfoil verify`
+//! The command `counterfoil verify`.
 
 use crate::cli::{Format, VerifyArgs};
 use crate::exit::Exit;
-use crate::output::weight::{Weighed, weigh};
-use crate::{input, output, tell};
+use crate::gate::{GatedClaim, gate};
+use crate::{input, output, render};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::{ClaimPolicy, ClaimReport, Contract, HeldClaim, Report, did_you_mean};
 use counterfoil_engine::ledger::Totals;
@@ -18,101 +18,101 @@ use tokio::sync::watch;
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     let contract = input::contract(&args.contract, &args.contracts)?;
-    let held = held(&contract, &args.required)?;
+    let claims = effective_claims(&contract, &args.required)?;
     let folder = input::repository(args.repo.as_deref())?;
-    let mut base = Base::open(&folder, &args.base, ours(&folder, &args.file)).map_err(|why| {
+    let mut base = Base::open(&folder, &args.base, excluded_paths(&folder, &args.file)).map_err(|why| {
         anyhow!(
-            "{why}; --base names what the agent began from, as HEAD, a branch or a commit, in {}",
+            "{why}; set --base to the revision in {} from which the agent started: HEAD, a branch or a commit",
             folder.display()
         )
     })?;
     let (name, bytes) = input::read(&args.file, contract.policy().max_bytes)?;
-    let (report, text) = super::check::held_to(&contract, contract.policy(), &bytes);
+    let (report, text) = super::check::check_bytes(&contract, contract.policy(), &bytes);
     if !report.is_accepted() {
         match args.format {
             Format::Json => print_json(args, &report, &[], &[])?,
-            format => super::check::report_as(format, &contract, &report, &name, &text)?,
+            format => super::check::print_report(format, &contract, &report, &name, &text)?,
         }
-        return Ok(Exit::Bad);
+        return Ok(Exit::Failure);
     }
     let mut notes = base.notes().to_vec();
-    let Some(claims) = observe(args, &contract, &held, &report, &mut base, &mut notes)? else {
-        return Ok(Exit::Cancelled);
-    };
-    let weighed = weigh(claims, &held, &args.required);
+    let verified = verify_claims(args, &contract, &claims, &report, &mut base, &mut notes)?;
+    let Some(verified) = verified else { return Ok(Exit::Cancelled) };
+    let gated = gate(verified, &claims, &args.required);
     match args.format {
-        Format::Json => print_json(args, &report, &weighed, &notes)?,
+        Format::Json => print_json(args, &report, &gated, &notes)?,
         Format::Sarif => {
-            let log = output::sarif::claims(&weighed, &report.contract, &name);
-            output::data(&(serde_json::to_string_pretty(&log)? + "\n"))?;
+            let log = render::sarif::claims(&gated, &report.contract, &name);
+            output::write_stdout(&(serde_json::to_string_pretty(&log)? + "\n"))?;
         }
-        Format::Junit => output::data(&output::junit::claims(&weighed, &report.contract))?,
-        Format::Github => output::data(&output::github::claims(&weighed, &name))?,
+        Format::Junit => output::write_stdout(&render::junit::claims(&gated, &report.contract)?)?,
+        Format::Github => output::write_stdout(&render::github::claims(&gated, &name))?,
         Format::Human => {
             for note in &notes {
-                output::words(&format!("note: {note}\n"));
+                output::write_stderr(&format!("note: {note}\n"));
             }
-            output::data(&tell::claims::verified(
-                &weighed,
+            output::write_stdout(&render::claims::verification(
+                &gated,
                 &report.contract,
                 &args.base,
-                output::style_of_data(),
+                output::stdout_style(),
             ))?;
         }
     }
-    Ok(if weighed.iter().any(|weighed| weighed.counts) { Exit::Claim } else { Exit::Good })
+    Ok(if gated.iter().any(|gated| gated.counts) { Exit::Claim } else { Exit::Success })
 }
 
-/// The claims that are held: those of the contract, and what is required even where the contract
-/// says that nothing follows.
-fn held(contract: &Contract, required: &[String]) -> Result<Vec<HeldClaim>> {
-    let mut held = contract.held_claims();
+/// The claims to verify: those of the contract, and the required ones even if the contract ignores
+/// them.
+fn effective_claims(contract: &Contract, required: &[String]) -> Result<Vec<HeldClaim>> {
+    let mut claims = contract.held_claims();
     for name in required {
-        match held.iter_mut().find(|held| held.name == *name) {
-            Some(held) if held.claim.policy == ClaimPolicy::Ignore => {
-                held.claim.policy = ClaimPolicy::Require;
+        match claims.iter_mut().find(|claim| claim.name == *name) {
+            Some(claim) if claim.claim.policy == ClaimPolicy::Ignore => {
+                claim.claim.policy = ClaimPolicy::Require;
             }
             Some(_) => {}
             None => {
-                let known: Vec<&str> = held.iter().map(|held| held.name.as_str()).collect();
+                let known: Vec<&str> = claims.iter().map(|claim| claim.name.as_str()).collect();
                 let hint = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| match known
                     .as_slice()
                 {
-                    [] => "it has none".to_owned(),
-                    known => format!("its claims: {}", known.join(", ")),
+                    [] => "it has no claims".to_owned(),
+                    known => format!("its claims are {}", known.join(", ")),
                 });
                 bail!("{} has no claim '{name}'; {hint}", contract.reference());
             }
         }
     }
-    Ok(held)
+    Ok(claims)
 }
 
-/// What is no part of the agent's work: where we keep things, and what it said.
-fn ours(folder: &Path, file: &Path) -> BTreeSet<PathBuf> {
-    let tops = folder.ancestors().filter(|folder| folder.join(".git").exists()).take(1);
-    let mut ours: BTreeSet<PathBuf> =
-        tops.chain([folder]).map(|folder| folder.join(".counterfoil")).collect();
+/// The paths that are not part of the agent's work: the state folders, and the file with the
+/// result.
+fn excluded_paths(folder: &Path, file: &Path) -> BTreeSet<PathBuf> {
+    let repository = folder.ancestors().filter(|folder| folder.join(".git").exists()).take(1);
+    let mut excluded: BTreeSet<PathBuf> =
+        repository.chain([folder]).map(|folder| folder.join(".counterfoil")).collect();
     if file.as_os_str() != "-" {
-        ours.extend(std::path::absolute(file).ok().into_iter().chain(file.canonicalize().ok()));
+        excluded.extend(std::path::absolute(file).ok().into_iter().chain(file.canonicalize().ok()));
     }
-    ours
+    excluded
 }
 
-/// Holds the claims against the repository; none if somebody stopped it.
-fn observe(
+/// Verifies the claims against the repository. Returns none if a signal stopped it.
+fn verify_claims(
     args: &VerifyArgs,
     contract: &Contract,
-    held: &[HeldClaim],
+    claims: &[HeldClaim],
     report: &Report,
     base: &mut Base,
     notes: &mut Vec<String>,
 ) -> Result<Option<Vec<ClaimReport>>> {
-    let (mut config, remark) = base.config()?;
-    notes.extend(remark);
+    let (mut config, note) = base.config()?;
+    notes.extend(note);
     for (name, line) in &args.checks {
         if line.trim().is_empty() {
-            bail!("the check '{name}' runs nothing; write --check {name}=CMD");
+            bail!("the check '{name}' has no command; use --check {name}=CMD");
         }
         config.checks.insert(name.clone(), Check::line(line));
     }
@@ -120,8 +120,8 @@ fn observe(
     let contracts = move |id: &str| -> Option<Arc<Contract>> { registry.get(id).ok() };
     let observed = base.observed();
     let (folder, top) = (observed.folder().to_owned(), observed.top().to_owned());
-    let ours = ours(&folder, &args.file);
-    let value = report.value.clone().context("an accepted result has a value")?;
+    let excluded = excluded_paths(&folder, &args.file);
+    let value = report.value.clone().context("the accepted result has no value")?;
     let (sender, stop) = watch::channel(Stop::No);
     let mut world = World {
         folder: &folder,
@@ -132,7 +132,7 @@ fn observe(
         cache: None,
         stop,
         marker: format!("verify/{}", std::process::id()),
-        ours: &ours,
+        ours: &excluded,
         commands: !args.no_commands,
         since: &args.base,
         company: None,
@@ -140,11 +140,11 @@ fn observe(
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (claims, stopped) = runtime.block_on(async {
-        let mut verifying = std::pin::pin!(verify(held, contract, &value, &mut world));
+        let mut verifying = std::pin::pin!(verify(claims, contract, &value, &mut world));
         tokio::select! {
             claims = &mut verifying => (claims, false),
-            // What a check started ends with it.
-            () = told_to_stop() => {
+            // Stopping also ends the processes that a check started.
+            () = stop_signal() => {
                 let _ = sender.send(Stop::AtOnce);
                 (verifying.await, true)
             }
@@ -154,8 +154,8 @@ fn observe(
     Ok((!stopped).then_some(claims))
 }
 
-/// Waits for somebody to stop us. Where signals cannot be heard, nobody can.
-async fn told_to_stop() {
+/// Waits for SIGINT or SIGTERM. If signal handlers cannot be installed, it never returns.
+async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
@@ -167,18 +167,18 @@ async fn told_to_stop() {
     }
 }
 
-/// The report of `check`, and what became of the claims.
+/// Prints the report of `check` with the verdicts of the claims.
 fn print_json(
     args: &VerifyArgs,
     report: &Report,
-    weighed: &[Weighed],
+    gated: &[GatedClaim],
     notes: &[String],
 ) -> Result<()> {
     let mut object = serde_json::to_value(report)?;
-    let summary = Totals::of(weighed.iter().map(|weighed| weighed.claim.verdict));
+    let summary = Totals::of(gated.iter().map(|gated| gated.claim.verdict));
     object["base"] = json!(args.base);
-    object["claims"] = serde_json::to_value(weighed)?;
+    object["claims"] = serde_json::to_value(gated)?;
     object["summary"] = serde_json::to_value(summary)?;
     object["notes"] = json!(notes);
-    output::data(&(serde_json::to_string_pretty(&object)? + "\n"))
+    output::write_stdout(&(serde_json::to_string_pretty(&object)? + "\n"))
 }

@@ -1,4 +1,4 @@
-//! `counterfoil workflow`
+//! The command `counterfoil workflow`.
 
 use crate::cli::{GraphFormat, ListFormat, WorkflowCommand};
 use crate::exit::Exit;
@@ -13,13 +13,13 @@ pub(crate) fn run(command: &WorkflowCommand) -> Result<Exit> {
     match command {
         WorkflowCommand::Check { files, contracts, format } => check(files, contracts, *format),
         WorkflowCommand::Graph { workflow, contracts, format } => {
-            let workflow = load(&Source::named(workflow)?, contracts)?;
-            output::data(&match format {
+            let workflow = load(&Source::find(workflow)?, contracts)?;
+            output::write_stdout(&match format {
                 GraphFormat::Mermaid => graph::mermaid(&workflow),
                 GraphFormat::Dot => graph::dot(&workflow),
                 GraphFormat::Svg => graph::svg(&workflow),
             })?;
-            Ok(Exit::Good)
+            Ok(Exit::Success)
         }
     }
 }
@@ -29,7 +29,7 @@ fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result
     let mut good = true;
     let mut reports = Vec::new();
     for file in files {
-        let source = Source::named(file)?;
+        let source = Source::find(file)?;
         let found = source.check(&registry)?;
         good &= found.is_ok();
         match format {
@@ -37,21 +37,21 @@ fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result
                 let findings: &[Finding] =
                     found.as_ref().err().map_or(&[], |rejected| &rejected.findings);
                 reports.push(
-                    json!({"file": source.shown(), "ok": found.is_ok(), "findings": findings}),
+                    json!({"file": source.display_name(), "ok": found.is_ok(), "findings": findings}),
                 );
             }
-            ListFormat::Human => output::words(&in_words(&source.shown(), &found)),
+            ListFormat::Human => output::write_stderr(&result_text(&source.display_name(), &found)),
         }
     }
     if format == ListFormat::Json {
-        output::data(
+        output::write_stdout(
             &(serde_json::to_string_pretty(&json!({"ok": good, "workflows": reports}))? + "\n"),
         )?;
     }
     Ok(good.into())
 }
 
-fn in_words(name: &str, found: &Result<Workflow, Rejected>) -> String {
+fn result_text(name: &str, found: &Result<Workflow, Rejected>) -> String {
     match found {
         Ok(workflow) => {
             let count = |number: usize, noun: &str| {
@@ -60,7 +60,7 @@ fn in_words(name: &str, found: &Result<Workflow, Rejected>) -> String {
             let states = workflow.main.states.len()
                 + workflow.machines.values().map(|machine| machine.states.len()).sum::<usize>();
             format!(
-                "{name}: {} v{} holds together: {}, {}\n",
+                "{name}: {} v{} is valid: {}, {}\n",
                 workflow.name,
                 workflow.version,
                 count(states, "state"),
@@ -69,25 +69,30 @@ fn in_words(name: &str, found: &Result<Workflow, Rejected>) -> String {
         }
         Err(rejected) => {
             let number = rejected.findings.len();
-            let first =
+            let code =
                 rejected.findings.first().map(|finding| finding.code.as_str()).unwrap_or_default();
             format!(
-                "{}{name}: {number} finding{}\nmore: counterfoil explain {first}\n",
-                render(&rejected.findings, &rejected.files, output::style()),
+                "{}{name}: {number} finding{}\nmore: counterfoil explain {code}\n",
+                render(&rejected.findings, &rejected.files, output::stderr_style()),
                 if number == 1 { "" } else { "s" },
             )
         }
     }
 }
 
-/// A workflow that passes; one that does not is shown, and ends the command.
+/// Loads and checks a workflow. The findings of an invalid one are printed, and an error is
+/// returned.
 pub(crate) fn load(source: &Source, contracts: &[PathBuf]) -> Result<Workflow> {
     let registry = input::registry(contracts)?;
     match source.check(&registry)? {
         Ok(workflow) => Ok(workflow),
         Err(rejected) => {
-            output::words(&render(&rejected.findings, &rejected.files, output::style()));
-            bail!("{} does not pass the checker", source.shown())
+            output::write_stderr(&render(
+                &rejected.findings,
+                &rejected.files,
+                output::stderr_style(),
+            ));
+            bail!("{} is not a valid workflow", source.display_name())
         }
     }
 }

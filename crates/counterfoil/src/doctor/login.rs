@@ -1,35 +1,36 @@
-//! By what a program is logged in, as far as that can be seen without asking it: variables and
-//! files that are there. What is in them is not looked at, and nobody is called.
+//! Detects the credentials of an agent program by environment variables and files. Credentials are
+//! not read, and no program or server is contacted.
 
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Longer settings are not read.
-const LONGEST: u64 = 1 << 20;
+/// The most bytes that are read of a settings file.
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
-/// What was seen of a login.
+/// The detected login of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Login {
-    /// By what, in words.
-    pub(crate) by: Option<String>,
+    /// The variable or file that provides the credentials, if one was found.
+    pub(crate) source: Option<String>,
     /// How to log in.
-    pub(crate) way: &'static str,
+    pub(crate) instructions: &'static str,
 }
 
-/// Looks at what tells of a login. `named` are further variables that the program's own files name.
-pub(crate) fn seen(
+/// Detects the login of a program. `named` are further variables that the configuration of the
+/// program names.
+pub(crate) fn detect(
     program: &str,
-    ours: &dyn Fn(&str) -> Option<OsString>,
+    env: &dyn Fn(&str) -> Option<OsString>,
     named: &[String],
 ) -> Login {
-    let home = ours("HOME").map(PathBuf::from);
-    let folder = |variable: &str, usual: &str| {
-        ours(variable).map(PathBuf::from).or_else(|| home.as_ref().map(|home| home.join(usual)))
+    let home = env("HOME").map(PathBuf::from);
+    let folder = |variable: &str, default: &str| {
+        env(variable).map(PathBuf::from).or_else(|| home.as_ref().map(|home| home.join(default)))
     };
-    let set = |name: &&str| ours(name).is_some_and(|value| !value.is_empty());
-    let (variables, folder, file, way): (&[&str], _, _, _) = match program {
+    let is_set = |name: &&str| env(name).is_some_and(|value| !value.is_empty());
+    let (variables, folder, file, instructions): (&[&str], _, _, _) = match program {
         "claude" => (
             &[
                 "ANTHROPIC_API_KEY",
@@ -41,13 +42,13 @@ pub(crate) fn seen(
             ],
             folder("CLAUDE_CONFIG_DIR", ".claude"),
             ".credentials.json",
-            "`claude auth login`, or set ANTHROPIC_API_KEY",
+            "run `claude auth login`, or set ANTHROPIC_API_KEY",
         ),
         "codex" => (
             &["CODEX_API_KEY", "OPENAI_API_KEY"],
             folder("CODEX_HOME", ".codex"),
             "auth.json",
-            "`codex login`, or set CODEX_API_KEY",
+            "run `codex login`, or set CODEX_API_KEY",
         ),
         "gemini" => (
             &[
@@ -57,44 +58,46 @@ pub(crate) fn seen(
                 "GOOGLE_GENAI_USE_GCA",
             ],
             folder("GEMINI_CLI_HOME", ".gemini").map(|folder| {
-                if ours("GEMINI_CLI_HOME").is_some() { folder.join(".gemini") } else { folder }
+                if env("GEMINI_CLI_HOME").is_some() { folder.join(".gemini") } else { folder }
             }),
             "oauth_creds.json",
-            "`gemini` and choose how to log in, or set GEMINI_API_KEY",
+            "run `gemini` and choose a login method, or set GEMINI_API_KEY",
         ),
-        _ => (&[], None, "", "its own way"),
+        _ => (&[], None, "", "log in to the program"),
     };
     let variable =
-        named.iter().map(String::as_str).chain(variables.iter().copied()).find(|name| set(name));
-    let by = variable.map(str::to_owned).or_else(|| {
+        named.iter().map(String::as_str).chain(variables.iter().copied()).find(|name| is_set(name));
+    let source = variable.map(str::to_owned).or_else(|| {
         let folder = folder?;
         let path = folder.join(file);
         let settings = folder.join("settings.json");
-        // A login that was never chosen is not used.
-        let chosen = program != "gemini" || has(&settings, "/security/auth/selectedType");
-        if path.is_file() && chosen {
-            Some(shortened(&path, home.as_deref()))
-        } else if program == "claude" && has(&settings, "/apiKeyHelper") {
+        // Gemini ignores stored credentials until a login method is selected.
+        let is_selected =
+            program != "gemini" || has_setting(&settings, "/security/auth/selectedType");
+        if path.is_file() && is_selected {
+            Some(display_path(&path, home.as_deref()))
+        } else if program == "claude" && has_setting(&settings, "/apiKeyHelper") {
             Some("apiKeyHelper in its settings".to_owned())
         } else {
             None
         }
     });
-    Login { by, way }
+    Login { source, instructions }
 }
 
-/// Whether a file of settings has something at a pointer.
-fn has(path: &Path, pointer: &str) -> bool {
+/// Whether a JSON settings file has a value at a JSON pointer.
+fn has_setting(path: &Path, pointer: &str) -> bool {
     let mut bytes = Vec::new();
     let read = path.is_file()
         && std::fs::File::open(path)
-            .and_then(|file| file.take(LONGEST).read_to_end(&mut bytes))
+            .and_then(|file| file.take(MAX_SETTINGS_BYTES).read_to_end(&mut bytes))
             .is_ok();
     read && serde_json::from_slice::<Value>(&bytes)
         .is_ok_and(|value| value.pointer(pointer).is_some())
 }
 
-fn shortened(path: &Path, home: Option<&Path>) -> String {
+/// A path with the home folder shortened to `~`.
+fn display_path(path: &Path, home: Option<&Path>) -> String {
     match home.and_then(|home| path.strip_prefix(home).ok()) {
         Some(rest) => format!("~/{}", rest.display()),
         None => path.display().to_string(),
@@ -106,10 +109,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_login_is_seen_by_variables_and_files() {
+    fn a_login_is_detected_by_variables_and_files() {
         let home = tempfile::tempdir().unwrap();
-        let seen_with = |program: &str, variables: &[(&str, &str)], named: &[&str]| {
-            let ours = |name: &str| match name {
+        let detected = |program: &str, variables: &[(&str, &str)], named: &[&str]| {
+            let env = |name: &str| match name {
                 "HOME" => Some(home.path().into()),
                 name => variables
                     .iter()
@@ -117,23 +120,23 @@ mod tests {
                     .map(|(_, value)| OsString::from(value)),
             };
             let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
-            seen(program, &ours, &named).by
+            detect(program, &env, &named).source
         };
         let none: &[(&str, &str)] = &[];
         for program in ["claude", "codex", "gemini", "other"] {
-            assert_eq!(seen_with(program, none, &[]), None, "{program}");
+            assert_eq!(detected(program, none, &[]), None, "{program}");
         }
         assert_eq!(
-            seen_with("claude", &[("ANTHROPIC_API_KEY", "")], &[]),
+            detected("claude", &[("ANTHROPIC_API_KEY", "")], &[]),
             None,
-            "an empty key is none"
+            "an empty key does not count"
         );
         assert_eq!(
-            seen_with("claude", &[("ANTHROPIC_API_KEY", "x")], &[]).as_deref(),
+            detected("claude", &[("ANTHROPIC_API_KEY", "x")], &[]).as_deref(),
             Some("ANTHROPIC_API_KEY")
         );
         assert_eq!(
-            seen_with("codex", &[("AZURE_KEY", "x")], &["AZURE_KEY"]).as_deref(),
+            detected("codex", &[("AZURE_KEY", "x")], &["AZURE_KEY"]).as_deref(),
             Some("AZURE_KEY")
         );
         for (program, file) in [
@@ -145,17 +148,17 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, "secret").unwrap();
             if program == "gemini" {
-                assert_eq!(seen_with(program, none, &[]), None, "it was not chosen");
-                let chosen = "{\"security\": {\"auth\": {\"selectedType\": \"oauth-personal\"}}}";
-                std::fs::write(path.with_file_name("settings.json"), chosen).unwrap();
+                assert_eq!(detected(program, none, &[]), None, "no login method is selected");
+                let selected = "{\"security\": {\"auth\": {\"selectedType\": \"oauth-personal\"}}}";
+                std::fs::write(path.with_file_name("settings.json"), selected).unwrap();
             }
             assert_eq!(
-                seen_with(program, none, &[]).as_deref(),
+                detected(program, none, &[]).as_deref(),
                 Some(&*format!("~/{file}")),
                 "{program}"
             );
         }
         let elsewhere = home.path().join("elsewhere").display().to_string();
-        assert_eq!(seen_with("codex", &[("CODEX_HOME", &elsewhere)], &[]), None);
+        assert_eq!(detected("codex", &[("CODEX_HOME", &elsewhere)], &[]), None);
     }
 }

@@ -1,7 +1,7 @@
-//! Where hooks keep how often they sent an agent back: one small file for each agent of each
-//! session. It decides nothing.
+//! The files in which hooks keep the history of blocked turns: one small file for each agent of
+//! each session.
 
-use super::Chain;
+use super::BlockHistory;
 use crate::digest;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
@@ -11,66 +11,68 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A file that nobody touched for so long belongs to a session that is over.
-const OLD: Duration = Duration::from_hours(7 * 24);
-/// So many files are kept; of more, the oldest go.
-const MOST: usize = 500;
-/// So many entries of the folder are looked at.
-const MOST_SEEN: usize = 10_000;
-/// A longer file is none of ours.
-const LONGEST: u64 = 64 << 10;
-/// So often a file that another hook holds is tried again, with a pause before each.
-const TRIES: usize = 100;
-const PAUSE: Duration = Duration::from_millis(20);
+/// The age at which a file is removed: its session is over.
+const MAX_AGE: Duration = Duration::from_hours(7 * 24);
+/// The most files that are kept. The oldest ones are removed.
+const MAX_FILES: usize = 500;
+/// The most entries of the folder that are examined for removal.
+const MAX_SCANNED: usize = 10_000;
+/// The size limit of a file.
+const MAX_FILE_BYTES: u64 = 64 << 10;
+/// The number of attempts to lock a file that another hook has locked.
+const LOCK_ATTEMPTS: usize = 100;
+/// The delay between two attempts.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The memory of one agent of one session, held by us alone until it is dropped.
+/// The history file of one agent of one session, locked until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct HistoryStore {
     file: File,
     path: PathBuf,
 }
 
-impl Store {
-    /// Opens the memory of an agent in a folder, which is made if there is none.
+impl HistoryStore {
+    /// Opens and locks the history of an agent. The folder is created if it does not exist.
     pub(crate) fn open(folder: &Path, session: &str, agent: &str) -> Result<Self> {
-        make(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        let path = folder.join(name(session, agent));
+        create_private_folder(folder)
+            .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+        let path = folder.join(file_name(session, agent));
         if !path.exists() {
-            sweep(folder);
+            remove_stale(folder);
         }
-        let file = held(&path).with_context(|| format!("cannot keep {}", path.display()))?;
+        let file = open_locked(&path).with_context(|| format!("cannot open {}", path.display()))?;
         Ok(Self { file, path })
     }
 
-    /// Whether anything is remembered of an agent.
-    pub(crate) fn is_there(folder: &Path, session: &str, agent: &str) -> bool {
-        folder.join(name(session, agent)).is_file()
+    /// Whether an agent has a history.
+    pub(crate) fn exists(folder: &Path, session: &str, agent: &str) -> bool {
+        folder.join(file_name(session, agent)).is_file()
     }
 
-    /// What is remembered. A file that was cut by a crash says nothing.
-    pub(crate) fn chain(&mut self) -> Chain {
+    /// Loads the history. A file truncated by a crash counts as empty.
+    pub(crate) fn load(&mut self) -> BlockHistory {
         let mut bytes = Vec::new();
         let read = self
             .file
             .seek(SeekFrom::Start(0))
-            .and_then(|_| (&self.file).take(LONGEST).read_to_end(&mut bytes));
+            .and_then(|_| (&self.file).take(MAX_FILE_BYTES).read_to_end(&mut bytes));
         read.ok().and_then(|_| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
-    /// Remembers. When this returns, the next one to open it finds it.
-    pub(crate) fn keep(&mut self, chain: &Chain) -> Result<()> {
-        let bytes = serde_json::to_vec(chain)?;
-        let mut written = || -> std::io::Result<()> {
+    /// Saves the history.
+    pub(crate) fn save(&mut self, history: &BlockHistory) -> Result<()> {
+        let bytes = serde_json::to_vec(history)?;
+        let mut write = || -> std::io::Result<()> {
             self.file.set_len(0)?;
             self.file.seek(SeekFrom::Start(0))?;
             self.file.write_all(&bytes)
         };
-        written().with_context(|| format!("cannot write {}", self.path.display()))
+        write().with_context(|| format!("cannot write {}", self.path.display()))
     }
 }
 
-/// Makes a folder that only we can look into. One that is a link is not ours.
-fn make(folder: &Path) -> Result<()> {
+/// Creates a folder that only the current user can access. A symbolic link is refused.
+fn create_private_folder(folder: &Path) -> Result<()> {
     match folder.symlink_metadata() {
         Ok(meta) if meta.is_dir() => Ok(()),
         Ok(_) => bail!("it is not a folder"),
@@ -78,10 +80,10 @@ fn make(folder: &Path) -> Result<()> {
     }
 }
 
-/// Opens a file and locks it; it is made if there is none. A file that was swept away in between is
-/// made anew.
-fn held(path: &Path) -> Result<File> {
-    for _ in 0..TRIES {
+/// Opens and locks a file, which is created if it does not exist. If another process removes the
+/// file in between, it is created again.
+fn open_locked(path: &Path) -> Result<File> {
+    for _ in 0..LOCK_ATTEMPTS {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -89,61 +91,63 @@ fn held(path: &Path) -> Result<File> {
             .truncate(false)
             .mode(0o600)
             .open(path)?;
-        let ours = file.metadata()?;
-        if !ours.is_file() {
-            bail!("it is not a file");
+        let opened = file.metadata()?;
+        if !opened.is_file() {
+            bail!("it is not a regular file");
         }
         match file.try_lock() {
             Ok(()) => {
-                if path
-                    .symlink_metadata()
-                    .is_ok_and(|now| (now.dev(), now.ino()) == (ours.dev(), ours.ino()))
-                {
+                if path.symlink_metadata().is_ok_and(|current| {
+                    (current.dev(), current.ino()) == (opened.dev(), opened.ino())
+                }) {
                     return Ok(file);
                 }
             }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY_INTERVAL),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
     }
-    bail!("another hook of the same agent holds it")
+    bail!("it is locked by another hook of the same agent")
 }
 
-/// Names come from outside: only their digest becomes a part of a path.
-fn name(session: &str, agent: &str) -> String {
-    format!("{}.json", digest::of(format!("{session}\0{agent}").as_bytes()))
+/// The name of a history file. Session and agent are untrusted, so only their digest is used.
+fn file_name(session: &str, agent: &str) -> String {
+    format!("{}.json", digest::sha256_hex(format!("{session}\0{agent}").as_bytes()))
 }
 
-/// Whether a file is one of ours, by its name.
-fn is_ours(name: &OsStr) -> bool {
-    name.to_str().and_then(|name| name.strip_suffix(".json")).is_some_and(digest::is_one)
+/// Whether a file name is that of a history file.
+fn is_history_file(name: &OsStr) -> bool {
+    name.to_str().and_then(|name| name.strip_suffix(".json")).is_some_and(digest::is_sha256_hex)
 }
 
-/// Removes what is old, and of the rest what is too much. What cannot be removed stays.
-fn sweep(folder: &Path) {
+/// Removes files that are too old, and the oldest ones if there are too many. A file that cannot be
+/// removed stays.
+fn remove_stale(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let now = SystemTime::now();
     let mut kept: Vec<(SystemTime, PathBuf)> = Vec::new();
-    for entry in entries.flatten().take(MOST_SEEN).filter(|entry| is_ours(&entry.file_name())) {
-        let Ok(touched) = entry.metadata().and_then(|meta| meta.modified()) else { continue };
-        if now.duration_since(touched).is_ok_and(|age| age > OLD) {
-            remove(&entry.path());
+    for entry in
+        entries.flatten().take(MAX_SCANNED).filter(|entry| is_history_file(&entry.file_name()))
+    {
+        let Ok(modified) = entry.metadata().and_then(|meta| meta.modified()) else { continue };
+        if now.duration_since(modified).is_ok_and(|age| age > MAX_AGE) {
+            remove_unlocked(&entry.path());
         } else {
-            kept.push((touched, entry.path()));
+            kept.push((modified, entry.path()));
         }
     }
-    if kept.len() >= MOST {
+    if kept.len() >= MAX_FILES {
         kept.sort();
-        let much = kept.len() + 1 - MOST;
-        kept.iter().take(much).for_each(|(_, path)| remove(path));
+        let excess = kept.len() + 1 - MAX_FILES;
+        kept.iter().take(excess).for_each(|(_, path)| remove_unlocked(path));
     }
 }
 
-/// Removes a file that nobody holds.
-fn remove(path: &Path) {
-    let held =
+/// Removes a file that is not locked.
+fn remove_unlocked(path: &Path) {
+    let is_locked =
         File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
-    if !held {
+    if !is_locked {
         let _ = std::fs::remove_file(path);
     }
 }
@@ -152,9 +156,11 @@ fn remove(path: &Path) {
 mod tests {
     use super::*;
 
-    fn blocked(store: &mut Store) -> usize {
-        let longer = store.chain().block(&format!("no {}", store.chain().len()), "").unwrap();
-        store.keep(&longer).unwrap();
+    fn add_block(store: &mut HistoryStore) -> usize {
+        let history = store.load();
+        let message = format!("no {}", history.len());
+        let longer = history.add_block(&message, "").unwrap();
+        store.save(&longer).unwrap();
         longer.len()
     }
 
@@ -167,7 +173,7 @@ mod tests {
         names
     }
 
-    fn aged(path: &Path, age: Duration) {
+    fn write_aged(path: &Path, age: Duration) {
         std::fs::write(path, "{}").unwrap();
         File::options()
             .write(true)
@@ -178,23 +184,23 @@ mod tests {
     }
 
     #[test]
-    fn each_agent_of_each_session_has_a_memory_of_its_own() {
+    fn each_agent_of_each_session_has_its_own_history() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("deep/hooks");
         for (session, agent, count) in
             [("s", "", 1), ("s", "a", 1), ("s", "", 2), ("t", "", 1), ("s\0a", "", 1)]
         {
-            let mut store = Store::open(&folder, session, agent).unwrap();
-            assert_eq!(blocked(&mut store), count, "{session:?} {agent:?}");
+            let mut store = HistoryStore::open(&folder, session, agent).unwrap();
+            assert_eq!(add_block(&mut store), count, "{session:?} {agent:?}");
         }
         assert_eq!(names(&folder).len(), 4);
     }
 
     #[test]
-    fn two_at_once_both_count() {
+    fn concurrent_blocks_are_all_counted() {
         let home = tempfile::tempdir().unwrap();
         let counts: Vec<usize> = std::thread::scope(|scope| {
-            let open = || blocked(&mut Store::open(home.path(), "s", "a").unwrap());
+            let open = || add_block(&mut HistoryStore::open(home.path(), "s", "a").unwrap());
             let threads: Vec<_> = (0..3).map(|_| scope.spawn(open)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
@@ -202,44 +208,46 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_cut_is_begun_anew() {
+    fn a_truncated_file_starts_over() {
         let home = tempfile::tempdir().unwrap();
-        blocked(&mut Store::open(home.path(), "s", "a").unwrap());
+        add_block(&mut HistoryStore::open(home.path(), "s", "a").unwrap());
         let path = home.path().join(&names(home.path())[0]);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-        assert_eq!(blocked(&mut Store::open(home.path(), "s", "a").unwrap()), 1);
-        assert_eq!(blocked(&mut Store::open(home.path(), "s", "a").unwrap()), 2);
+        assert_eq!(add_block(&mut HistoryStore::open(home.path(), "s", "a").unwrap()), 1);
+        assert_eq!(add_block(&mut HistoryStore::open(home.path(), "s", "a").unwrap()), 2);
     }
 
     #[test]
-    fn old_files_of_ours_go_and_others_stay() {
+    fn old_history_files_are_removed_and_others_stay() {
         let home = tempfile::tempdir().unwrap();
-        let old = name("old", "");
-        aged(&home.path().join(&old), OLD * 2);
-        aged(&home.path().join("notes.json"), OLD * 2);
-        aged(&home.path().join(name("young", "")), OLD / 2);
-        drop(Store::open(home.path(), "new", "").unwrap());
+        let old = file_name("old", "");
+        write_aged(&home.path().join(&old), MAX_AGE * 2);
+        write_aged(&home.path().join("notes.json"), MAX_AGE * 2);
+        write_aged(&home.path().join(file_name("young", "")), MAX_AGE / 2);
+        drop(HistoryStore::open(home.path(), "new", "").unwrap());
         let left = names(home.path());
         assert!(!left.contains(&old), "{left:?}");
         assert_eq!(left.len(), 3, "{left:?}");
     }
 
     #[test]
-    fn there_are_never_more_than_so_many() {
+    fn the_number_of_files_is_limited() {
         let home = tempfile::tempdir().unwrap();
         let seconds = |n: usize| Duration::from_secs(n as u64);
-        (0..MOST + 20).for_each(|n| aged(&home.path().join(name(&n.to_string(), "")), seconds(n)));
-        drop(Store::open(home.path(), "new", "").unwrap());
+        (0..MAX_FILES + 20)
+            .for_each(|n| write_aged(&home.path().join(file_name(&n.to_string(), "")), seconds(n)));
+        drop(HistoryStore::open(home.path(), "new", "").unwrap());
         let left = names(home.path());
-        assert_eq!(left.len(), MOST);
+        assert_eq!(left.len(), MAX_FILES);
         assert!(
-            left.contains(&name("0", "")) && !left.contains(&name(&(MOST + 19).to_string(), ""))
+            left.contains(&file_name("0", ""))
+                && !left.contains(&file_name(&(MAX_FILES + 19).to_string(), ""))
         );
     }
 
     #[test]
-    fn a_place_that_is_not_ours_is_an_error_and_nothing_is_written_there() {
+    fn a_folder_that_is_a_file_or_a_link_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         let (file, link, elsewhere) =
             (home.path().join("file"), home.path().join("link"), home.path().join("elsewhere"));
@@ -247,7 +255,7 @@ mod tests {
         std::fs::create_dir(&elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
         for folder in [&file, &link] {
-            let error = format!("{:#}", Store::open(folder, "s", "a").unwrap_err());
+            let error = format!("{:#}", HistoryStore::open(folder, "s", "a").unwrap_err());
             assert!(error.contains(&folder.display().to_string()), "{error}");
         }
         assert!(names(&elsewhere).is_empty());

@@ -1,126 +1,150 @@
-//! What was added to a file, as it is kept for taking it out again. No I/O.
+//! Edits of configuration files, recorded so that they can be undone. No I/O.
+//!
+//! An edit only inserts text, so undoing it restores the file byte for byte. If the file was edited
+//! since, undoing removes the added entries and keeps everything else.
 
+use super::json::JsonEntry;
 use super::{json, toml};
 use crate::digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json as literal};
 
-/// Everything that was added to a project, the oldest first.
+/// Everything that `counterfoil init` added to a project, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Record {
-    /// What was added to which file.
-    pub(crate) changes: Vec<Change>,
+pub(crate) struct InitRecord {
+    /// The changes, one for each file and each call of init.
+    pub(crate) changes: Vec<FileChange>,
 }
 
-/// What was added to one file.
+/// The recorded edit of one file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Change {
-    /// The file, in the repository.
+pub(crate) struct FileChange {
+    /// The path of the file relative to the project.
     pub(crate) file: String,
-    /// The digest of the file before; none if there was none.
+    /// The digest of the file before the edit, or none if the file did not exist.
     pub(crate) before: Option<String>,
-    /// The digest of the file after.
+    /// The digest of the file after the edit.
     pub(crate) after: String,
-    /// Whether its folder was made for it.
-    #[serde(default)]
-    pub(crate) folder: bool,
-    /// What was put in where, one after the other.
+    /// Whether the folder of the file was created with it.
+    #[serde(default, rename = "folder")]
+    pub(crate) created_folder: bool,
+    /// The inserted texts, in the order of insertion.
     insertions: Vec<Insertion>,
-    /// What it means, for a file that was edited since.
-    entries: Vec<Entry>,
+    /// The entries that the texts contain, for a file that was edited since.
+    entries: Vec<AddedEntry>,
 }
 
+/// A text that was inserted at a byte offset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Insertion {
     at: usize,
     text: String,
 }
 
-/// Something of ours in a file.
+/// An entry that init added to a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Entry {
-    /// A member of an object, or an item of a list. Keys from the depth `made` on were made for it.
-    Json { path: Vec<String>, value: Value, item: bool, made: usize },
-    /// A value in a table. Tables from the depth `made` on were made for it.
-    Toml { path: Vec<String>, value: Value, made: usize },
-    /// Lines of a comment.
+pub(crate) enum AddedEntry {
+    /// A member of a JSON object, or an item of a list. The first `existing` keys of the path were
+    /// there before; the others were created.
+    Json {
+        path: Vec<String>,
+        value: Value,
+        #[serde(rename = "item")]
+        is_item: bool,
+        #[serde(rename = "made")]
+        existing: usize,
+    },
+    /// A value in a TOML table. The first `existing` tables of the path were there before; the
+    /// others were created.
+    Toml {
+        path: Vec<String>,
+        value: Value,
+        #[serde(rename = "made")]
+        existing: usize,
+    },
+    /// Comment lines in a TOML file.
     Lines(String),
 }
 
-/// What comes of taking a change out of a file.
+/// The result of undoing a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Undone {
-    /// It was never made, or somebody took it out already.
-    Nothing,
-    /// The file is as it was before.
-    Whole(Option<String>),
-    /// The file was edited since; what was added is gone. What somebody changed is theirs, and
-    /// named.
-    Parts(Option<String>, Vec<String>),
+pub(crate) enum UndoResult {
+    /// The change is not in the file: it was never made, or it was removed since.
+    NotPresent,
+    /// The file is as it was before the change; none means that it did not exist.
+    Restored(Option<String>),
+    /// The file was edited since. This is its text without the added entries (none if nothing is
+    /// left), and the names of the entries that were changed since and stay.
+    EntriesRemoved(Option<String>, Vec<String>),
 }
 
-/// A file at work: its text, and what was put in.
+/// An edit in progress: the text of a file and what was inserted so far.
 #[derive(Clone, Debug)]
-pub(crate) struct Draft {
+pub(crate) struct FileEdit {
     before: Option<String>,
     text: String,
     insertions: Vec<Insertion>,
-    entries: Vec<Entry>,
+    entries: Vec<AddedEntry>,
 }
 
-impl Draft {
-    /// Begins with a file as it is; `empty` is how a new one begins.
+impl FileEdit {
+    /// Starts from the current text of a file; `empty` is the initial text of a new file.
     pub(crate) fn new(before: Option<String>, empty: &str) -> Self {
         let text = before.clone().unwrap_or_else(|| empty.to_owned());
         Self { before, text, insertions: Vec::new(), entries: Vec::new() }
     }
 
-    /// The text as it is now.
+    /// The current text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text before anything was put in.
+    /// The text before the edit.
     pub(crate) fn before(&self) -> Option<&str> {
         self.before.as_deref()
     }
 
-    /// Whether anything was put in.
+    /// Whether anything was inserted.
     pub(crate) fn is_changed(&self) -> bool {
         !self.insertions.is_empty()
     }
 
     /// Adds a member, or an item of a list, to a JSON file.
-    pub(crate) fn json(&mut self, path: &[&str], value: Value, item: bool) -> Result<(), String> {
+    pub(crate) fn add_json(
+        &mut self,
+        path: &[&str],
+        value: Value,
+        is_item: bool,
+    ) -> Result<(), String> {
         let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
-        let new = json::add(&self.text, &json::Entry { path: &path, value: &value, item })?;
-        let made = (1..=path.len())
+        let new = json::add(&self.text, &JsonEntry { path: &path, value: &value, is_item })?;
+        let existing = (1..=path.len())
             .take_while(|depth| json::get(&self.text, &path[..*depth]).is_some())
             .count();
-        self.take(new, Entry::Json { path, value, item, made })
+        self.record(new, AddedEntry::Json { path, value, is_item, existing })
     }
 
-    /// Adds a text, or a list of texts, to a TOML file.
-    pub(crate) fn toml(&mut self, path: &[&str], value: Value) -> Result<(), String> {
+    /// Adds a string, or a list of strings, to a TOML file.
+    pub(crate) fn add_toml(&mut self, path: &[&str], value: Value) -> Result<(), String> {
         let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
         let new = toml::add(&self.text, &path, &value)?;
-        let made =
-            (1..path.len()).take_while(|depth| toml::is_there(&self.text, &path[..*depth])).count();
-        self.take(new, Entry::Toml { path, value, made })
+        let existing =
+            (1..path.len()).take_while(|depth| toml::contains(&self.text, &path[..*depth])).count();
+        self.record(new, AddedEntry::Toml { path, value, existing })
     }
 
-    /// Adds lines at the end of a TOML file.
-    pub(crate) fn lines(&mut self, lines: &str) -> Result<(), String> {
+    /// Appends comment lines to a TOML file.
+    pub(crate) fn add_comment(&mut self, lines: &str) -> Result<(), String> {
         let new = toml::append(&self.text, lines);
-        toml::check(&new)?;
-        self.take(new, Entry::Lines(lines.to_owned()))
+        toml::validate(&new)?;
+        self.record(new, AddedEntry::Lines(lines.to_owned()))
     }
 
-    fn take(&mut self, new: String, entry: Entry) -> Result<(), String> {
+    fn record(&mut self, new: String, entry: AddedEntry) -> Result<(), String> {
         let insertion = Insertion::between(&self.text, &new).ok_or(
-            "it cannot be edited without changing more than what is added; it is left as it is",
+            "the entry cannot be added without changing other parts of the file; it was not changed",
         )?;
         self.insertions.push(insertion);
         self.entries.push(entry);
@@ -128,13 +152,13 @@ impl Draft {
         Ok(())
     }
 
-    /// What is kept of it.
-    pub(crate) fn change(&self, file: &str, folder: bool) -> Change {
-        Change {
+    /// The recorded change, for undoing it.
+    pub(crate) fn to_change(&self, file: &str, created_folder: bool) -> FileChange {
+        FileChange {
             file: file.to_owned(),
-            before: self.before.as_ref().map(|text| digest::of(text.as_bytes())),
-            after: digest::of(self.text.as_bytes()),
-            folder,
+            before: self.before.as_ref().map(|text| digest::sha256_hex(text.as_bytes())),
+            after: digest::sha256_hex(self.text.as_bytes()),
+            created_folder,
             insertions: self.insertions.clone(),
             entries: self.entries.clone(),
         }
@@ -142,62 +166,64 @@ impl Draft {
 }
 
 impl Insertion {
-    /// What was put into a text to make another; none if more than that was done.
+    /// The one insertion that turns a text into another, or none if there is no such insertion.
     fn between(old: &str, new: &str) -> Option<Self> {
         let length = new.len().checked_sub(old.len()).filter(|length| *length > 0)?;
         let mut at = old.bytes().zip(new.bytes()).take_while(|(old, new)| old == new).count();
         while !old.is_char_boundary(at) {
             at -= 1;
         }
-        let is_all = new.get(at + length..)? == old.get(at..)?;
-        is_all.then(|| Self { at, text: new[at..at + length].to_owned() })
+        let is_insertion = new.get(at + length..)? == old.get(at..)?;
+        is_insertion.then(|| Self { at, text: new[at..at + length].to_owned() })
     }
 
-    /// The text without it, if it is there.
-    fn out_of(&self, text: &str) -> Option<String> {
-        let behind = text.get(self.at..)?.strip_prefix(&self.text)?;
-        Some(format!("{}{behind}", &text[..self.at]))
+    /// The text without the insertion, if it is there.
+    fn remove_from(&self, text: &str) -> Option<String> {
+        let rest = text.get(self.at..)?.strip_prefix(&self.text)?;
+        Some(format!("{}{rest}", &text[..self.at]))
     }
 }
 
-impl Change {
-    /// Takes the change out of a file as it is now.
-    pub(crate) fn undo(&self, now: &str) -> Undone {
-        let digest = digest::of(now.as_bytes());
+impl FileChange {
+    /// Undoes the change in the current text of a file.
+    pub(crate) fn undo(&self, current: &str) -> UndoResult {
+        let digest = digest::sha256_hex(current.as_bytes());
         if self.before.as_ref() == Some(&digest) {
-            return Undone::Nothing;
+            return UndoResult::NotPresent;
         }
         if self.after == digest {
-            let back = self
+            let restored = self
                 .insertions
                 .iter()
                 .rev()
-                .try_fold(now.to_owned(), |text, one| one.out_of(&text));
-            let is_it = |text: &String| {
-                self.before.as_ref().is_none_or(|before| *before == digest::of(text.as_bytes()))
+                .try_fold(current.to_owned(), |text, insertion| insertion.remove_from(&text));
+            let is_original = |text: &String| {
+                self.before
+                    .as_ref()
+                    .is_none_or(|before| *before == digest::sha256_hex(text.as_bytes()))
             };
-            if let Some(back) = back.filter(is_it) {
-                return Undone::Whole(self.before.is_some().then_some(back));
+            if let Some(restored) = restored.filter(is_original) {
+                return UndoResult::Restored(self.before.is_some().then_some(restored));
             }
         }
-        let mut text = now.to_owned();
-        let mut theirs = Vec::new();
+        let mut text = current.to_owned();
+        let mut modified = Vec::new();
         for entry in self.entries.iter().rev() {
-            match entry.out_of(&text) {
-                Some(less) => text = less,
-                None => theirs.extend(entry.name()),
+            match entry.remove_from(&text) {
+                Some(shorter) => text = shorter,
+                None => modified.extend(entry.name()),
             }
         }
-        if text == now {
-            return if theirs.is_empty() {
-                Undone::Nothing
+        if text == current {
+            return if modified.is_empty() {
+                UndoResult::NotPresent
             } else {
-                Undone::Parts(Some(text), theirs)
+                UndoResult::EntriesRemoved(Some(text), modified)
             };
         }
         let is_empty = text.trim().is_empty()
             || (text.trim_start().starts_with('{') && is_empty_object(&text));
-        Undone::Parts((self.before.is_some() || !is_empty).then_some(text), theirs)
+        UndoResult::EntriesRemoved((self.before.is_some() || !is_empty).then_some(text), modified)
     }
 }
 
@@ -206,39 +232,38 @@ fn is_empty_object(text: &str) -> bool {
         .is_ok_and(|value| value.as_object().is_some_and(serde_json::Map::is_empty))
 }
 
-impl Entry {
-    /// A file without it; none if it is not there as it was added.
-    fn out_of(&self, text: &str) -> Option<String> {
+impl AddedEntry {
+    /// The text without the entry, or none if the entry is missing or was changed.
+    fn remove_from(&self, text: &str) -> Option<String> {
         match self {
-            Self::Json { path, value, item, made } => {
-                let mut text = json::remove(text, &json::Entry { path, value, item: *item })?;
-                let containers = if *item { path.len() } else { path.len() - 1 };
-                for depth in (*made..containers).rev() {
+            Self::Json { path, value, is_item, existing } => {
+                let mut text = json::remove(text, &JsonEntry { path, value, is_item: *is_item })?;
+                let containers = if *is_item { path.len() } else { path.len() - 1 };
+                for depth in (*existing..containers).rev() {
                     let path = &path[..=depth];
-                    let nothing = [literal!({}), literal!([])];
-                    let Some(value) =
-                        json::get(&text, path).filter(|value| nothing.contains(value))
+                    let empty = [literal!({}), literal!([])];
+                    let Some(value) = json::get(&text, path).filter(|value| empty.contains(value))
                     else {
                         break;
                     };
-                    text = json::remove(&text, &json::Entry { path, value: &value, item: false })?;
+                    text = json::remove(&text, &JsonEntry { path, value: &value, is_item: false })?;
                 }
                 Some(text)
             }
-            Self::Toml { path, value, made } => toml::remove(text, path, value, *made),
+            Self::Toml { path, value, existing } => toml::remove(text, path, value, *existing),
             Self::Lines(lines) => {
                 let lines =
                     if text.contains("\r\n") { lines.replace('\n', "\r\n") } else { lines.clone() };
-                let (before, behind) = text.split_once(&lines)?;
+                let (before, after) = text.split_once(&lines)?;
                 let before = before
                     .strip_suffix("\n\n")
                     .map_or(before.to_owned(), |before| format!("{before}\n"));
-                Some(before + behind)
+                Some(before + after)
             }
         }
     }
 
-    /// What it is called where somebody changed it. Comments that are gone are not missed.
+    /// The name under which a changed entry is reported. Comments are not reported.
     fn name(&self) -> Option<String> {
         match self {
             Self::Json { path, .. } | Self::Toml { path, .. } => Some(path.join(".")),
@@ -268,18 +293,18 @@ mod tests {
         })
     }
 
-    /// Settings that somebody may have, in one of the ways in which people lay JSON out.
+    /// Settings of a user, in one of the common JSON layouts.
     fn settings() -> impl Strategy<Value = String> {
         let members = prop::collection::btree_map("[a-z]{1,6}", value(), 0..4);
         let stop = prop::option::of(prop::collection::vec(value(), 0..3));
-        (members, stop, 0..5usize).prop_map(|(members, stop, way)| {
+        (members, stop, 0..5usize).prop_map(|(members, stop, layout)| {
             let mut object: serde_json::Map<String, Value> = members.into_iter().collect();
             if let Some(stop) = stop {
                 object.insert("hooks".to_owned(), literal!({"Stop": stop}));
             }
             let value = Value::Object(object);
             let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
-            match way {
+            match layout {
                 0 => value.to_string(),
                 1 => pretty,
                 2 => pretty + "\n",
@@ -293,32 +318,34 @@ mod tests {
         literal!({"hooks": [{"type": "command", "command": "ours"}]})
     }
 
-    fn with_ours(text: &str) -> Option<Draft> {
-        let mut draft = Draft::new(Some(text.to_owned()), json::EMPTY);
-        draft.json(&["hooks", "Stop"], hook(), true).ok()?;
-        draft
-            .json(&["mcpServers", "ours"], literal!({"command": "x", "args": ["y"]}), false)
+    fn with_entries(text: &str) -> Option<FileEdit> {
+        let mut edit = FileEdit::new(Some(text.to_owned()), json::EMPTY);
+        edit.add_json(&["hooks", "Stop"], hook(), true).ok()?;
+        edit.add_json(&["mcpServers", "ours"], literal!({"command": "x", "args": ["y"]}), false)
             .ok()?;
-        Some(draft)
+        Some(edit)
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn adding_and_taking_out_gives_back_the_same_bytes(text in settings()) {
-            // What is in the way, such as `mcpServers` that is a number, is another test's.
-            let Some(draft) = with_ours(&text) else { return Ok(()) };
+        fn undoing_an_edit_restores_the_same_bytes(text in settings()) {
             let old: Value = serde_json::from_str(&text).unwrap();
-            let mut new: Value = serde_json::from_str(draft.text()).unwrap();
-            prop_assert_eq!(draft.change("f", false).undo(draft.text()), Undone::Whole(Some(text.clone())));
-            // Nothing but ours is in it.
+            let Some(edit) = with_entries(&text) else {
+                // Only a value that is in the way prevents the edit.
+                prop_assert!(old.get("hooks").is_some_and(|hooks| !hooks.is_object()), "{}", text);
+                return Ok(());
+            };
+            let mut new: Value = serde_json::from_str(edit.text()).unwrap();
+            prop_assert_eq!(edit.to_change("f", false).undo(edit.text()), UndoResult::Restored(Some(text.clone())));
+            // Nothing else was added.
             let pushed = new["hooks"]["Stop"].as_array_mut().unwrap().pop();
             prop_assert_eq!(pushed, Some(hook()));
             prop_assert_eq!(new["mcpServers"].as_object_mut().unwrap().remove("ours").is_some(), true);
             for (path, key) in [(&["hooks"][..], "Stop"), (&[], "hooks"), (&[], "mcpServers")] {
-                let there = path.iter().try_fold(&old, |value, key| value.get(key)).and_then(|value| value.get(key));
-                if there.is_none() {
+                let existing = path.iter().try_fold(&old, |value, key| value.get(key)).and_then(|value| value.get(key));
+                if existing.is_none() {
                     let holder = path.iter().fold(&mut new, |value, key| &mut value[*key]);
                     holder.as_object_mut().unwrap().shift_remove(key);
                 }
@@ -327,39 +354,39 @@ mod tests {
         }
 
         #[test]
-        fn what_was_edited_since_loses_ours_alone(text in settings(), theirs in value()) {
-            let Some(draft) = with_ours(&text) else { return Ok(()) };
-            let mut edited: Value = serde_json::from_str(draft.text()).unwrap();
-            edited["theirs"] = theirs.clone();
-            let now = serde_json::to_string_pretty(&edited).unwrap();
+        fn undoing_in_a_file_that_was_edited_removes_only_our_entries(text in settings(), added in value()) {
+            let Some(edit) = with_entries(&text) else { return Ok(()) };
+            let mut edited: Value = serde_json::from_str(edit.text()).unwrap();
+            edited["theirs"] = added.clone();
+            let current = serde_json::to_string_pretty(&edited).unwrap();
             let mut expected: Value = serde_json::from_str(&text).unwrap();
-            expected["theirs"] = theirs;
-            let Undone::Parts(Some(left), stays) = draft.change("f", false).undo(&now) else {
-                return Err(TestCaseError::fail("it was edited"));
+            expected["theirs"] = added;
+            let UndoResult::EntriesRemoved(Some(left), modified) = edit.to_change("f", false).undo(&current) else {
+                return Err(TestCaseError::fail("the file was edited"));
             };
-            prop_assert!(stays.is_empty());
+            prop_assert!(modified.is_empty());
             prop_assert_eq!(serde_json::from_str::<Value>(&left).unwrap(), expected);
         }
 
         #[test]
-        fn toml_comes_back_too(lines in prop::collection::vec(prop_oneof![
+        fn undoing_an_edit_of_toml_restores_the_same_bytes(lines in prop::collection::vec(prop_oneof![
             Just("# a comment"), Just(""), Just("[checks]"), Just("test = \"cargo test\""), Just("[agents.qa]"),
             Just("model = 'opus' # big"), Just("agents = { dev = {} }"), Just("[[x]]"), Just("a.b.c = [1,\n 2]"),
         ], 0..6), end in prop_oneof![Just(""), Just("\n"), Just("\n\n")]) {
             let text = lines.join("\n") + end;
-            let mut draft = Draft::new(Some(text.clone()), "");
-            let added = draft.toml(&["agents", "qa", "contract"], literal!("a/b")).is_ok()
-                && draft.lines("# [agents.x]\n# contract = \"c/d\"\n").is_ok();
+            let mut edit = FileEdit::new(Some(text.clone()), "");
+            let added = edit.add_toml(&["agents", "qa", "contract"], literal!("a/b")).is_ok()
+                && edit.add_comment("# [agents.x]\n# contract = \"c/d\"\n").is_ok();
             if added {
-                prop_assert_eq!(draft.change("f", false).undo(draft.text()), Undone::Whole(Some(text)));
+                prop_assert_eq!(edit.to_change("f", false).undo(edit.text()), UndoResult::Restored(Some(text)));
             } else {
-                prop_assert!(toml::check(&text).is_err() || text.contains("agents"), "{}", text);
+                prop_assert!(toml::validate(&text).is_err() || text.contains("agents"), "{}", text);
             }
         }
     }
 
     #[test]
-    fn an_insertion_is_found_wherever_it_is() {
+    fn an_insertion_is_found_at_any_position() {
         for (old, new, at) in [
             ("", "a", Some(0)),
             ("aa", "aaa", Some(2)),
@@ -368,9 +395,9 @@ mod tests {
             ("ab", "xyz", None),
         ] {
             let found = Insertion::between(old, new);
-            assert_eq!(found.as_ref().map(|one| one.at), at, "{old} {new}");
+            assert_eq!(found.as_ref().map(|insertion| insertion.at), at, "{old} {new}");
             if let Some(found) = found {
-                assert_eq!(found.out_of(new).as_deref(), Some(old));
+                assert_eq!(found.remove_from(new).as_deref(), Some(old));
             }
         }
     }

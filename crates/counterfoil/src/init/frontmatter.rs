@@ -1,20 +1,20 @@
-//! The head of a file that describes a subagent. No I/O.
+//! The YAML front matter of a file that defines a Claude Code subagent. No I/O.
 
 use serde::Deserialize;
 
-/// What the head of such a file says.
+/// The fields of the front matter that matter here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Head {
-    /// The subagent's name.
+pub(crate) struct Frontmatter {
+    /// The name of the subagent.
     pub(crate) name: Option<String>,
-    /// The tools that it may use; none if it may use all.
+    /// The tools that the subagent may use, or none if it may use all.
     pub(crate) tools: Option<Vec<String>>,
-    /// Why it was not read as YAML: then name and tools are what their lines say.
-    pub(crate) odd: Option<String>,
+    /// The error if the front matter is not valid YAML. Name and tools are then read line by line.
+    pub(crate) yaml_error: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct RawFrontmatter {
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
@@ -28,43 +28,43 @@ enum Tools {
     List(Vec<String>),
 }
 
-/// Reads the head: between two lines of `---` at the beginning. None if there is no such head.
-pub(crate) fn read(text: &str) -> Option<Head> {
+/// Parses the front matter: the lines between two lines of `---` at the beginning of the text.
+/// Returns none if the text has no front matter.
+pub(crate) fn parse(text: &str) -> Option<Frontmatter> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines();
     if lines.next()?.trim_end() != "---" {
         return None;
     }
-    let head: Vec<&str> = lines.by_ref().take_while(|line| line.trim_end() != "---").collect();
-    match serde_saphyr::from_str::<Written>(&(head.join("\n") + "\n")) {
-        Ok(written) => Some(Head {
-            name: written.name.filter(|name| !name.trim().is_empty()),
-            tools: written.tools.and_then(|tools| match tools {
-                Tools::Line(line) => listed(&line),
+    let header: Vec<&str> = lines.by_ref().take_while(|line| line.trim_end() != "---").collect();
+    match serde_saphyr::from_str::<RawFrontmatter>(&(header.join("\n") + "\n")) {
+        Ok(raw) => Some(Frontmatter {
+            name: raw.name.filter(|name| !name.trim().is_empty()),
+            tools: raw.tools.and_then(|tools| match tools {
+                Tools::Line(line) => parse_tools(&line),
                 Tools::List(list) => Some(list),
             }),
-            odd: None,
+            yaml_error: None,
         }),
-        // Descriptions with a colon in them are common, and Claude Code takes them.
+        // Descriptions with an unquoted colon are common, and Claude Code accepts them.
         Err(error) => {
             let value = |key: &str| {
-                let line = head.iter().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+                let line = header.iter().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
                 line.map(|value| value.trim().trim_matches(['"', '\'']).to_owned())
                     .filter(|value| !value.is_empty())
             };
-            let why = error.to_string().lines().next().unwrap_or_default().to_owned();
-            Some(Head {
+            let message = error.to_string().lines().next().unwrap_or_default().to_owned();
+            Some(Frontmatter {
                 name: value("name"),
-                tools: value("tools").and_then(|line| listed(&line)),
-                odd: Some(why),
+                tools: value("tools").and_then(|line| parse_tools(&line)),
+                yaml_error: Some(message),
             })
         }
     }
 }
 
-/// Tools as they are written on a line: with commas between them. A star, or nothing, is all of
-/// them.
-fn listed(line: &str) -> Option<Vec<String>> {
+/// Parses a comma-separated list of tools. An empty list and `*` mean all tools.
+fn parse_tools(line: &str) -> Option<Vec<String>> {
     let tools: Vec<String> = line
         .trim_matches(['[', ']'])
         .split(',')
@@ -79,10 +79,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_as_people_write_them() {
-        let tools =
-            |head: &Head| head.tools.as_ref().map(|tools| tools.join("+")).unwrap_or_default();
-        for (text, name, listed, odd) in [
+    fn common_forms_of_front_matter_are_read() {
+        let tools = |found: &Frontmatter| {
+            found.tools.as_ref().map(|tools| tools.join("+")).unwrap_or_default()
+        };
+        for (text, name, tool_names, has_yaml_error) in [
             ("---\nname: qa\ntools: Read, Grep\n---\nYou check.", Some("qa"), "Read+Grep", false),
             ("---\r\nname: qa\r\ntools: [Read, Grep]\r\n---\r\n", Some("qa"), "Read+Grep", false),
             ("---\nname: qa\ntools:\n  - Read\n---\n", Some("qa"), "Read", false),
@@ -99,12 +100,12 @@ mod tests {
             ("---\nname: ''\n---\n", None, "", false),
             ("---\n---\n", None, "", false),
         ] {
-            let head = read(text).unwrap();
-            assert_eq!(head.name.as_deref(), name, "{text}");
-            assert_eq!(tools(&head), listed, "{text}");
-            assert_eq!(head.odd.is_some(), odd, "{text}: {head:?}");
+            let found = parse(text).unwrap();
+            assert_eq!(found.name.as_deref(), name, "{text}");
+            assert_eq!(tools(&found), tool_names, "{text}");
+            assert_eq!(found.yaml_error.is_some(), has_yaml_error, "{text}: {found:?}");
         }
-        assert_eq!(read("You check."), None);
-        assert_eq!(read(""), None);
+        assert_eq!(parse("You check."), None);
+        assert_eq!(parse(""), None);
     }
 }

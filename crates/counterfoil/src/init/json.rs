@@ -1,285 +1,256 @@
-//! Adding to a JSON file and taking out again, with everything else left byte for byte. No I/O.
+//! Format-preserving edits of JSON files: everything but the added entry keeps its bytes. No I/O.
+//!
+//! `jsonc-parser` appends and removes on its syntax tree, which keeps white space and line endings.
+//! Two things it does not do, so they are done here. It reflows an object or list that is written
+//! on one line; this would change text that is not ours, so there the entry is spliced into the
+//! line. It also accepts more than JSON (comments, trailing commas, duplicate keys), which the
+//! programs that read these files do not; such files are refused.
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
-use serde_json::value::RawValue;
-use std::fmt;
 
-/// Something of ours in a JSON file.
+/// The text of a new file: an empty object.
+pub(crate) const EMPTY: &str = "{}\n";
+
+/// An entry that this program adds to a JSON file.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry<'e> {
-    /// The keys to it.
+pub(crate) struct JsonEntry<'e> {
+    /// The keys that lead to the entry.
     pub(crate) path: &'e [String],
-    /// What it is.
+    /// The value that is added.
     pub(crate) value: &'e Value,
-    /// Whether it is an item of the list at the path, rather than what stands there.
-    pub(crate) item: bool,
+    /// Whether the value is an item of the list at the path, rather than the member at the path.
+    pub(crate) is_item: bool,
 }
 
-/// The text with an entry more. Keys on the way to it are made if they are missing. The error says
-/// what is in the way.
-pub(crate) fn add(text: &str, entry: &Entry<'_>) -> Result<String, String> {
-    let at_root = read(text)?;
-    let mut node = at_root;
+/// Returns the text with the entry added. Missing keys on the path are created. The error says why
+/// the entry cannot be added.
+pub(crate) fn add(text: &str, entry: &JsonEntry<'_>) -> Result<String, String> {
+    let root = parse(text)?;
+    let mut node = root_value(&root)?;
     for (depth, key) in entry.path.iter().enumerate() {
-        let members = members(node, &entry.path[..depth])?;
-        match members.iter().find(|(name, _)| name == key) {
-            Some((_, inner)) => node = inner,
+        let object = as_object(&node, &entry.path[..depth])?;
+        match members(&object)?.into_iter().find(|(name, _)| name == key) {
+            Some((_, member)) => node = member_value(&member)?,
             None => {
-                let mut value = if entry.item {
-                    Value::Array(vec![entry.value.clone()])
-                } else {
-                    entry.value.clone()
-                };
-                for key in entry.path[depth + 1..].iter().rev() {
-                    value = Value::Object([(key.clone(), value)].into_iter().collect());
-                }
-                let values: Vec<&RawValue> = members.iter().map(|(_, value)| *value).collect();
-                return Ok(insert(text, node, &values, Some(key), &value));
+                let value = nested_value(entry, depth);
+                return Ok(insert(text, &root, &Container::Object(object, key), &value));
             }
         }
     }
-    if entry.item {
-        let items = items(node, entry.path)?;
-        return Ok(insert(text, node, &items, None, entry.value));
+    if entry.is_item {
+        let array = as_array(&node, entry.path)?;
+        return Ok(insert(text, &root, &Container::Array(array), entry.value));
     }
-    Err(format!("{} is there already", place(entry.path)))
+    Err(format!("{} already exists", display_path(entry.path)))
 }
 
-/// The text without an entry; none if it is not there as it was added. Keys that hold nothing then
-/// stay.
-pub(crate) fn remove(text: &str, entry: &Entry<'_>) -> Option<String> {
-    let (node, above) = find(text, entry.path)?;
-    let (values, at) = if entry.item {
-        let items = items(node, entry.path).ok()?;
-        let at = items.iter().position(|item| is(item, entry.value))?;
-        (items, at)
+/// Returns the text without the entry, or none if the entry is missing or was changed. Keys that
+/// are empty afterwards stay.
+pub(crate) fn remove(text: &str, entry: &JsonEntry<'_>) -> Option<String> {
+    let root = parse(text).ok()?;
+    let (node, member) = find(&root, entry.path)?;
+    if entry.is_item {
+        let items = as_array(&node, entry.path).ok()?.elements();
+        items.into_iter().find(|item| equals(item, entry.value))?.remove();
+    } else if equals(&node, entry.value) {
+        member?.remove();
     } else {
-        let members = members(above?, entry.path).ok()?;
-        let at =
-            members.iter().position(|(_, value)| value.get().as_ptr() == node.get().as_ptr())?;
-        if !is(node, entry.value) {
-            return None;
-        }
-        (members.into_iter().map(|(_, value)| value).collect(), at)
-    };
-    let container = if entry.item { node } else { above? };
-    Some(cut(text, container, &values, at))
+        return None;
+    }
+    Some(root.to_string())
 }
 
-/// The value at a path.
+/// Returns the value at a path.
 pub(crate) fn get(text: &str, path: &[String]) -> Option<Value> {
-    find(text, path).and_then(|(node, _)| serde_json::from_str(node.get()).ok())
+    let (node, _) = find(&parse(text).ok()?, path)?;
+    serde_json::from_str(&node.to_string()).ok()
 }
 
-/// Whether a text holds a JSON object; the error says why not, and the way out.
-pub(crate) fn check(text: &str) -> Result<(), String> {
-    members(read(text)?, &[]).map(|_| ())
+/// Checks that a text is a JSON object. The error says what is wrong.
+pub(crate) fn validate(text: &str) -> Result<(), String> {
+    let root = parse(text)?;
+    members(&as_object(&root_value(&root)?, &[])?).map(|_| ())
 }
 
-/// What stands at a path, and what it stands in.
-fn find<'t>(text: &'t str, path: &[String]) -> Option<(&'t RawValue, Option<&'t RawValue>)> {
-    let mut node = read(text).ok()?;
-    let mut above = None;
-    for (depth, key) in path.iter().enumerate() {
-        let (_, inner) =
-            members(node, &path[..depth]).ok()?.into_iter().find(|(name, _)| name == key)?;
-        above = Some(node);
-        node = inner;
-    }
-    Some((node, above))
+/// An object or a list that gets a new entry.
+enum Container<'k> {
+    /// An object, and the key of the new member.
+    Object(CstObject, &'k str),
+    /// A list.
+    Array(CstArray),
 }
 
-fn read(text: &str) -> Result<&RawValue, String> {
-    serde_json::from_str(text).map_err(|error| {
-        let comments =
-            text.lines().any(|line| line.trim_start().starts_with("//") || line.contains("/*"));
-        let why =
-            if comments { "it has comments, which strict JSON has not" } else { "it is not JSON" };
-        format!("{why} ({error}); it is left as it is")
-    })
-}
-
-fn is(node: &RawValue, value: &Value) -> bool {
-    serde_json::from_str::<Value>(node.get()).is_ok_and(|found| found == *value)
-}
-
-/// The members of an object, in order, with their places.
-fn members<'t>(node: &'t RawValue, path: &[String]) -> Result<Vec<(String, &'t RawValue)>, String> {
-    let Ok(Members(members)) = serde_json::from_str(node.get()) else {
-        return Err(format!("{} is not an object; it is left as it is", place(path)));
-    };
-    for (at, (name, _)) in members.iter().enumerate() {
-        if members[..at].iter().any(|(before, _)| before == name) {
-            return Err(format!("it has the key {name:?} twice; it is left as it is"));
+impl Container<'_> {
+    fn append(&self, value: &Value) {
+        match self {
+            Self::Object(object, key) => {
+                object.append(key, to_input(value));
+            }
+            Self::Array(array) => {
+                array.append(to_input(value));
+            }
         }
     }
-    Ok(members)
-}
 
-fn items<'t>(node: &'t RawValue, path: &[String]) -> Result<Vec<&'t RawValue>, String> {
-    match serde_json::from_str(node.get()) {
-        Ok(Items(items)) => Ok(items),
-        Err(_) => Err(format!("{} is not a list; it is left as it is", place(path))),
+    fn last_child(&self) -> Option<CstNode> {
+        match self {
+            Self::Object(object, _) => object.properties().pop().map(CstNode::from),
+            Self::Array(array) => array.elements().pop(),
+        }
+    }
+
+    fn node(&self) -> CstNode {
+        match self {
+            Self::Object(object, _) => object.clone().into(),
+            Self::Array(array) => array.clone().into(),
+        }
+    }
+
+    /// The white space between the opening bracket and the first child or the closing bracket.
+    fn leading_space(&self) -> String {
+        let text = self.node().to_string();
+        let inside = text.get(1..).unwrap_or_default();
+        inside[..inside.len() - inside.trim_start().len()].to_owned()
     }
 }
 
-fn place(path: &[String]) -> String {
-    if path.is_empty() { "it".to_owned() } else { path.join(".") }
-}
-
-/// Where a part of a text stands in it.
-fn offset(text: &str, part: &RawValue) -> usize {
-    part.get().as_ptr().addr() - text.as_ptr().addr()
-}
-
-fn end(text: &str, part: &RawValue) -> usize {
-    offset(text, part) + part.get().len()
-}
-
-/// Adds a member or an item behind the last, laid out as those before it are.
-fn insert(
-    text: &str,
-    container: &RawValue,
-    values: &[&RawValue],
-    key: Option<&str>,
-    value: &Value,
-) -> String {
-    let open = offset(text, container) + 1;
-    let inside = &text[open..end(text, container) - 1];
-    let space = &inside[..inside.len() - inside.trim_start().len()];
-    let line = text[..open].rfind('\n').map_or(0, |line| line + 1);
-    let base: String =
-        text[line..open].chars().take_while(|char| matches!(char, ' ' | '\t')).collect();
-    let unit = unit(text);
-    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let named = |indentation: Option<&str>| {
-        let key = key.map(|key| format!("{}: ", Value::from(key))).unwrap_or_default();
-        key + &laid_out(value, indentation, &unit, newline)
-    };
-    let (at, added) = match values.last() {
-        Some(last) if space.contains('\n') => {
-            let indentation = &space[space.rfind('\n').map_or(0, |newline| newline + 1)..];
-            (end(text, last), format!(",{newline}{indentation}{}", named(Some(indentation))))
-        }
-        Some(last) => (end(text, last), format!(", {}", named(None))),
-        None => {
-            let indentation = base.clone() + &unit;
-            let close =
-                if space.contains('\n') { String::new() } else { format!("{newline}{base}") };
-            (open, format!("{newline}{indentation}{}{close}", named(Some(&indentation))))
-        }
+/// Adds a value behind the last child of a container, formatted like its neighbours.
+///
+/// Appending on the syntax tree may also change white space elsewhere in the container. Only the
+/// text of the new child, with the separator before it, is taken from there.
+fn insert(text: &str, root: &CstRootNode, container: &Container<'_>, value: &Value) -> String {
+    let last = container.last_child();
+    let is_multiline = container.leading_space().contains('\n');
+    let at = last.as_ref().map_or_else(|| content_offset(container), end_offset);
+    let added = if last.is_some() && !is_multiline {
+        let key = match container {
+            Container::Object(_, key) => format!("{}: ", Value::from(*key)),
+            Container::Array(_) => String::new(),
+        };
+        format!(", {key}{value}")
+    } else {
+        container.append(value);
+        let from = last.as_ref().map_or_else(|| content_offset(container), end_offset);
+        let to = match container.last_child() {
+            // The white space before the closing bracket is there already.
+            Some(child) if last.is_some() || is_multiline => end_offset(&child),
+            _ => end_offset(&container.node()) - 1,
+        };
+        root.to_string()[from..to].to_owned()
     };
     format!("{}{added}{}", &text[..at], &text[at..])
 }
 
-/// Takes a member or an item out: what was added is gone, and the rest is as before.
-fn cut(text: &str, container: &RawValue, values: &[&RawValue], at: usize) -> String {
-    let open = offset(text, container) + 1;
-    let behind = end(text, values[at]);
-    let (from, to) = match (at.checked_sub(1).map(|before| values[before]), values.get(at + 1)) {
-        (Some(before), _) => (end(text, before), behind),
-        (None, Some(_)) => {
-            (open, text[behind..].find(',').map_or(behind, |comma| behind + comma + 1))
-        }
-        (None, None) => (open, end(text, container) - 1),
+/// The byte offset behind the opening bracket of a container.
+fn content_offset(container: &Container<'_>) -> usize {
+    let node = container.node();
+    end_offset(&node) - node.to_string().len() + 1
+}
+
+/// The byte offset at which a node ends in the text of the document.
+fn end_offset(node: &CstNode) -> usize {
+    let preceding = |node: &CstNode| -> usize {
+        node.previous_siblings().map(|sibling| sibling.to_string().len()).sum()
     };
-    format!("{}{}", &text[..from], &text[to..])
+    let ancestors: usize =
+        node.ancestors().map(|ancestor| preceding(&CstNode::Container(ancestor))).sum();
+    ancestors + preceding(node) + node.to_string().len()
 }
 
-/// The indentation of a file: that of its first line that has one.
-fn unit(text: &str) -> String {
-    let indented =
-        text.lines().find(|line| line.starts_with([' ', '\t']) && !line.trim().is_empty());
-    let unit: String =
-        indented.unwrap_or("  ").chars().take_while(|char| matches!(char, ' ' | '\t')).collect();
-    if unit.len() > 8 { "  ".to_owned() } else { unit }
+/// The value that goes under the first missing key of the entry's path.
+fn nested_value(entry: &JsonEntry<'_>, missing: usize) -> Value {
+    let value =
+        if entry.is_item { Value::Array(vec![entry.value.clone()]) } else { entry.value.clone() };
+    entry.path[missing + 1..]
+        .iter()
+        .rev()
+        .fold(value, |value, key| Value::Object([(key.clone(), value)].into_iter().collect()))
 }
 
-/// A value as text: on one line, or on several, with an indentation before all but the first.
-fn laid_out(value: &Value, indentation: Option<&str>, unit: &str, newline: &str) -> String {
-    let Some(indentation) = indentation else { return value.to_string() };
-    let (open, close, inner): (_, _, Vec<String>) = match value {
-        // Lists of plain values are short: `["mcp"]`.
-        Value::Array(items) if items.iter().all(|item| !item.is_array() && !item.is_object()) => {
-            return format!(
-                "[{}]",
-                items.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
-            );
-        }
-        Value::Array(items) => {
-            let deeper = format!("{indentation}{unit}");
-            (
-                "[",
-                "]",
-                items.iter().map(|item| laid_out(item, Some(&deeper), unit, newline)).collect(),
-            )
-        }
-        Value::Object(members) if !members.is_empty() => {
-            let deeper = format!("{indentation}{unit}");
-            let member = |(key, value): (&String, &Value)| {
-                format!(
-                    "{}: {}",
-                    Value::from(key.as_str()),
-                    laid_out(value, Some(&deeper), unit, newline)
-                )
-            };
-            ("{", "}", members.iter().map(member).collect())
-        }
-        other => return other.to_string(),
-    };
-    let lines = inner.join(&format!(",{newline}{indentation}{unit}"));
-    format!("{open}{newline}{indentation}{unit}{lines}{newline}{indentation}{close}")
-}
-
-/// A new file with one object in it.
-pub(crate) const EMPTY: &str = "{}\n";
-
-struct Members<'t>(Vec<(String, &'t RawValue)>);
-
-impl<'de: 't, 't> Deserialize<'de> for Members<'t> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reading;
-        impl<'de> Visitor<'de> for Reading {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry::<String, &RawValue>()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Reading)
+/// Parses a text that is strict JSON.
+fn parse(text: &str) -> Result<CstRootNode, String> {
+    // Also bounds the nesting depth before the recursive parser runs.
+    if let Err(error) = serde_json::from_str::<Value>(text) {
+        let has_comments =
+            text.lines().any(|line| line.trim_start().starts_with("//") || line.contains("/*"));
+        let problem = if has_comments {
+            "the file contains comments, which JSON does not allow"
+        } else {
+            "the file is not valid JSON"
+        };
+        return Err(format!("{problem} ({error}); it was not changed"));
     }
+    CstRootNode::parse(text, &ParseOptions::default())
+        .map_err(|error| format!("the file is not valid JSON ({error}); it was not changed"))
 }
 
-struct Items<'t>(Vec<&'t RawValue>);
+/// The node at a path and, except for the root, the member that holds it.
+fn find(root: &CstRootNode, path: &[String]) -> Option<(CstNode, Option<CstObjectProp>)> {
+    let (mut node, mut member) = (root.value()?, None);
+    for key in path {
+        let (_, found) =
+            members(&node.as_object()?).ok()?.into_iter().find(|(name, _)| name == key)?;
+        node = found.value()?;
+        member = Some(found);
+    }
+    Some((node, member))
+}
 
-impl<'de: 't, 't> Deserialize<'de> for Items<'t> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reading;
-        impl<'de> Visitor<'de> for Reading {
-            type Value = Items<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                let mut items = Vec::new();
-                while let Some(item) = seq.next_element::<&RawValue>()? {
-                    items.push(item);
-                }
-                Ok(Items(items))
-            }
+/// The members of an object by their decoded names. Duplicate keys are an error.
+fn members(object: &CstObject) -> Result<Vec<(String, CstObjectProp)>, String> {
+    let mut members: Vec<(String, CstObjectProp)> = Vec::new();
+    for member in object.properties() {
+        let name = member.decoded_name().ok_or_else(unreadable)?;
+        if members.iter().any(|(other, _)| *other == name) {
+            return Err(format!("the key {name:?} occurs twice; the file was not changed"));
         }
-        deserializer.deserialize_seq(Reading)
+        members.push((name, member));
+    }
+    Ok(members)
+}
+
+fn root_value(root: &CstRootNode) -> Result<CstNode, String> {
+    root.value().ok_or_else(unreadable)
+}
+
+fn member_value(member: &CstObjectProp) -> Result<CstNode, String> {
+    member.value().ok_or_else(unreadable)
+}
+
+fn unreadable() -> String {
+    "the file is not valid JSON; it was not changed".to_owned()
+}
+
+fn as_object(node: &CstNode, path: &[String]) -> Result<CstObject, String> {
+    node.as_object()
+        .ok_or_else(|| format!("{} is not an object; the file was not changed", display_path(path)))
+}
+
+fn as_array(node: &CstNode, path: &[String]) -> Result<CstArray, String> {
+    node.as_array()
+        .ok_or_else(|| format!("{} is not a list; the file was not changed", display_path(path)))
+}
+
+fn equals(node: &CstNode, value: &Value) -> bool {
+    serde_json::from_str::<Value>(&node.to_string()).is_ok_and(|found| found == *value)
+}
+
+fn display_path(path: &[String]) -> String {
+    if path.is_empty() { "the top level".to_owned() } else { path.join(".") }
+}
+
+fn to_input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(to_input).collect()),
+        Value::Object(members) => CstInputValue::Object(
+            members.iter().map(|(key, value)| (key.clone(), to_input(value))).collect(),
+        ),
     }
 }
 
@@ -292,12 +263,12 @@ mod tests {
         path.split('.').map(str::to_owned).collect()
     }
 
-    fn added(text: &str, keys: &str, value: &Value, item: bool) -> Result<String, String> {
-        add(text, &Entry { path: &path(keys), value, item })
+    fn added(text: &str, keys: &str, value: &Value, is_item: bool) -> Result<String, String> {
+        add(text, &JsonEntry { path: &path(keys), value, is_item })
     }
 
     #[test]
-    fn what_is_added_is_laid_out_as_the_rest() {
+    fn an_added_entry_is_formatted_like_its_neighbours() {
         let server = json!({"command": "counterfoil", "args": ["mcp"]});
         let cases = [
             ("{}\n", "a new file"),
@@ -306,9 +277,9 @@ mod tests {
             ("{\n\t\"mcpServers\": {\n\t\t\"other\": {\"command\": \"x\"}\n\t}\n}\n", "tabs"),
             ("{\"mcpServers\": {\"other\": {\"command\": \"x\"}}, \"z\": 1}", "one line"),
             ("{\n  \"mcpServers\": {},\n  \"z\": [1, 2, 3]\n}\n", "an empty object in it"),
-            ("{\r\n  \"z\": 1\r\n}\r\n", "lines that end as on Windows"),
+            ("{\r\n  \"z\": 1\r\n}\r\n", "CRLF line endings"),
         ];
-        let shown: String = cases
+        let edited: String = cases
             .iter()
             .map(|(text, name)| {
                 let new = added(text, "mcpServers.counterfoil", &server, false).unwrap();
@@ -320,17 +291,40 @@ mod tests {
                 format!("## {name}\n{}\n", new.replace('\t', "→").replace('\r', "␍"))
             })
             .collect();
-        insta::assert_snapshot!(shown);
+        insta::assert_snapshot!(edited);
     }
 
     #[test]
-    fn an_item_goes_behind_the_others() {
+    fn unusual_white_space_is_kept() {
+        let server = json!({"command": "counterfoil", "args": ["mcp"]});
+        for text in [
+            "{   }",
+            "{\n\n}",
+            "{\n\n  \"a\": 1\n\n\n}",
+            "{\n  \"a\": 1}",
+            "{\n  \"a\": 1 ,\n  \"é\": [1] }",
+            "{ \"a\" : 1 , \"z\":2 }",
+            "{\"mcpServers\": {   }}",
+            "{\n  \"mcpServers\": {\"x\": {\n}}\n}",
+        ] {
+            let new = added(text, "mcpServers.counterfoil", &server, false).unwrap();
+            assert_eq!(get(&new, &path("mcpServers.counterfoil")), Some(server.clone()), "{new}");
+            let is_insertion = (0..=text.len())
+                .filter(|at| text.is_char_boundary(*at))
+                .any(|at| new.starts_with(&text[..at]) && new.ends_with(&text[at..]));
+            assert!(is_insertion, "{text:?} became {new:?}");
+        }
+    }
+
+    #[test]
+    fn an_item_is_appended_to_a_list() {
         let hook = json!({"hooks": [{"type": "command", "command": "ours"}]});
         let text = "{\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": []}\n    ]\n  }\n}\n";
         let new = added(text, "hooks.Stop", &hook, true).unwrap();
         assert_eq!(get(&new, &path("hooks.Stop")), Some(json!([{"hooks": []}, hook])));
         assert_eq!(
-            remove(&new, &Entry { path: &path("hooks.Stop"), value: &hook, item: true }).as_deref(),
+            remove(&new, &JsonEntry { path: &path("hooks.Stop"), value: &hook, is_item: true })
+                .as_deref(),
             Some(text)
         );
         let new = added("{}\n", "hooks.Stop", &hook, true).unwrap();
@@ -338,43 +332,45 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_is_named_and_nothing_is_touched() {
-        for (text, said) in [
-            ("", "it is not JSON"),
-            ("{\"a\": 1,}", "it is not JSON"),
-            ("// ours\n{}", "it has comments"),
-            ("{\"a\": 1 /* one */}", "it has comments"),
-            ("[]", "it is not an object"),
+    fn a_file_that_cannot_be_edited_is_an_error() {
+        for (text, expected) in [
+            ("", "not valid JSON"),
+            ("{\"a\": 1,}", "not valid JSON"),
+            ("// ours\n{}", "contains comments"),
+            ("{\"a\": 1 /* one */}", "contains comments"),
+            ("[]", "the top level is not an object"),
             ("{\"hooks\": []}", "hooks is not an object"),
             ("{\"hooks\": {\"Stop\": {}}}", "hooks.Stop is not a list"),
-            ("{\"hooks\": {}, \"hooks\": {}}", "the key \"hooks\" twice"),
-            ("\u{feff}{}", "it is not JSON"),
+            ("{\"hooks\": {}, \"hooks\": {}}", "the key \"hooks\" occurs twice"),
+            ("\u{feff}{}", "not valid JSON"),
         ] {
             let error = added(text, "hooks.Stop", &json!({}), true).unwrap_err();
-            assert!(error.contains(said) && error.ends_with("left as it is"), "{text}: {error}");
+            assert!(
+                error.contains(expected) && error.ends_with("was not changed"),
+                "{text}: {error}"
+            );
         }
     }
 
     #[test]
-    fn whatever_stands_around_it_stays_when_it_is_taken_out() {
+    fn removing_an_entry_keeps_its_surroundings() {
         let value = json!({"b": [1]});
         let ours = "\"x\": {\"b\": [1]}";
         for (text, left) in [
             (format!("{{{ours}}}"), "{}"),
             (format!("{{\n  {ours}\n}}\n"), "{}\n"),
             (format!("{{\n  {ours},\n  \"z\": 1\n}}"), "{\n  \"z\": 1\n}"),
-            (format!("{{\n  \"a\": \",\" ,\n  {ours}\n}}"), "{\n  \"a\": \",\"\n}"),
+            (format!("{{\n  \"a\": \",\" ,\n  {ours}\n}}"), "{\n  \"a\": \",\" \n}"),
             (format!("{{ \"a\": 1, {ours}, \"z\": 1 }}"), "{ \"a\": 1, \"z\": 1 }"),
         ] {
-            let entry = Entry { path: &path("x"), value: &value, item: false };
+            let entry = JsonEntry { path: &path("x"), value: &value, is_item: false };
             assert_eq!(remove(&text, &entry).as_deref(), Some(left), "{text}");
         }
-        let other = Entry { path: &path("x"), value: &json!({"b": [2]}), item: false };
+        let other = JsonEntry { path: &path("x"), value: &json!({"b": [2]}), is_item: false };
+        assert_eq!(remove(&format!("{{{ours}}}"), &other), None, "a changed value is not removed");
         assert_eq!(
-            remove(&format!("{{{ours}}}"), &other),
-            None,
-            "somebody changed it: it is theirs"
+            remove("{}", &JsonEntry { path: &path("x"), value: &value, is_item: false }),
+            None
         );
-        assert_eq!(remove("{}", &Entry { path: &path("x"), value: &value, item: false }), None);
     }
 }

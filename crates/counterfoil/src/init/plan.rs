@@ -1,80 +1,87 @@
-//! What would be added to which file. No I/O.
+//! Decides what `init` adds to which file. No I/O.
 
-use super::bind::{Proposal, propose};
-use super::change::{Change, Draft};
+use super::change::{FileChange, FileEdit};
 use super::json;
+use super::project_file::FileState;
+use super::suggest::{Suggestion, suggest};
 use super::survey::{CLAUDE_SERVERS, CLAUDE_SETTINGS, CODEX_SETTINGS, GEMINI_SETTINGS, Survey};
 use super::toml;
-use super::write::Standing;
 use crate::project;
 use counterfoil_agents::agent::adapter::Server;
 use counterfoil_engine::config::{Config, FILE};
 use serde_json::{Value, json as literal};
 
-/// What would be done.
+/// The planned edits of a project.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
-    /// File by file.
-    pub(crate) files: Vec<Planned>,
-    /// What somebody should know.
+    /// The files to write.
+    pub(crate) files: Vec<PlannedFile>,
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
 }
 
-/// What would be done to a file.
+/// The planned edit of one file.
 #[derive(Clone, Debug)]
-pub(crate) struct Planned {
-    /// The file, in the project.
+pub(crate) struct PlannedFile {
+    /// The path of the file relative to the project.
     pub(crate) file: &'static str,
-    /// What it holds; none if there is none.
+    /// The current text, or none if the file does not exist.
     pub(crate) before: Option<String>,
-    /// What it would hold.
+    /// The new text.
     pub(crate) after: String,
-    /// What is kept for taking it out again.
-    pub(crate) change: Change,
+    /// The recorded change, for undoing it.
+    pub(crate) change: FileChange,
 }
 
-/// So many agents at most get a comment with candidates.
-const MOST_UNSURE: usize = 50;
+/// The most agents for which candidates are listed in a comment.
+const MAX_AMBIGUOUS: usize = 50;
 
-/// Why a file is left as it is.
-type Left = String;
+/// The most agents without a similar contract that are named in a note.
+const MAX_NAMED: usize = 5;
 
-/// What would be added to a project.
+/// The reason why a file is not edited.
+type Reason = String;
+
+/// Plans the edits of a project.
 pub(crate) fn plan(survey: &Survey) -> Plan {
     let mut plan = Plan::default();
     plan.notes.extend(survey.notes.iter().chain(&survey.subagents.notes).cloned());
-    let has = |sign: &str| survey.signs.contains(&sign);
+    let has = |marker: &str| survey.markers.contains(&marker);
     let claude = has(".claude") || survey.programs.iter().any(|program| program == "claude");
-    plan.draft(survey, FILE, "", |draft, notes| agents(survey, draft, notes));
-    // Without a contract a hook holds nobody to anything, and the server does not start.
-    if !plan.binds(survey) {
-        plan.notes.push("no agent is bound to a contract yet; hooks and the server that takes results come with the first".to_owned());
+    plan.edit_file(survey, FILE, "", |edit, notes| add_agents(survey, edit, notes));
+    // Without a contract the hooks have nothing to validate and the MCP server does not start.
+    if !plan.has_bound_agent(survey) {
+        plan.notes.push(
+            "no agent is bound to a contract, so hooks and the MCP server are not set up; bind one and run init again"
+                .to_owned(),
+        );
         return plan;
     }
     if claude {
-        plan.draft(survey, CLAUDE_SETTINGS, json::EMPTY, |draft, _| hooks(draft));
-        plan.draft(survey, CLAUDE_SERVERS, json::EMPTY, |draft, notes| {
-            server(survey, draft, notes)
+        plan.edit_file(survey, CLAUDE_SETTINGS, json::EMPTY, |edit, _| add_claude_hooks(edit));
+        plan.edit_file(survey, CLAUDE_SERVERS, json::EMPTY, |edit, notes| {
+            add_json_server(survey, edit, notes)
         });
     }
     if has(".gemini") {
-        plan.draft(survey, GEMINI_SETTINGS, json::EMPTY, |draft, notes| {
-            server(survey, draft, notes)
+        plan.edit_file(survey, GEMINI_SETTINGS, json::EMPTY, |edit, notes| {
+            add_json_server(survey, edit, notes)
         });
     }
     if has(".codex") {
-        plan.draft(survey, CODEX_SETTINGS, "", |draft, _| codex(survey, draft));
+        plan.edit_file(survey, CODEX_SETTINGS, "", |edit, _| add_codex_server(survey, edit));
     }
     if !plan.files.is_empty() && !survey.on_path {
-        plan.notes
-            .push("`counterfoil` is not on PATH; what is added calls it by that name".to_owned());
+        plan.notes.push(
+            "`counterfoil` is not on PATH, and the added entries call it by that name".to_owned(),
+        );
     }
     plan
 }
 
 impl Plan {
-    /// Whether an agent is bound to a contract, now or by what would be added.
-    fn binds(&self, survey: &Survey) -> bool {
+    /// Whether an agent is bound to a contract, in the current or in the planned configuration.
+    fn has_bound_agent(&self, survey: &Survey) -> bool {
         let planned = self
             .files
             .iter()
@@ -82,38 +89,38 @@ impl Plan {
             .map(|planned| planned.after.as_str());
         let text = match (planned, survey.files.get(FILE)) {
             (Some(after), _) => after,
-            (None, Some(Standing::Text(text))) => text,
+            (None, Some(FileState::Text(text))) => text,
             _ => return false,
         };
         Config::parse(text)
             .is_ok_and(|config| config.agents.named.values().any(|agent| agent.contract.is_some()))
     }
 
-    /// Works on a file, if it can be worked on; one that is in the way is named.
-    fn draft(
+    /// Plans the edit of one file. A file that cannot be edited becomes a note.
+    fn edit_file(
         &mut self,
         survey: &Survey,
         file: &'static str,
         empty: &str,
-        work: impl FnOnce(&mut Draft, &mut Vec<String>) -> Result<(), Left>,
+        add: impl FnOnce(&mut FileEdit, &mut Vec<String>) -> Result<(), Reason>,
     ) {
         let before = match survey.files.get(file) {
-            None | Some(Standing::Missing) => None,
-            Some(Standing::Text(text)) => Some(text.clone()),
-            Some(Standing::Unusable(why)) => {
+            None | Some(FileState::Missing) => None,
+            Some(FileState::Text(text)) => Some(text.clone()),
+            Some(FileState::Unusable(why)) => {
                 self.notes.push(format!("{file}: {why}"));
                 return;
             }
         };
-        let folder = before.is_none()
-            && file.split_once('/').is_some_and(|(folder, _)| !survey.signs.contains(&folder));
-        let mut draft = Draft::new(before, empty);
-        match work(&mut draft, &mut self.notes) {
-            Ok(()) if draft.is_changed() => self.files.push(Planned {
+        let creates_folder = before.is_none()
+            && file.split_once('/').is_some_and(|(folder, _)| !survey.markers.contains(&folder));
+        let mut edit = FileEdit::new(before, empty);
+        match add(&mut edit, &mut self.notes) {
+            Ok(()) if edit.is_changed() => self.files.push(PlannedFile {
                 file,
-                before: draft.before().map(str::to_owned),
-                after: draft.text().to_owned(),
-                change: draft.change(file, folder),
+                before: edit.before().map(str::to_owned),
+                after: edit.text().to_owned(),
+                change: edit.to_change(file, creates_folder),
             }),
             Ok(()) => {}
             Err(why) => self.notes.push(format!("{file}: {why}")),
@@ -121,112 +128,118 @@ impl Plan {
     }
 }
 
-/// Who plays agents, and what they hand back.
-fn agents(survey: &Survey, draft: &mut Draft, notes: &mut Vec<String>) -> Result<(), Left> {
-    toml::check(draft.text())?;
+/// Adds the default program and the contracts of agents to the project's configuration.
+fn add_agents(survey: &Survey, edit: &mut FileEdit, notes: &mut Vec<String>) -> Result<(), Reason> {
+    toml::validate(edit.text())?;
     let config =
-        Config::parse(draft.text()).map_err(|error| format!("{error}; it is left as it is"))?;
-    if draft.before().is_none() && config.agents.rest.is_none() {
+        Config::parse(edit.text()).map_err(|error| format!("{error}; it was not changed"))?;
+    if edit.before().is_none() && config.agents.rest.is_none() {
         match survey.programs.as_slice() {
             [] => {}
-            [one] => draft.toml(&["agent"], literal!(one))?,
-            [first, others @ ..] => draft.lines(&format!(
-                "# Who plays the agents that nobody else plays, or {}:\n# agent = \"{first}\"\n",
+            [one] => edit.add_toml(&["agent"], literal!(one))?,
+            [first, others @ ..] => edit.add_comment(&format!(
+                "# The program for agents without one of their own; also installed: {}.\n# agent = \"{first}\"\n",
                 others.join(", ")
             ))?,
         }
     }
-    let mut unlike = Vec::new();
-    let mut unsure = 0;
+    let mut without_match = Vec::new();
+    let mut ambiguous = 0;
     for name in survey.subagents.named.keys() {
         if config.agents.named.get(name).is_some_and(|settings| settings.contract.is_some()) {
             continue;
         }
-        match propose(name, &survey.offers) {
-            Proposal::Bound(id) => draft.toml(&["agents", name, "contract"], literal!(id))?,
-            Proposal::Unsure(candidates) => {
-                unsure += 1;
+        match suggest(name, &survey.contracts) {
+            Suggestion::Exact(id) => edit.add_toml(&["agents", name, "contract"], literal!(id))?,
+            Suggestion::Ambiguous(candidates) => {
+                ambiguous += 1;
                 let header = format!("# {}\n", toml::header(&["agents".to_owned(), name.clone()]));
-                if unsure <= MOST_UNSURE && !draft.text().replace("\r\n", "\n").contains(&header) {
+                if ambiguous <= MAX_AMBIGUOUS
+                    && !edit.text().replace("\r\n", "\n").contains(&header)
+                {
                     let lines: String =
                         candidates.iter().map(|id| format!("# contract = \"{id}\"\n")).collect();
-                    draft.lines(&format!(
-                        "# By its name it may hand back one of these:\n{header}{lines}"
+                    edit.add_comment(&format!(
+                        "# Contracts with a similar name:\n{header}{lines}"
                     ))?;
                 }
             }
-            Proposal::Nothing => unlike.push(name.as_str()),
+            Suggestion::NoMatch => without_match.push(name.as_str()),
         }
     }
-    if unsure > MOST_UNSURE {
+    if ambiguous > MAX_AMBIGUOUS {
         notes.push(format!(
-            "{} more agents have names like those of contracts",
-            unsure - MOST_UNSURE
+            "{} more agents have names similar to contracts",
+            ambiguous - MAX_AMBIGUOUS
         ));
     }
-    if !unlike.is_empty() {
-        let some = unlike.iter().take(5).copied().collect::<Vec<_>>().join(", ");
-        let more = if unlike.len() > 5 {
-            format!(" and {} more", unlike.len() - 5)
+    if !without_match.is_empty() {
+        let some = without_match.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+        let more = if without_match.len() > MAX_NAMED {
+            format!(" and {} more", without_match.len() - MAX_NAMED)
         } else {
             String::new()
         };
         notes.push(format!(
-            "no contract is named like {some}{more}; `counterfoil contract list` lists all, and {} in {FILE} binds one",
+            "no contract has a name similar to {some}{more}; list contracts with `counterfoil contract list` and bind one with {} in {FILE}",
             "[agents.NAME] contract = \"ID\""
         ));
     }
     Ok(())
 }
 
-/// The hooks of Claude Code.
-fn hooks(draft: &mut Draft) -> Result<(), Left> {
-    json::check(draft.text())?;
+/// Adds the hooks to the settings of Claude Code.
+fn add_claude_hooks(edit: &mut FileEdit) -> Result<(), Reason> {
+    json::validate(edit.text())?;
     for (event, hook) in [("Stop", "claude-stop"), ("SubagentStop", "claude-subagent-stop")] {
         let command = format!("counterfoil hook {hook}");
-        let there = json::get(draft.text(), &["hooks".to_owned(), event.to_owned()]);
-        if there.is_some_and(|there| runs(&there, &format!("hook {hook}"))) {
+        let existing = json::get(edit.text(), &["hooks".to_owned(), event.to_owned()]);
+        if existing.is_some_and(|existing| has_hook(&existing, &format!("hook {hook}"))) {
             continue;
         }
         let entry = literal!({"hooks": [{"type": "command", "command": command, "timeout": 30}]});
-        draft.json(&["hooks", event], entry, true)?;
+        edit.add_json(&["hooks", event], entry, true)?;
     }
     Ok(())
 }
 
-/// Whether one of the commands of an event is ours, however it is written.
-fn runs(event: &Value, ours: &str) -> bool {
+/// Whether one of the commands of an event runs `counterfoil` with these arguments.
+fn has_hook(event: &Value, arguments: &str) -> bool {
     let groups = event.as_array().into_iter().flatten();
     let mut hooks = groups.flat_map(|group| group["hooks"].as_array().into_iter().flatten());
     hooks.any(|hook| {
         hook["command"]
             .as_str()
-            .is_some_and(|command| command.contains("counterfoil") && command.contains(ours))
+            .is_some_and(|command| command.contains("counterfoil") && command.contains(arguments))
     })
 }
 
-/// How the server that takes results is started.
-fn arguments(survey: &Survey) -> Value {
+/// The arguments that start the MCP server.
+fn server_arguments(survey: &Survey) -> Value {
     if survey.own_contracts {
-        literal!(["mcp", "--contracts", project::CONTRACTS])
+        literal!(["mcp", "--contracts", project::CONTRACTS_FOLDER])
     } else {
         literal!(["mcp"])
     }
 }
 
-/// The server that takes results, for programs that are told of it in JSON.
-fn server(survey: &Survey, draft: &mut Draft, notes: &mut Vec<String>) -> Result<(), Left> {
-    json::check(draft.text())?;
-    let there = json::get(draft.text(), &["mcpServers".to_owned(), Server::NAME.to_owned()]);
-    match there {
+/// Adds the MCP server to a JSON file.
+fn add_json_server(
+    survey: &Survey,
+    edit: &mut FileEdit,
+    notes: &mut Vec<String>,
+) -> Result<(), Reason> {
+    json::validate(edit.text())?;
+    let existing = json::get(edit.text(), &["mcpServers".to_owned(), Server::NAME.to_owned()]);
+    match existing {
         None => {
-            let entry = literal!({"command": "counterfoil", "args": arguments(survey)});
-            draft.json(&["mcpServers", Server::NAME], entry, false)
+            let entry = literal!({"command": "counterfoil", "args": server_arguments(survey)});
+            edit.add_json(&["mcpServers", Server::NAME], entry, false)
         }
-        Some(there) => {
-            if there["args"].get(0).and_then(Value::as_str) != Some("mcp") {
+        Some(existing) => {
+            if existing["args"].get(0).and_then(Value::as_str) != Some("mcp") {
                 notes.push(format!(
-                    "there is another server called '{}' already; it is left as it is",
+                    "another MCP server is already named '{}'; it was not changed",
                     Server::NAME
                 ));
             }
@@ -235,13 +248,13 @@ fn server(survey: &Survey, draft: &mut Draft, notes: &mut Vec<String>) -> Result
     }
 }
 
-/// The same for Codex.
-fn codex(survey: &Survey, draft: &mut Draft) -> Result<(), Left> {
-    toml::check(draft.text())?;
+/// Adds the MCP server to the configuration of Codex.
+fn add_codex_server(survey: &Survey, edit: &mut FileEdit) -> Result<(), Reason> {
+    toml::validate(edit.text())?;
     let path = ["mcp_servers", Server::NAME];
-    if toml::is_there(draft.text(), &path.map(str::to_owned)) {
+    if toml::contains(edit.text(), &path.map(str::to_owned)) {
         return Ok(());
     }
-    draft.toml(&[path[0], path[1], "command"], literal!("counterfoil"))?;
-    draft.toml(&[path[0], path[1], "args"], arguments(survey))
+    edit.add_toml(&[path[0], path[1], "command"], literal!("counterfoil"))?;
+    edit.add_toml(&[path[0], path[1], "args"], server_arguments(survey))
 }

@@ -1,49 +1,49 @@
-//! Adding to a TOML file and taking out again, with comments and order kept. No I/O.
+//! Format-preserving edits of TOML files: comments and order are kept. No I/O.
 
 use serde_json::Value as Json;
 use toml_edit::{DocumentMut, Item, Key, TableLike, Value, value};
 
-/// The text with one value more, a text or a list of texts, at a path of keys. Tables on the way
-/// are made if they are missing: as a table of its own at the end, where the file lets it be there.
+/// Returns the text with a string or a list of strings added at a path of keys. Missing tables are
+/// created, as a table at the end of the file where TOML allows it.
 pub(crate) fn add(text: &str, path: &[String], added: &Json) -> Result<String, String> {
-    let [tables @ .., key] = path else { return Err("it has no place".to_owned()) };
-    let document = read(text)?;
+    let [tables @ .., key] = path else { return Err("the path is empty".to_owned()) };
+    let document = parse(text)?;
     if find(document.as_table(), path).is_some() {
-        return Err(format!("{} is there already", path.join(".")));
+        return Err(format!("{} already exists", path.join(".")));
     }
     if !tables.is_empty() && find(document.as_table(), tables).is_none() {
         let chunk =
-            format!("{}\n{} = {}\n", header(tables), Key::new(key.as_str()), written(added));
+            format!("{}\n{} = {}\n", header(tables), Key::new(key.as_str()), to_toml(added));
         let appended = append(text, &chunk);
-        if has(&appended, path, added) {
+        if has_value(&appended, path, added) {
             return Ok(appended);
         }
     }
-    let new = edited(text, |document| {
+    let new = edit(text, |document| {
         let mut table: &mut dyn TableLike = document.as_table_mut();
         for name in tables {
             let item = table.entry(name).or_insert_with(|| value(toml_edit::InlineTable::new()));
             table = item
                 .as_table_like_mut()
-                .ok_or_else(|| format!("{name} is not a table; it is left as it is"))?;
+                .ok_or_else(|| format!("{name} is not a table; the file was not changed"))?;
         }
-        table.insert(key, value(written(added)));
+        table.insert(key, value(to_toml(added)));
         Ok(())
     })?;
-    if has(&new, path, added) {
+    if has_value(&new, path, added) {
         Ok(new)
     } else {
         Err(format!("{} cannot be added", path.join(".")))
     }
 }
 
-/// A table's header.
+/// The header of a table, as `[a.b]`.
 pub(crate) fn header(path: &[String]) -> String {
     let keys: Vec<String> = path.iter().map(|key| Key::new(key.as_str()).to_string()).collect();
     format!("[{}]", keys.join("."))
 }
 
-/// The text with another at its end, after an empty line.
+/// Returns the text with a chunk appended after an empty line.
 pub(crate) fn append(text: &str, chunk: &str) -> String {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let gap = match text {
@@ -55,17 +55,17 @@ pub(crate) fn append(text: &str, chunk: &str) -> String {
     format!("{text}{gap}{}", chunk.replace('\n', newline))
 }
 
-/// The text without the value at a path, if it is still the one that was added; without the tables
-/// above it from a depth on, if they hold nothing then. Comments that somebody wrote at other
-/// places stay.
-pub(crate) fn remove(text: &str, path: &[String], added: &Json, made: usize) -> Option<String> {
+/// Returns the text without the value at a path, or none if the value is not the one that was
+/// added. The first `existing` tables of the path stay; the others are removed if they are empty.
+/// Comments elsewhere stay.
+pub(crate) fn remove(text: &str, path: &[String], added: &Json, existing: usize) -> Option<String> {
     let [tables @ .., key] = path else { return None };
-    if !has(text, path, added) {
+    if !has_value(text, path, added) {
         return None;
     }
-    let taken_out = |document: &mut DocumentMut| {
+    let remove_value = |document: &mut DocumentMut| {
         find_mut(document.as_table_mut(), tables)?.remove(key)?;
-        for depth in (made..tables.len()).rev() {
+        for depth in (existing..tables.len()).rev() {
             let [above @ .., name] = &tables[..=depth] else { break };
             let table = find(document.as_table(), &tables[..=depth]).and_then(Item::as_table_like);
             if !table.is_some_and(TableLike::is_empty) {
@@ -75,62 +75,61 @@ pub(crate) fn remove(text: &str, path: &[String], added: &Json, made: usize) -> 
         }
         Some(())
     };
-    edited(text, |document| taken_out(document).ok_or_else(String::new)).ok()
+    edit(text, |document| remove_value(document).ok_or_else(String::new)).ok()
 }
 
-/// Whether a file is TOML at all; the error says why not.
-pub(crate) fn check(text: &str) -> Result<(), String> {
-    read(text).map(|_| ())
+/// Checks that a text is TOML. The error says what is wrong.
+pub(crate) fn validate(text: &str) -> Result<(), String> {
+    parse(text).map(|_| ())
 }
 
-/// Whether there is anything at a path.
-pub(crate) fn is_there(text: &str, path: &[String]) -> bool {
-    read(text).is_ok_and(|document| find(document.as_table(), path).is_some())
+/// Whether a key or table exists at a path.
+pub(crate) fn contains(text: &str, path: &[String]) -> bool {
+    parse(text).is_ok_and(|document| find(document.as_table(), path).is_some())
 }
 
-fn read(text: &str) -> Result<DocumentMut, String> {
+fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: toml_edit::TomlError| {
-        let why = error.to_string();
-        let lines: Vec<&str> = why.lines().filter(|line| !line.trim().is_empty()).collect();
-        let (at, what) = (lines.first().unwrap_or(&""), lines.last().unwrap_or(&""));
-        format!("it is not TOML ({at}: {what}); it is left as it is")
+        let message = error.to_string();
+        let lines: Vec<&str> = message.lines().filter(|line| !line.trim().is_empty()).collect();
+        let (position, problem) = (lines.first().unwrap_or(&""), lines.last().unwrap_or(&""));
+        format!("the file is not valid TOML ({position}: {problem}); it was not changed")
     })
 }
 
-/// The text with something done to it. Ends of lines stay as they are, and so does the end of the
-/// file.
-fn edited(
+/// Applies an edit to a text. Line endings and the end of the file stay as they are.
+fn edit(
     text: &str,
-    edit: impl FnOnce(&mut DocumentMut) -> Result<(), String>,
+    apply: impl FnOnce(&mut DocumentMut) -> Result<(), String>,
 ) -> Result<String, String> {
-    let is_windows = text.contains("\r\n");
-    let mut plain = text.replace("\r\n", "\n");
-    let is_ended = plain.is_empty() || plain.ends_with('\n');
-    if !is_ended {
-        plain.push('\n');
+    let has_crlf = text.contains("\r\n");
+    let mut normalized = text.replace("\r\n", "\n");
+    let has_final_newline = normalized.is_empty() || normalized.ends_with('\n');
+    if !has_final_newline {
+        normalized.push('\n');
     }
-    let as_it_was = |document: &DocumentMut| {
+    let to_text = |document: &DocumentMut| {
         let mut text = document.to_string();
-        if !is_ended && text.ends_with('\n') {
+        if !has_final_newline && text.ends_with('\n') {
             text.pop();
         }
-        if is_windows { text.replace('\n', "\r\n") } else { text }
+        if has_crlf { text.replace('\n', "\r\n") } else { text }
     };
-    let mut document = read(&plain)?;
-    if as_it_was(&document) != text {
+    let mut document = parse(&normalized)?;
+    if to_text(&document) != text {
         return Err(
-            "it cannot be edited without changing more than what is added; it is left as it is"
+            "the entry cannot be added without changing other parts of the file; it was not changed"
                 .to_owned(),
         );
     }
-    edit(&mut document)?;
-    Ok(as_it_was(&document))
+    apply(&mut document)?;
+    Ok(to_text(&document))
 }
 
-fn has(text: &str, path: &[String], added: &Json) -> bool {
+fn has_value(text: &str, path: &[String], added: &Json) -> bool {
     let document = text.parse::<DocumentMut>().ok();
     document.is_some_and(|document| {
-        find(document.as_table(), path).and_then(json).as_ref() == Some(added)
+        find(document.as_table(), path).and_then(to_json).as_ref() == Some(added)
     })
 }
 
@@ -143,16 +142,16 @@ fn find_mut<'t>(root: &'t mut dyn TableLike, path: &[String]) -> Option<&'t mut 
     path.iter().try_fold(root, |table, key| table.get_mut(key)?.as_table_like_mut())
 }
 
-/// A text or a list of texts as TOML.
-fn written(value: &Json) -> Value {
+/// Converts a string or a list of strings to TOML.
+fn to_toml(value: &Json) -> Value {
     match value {
         Json::Array(items) => items.iter().filter_map(Json::as_str).collect(),
         other => Value::from(other.as_str().unwrap_or_default()),
     }
 }
 
-/// A text or a list of texts as JSON.
-fn json(item: &Item) -> Option<Json> {
+/// Converts a string or a list of strings to JSON.
+fn to_json(item: &Item) -> Option<Json> {
     if let Some(text) = item.as_str() {
         return Some(Json::from(text));
     }
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_keeps_its_comments_and_order() {
+    fn existing_entries_keep_their_comments_and_order() {
         let cases = [
             "",
             "# ours\n[checks]\ntest = \"cargo test\"\n",
@@ -180,40 +179,40 @@ mod tests {
             "[checks]\r\ntest = \"x\"\r\n",
         ];
         let ours = Json::from("execution-loop/qa");
-        let shown: String = cases
+        let edited: String = cases
             .iter()
             .map(|text| {
                 let new = add(text, &path("agents/qa/contract"), &ours).unwrap();
-                assert!(has(&new, &path("agents/qa/contract"), &ours), "{new}");
+                assert!(has_value(&new, &path("agents/qa/contract"), &ours), "{new}");
                 format!("## {text:?}\n{}\n", new.replace('\r', "␍"))
             })
             .collect();
-        insta::assert_snapshot!(shown);
+        insta::assert_snapshot!(edited);
     }
 
     #[test]
-    fn names_that_are_no_plain_keys_are_quoted() {
+    fn keys_that_are_not_bare_are_quoted() {
         let (path, ours) = (path("agents/my agent: \"x\"/contract"), Json::from("a/b"));
         let new = add("", &path, &ours).unwrap();
-        assert!(has(&new, &path, &ours), "{new}");
+        assert!(has_value(&new, &path, &ours), "{new}");
     }
 
     #[test]
-    fn what_is_in_the_way_is_named() {
-        for (text, said) in [
-            ("agents = [", "it is not TOML"),
+    fn a_file_that_cannot_be_edited_is_an_error() {
+        for (text, expected) in [
+            ("agents = [", "not valid TOML"),
             ("agents = 7\n", "agents is not a table"),
-            ("[agents.qa]\ncontract = \"x/y\"\n", "agents.qa.contract is there already"),
+            ("[agents.qa]\ncontract = \"x/y\"\n", "agents.qa.contract already exists"),
         ] {
             let error = add(text, &path("agents/qa/contract"), &Json::from("a/b")).unwrap_err();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 
     #[test]
-    fn only_what_was_added_is_taken_out() {
+    fn only_the_added_value_is_removed() {
         let (path, ours) = (path("agents/qa/contract"), Json::from("a/b"));
-        for (text, made, left) in [
+        for (text, existing, left) in [
             ("[agents.qa]\ncontract = \"a/b\"\n", 0, Some("")),
             ("[agents.qa]\ncontract = \"a/b\"\n", 2, Some("[agents.qa]\n")),
             (
@@ -225,7 +224,7 @@ mod tests {
             ("[agents.dev]\nmodel = \"x\"\n", 0, None),
             ("broken = ", 0, None),
         ] {
-            assert_eq!(remove(text, &path, &ours, made).as_deref(), left, "{text}");
+            assert_eq!(remove(text, &path, &ours, existing).as_deref(), left, "{text}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Between the protocol and the desk: calls come in, answers go out, and what was handed in is kept
-//! before it is acknowledged.
+//! The MCP server: dispatches calls to the tools, and stores each submission before it is
+//! acknowledged.
 
-use super::answer::Answer;
-use super::desk::Desk;
-use super::wire::Wire;
+use super::response::ToolResponse;
+use super::tools::SubmissionTools;
+use super::transport::StdioTransport;
 use anyhow::{Context, Result};
 use counterfoil_agents::agent::adapter;
 use counterfoil_agents::submit::{Submission, append};
@@ -19,22 +19,22 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where submissions are kept.
+/// Where submissions are stored.
 #[derive(Debug)]
-pub(crate) enum Store {
-    /// In a file whose folder is there.
+pub(crate) enum SubmissionStore {
+    /// A file in an existing folder.
     File(PathBuf),
-    /// In a state folder, which is made when there is something to keep.
+    /// A state folder, which is created with the first submission.
     Folder(PathBuf),
 }
 
-impl Store {
-    fn keep(&self, submission: &Submission) -> Result<(), String> {
+impl SubmissionStore {
+    fn append(&self, submission: &Submission) -> Result<(), String> {
         let path = match self {
             Self::File(path) => path.clone(),
             Self::Folder(folder) => {
                 make_folder(folder)
-                    .map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
+                    .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
                 folder.join("submissions.jsonl")
             }
         };
@@ -42,76 +42,78 @@ impl Store {
     }
 }
 
-/// Serves until standard input ends or nobody reads standard output any more.
-pub(crate) fn serve(desk: Desk, store: Store) -> Result<()> {
+/// Serves until standard input ends or standard output is closed.
+pub(crate) fn serve(tools: SubmissionTools, store: SubmissionStore) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
-        .context("the server cannot be started")?;
-    let server = Arc::new(Server { tools: desk.tools(), desk, store });
-    let served = runtime.block_on(async {
-        let (wire, writing) = Wire::open(|| Box::new(BufReader::new(io::stdin())), io::stdout())
-            .context("the server cannot be started")?;
-        let served = attend(&server, &wire).await;
-        writing.end(wire).await;
-        served
+        .context("cannot start the server")?;
+    let server = Arc::new(Server { definitions: tools.tools(), tools, store });
+    let result = runtime.block_on(async {
+        let (transport, writer) =
+            StdioTransport::open(|| Box::new(BufReader::new(io::stdin())), io::stdout())
+                .context("cannot start the server")?;
+        let result = serve_connection(&server, &transport).await;
+        writer.finish(transport).await;
+        result
     });
-    // A reader that still waits for a line must not be waited for.
+    // The reader thread may be blocked on standard input; do not wait for it.
     runtime.shutdown_background();
-    served
+    result
 }
 
-async fn attend(server: &Arc<Server>, wire: &Wire) -> Result<()> {
+async fn serve_connection(server: &Arc<Server>, transport: &StdioTransport) -> Result<()> {
     loop {
-        match serve_server(server.clone(), wire.clone()).await {
+        match serve_server(server.clone(), transport.clone()).await {
             Ok(running) => {
-                running.waiting().await.context("the server broke off")?;
+                running.waiting().await.context("the server stopped unexpectedly")?;
                 return Ok(());
             }
-            // Whoever says something else first may still say it rightly: the connection is as it
-            // was.
+            // The client did not begin with a valid initialization. The connection is intact, so it
+            // can try again.
             Err(
                 ServerInitializeError::ExpectedInitializeRequest(_)
                 | ServerInitializeError::InitializeFailed(_)
                 | ServerInitializeError::UnexpectedInitializeResponse(_),
             ) => {}
-            // The client is gone.
+            // The client disconnected.
             Err(_) => return Ok(()),
         }
     }
 }
 
 struct Server {
-    desk: Desk,
-    tools: Vec<Tool>,
-    store: Store,
+    tools: SubmissionTools,
+    definitions: Vec<Tool>,
+    store: SubmissionStore,
 }
 
 impl Server {
-    fn call(&self, name: &str, arguments: JsonObject) -> Result<Answer, ErrorData> {
+    fn call(&self, name: &str, arguments: JsonObject) -> Result<ToolResponse, ErrorData> {
         let [submit, get, check] = adapter::Server::TOOLS;
         if name == submit {
             Ok(self.submit(arguments))
         } else if name == get {
-            Ok(self.desk.get(arguments))
+            Ok(self.tools.get(arguments))
         } else if name == check {
-            Ok(self.desk.check(arguments))
+            Ok(self.tools.check(arguments))
         } else {
-            let there = adapter::Server::TOOLS.join(", ");
+            let available = adapter::Server::TOOLS.join(", ");
             Err(ErrorData::invalid_params(
-                format!("there is no tool '{name}'; there are {there}"),
+                format!("there is no tool '{name}'; available: {available}"),
                 None,
             ))
         }
     }
 
-    fn submit(&self, arguments: JsonObject) -> Answer {
-        match self.desk.submit(arguments) {
-            Ok(handed) => {
-                let kept = self.store.keep(&Submission::now(handed.value, &handed.report));
-                Answer::submitted(handed.contract, &handed.report, kept)
+    fn submit(&self, arguments: JsonObject) -> ToolResponse {
+        match self.tools.submit(arguments) {
+            Ok(submitted) => {
+                let submission = Submission::now(submitted.value, &submitted.report);
+                let stored = self.store.append(&submission);
+                ToolResponse::submitted(submitted.contract, &submitted.report, stored)
             }
-            Err(why) => Answer::unusable(&why),
+            Err(why) => ToolResponse::invalid_arguments(&why),
         }
     }
 }
@@ -122,7 +124,7 @@ impl ServerHandler for Server {
             .with_title("Counterfoil");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(name)
-            .with_instructions(self.desk.instructions())
+            .with_instructions(self.tools.instructions())
     }
 
     async fn list_tools(
@@ -130,32 +132,31 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+        Ok(ListToolsResult::with_all_items(self.definitions.clone()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools.iter().find(|tool| tool.name == name).cloned()
+        self.definitions.iter().find(|tool| tool.name == name).cloned()
     }
 
-    /// Without a wait in between, so that results are kept in the order in which they came.
+    /// Handles a call without awaiting, so that submissions are stored in the order of arrival.
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let answer = self.call(&request.name, request.arguments.unwrap_or_default())?;
-        let content = vec![ContentBlock::text(answer.text)];
-        let mut result = if answer.failed {
+        let response = self.call(&request.name, request.arguments.unwrap_or_default())?;
+        let content = vec![ContentBlock::text(response.text)];
+        let mut result = if response.is_error {
             CallToolResult::error(content)
         } else {
             CallToolResult::success(content)
         };
-        result.structured_content = Some(answer.data);
+        result.structured_content = Some(response.data);
         Ok(result.into())
     }
 
-    /// What the protocol's crate does not know; also what it knows with parameters that it cannot
-    /// read.
+    /// Handles methods that `rmcp` does not know, and known methods with invalid parameters.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -163,11 +164,11 @@ impl ServerHandler for Server {
     ) -> Result<CustomResult, ErrorData> {
         Err(match request.method.as_str() {
             "tools/call" => ErrorData::invalid_params(
-                "the parameters of tools/call are `name`, a text, and `arguments`, an object",
+                "the parameters of tools/call are `name`, a string, and `arguments`, an object",
                 None,
             ),
             method @ ("initialize" | "tools/list" | "ping") => ErrorData::invalid_params(
-                format!("the parameters of {method} are not as the protocol has them"),
+                format!("the parameters of {method} do not match the protocol"),
                 None,
             ),
             method => ErrorData::new(

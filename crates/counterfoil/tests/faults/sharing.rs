@@ -28,7 +28,7 @@ fn a_second_driver_is_told_who_drives() {
 fn a_run_is_cancelled_from_another_process() {
     let house = house_with("", PATIENT);
     let live = up(&house);
-    house.run(&["cancel", "last"]).expect(0, &["was asked to end it"]);
+    house.run(&["cancel", "last"]).expect(0, &["cancellation requested"]);
     let said = live.end();
     said.expect(130, &["cancelled by somebody"]);
     assert_eq!(said.report()["outcome"], "cancelled");

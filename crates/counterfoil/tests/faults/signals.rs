@@ -60,12 +60,12 @@ fn a_second_ctrl_c_does_not_wait() {
     let live = up(&house);
     live.signal("INT");
     until(LONG, "the first is heard", || {
-        live.so_far().contains("stopping: agents are asked").then_some(())
+        live.so_far().contains("stopping: waiting for agents").then_some(())
     });
     let began = Instant::now();
     live.signal("INT");
     let said = live.end();
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
-    said.expect(130, &["stopping at once"]);
+    said.expect(130, &["stopping immediately"]);
     goes_on(&house, &said);
 }

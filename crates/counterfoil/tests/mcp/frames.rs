@@ -48,7 +48,7 @@ fn an_unknown_tool_is_answered_with_those_there_are() {
     let message = answer["error"]["message"].as_str().unwrap();
     assert_eq!(
         message,
-        "there is no tool 'submit'; there are submit_result, get_contract, check_result"
+        "there is no tool 'submit'; available: submit_result, get_contract, check_result"
     );
 }
 
@@ -80,7 +80,7 @@ fn a_line_of_20_megabytes_is_answered_by_its_id() {
     client.write(br#""}},"jsonrpc":"2.0","id":"long"}"#);
     let answer = client.read();
     assert_eq!((&answer["id"], code(&answer)), (&json!("long"), -32600));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("longer than 16777216 bytes"));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("larger than 16777216 bytes"));
     assert!(client.is_there());
 }
 

@@ -63,7 +63,7 @@ fn with_several_contracts_each_result_names_its_own() {
         ),
         (
             json!({"contract": "execution-loop/qa", "dod_achieved": true}),
-            "put the result under `result`",
+            "pass the result as `result`",
         ),
     ] {
         let answer = client.submit(&arguments);

@@ -181,7 +181,7 @@ fn a_wrapping_that_was_forgotten_is_put_on_where_that_is_clear() {
     let mut client = list.greet();
     let answer = client.submit(&json!({"a": 1}));
     assert_eq!(answer["isError"], true);
-    assert!(words(&answer).contains("put the result under `result`"), "{}", words(&answer));
+    assert!(words(&answer).contains("pass the result as `result`"), "{}", words(&answer));
     assert!(list.kept().is_empty());
 }
 
@@ -237,10 +237,10 @@ fn arguments_that_cannot_be_used_are_answered_with_the_way_out() {
     for (arguments, words_of_it) in [
         (json!({}), "give a `result`, or a `text`"),
         (json!({"text": "a", "result": {}}), "not both"),
-        (json!({"text": 7}), "`text` is a text"),
-        (json!({"txt": "a"}), "`txt` is not known"),
+        (json!({"text": 7}), "`text` must be a string"),
+        (json!({"txt": "a"}), "`txt` is not a known argument"),
         (json!({"contract": "execution-loop/aq", "text": "a"}), "did you mean"),
-        (json!({"contract": 1, "text": "a"}), "`contract` is the id"),
+        (json!({"contract": 1, "text": "a"}), "`contract` must be the id"),
     ] {
         let answer = client.call("check_result", &arguments);
         assert_eq!(answer["isError"], true, "{arguments}");
@@ -257,7 +257,7 @@ fn a_place_that_cannot_be_written_never_accepts() {
     assert_eq!(answer["isError"], true);
     assert_eq!(answer["structuredContent"]["status"], "error");
     let said = words(&answer);
-    assert!(said.contains("not handed in"), "{said}");
+    assert!(said.contains("not submitted"), "{said}");
     assert!(said.contains("submissions.jsonl cannot be written"), "{said}");
     // The violations of a bad one are told all the same.
     assert!(words(&client.submit(&bad())).contains("C0202 /dod_achieved"));

@@ -92,7 +92,7 @@ fn a_contract_can_be_read() {
     let data = &answer["structuredContent"];
     assert_eq!(data["contract"], "execution-loop/qa@1");
     assert!(data["prompt"].as_str().unwrap().contains("`dod_achieved`"));
-    assert!(words(&answer).contains("Hand the result in with `submit_result`"));
+    assert!(words(&answer).contains("Submit the result with `submit_result`"));
     // The schema is the contract's own, not that of the dialect, and the example can be handed in.
     assert_eq!(data["schema"]["required"], json!(["dod_achieved", "checks"]));
     assert_eq!(client.submit(&data["example"])["isError"], false);

@@ -34,9 +34,9 @@ fn an_ejected_pack_runs_the_same() {
     let place = Place::new();
     let words = place.words(0, &["pack", "eject", PACK, "out"]);
     for line in [
-        "run it:    counterfoil run out/workflow.yaml --task TEXT --agent SPEC\n",
-        "check it:  counterfoil workflow check out/workflow.yaml\n",
-        "its demo:  counterfoil demo out\n",
+        "run:    counterfoil run out/workflow.yaml --task TEXT --agent SPEC\n",
+        "check:  counterfoil workflow check out/workflow.yaml\n",
+        "demo:   counterfoil demo out\n",
     ] {
         assert!(words.contains(line), "{line}: {words}");
     }
@@ -81,7 +81,7 @@ fn nothing_is_written_outside_of_the_folder() {
     place.file("out/mine.txt", "mine");
     std::os::unix::fs::symlink("../elsewhere", place.path("here/out/prompts")).unwrap();
     let words = place.words(2, &["pack", "eject", PACK, "out", "--force"]);
-    assert!(words.contains("prompts is a link"), "{words}");
+    assert!(words.contains("prompts is a symbolic link"), "{words}");
     assert_eq!(std::fs::read_dir(place.path("here/elsewhere")).unwrap().count(), 1);
     assert!(!place.path("here/out/workflow.yaml").exists(), "half of it was written");
 }

@@ -129,9 +129,7 @@ fn a_folder_that_is_not_empty_is_not_written_over() {
     let scene = exported();
     let before = scene.read("rec/recording.json");
     assert!(
-        scene
-            .refused(&["export", "last", "rec"])
-            .contains("rec is not empty; name a folder that is new")
+        scene.refused(&["export", "last", "rec"]).contains("rec is not empty; choose a new folder")
     );
     assert!(scene.refused(&["export", "last", "flow.yaml"]).contains("is not a folder"));
     assert_eq!(scene.read("rec/recording.json"), before);

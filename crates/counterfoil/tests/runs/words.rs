@@ -143,7 +143,7 @@ fn commands_that_are_shown_name_the_repository_that_was_named() {
     let shown = scene.shown(&run);
     for line in [
         "counterfoil answer RUN approve proceed --resume --repo 'the repo'\n",
-        "more: counterfoil show RUN --repo 'the repo'\n",
+        "details: counterfoil show RUN --repo 'the repo'\n",
     ] {
         assert!(shown.contains(line), "{line}: {shown}");
     }

@@ -114,14 +114,14 @@ fn programs_that_cannot_play() {
     finds(&house, "warn claude: [house]/bin/claude cannot be run");
     finds(
         &house,
-        "fail programs: none of the programs that play agents is there | install one: `npm install",
+        "fail programs: no supported agent program is installed | install one: `npm install",
     );
     house.file("repo/counterfoil.toml", "agent = \"claude\"\n");
     finds(&house, "fail claude: [house]/bin/claude cannot be run");
     house.program("claude", "echo none");
-    finds(&house, "warn claude: it does not say which version it is");
+    finds(&house, "warn claude: its version cannot be determined");
     house.file("repo/counterfoil.toml", "agent = \"codex\"\n");
-    finds(&house, "fail codex: the project wants it, and it is not on PATH");
+    finds(&house, "fail codex: the project uses it, but it is not on PATH");
     house.file("repo/counterfoil.toml", "agent = \"command:true\"\n");
     std::fs::remove_file(house.path("bin/claude")).unwrap();
     assert_eq!(findings(&house), Vec::<String>::new(), "somebody else plays");
@@ -136,7 +136,7 @@ fn a_program_that_the_settings_name_is_looked_for_there() {
     );
     finds(
         &house,
-        "fail claude: the project wants it, and [house]/repo/tools/claude is not a program",
+        "fail claude: the project uses it, but [house]/repo/tools/claude is not a program",
     );
     std::fs::create_dir(house.path("repo/tools")).unwrap();
     std::fs::rename(house.path("bin/claude"), house.path("repo/tools/claude")).unwrap();
@@ -153,13 +153,13 @@ fn settings_that_are_wrong() {
         ("[agents.qa]\nmodell = \"x\"\n", "unknown field `modell`"),
         (
             "agent = \"claud\"\n",
-            "agent is \"claud\", and nobody is called so; did you mean 'claude'?",
+            "agent is \"claud\", which is not a known agent program; did you mean 'claude'?",
         ),
-        ("[agents.qa]\nspec = \"gpt\"\n", "agents.qa.spec is \"gpt\", and nobody is called so |"),
         (
-            "[agents.qa]\ncontract = \"acme/none\"\n",
-            "the agent 'qa' is bound to a contract that cannot be had",
+            "[agents.qa]\nspec = \"gpt\"\n",
+            "agents.qa.spec is \"gpt\", which is not a known agent program |",
         ),
+        ("[agents.qa]\ncontract = \"acme/none\"\n", "cannot load the contract of agent 'qa'"),
     ] {
         house.file("repo/counterfoil.toml", settings);
         finds(&house, expected);
@@ -170,10 +170,10 @@ fn settings_that_are_wrong() {
 fn a_place_where_runs_cannot_be() {
     let house = house();
     house.file("repo/.counterfoil", "a file");
-    finds(&house, "fail state: [house]/repo/.counterfoil cannot be written to");
+    finds(&house, "fail state: [house]/repo/.counterfoil is not writable");
     std::fs::remove_file(house.path("repo/.counterfoil")).unwrap();
     std::fs::remove_file(house.path("bin/git")).unwrap();
-    finds(&house, "fail git: this is a repository, and git is not on PATH");
+    finds(&house, "fail git: git is not on PATH, so changes made by agents cannot be observed");
     std::fs::remove_dir(house.path("repo/.git")).unwrap();
     finds(&house, "warn git: this is not a git repository");
 }
@@ -186,7 +186,7 @@ fn a_place_where_anybody_may_write() {
         std::fs::set_permissions(house.repo(), std::fs::Permissions::from_mode(mode)).unwrap()
     };
     open(0o777);
-    finds(&house, "warn state: anybody may write to [house]/repo");
+    finds(&house, "warn state: [house]/repo is writable by every user");
     open(0o755);
     assert_eq!(findings(&house), Vec::<String>::new());
 }
@@ -201,7 +201,7 @@ fn what_stands_between_people_and_their_contracts() {
     assert!(house.counterfoil().args(["init", "--yes"]).output().unwrap().status.success());
     finds(
         &house,
-        "`tools:` of 'qa' does not list mcp__counterfoil__submit_result: it cannot hand in its result by the tool | tools: Read, mcp__counterfoil__submit_result",
+        "`tools:` of 'qa' does not list mcp__counterfoil__submit_result, so the agent cannot submit its result with it | tools: Read, mcp__counterfoil__submit_result",
     );
     for tools in [
         "",
@@ -215,13 +215,16 @@ fn what_stands_between_people_and_their_contracts() {
     house.file("home/.claude/settings.json", "{\"disableAllHooks\": true}");
     finds(&house, "warn [house]/home/.claude/settings.json: `disableAllHooks` is set");
     house.file("repo/.claude/settings.local.json", "{");
-    finds(&house, "warn .claude/settings.local.json: it is not JSON");
+    finds(&house, "warn .claude/settings.local.json: the file is not valid JSON");
     std::fs::remove_file(house.path("bin/counterfoil")).unwrap();
     finds(
         &house,
-        "the server 'counterfoil' is run by `counterfoil`, which is not there | put counterfoil on PATH",
+        "the command `counterfoil` of the MCP server 'counterfoil' does not exist | put counterfoil on PATH",
     );
     finds(&house, "warn hooks: `counterfoil` is not on PATH");
     std::fs::remove_file(house.path("repo/.mcp.json")).unwrap();
-    finds(&house, "nothing holds them to it when people use them by hand | `counterfoil init`");
+    finds(
+        &house,
+        "hooks and the MCP server are not set up for interactive use | `counterfoil init`",
+    );
 }

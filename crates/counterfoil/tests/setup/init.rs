@@ -49,7 +49,7 @@ fn with_consent_it_is_written_once_and_taken_out_whole() {
     insta::assert_snapshot!("undo", house.shown(&mut init(&house, &["--undo", "--yes"])));
     assert_eq!(files(&house.repo()), before);
     let text = house.shown(&mut init(&house, &["--undo", "--yes"]));
-    assert!(text.starts_with("exit 0\n") && text.contains("nothing to take out"), "{text}");
+    assert!(text.starts_with("exit 0\n") && text.contains("nothing to undo"), "{text}");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn whatever_was_there_comes_back_byte_for_byte() {
         let after = files(&house.repo());
         assert_ne!(before, after, "{number}");
         let again = house.shown(&mut init(&house, &[]));
-        assert!(again.contains("there is nothing to add"), "{number}: {again}");
+        assert!(again.contains("nothing to add"), "{number}: {again}");
         assert_eq!(files(&house.repo()), after, "{number}");
         let undone = house.shown(&mut init(&house, &["--undo", "--yes"]));
         assert!(undone.starts_with("exit 0\n"), "{number}: {undone}");
@@ -145,7 +145,7 @@ fn a_binding_that_somebody_changed_is_theirs() {
     let shown = house.shown(&mut init(&house, &["--undo", "--yes"]));
     assert!(
         shown.starts_with("exit 0\n")
-            && shown.contains("agents.qa.contract was changed since, and stays"),
+            && shown.contains("agents.qa.contract was changed since init added it; it stays"),
         "{shown}"
     );
     assert!(house.read("repo/counterfoil.toml").contains("execution-loop/dod"));
@@ -196,7 +196,7 @@ fn thousands_of_agents_are_no_trouble() {
     let output = init(&house, &["--yes"]).output().unwrap();
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{words}");
-    assert!(words.contains("only 1000 files in .claude/agents were looked at"), "{words}");
+    assert!(words.contains("only the first 1000 files in .claude/agents were read"), "{words}");
     assert!(words.len() < 2000, "{words}");
     // Also if each of them is like a contract.
     for number in 0..1200 {
@@ -210,10 +210,7 @@ fn thousands_of_agents_are_no_trouble() {
     let comments = house.read("repo/counterfoil.toml").matches("# [agents.reviewer-").count();
     assert_eq!(comments, 50);
     let again = house.shown(&mut init(&house, &["--yes"]));
-    assert!(
-        again.contains("950 more agents") && again.contains("there is nothing to add"),
-        "{again}"
-    );
+    assert!(again.contains("950 more agents") && again.contains("nothing to add"), "{again}");
 }
 
 #[test]
@@ -222,10 +219,7 @@ fn a_record_that_is_none_is_not_built_upon() {
     house.file("repo/.counterfoil/init.json", "{\"changes\": 7}");
     for flags in [&["--yes"][..], &["--undo", "--yes"]] {
         let shown = house.shown(&mut init(&house, flags));
-        assert!(
-            shown.starts_with("exit 2\n") && shown.contains("init.json is not what init wrote"),
-            "{shown}"
-        );
+        assert!(shown.starts_with("exit 2\n") && shown.contains("init.json is damaged"), "{shown}");
     }
     let shown = house.shown(&mut init(&house, &["--repo", "none"]));
     assert!(
@@ -250,7 +244,8 @@ fn undo_asks_too() {
     let after = files(&house.repo());
     let shown = house.shown(&mut init(&house, &["--undo"]));
     assert!(
-        shown.starts_with("exit 1\n") && shown.contains("`counterfoil init --undo --yes` does it"),
+        shown.starts_with("exit 1\n")
+            && shown.contains("apply the changes with `counterfoil init --undo --yes`"),
         "{shown}"
     );
     assert_eq!(files(&house.repo()), after);

@@ -1,4 +1,4 @@
-//! `counterfoil demo contracts`: the contract engine on three texts an agent might have written.
+//! The command `counterfoil demo contracts`: checks three example answers of an agent.
 
 use crate::exit::Exit;
 use crate::output;
@@ -7,54 +7,54 @@ use counterfoil_contract::render::prompt;
 use counterfoil_contract::{Contract, diagnostic};
 use std::fmt::Write;
 
-/// What stands before each text.
-struct Scene {
+/// An example answer, with a title and an explanation.
+struct Example {
     title: &'static str,
     file: &'static str,
     text: &'static str,
-    lesson: &'static str,
+    explanation: &'static str,
 }
 
-const SCENES: [Scene; 3] = [
-    Scene {
-        title: "1. An answer with a draft before it",
+const EXAMPLES: [Example; 3] = [
+    Example {
+        title: "1. An answer that follows a draft",
         file: "accepted.txt",
         text: include_str!("../../../demo/accepted.txt"),
-        lesson: "The last object that satisfies the contract counts; the draft is reported, not guessed at.",
+        explanation: "The last object that satisfies the contract is the result; the draft is reported.",
     },
-    Scene {
-        title: "2. An answer that is nearly JSON",
+    Example {
+        title: "2. An answer that is almost JSON",
         file: "repaired.txt",
         text: include_str!("../../../demo/repaired.txt"),
-        lesson: "Every repair is recorded with its place; applying them to the text gives exactly this value.",
+        explanation: "Every repair is reported with its position; applied to the text, the repairs give exactly this value.",
     },
-    Scene {
+    Example {
         title: "3. An answer that contradicts itself",
         file: "violated.txt",
         text: include_str!("../../../demo/violated.txt"),
-        lesson: "Nothing passes for success that is not. This is what the agent is asked, in the same session:",
+        explanation: "The answer is rejected. The agent gets this prompt in the same session:",
     },
 ];
 
 pub(crate) fn run() -> Result<Exit> {
     let contract = counterfoil_packs::registry().get("execution-loop/qa")?;
     let mut out = format!(
-        "A QA agent must hand back {}: {}\n",
+        "A QA agent must return {}: {}\n",
         contract.reference(),
         contract.definition().summary
     );
-    for scene in &SCENES {
-        scene.show(&contract, &mut out)?;
+    for example in &EXAMPLES {
+        example.render(&contract, &mut out)?;
     }
     out.push_str(
-        "\nTry it on a text of your own:\n  counterfoil check answer.txt --contract execution-loop/qa\n  counterfoil contract list\n  counterfoil contract prompt execution-loop/qa\n",
+        "\nTry it on your own text:\n  counterfoil check answer.txt --contract execution-loop/qa\n  counterfoil contract list\n  counterfoil contract prompt execution-loop/qa\n",
     );
-    output::data(&out)?;
-    Ok(Exit::Good)
+    output::write_stdout(&out)?;
+    Ok(Exit::Success)
 }
 
-impl Scene {
-    fn show(&self, contract: &Contract, out: &mut String) -> Result<()> {
+impl Example {
+    fn render(&self, contract: &Contract, out: &mut String) -> Result<()> {
         let report = contract.check(self.text);
         let rule = "─".repeat(72);
         let _ = writeln!(out, "\n{rule}\n{}\n{rule}\n", self.title);
@@ -80,7 +80,7 @@ impl Scene {
                 serde_json::to_string_pretty(value)?
             );
         }
-        let _ = writeln!(out, "\n{}", self.lesson);
+        let _ = writeln!(out, "\n{}", self.explanation);
         if !report.is_accepted() {
             for line in prompt::repair(contract, &report).lines() {
                 let _ = writeln!(out, "  > {line}");

@@ -1,36 +1,36 @@
-//! What a pack says about its demo.
+//! The description of a demo in a pack.
 
-use super::Stuff;
-use crate::tell::demo::Look;
+use super::PackFiles;
+use crate::report::demo::SuggestedCommand;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Where it stands in a pack.
+/// The path of the description in a pack.
 pub(crate) const FILE: &str = "demo/demo.yaml";
-/// How a run can end.
+/// The possible outcomes of a run.
 const OUTCOMES: [&str; 7] =
     ["done", "blocked", "failed", "waiting", "cancelled", "exhausted", "budget"];
 
-/// What is run, and what there is to see.
+/// What a demo runs and shows.
 #[derive(Debug, PartialEq)]
 pub(super) struct Plan {
     /// The input `task`.
     pub(super) task: Option<String>,
-    /// Other inputs.
+    /// The other inputs.
     inputs: BTreeMap<String, Value>,
-    /// What somebody will see, in a sentence or two.
+    /// What the demo shows, in a sentence or two.
     pub(super) about: String,
-    /// What to look at afterwards.
-    pub(super) look: Vec<Look>,
-    /// How the run ends if all goes as planned.
+    /// Commands that show the results afterwards.
+    pub(super) look: Vec<SuggestedCommand>,
+    /// The expected outcome of the run.
     pub(super) ends: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RawPlan {
     #[serde(default)]
     task: Option<String>,
     #[serde(default)]
@@ -47,40 +47,39 @@ fn done() -> String {
 }
 
 impl Plan {
-    /// Reads it from a pack.
-    pub(super) fn of(stuff: &Stuff) -> Result<Self> {
-        let text = std::str::from_utf8(stuff.need(FILE)?)
-            .with_context(|| format!("{FILE} of {} is not UTF-8", stuff.place))?;
-        Self::read(text).with_context(|| format!("{FILE} of {} cannot be used", stuff.place))
+    /// Loads the description from a pack.
+    pub(super) fn load(pack: &PackFiles) -> Result<Self> {
+        let text = std::str::from_utf8(pack.require(FILE)?)
+            .with_context(|| format!("{FILE} of {} is not UTF-8", pack.location))?;
+        Self::parse(text).with_context(|| format!("{FILE} of {} is not valid", pack.location))
     }
 
-    fn read(text: &str) -> Result<Self> {
+    fn parse(text: &str) -> Result<Self> {
         let options = serde_saphyr::options! { with_snippet: false };
-        let written: Written = serde_saphyr::from_str_with_options(text, options)
+        let raw: RawPlan = serde_saphyr::from_str_with_options(text, options)
             .map_err(|error| anyhow!("{error}"))?;
-        if !OUTCOMES.contains(&written.ends.as_str()) {
+        if !OUTCOMES.contains(&raw.ends.as_str()) {
             bail!(
-                "`ends: {}` is not how a run ends; it is one of {}",
-                written.ends,
+                "`ends: {}` is not an outcome of a run; use one of {}",
+                raw.ends,
                 OUTCOMES.join(", ")
             );
         }
-        let look = written.look.iter().map(look).collect::<Result<_>>()?;
-        let (task, inputs, about, ends) =
-            (written.task, written.inputs, written.about, written.ends);
+        let look = raw.look.iter().map(parse_look).collect::<Result<_>>()?;
+        let (task, inputs, about, ends) = (raw.task, raw.inputs, raw.about, raw.ends);
         Ok(Self { task, inputs, about: about.trim().to_owned(), look, ends })
     }
 
-    /// The inputs as they would be given on the command line.
-    pub(super) fn words(&self) -> Vec<(String, String)> {
-        let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        self.inputs.iter().map(|(name, value)| (name.clone(), word(value))).collect()
+    /// The inputs in the form of the command line.
+    pub(super) fn input_texts(&self) -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        self.inputs.iter().map(|(name, value)| (name.clone(), text(value))).collect()
     }
 }
 
-/// `command: why`, as a text or as the mapping that YAML makes of it without quotes.
-fn look(written: &Value) -> Result<Look> {
-    let pair = match written {
+/// Parses `command: why`, which YAML reads as a string if quoted and as a mapping otherwise.
+fn parse_look(raw: &Value) -> Result<SuggestedCommand> {
+    let pair = match raw {
         Value::String(line) => line.split_once(": ").or(Some((line, ""))),
         Value::Object(fields) if fields.len() == 1 => {
             fields.iter().next().and_then(|(command, why)| Some((command.as_str(), why.as_str()?)))
@@ -88,9 +87,9 @@ fn look(written: &Value) -> Result<Look> {
         _ => None,
     };
     let Some((command, why)) = pair.filter(|(command, _)| !command.trim().is_empty()) else {
-        bail!("an entry of `look` is \"command: why\", not {written}");
+        bail!("an entry of `look` must be \"command: why\", not {raw}");
     };
-    Ok(Look { command: command.trim().to_owned(), why: why.trim().to_owned() })
+    Ok(SuggestedCommand { command: command.trim().to_owned(), description: why.trim().to_owned() })
 }
 
 #[cfg(test)]
@@ -98,19 +97,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_with_everything() {
-        let plan = Plan::read(
+    fn a_complete_plan_is_parsed() {
+        let plan = Plan::parse(
             "task: Add it\ninputs: { n: 3, who: kim }\nabout: |\n  You see it.\nends: blocked\n\
              look:\n  - \"git -C {repo} log: a commit\"\n  - counterfoil runs: all runs\n  - cat a\n",
         )
         .unwrap();
         assert_eq!(
-            plan.words(),
+            plan.input_texts(),
             [("n".to_owned(), "3".to_owned()), ("who".to_owned(), "kim".to_owned())]
         );
         assert_eq!((plan.about.as_str(), plan.ends.as_str()), ("You see it.", "blocked"));
-        let looks: Vec<(&str, &str)> =
-            plan.look.iter().map(|look| (look.command.as_str(), look.why.as_str())).collect();
+        let looks: Vec<(&str, &str)> = plan
+            .look
+            .iter()
+            .map(|look| (look.command.as_str(), look.description.as_str()))
+            .collect();
         assert_eq!(
             looks,
             [("git -C {repo} log", "a commit"), ("counterfoil runs", "all runs"), ("cat a", "")]
@@ -118,16 +120,16 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_is_wrong_says_where() {
-        for (text, word) in [
+    fn an_invalid_plan_is_an_error() {
+        for (text, expected) in [
             ("about: x\nends: well", "one of done, blocked"),
             ("about: x\nlook: [3]", "command: why"),
             ("about: x\nlook: ['']", "command: why"),
             ("about: x\nsurprise: 1", "surprise"),
             ("task: x", "about"),
         ] {
-            let error = format!("{:#}", Plan::read(text).unwrap_err());
-            assert!(error.contains(word), "{text}: {error}");
+            let error = format!("{:#}", Plan::parse(text).unwrap_err());
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

@@ -1,12 +1,13 @@
-//! The repository of a demo: made anew, left for looking, with nothing of the user's in it.
+//! The repository of a demo: a new one that stays for inspection and does not depend on the user's
+//! git configuration.
 
-use crate::lay::{self, Laid};
+use crate::unpack::{self, FileToWrite};
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What holds in the repository whatever the user's git is set to, for us and for the run.
+/// Settings of the repository that override the user's git configuration.
 const SETTINGS: [(&str, &str); 9] = [
     ("user.name", "Counterfoil demo"),
     ("user.email", "demo@counterfoil.invalid"),
@@ -19,46 +20,50 @@ const SETTINGS: [(&str, &str); 9] = [
     ("gc.auto", "0"),
 ];
 
-/// When the commit was made that a demo begins with: always then, so that it has the same name
-/// every time.
-const BEGAN: &str = "2026-01-01T00:00:00Z";
+/// The date of the first commit. It is fixed, so that the commit hash is always the same.
+const COMMIT_DATE: &str = "2026-01-01T00:00:00Z";
 
-/// A demo needs git.
-pub(super) fn expect_git() -> Result<()> {
+/// Returns an error if git is not available.
+pub(super) fn require_git() -> Result<()> {
     let found = Command::new("git").arg("--version").stdin(Stdio::null()).output();
     match found {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
-            bail!("git does not work here: {}", String::from_utf8_lossy(&output.stderr).trim())
+            bail!("git does not work: {}", String::from_utf8_lossy(&output.stderr).trim())
         }
         Err(error) if error.kind() == ErrorKind::NotFound => bail!(
-            "there is no git on this machine, and a demo runs in a git repository; install git, \
-             or see `counterfoil demo contracts`, which needs none"
+            "git is not installed, and the demo needs it; install git, or run `counterfoil demo contracts`, \
+             which does not need it"
         ),
-        Err(error) => Err(error).context("git cannot be started"),
+        Err(error) => Err(error).context("cannot start git"),
     }
 }
 
-/// The folder of the repository: the one that was chosen, which must be empty, or one in the
-/// temporary folder.
-pub(super) fn folder(pack: &str, keep: Option<&Path>) -> Result<PathBuf> {
+/// Creates the folder of the repository: the chosen one, which must be empty, or a temporary one.
+pub(super) fn create_folder(pack: &str, keep: Option<&Path>) -> Result<PathBuf> {
     let folder = match keep {
         Some(keep) => {
-            lay::empty_folder(keep, "choose another for --keep")?;
+            unpack::create_empty_folder(keep, "choose another for --keep")?;
             keep.to_owned()
         }
         None => {
-            let made =
+            let folder =
                 tempfile::Builder::new().prefix(&format!("counterfoil-demo-{pack}-")).tempdir();
-            made.context("cannot make a folder for the demo; choose one with --keep DIR")?.keep()
+            folder
+                .context("cannot create a folder for the demo; choose one with --keep DIR")?
+                .keep()
         }
     };
     folder.canonicalize().with_context(|| format!("cannot open {}", folder.display()))
 }
 
-/// Makes the repository: one commit of these files, and changes over it that are not committed.
-pub(super) fn make(repo: &Path, files: &[Laid<'_>], changes: &[Laid<'_>]) -> Result<()> {
-    // An empty template: nobody's hooks, nobody's excludes.
+/// Initializes the repository with one commit of `files`, and `changes` that are not committed.
+pub(super) fn initialize(
+    repo: &Path,
+    files: &[FileToWrite<'_>],
+    changes: &[FileToWrite<'_>],
+) -> Result<()> {
+    // An empty template excludes the user's hooks and ignore rules.
     git(
         repo,
         &["init", "--quiet", "--template=", "--initial-branch=main", "--object-format=sha1"],
@@ -66,13 +71,13 @@ pub(super) fn make(repo: &Path, files: &[Laid<'_>], changes: &[Laid<'_>]) -> Res
     for (key, value) in SETTINGS {
         git(repo, &["config", "--local", key, value])?;
     }
-    lay::out(repo, files)?;
+    unpack::write_files(repo, files)?;
     git(repo, &["add", "--all", "--force"])?;
     git(repo, &["commit", "--quiet", "--allow-empty", "--no-verify", "--message", "Begin"])?;
-    lay::out(repo, changes)
+    unpack::write_files(repo, changes)
 }
 
-/// Git in the repository, deaf to what the user's environment says.
+/// Runs git in the repository, without the user's configuration and environment.
 fn git(repo: &Path, arguments: &[&str]) -> Result<()> {
     let mut command = Command::new("git");
     for (name, _) in
@@ -84,17 +89,17 @@ fn git(repo: &Path, arguments: &[&str]) -> Result<()> {
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_AUTHOR_DATE", BEGAN)
-        .env("GIT_COMMITTER_DATE", BEGAN)
+        .env("GIT_AUTHOR_DATE", COMMIT_DATE)
+        .env("GIT_COMMITTER_DATE", COMMIT_DATE)
         .arg("-C")
         .arg(repo)
         .args(arguments)
         .stdin(Stdio::null())
         .output()
-        .context("git cannot be started")?;
+        .context("cannot start git")?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("`git {}` failed in {}: {}", arguments.join(" "), repo.display(), said.trim());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("`git {}` failed in {}: {}", arguments.join(" "), repo.display(), stderr.trim());
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
-//! What is replayed: the attempts of recordings, and transcripts by themselves.
+//! The cases to replay: attempts of recordings, and single transcripts.
 
 use super::find::{Found, META, OUTCOME, STDERR, SUBMISSIONS, beside};
+use crate::atomic_write::atomic_write;
 use counterfoil_agents::agent::adapter::{adapter, adapters};
 use counterfoil_agents::recording::{
     Attempt, FILE, Kept, Recording, Reply, Said, VERSION, is_inside, spoken_by,
@@ -13,31 +14,31 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A longer file is not read.
-const LARGEST: u64 = 1 << 30;
+/// The size limit of a file.
+const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// One attempt to be judged again.
+/// An attempt to replay.
 pub(super) struct Case {
-    /// As people call it.
+    /// The name of the case in the output.
     pub(super) name: String,
-    /// The attempt as it was recorded.
+    /// The recorded attempt.
     pub(super) attempt: Attempt,
-    /// What was said.
-    pub(super) said: Vec<Said>,
-    /// The final texts as they were recorded.
+    /// The recorded output of each reply.
+    pub(super) outputs: Vec<Said>,
+    /// The recorded final text of each reply.
     pub(super) texts: Vec<Option<String>>,
-    /// The definition of its contract that was recorded.
+    /// The recorded definition of its contract.
     pub(super) definition: Option<Definition>,
 }
 
-/// Something that was found, with its cases.
+/// A recording or transcript, with its cases.
 pub(super) struct Source {
     pub(super) origin: Origin,
-    /// Each case, or its name and why it cannot be judged.
+    /// The cases. An error has the name of the case and the reason why it cannot be replayed.
     pub(super) cases: Vec<Result<Case, (String, String)>>,
 }
 
-/// Where cases come from, so that what came of them can be written there.
+/// Where cases come from, for `--update`.
 pub(super) enum Origin {
     Recording {
         folder: PathBuf,
@@ -46,11 +47,11 @@ pub(super) enum Origin {
     Transcript {
         path: PathBuf,
     },
-    /// Nothing that could be read.
-    Nowhere,
+    /// A source that could not be read.
+    Unreadable,
 }
 
-/// What a transcript came to, as it stands beside it.
+/// The recorded outcome of a transcript, in a file beside it.
 #[derive(Deserialize, Serialize)]
 pub(super) struct Outcome {
     pub(super) version: u32,
@@ -60,23 +61,22 @@ pub(super) struct Outcome {
     pub(super) text: Option<String>,
 }
 
-/// Reads what was found. None for a file in a folder that holds no transcript, as far as can be
-/// told.
+/// Loads what was found. Returns none for a file in a folder that does not seem to be a transcript.
 pub(super) fn load(found: &Found, agent: Option<&str>) -> Option<Source> {
     match found {
-        Found::Recording(folder) => Some(recording(folder)),
+        Found::Recording(folder) => Some(load_recording(folder)),
         Found::Transcript { path, named } => {
-            let case = match transcript(path, agent) {
+            let case = match load_transcript(path, agent) {
                 Ok(case) => Ok(case),
-                Err(Unreadable::NoTranscript) if !named => return None,
-                Err(why) => Err((path.display().to_string(), why.words())),
+                Err(TranscriptError::UnknownProgram) if !named => return None,
+                Err(why) => Err((path.display().to_string(), why.message())),
             };
             Some(Source { origin: Origin::Transcript { path: path.clone() }, cases: vec![case] })
         }
     }
 }
 
-fn recording(folder: &Path) -> Source {
+fn load_recording(folder: &Path) -> Source {
     let path = folder.join(FILE);
     let recording =
         read(&path).and_then(|bytes| Recording::parse(&bytes).map_err(|error| error.to_string()));
@@ -84,157 +84,164 @@ fn recording(folder: &Path) -> Source {
         Ok(recording) => Box::new(recording),
         Err(why) => {
             return Source {
-                origin: Origin::Nowhere,
+                origin: Origin::Unreadable,
                 cases: vec![Err((path.display().to_string(), why))],
             };
         }
     };
     let cases = recording.attempts.iter().map(|attempt| {
         let name = format!("{}: {}", folder.display(), attempt.name());
-        recorded(folder, attempt, &recording.contracts, &name).map_err(|why| (name, why))
+        load_attempt(folder, attempt, &recording.contracts, &name).map_err(|why| (name, why))
     });
     let cases = cases.collect();
     Source { origin: Origin::Recording { folder: folder.to_owned(), recording }, cases }
 }
 
-fn recorded(
+fn load_attempt(
     folder: &Path,
     attempt: &Attempt,
     contracts: &BTreeMap<String, Definition>,
     name: &str,
 ) -> Result<Case, String> {
-    let (mut said, mut texts) = (Vec::new(), Vec::new());
+    let (mut outputs, mut texts) = (Vec::new(), Vec::new());
     for (index, reply) in attempt.replies.iter().enumerate() {
         let number = index + 1;
         if let Some(program) = reply.program.as_deref().filter(|program| adapter(program).is_none())
         {
             return Err(format!(
-                "reply {number} is of '{program}', of which this program knows nothing"
+                "reply {number} is from '{program}', which is not a supported agent program"
             ));
         }
         let Some(stdout) = &reply.stdout else {
-            return Err(format!("what reply {number} said was left out of the recording"));
+            return Err(format!("the output of reply {number} is not in the recording"));
         };
-        let other =
-            |kept: &Option<Kept>| kept.as_ref().map_or(Ok(Vec::new()), |kept| part(folder, kept));
+        let optional = |kept: &Option<Kept>| {
+            kept.as_ref().map_or(Ok(Vec::new()), |kept| read_part(folder, kept))
+        };
         let (prompt, errors, submissions) =
-            (other(&reply.prompt)?, other(&reply.stderr)?, other(&reply.submissions)?);
-        let output = part(folder, stdout)?;
-        said.push(Said::of(reply.program.as_deref(), output, &prompt, &errors, &submissions));
-        let text = reply.text.as_ref().map(|kept| part(folder, kept)).transpose()?;
+            (optional(&reply.prompt)?, optional(&reply.stderr)?, optional(&reply.submissions)?);
+        let output = read_part(folder, stdout)?;
+        outputs.push(Said::of(reply.program.as_deref(), output, &prompt, &errors, &submissions));
+        let text = reply.text.as_ref().map(|kept| read_part(folder, kept)).transpose()?;
         texts.push(text.map(|text| String::from_utf8_lossy(&text).into_owned()));
     }
     let definition =
         attempt.contract.as_ref().and_then(|reference| contracts.get(reference)).cloned();
-    Ok(Case { name: name.to_owned(), attempt: attempt.clone(), said, texts, definition })
+    Ok(Case { name: name.to_owned(), attempt: attempt.clone(), outputs, texts, definition })
 }
 
-/// A file of a recording, as it was recorded.
-fn part(folder: &Path, kept: &Kept) -> Result<Vec<u8>, String> {
+/// Reads a file of a recording and verifies its hash.
+fn read_part(folder: &Path, kept: &Kept) -> Result<Vec<u8>, String> {
     if !is_inside(&kept.file) {
-        return Err(format!("{:?} is not in the recording", kept.file));
+        return Err(format!("{:?} is outside the recording", kept.file));
     }
     let bytes = read(&folder.join(&kept.file))?;
     if !kept.is(&bytes) {
         return Err(format!(
-            "{} is not what was recorded; restore it, or export the run again",
+            "{} was changed after it was recorded; restore it, or export the run again",
             kept.file
         ));
     }
     Ok(bytes)
 }
 
-/// Why a transcript cannot be judged.
-enum Unreadable {
-    /// It is none, as far as can be told.
-    NoTranscript,
-    Because(String),
+/// Why a transcript cannot be replayed.
+enum TranscriptError {
+    /// The agent program that wrote it cannot be determined.
+    UnknownProgram,
+    /// Any other reason.
+    Other(String),
 }
 
-impl Unreadable {
-    fn words(self) -> String {
+impl TranscriptError {
+    fn message(self) -> String {
         match self {
-            Self::NoTranscript => {
+            Self::UnknownProgram => {
                 let names: Vec<&str> = adapters().iter().map(|adapter| adapter.name()).collect();
                 format!(
-                    "nothing says whose events it holds; name one of {} with --agent",
+                    "the agent program that wrote it is unknown; set --agent to one of {}",
                     names.join(", ")
                 )
             }
-            Self::Because(why) => why,
+            Self::Other(why) => why,
         }
     }
 }
 
-fn transcript(path: &Path, agent: Option<&str>) -> Result<Case, Unreadable> {
-    let because = Unreadable::Because;
-    let output = read(path).map_err(because)?;
-    let optional = |end: &str| -> Result<Option<Vec<u8>>, Unreadable> {
-        let path = beside(path, end);
-        if path.is_file() { read(&path).map(Some).map_err(because) } else { Ok(None) }
+fn load_transcript(path: &Path, agent: Option<&str>) -> Result<Case, TranscriptError> {
+    let other = TranscriptError::Other;
+    let output = read(path).map_err(other)?;
+    let read_beside = |suffix: &str| -> Result<Option<Vec<u8>>, TranscriptError> {
+        let path = beside(path, suffix);
+        if path.is_file() { read(&path).map(Some).map_err(other) } else { Ok(None) }
     };
-    let meta = match optional(META)? {
+    let meta = match read_beside(META)? {
         Some(bytes) => serde_json::from_slice::<Value>(&bytes).map_err(|error| {
-            because(format!("{} cannot be read: {error}", beside(path, META).display()))
+            other(format!("cannot parse {}: {error}", beside(path, META).display()))
         })?,
         None => Value::Null,
     };
-    let program = program(path, agent, &meta, &output)?;
-    let errors = optional(STDERR)?.unwrap_or_default();
-    let submissions = optional(SUBMISSIONS)?.unwrap_or_default();
+    let program = find_program(path, agent, &meta, &output)?;
+    let errors = read_beside(STDERR)?.unwrap_or_default();
+    let submissions = read_beside(SUBMISSIONS)?.unwrap_or_default();
     let prompt = meta.get("stdin").and_then(Value::as_str).unwrap_or_default();
-    let (attempt, text) = match optional(OUTCOME)? {
-        Some(bytes) => outcome(&bytes).map_err(|why| {
-            because(format!("{} {why}; remove it, or restore it", beside(path, OUTCOME).display()))
+    let (attempt, text) = match read_beside(OUTCOME)? {
+        Some(bytes) => parse_outcome(&bytes).map_err(|why| {
+            other(format!("{}: {why}; restore or remove the file", beside(path, OUTCOME).display()))
         })?,
-        None => (unrecorded(program.as_deref(), &meta), None),
+        None => (attempt_without_outcome(program.as_deref(), &meta), None),
     };
-    let said = Said::of(program.as_deref(), output, prompt.as_bytes(), &errors, &submissions);
+    let output = Said::of(program.as_deref(), output, prompt.as_bytes(), &errors, &submissions);
     let name = path.display().to_string();
-    Ok(Case { name, attempt, said: vec![said], texts: vec![text], definition: None })
+    Ok(Case { name, attempt, outputs: vec![output], texts: vec![text], definition: None })
 }
 
-/// What was recorded beside a transcript.
-fn outcome(bytes: &[u8]) -> Result<(Attempt, Option<String>), String> {
+/// Parses the outcome file of a transcript.
+fn parse_outcome(bytes: &[u8]) -> Result<(Attempt, Option<String>), String> {
     let outcome: Outcome =
-        serde_json::from_slice(bytes).map_err(|error| format!("cannot be read: {error}"))?;
+        serde_json::from_slice(bytes).map_err(|error| format!("it cannot be parsed: {error}"))?;
     if outcome.version > VERSION {
         let found = outcome.version;
         return Err(format!(
-            "has form {found}, and this program reads up to {VERSION}: use a newer one"
+            "it has format version {found}, but this program supports versions up to {VERSION}; use a newer one"
         ));
     }
     if outcome.attempt.replies.len() != 1 {
-        return Err("is not of one reply".to_owned());
+        return Err("it does not have exactly one reply".to_owned());
     }
     Ok((outcome.attempt, outcome.text))
 }
 
-/// An attempt of which nothing is known but how its program was called and ended.
-fn unrecorded(program: Option<&str>, meta: &Value) -> Attempt {
+/// An attempt without a recorded outcome: only the arguments and exit status of the program are
+/// known.
+fn attempt_without_outcome(program: Option<&str>, meta: &Value) -> Attempt {
     let rc = meta.get("rc").and_then(Value::as_i64).and_then(|rc| i32::try_from(rc).ok());
-    let words =
+    let arguments =
         meta.get("argv").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    let schema = words.into_iter().any(|word| word.starts_with("--") && word.contains("schema"));
+    let schema = arguments
+        .into_iter()
+        .any(|argument| argument.starts_with("--") && argument.contains("schema"));
     let program = program.map(str::to_owned);
     let agent = program.clone().unwrap_or_default();
     let reply = Reply { program, exit: rc, schema, ..Reply::default() };
     Attempt { n: 1, agent, replies: vec![reply], ..Attempt::default() }
 }
 
-/// The program whose events a transcript holds; none for a plain text.
-fn program(
+/// The agent program that wrote a transcript; none for plain text.
+fn find_program(
     path: &Path,
     agent: Option<&str>,
     meta: &Value,
     output: &[u8],
-) -> Result<Option<String>, Unreadable> {
+) -> Result<Option<String>, TranscriptError> {
     if let Some(agent) = agent {
         return Ok(Some(agent.to_owned()));
     }
     if let Some(cli) = meta.get("cli").and_then(Value::as_str) {
         let unknown = || {
-            Unreadable::Because(format!("it is of '{cli}', of which this program knows nothing"))
+            TranscriptError::Other(format!(
+                "it is from '{cli}', which is not a supported agent program"
+            ))
         };
         return adapter(cli).map(|adapter| Some(adapter.name().to_owned())).ok_or_else(unknown);
     }
@@ -250,47 +257,51 @@ fn program(
     match spoken_by(output).as_slice() {
         [one] => Ok(Some(one.name().to_owned())),
         [] if path.extension().is_none_or(|extension| extension != "jsonl") => Ok(None),
-        _ => Err(Unreadable::NoTranscript),
+        _ => Err(TranscriptError::UnknownProgram),
     }
 }
 
-/// What a case is to be recorded with.
-pub(super) struct Settled {
-    /// Which attempt of its recording.
+/// The new outcome of a case, to be recorded.
+pub(super) struct NewOutcome {
+    /// The index of the attempt in its recording.
     pub(super) index: usize,
     pub(super) attempt: Attempt,
     pub(super) texts: Vec<Option<String>>,
-    /// What it was judged by.
+    /// The definition of the contract that was used.
     pub(super) definition: Option<Definition>,
 }
 
-/// Writes what came of cases: into the recording, or beside the transcript.
-pub(super) fn write_back(origin: &mut Origin, settled: Vec<Settled>) -> Result<(), String> {
+/// Writes new outcomes into the recording, or beside the transcript.
+pub(super) fn write_back(origin: &mut Origin, outcomes: Vec<NewOutcome>) -> Result<(), String> {
     let (path, text) = match origin {
-        Origin::Nowhere => return Ok(()),
+        Origin::Unreadable => return Ok(()),
         Origin::Recording { folder, recording } => {
-            for one in settled {
-                record(folder, recording, one)?;
+            for outcome in outcomes {
+                update_recording(folder, recording, outcome)?;
             }
             recording.forget_unused();
             (folder.join(FILE), recording.text())
         }
         Origin::Transcript { path } => {
-            let Some(Settled { attempt, mut texts, .. }) = settled.into_iter().next() else {
+            let Some(NewOutcome { attempt, mut texts, .. }) = outcomes.into_iter().next() else {
                 return Ok(());
             };
             let outcome = Outcome { version: VERSION, attempt, text: texts.pop().flatten() };
             (beside(path, OUTCOME), serde_json::to_string_pretty(&outcome).map(|text| text + "\n"))
         }
     };
-    replace(&path, text.map_err(|error| error.to_string())?.as_bytes())
+    write_file(&path, text.map_err(|error| error.to_string())?.as_bytes())
 }
 
-fn record(folder: &Path, recording: &mut Recording, settled: Settled) -> Result<(), String> {
-    let Settled { index, mut attempt, texts, definition } = settled;
+fn update_recording(
+    folder: &Path,
+    recording: &mut Recording,
+    outcome: NewOutcome,
+) -> Result<(), String> {
+    let NewOutcome { index, mut attempt, texts, definition } = outcome;
     for (reply, text) in attempt.replies.iter_mut().zip(texts) {
         if let (Some(kept), Some(text)) = (&mut reply.text, text) {
-            replace(&folder.join(&kept.file), text.as_bytes())?;
+            write_file(&folder.join(&kept.file), text.as_bytes())?;
             *kept = Kept::of(&kept.file, text.as_bytes());
         }
     }
@@ -303,31 +314,22 @@ fn record(folder: &Path, recording: &mut Recording, settled: Settled) -> Result<
     Ok(())
 }
 
-/// Writes a file whole or not at all.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let wrong = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-    let folder =
-        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
-    std::io::Write::write_all(&mut file, bytes).map_err(wrong)?;
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(mode).map_err(wrong)?;
-    file.persist(path).map_err(|error| wrong(error.error))?;
-    Ok(())
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    atomic_write(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let wrong = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
-    // A pipe would be waited for.
-    if !std::fs::metadata(path).map_err(wrong)?.is_file() {
-        return Err(format!("{} is not a file", path.display()));
+    let read_error = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+    // Anything but a regular file, such as a pipe, could block.
+    if !std::fs::metadata(path).map_err(read_error)?.is_file() {
+        return Err(format!("{} is not a regular file", path.display()));
     }
     let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
-        .map_err(wrong)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(format!("{} is longer than {LARGEST} bytes", path.display()));
+        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(read_error)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!("{} is larger than {MAX_FILE_BYTES} bytes", path.display()));
     }
     Ok(bytes)
 }

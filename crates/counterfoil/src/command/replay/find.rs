@@ -1,77 +1,82 @@
-//! Finding what can be replayed among the files that were named.
+//! Finds recordings and transcripts in the paths on the command line.
 
 use counterfoil_agents::recording::FILE;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// How many files and folders are looked at.
-const MOST: usize = 200_000;
-/// How deep folders are followed.
-const DEEPEST: usize = 64;
-/// How the files of a transcript end.
+/// The most files and folders that are examined.
+const MAX_ENTRIES: usize = 200_000;
+/// The depth to which folders are searched.
+const MAX_DEPTH: usize = 64;
+/// The suffix of a transcript: the standard output of an agent program.
 const STDOUT: &str = ".stdout";
+/// The suffix of its standard error.
 pub(super) const STDERR: &str = ".stderr";
+/// The suffix of the file that describes how the program was called.
 pub(super) const META: &str = ".meta.json";
+/// The suffix of the submitted results.
 pub(super) const SUBMISSIONS: &str = ".submissions.jsonl";
+/// The suffix of the recorded outcome.
 pub(super) const OUTCOME: &str = ".outcome.json";
 
 /// Something to replay.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Found {
-    /// A folder that holds a recording.
+    /// The folder of a recording.
     Recording(PathBuf),
-    /// What a program wrote to standard output.
+    /// The standard output of an agent program.
     Transcript {
         /// The file.
         path: PathBuf,
-        /// Whether it was named, rather than found in a folder.
+        /// Whether the path was given, rather than found in a folder.
         named: bool,
     },
 }
 
-/// What was found, in order, and what there is to say about the search.
+/// The result of a search, in order.
 #[derive(Debug, Default)]
-pub(super) struct Finding {
+pub(super) struct SearchResult {
     pub(super) found: BTreeSet<Found>,
-    pub(super) remarks: Vec<String>,
-    looked_at: usize,
+    /// Notes for the user about what was skipped.
+    pub(super) notes: Vec<String>,
+    examined: usize,
 }
 
-/// Everything that can be replayed in what was named. The error names a path that is not there.
-pub(super) fn find(paths: &[PathBuf]) -> Result<Finding, String> {
-    let mut finding = Finding::default();
+/// Finds everything that can be replayed. A path that does not exist is an error.
+pub(super) fn find(paths: &[PathBuf]) -> Result<SearchResult, String> {
+    let mut result = SearchResult::default();
     for path in paths {
         let meta = std::fs::metadata(path)
             .map_err(|error| format!("cannot open {}: {error}", path.display()))?;
         if meta.is_dir() {
-            finding.walk(path);
+            result.walk(path);
             continue;
         }
         if path.file_name().is_some_and(|name| name == FILE) {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            finding.found.insert(Found::Recording(folder.unwrap_or(Path::new(".")).to_owned()));
+            result.found.insert(Found::Recording(folder.unwrap_or(Path::new(".")).to_owned()));
             continue;
         }
-        let path = belongs_to(path).unwrap_or_else(|| path.clone());
-        finding.found.insert(Found::Transcript { path, named: true });
+        let path = transcript_of(path).unwrap_or_else(|| path.clone());
+        result.found.insert(Found::Transcript { path, named: true });
     }
-    Ok(finding)
+    Ok(result)
 }
 
-/// The transcript that a file stands beside.
-fn belongs_to(path: &Path) -> Option<PathBuf> {
+/// The transcript that a file belongs to.
+fn transcript_of(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let base =
-        [META, STDERR, OUTCOME, SUBMISSIONS].iter().find_map(|end| name.strip_suffix(end))?;
+        [META, STDERR, OUTCOME, SUBMISSIONS].iter().find_map(|suffix| name.strip_suffix(suffix))?;
     let stdout = path.with_file_name(format!("{base}{STDOUT}"));
     stdout.is_file().then_some(stdout)
 }
 
-impl Finding {
-    /// Looks through a folder. Links to folders are not followed: they may lead in circles.
+impl SearchResult {
+    /// Searches a folder. Symbolic links to folders are not followed, because they may form cycles.
     fn walk(&mut self, top: &Path) {
-        let mut open = vec![(top.to_owned(), 0)];
-        while let Some((folder, depth)) = open.pop() {
+        let mut pending = vec![(top.to_owned(), 0)];
+        while let Some((folder, depth)) = pending.pop() {
             if folder.join(FILE).is_file() {
                 self.found.insert(Found::Recording(folder));
                 continue;
@@ -79,30 +84,32 @@ impl Finding {
             let entries = match std::fs::read_dir(&folder) {
                 Ok(entries) => entries,
                 Err(error) => {
-                    self.remarks.push(format!("cannot look into {}: {error}", folder.display()));
+                    self.notes.push(format!("cannot read {}: {error}", folder.display()));
                     continue;
                 }
             };
             for entry in entries.flatten() {
-                self.looked_at += 1;
-                if self.looked_at > MOST {
-                    self.remarks.push(format!(
-                        "there are more than {MOST} files, and the rest of {} is not looked at; name a smaller folder",
+                self.examined += 1;
+                if self.examined > MAX_ENTRIES {
+                    self.notes.push(format!(
+                        "there are more than {MAX_ENTRIES} files; the rest of {} is skipped; pass a smaller folder",
                         top.display()
                     ));
                     return;
                 }
                 let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
                 if kind.is_dir() {
-                    if depth < DEEPEST {
-                        open.push((path, depth + 1));
+                    if depth < MAX_DEPTH {
+                        pending.push((path, depth + 1));
                     } else {
-                        self.remarks
-                            .push(format!("{} is too deep and not looked at", path.display()));
+                        self.notes.push(format!(
+                            "{} is skipped: it is nested too deeply",
+                            path.display()
+                        ));
                     }
                 } else if kind.is_symlink() && path.is_dir() {
-                    self.remarks
-                        .push(format!("{} is a link to a folder and not followed", path.display()));
+                    self.notes
+                        .push(format!("{} is skipped: it is a link to a folder", path.display()));
                 } else if is_transcript(&path) && path.is_file() {
                     self.found.insert(Found::Transcript { path, named: false });
                 }
@@ -117,11 +124,11 @@ fn is_transcript(path: &Path) -> bool {
     name.ends_with(STDOUT) || (is_stream && !name.ends_with(SUBMISSIONS))
 }
 
-/// A file beside a transcript, by how it ends.
-pub(super) fn beside(transcript: &Path, end: &str) -> PathBuf {
+/// The file beside a transcript with this suffix.
+pub(super) fn beside(transcript: &Path, suffix: &str) -> PathBuf {
     let name = transcript.file_name().unwrap_or_default().to_string_lossy();
     let base = name.strip_suffix(STDOUT).or_else(|| name.strip_suffix(".jsonl")).unwrap_or(&name);
-    transcript.with_file_name(format!("{base}{end}"))
+    transcript.with_file_name(format!("{base}{suffix}"))
 }
 
 #[cfg(test)]
@@ -129,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recordings_and_transcripts_are_found_and_circles_are_not_followed() {
+    fn recordings_and_transcripts_are_found_and_cycles_are_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for file in [
@@ -146,12 +153,12 @@ mod tests {
             std::fs::write(at(file), "").unwrap();
         }
         std::os::unix::fs::symlink(folder.path(), at("a/again")).unwrap();
-        let finding = find(&[folder.path().to_owned()]).unwrap();
+        let result = find(&[folder.path().to_owned()]).unwrap();
         let loose = |path: &str| Found::Transcript { path: at(path), named: false };
         let expected =
             BTreeSet::from([Found::Recording(at("r")), loose("a/x.stdout"), loose("a/y.jsonl")]);
-        assert_eq!(finding.found, expected);
-        assert_eq!(finding.remarks.len(), 1, "{:?}", finding.remarks);
+        assert_eq!(result.found, expected);
+        assert_eq!(result.notes.len(), 1, "{:?}", result.notes);
         let named = find(&[at("a/x.meta.json"), at("r/recording.json")]).unwrap();
         let one = Found::Transcript { path: at("a/x.stdout"), named: true };
         assert_eq!(named.found, BTreeSet::from([Found::Recording(at("r")), one]));

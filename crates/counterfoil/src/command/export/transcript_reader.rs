@@ -1,0 +1,135 @@
+//! Reads the prompts and outputs of a run by the references in its events.
+
+use counterfoil_agents::recording::{digest, is_inside};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The size limit of a file.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Reads transcripts from a state folder.
+pub(super) struct TranscriptReader {
+    state: PathBuf,
+    /// The texts of a log file that holds many transcripts, by name.
+    logs: OnceCell<BTreeMap<String, Vec<String>>>,
+}
+
+impl TranscriptReader {
+    pub(super) fn new(state: &Path) -> Self {
+        Self { state: state.to_owned(), logs: OnceCell::new() }
+    }
+
+    /// Reads the text of a reference and verifies its hash if one is given.
+    pub(super) fn read(&self, reference: &str, sha256: Option<&str>) -> Result<Vec<u8>, String> {
+        let has_hash = |bytes: &[u8]| sha256.is_none_or(|sha256| digest(bytes) == sha256);
+        let Some((file, name)) = reference.split_once('#') else {
+            let bytes = self.read_file(reference)?;
+            return if has_hash(&bytes) {
+                Ok(bytes)
+            } else {
+                Err("its content has changed".to_owned())
+            };
+        };
+        let logs = match self.logs.get() {
+            Some(logs) => logs,
+            None => {
+                let read = parse_log(&self.read_file(file)?);
+                self.logs.get_or_init(|| read)
+            }
+        };
+        let lines = logs.get(name).ok_or_else(|| format!("the log has no entry {name}"))?;
+        // An entry that was restarted after a crash follows the earlier ones.
+        let last = lines.last().map(String::as_str).unwrap_or_default();
+        let found = [lines.concat(), last.to_owned()]
+            .into_iter()
+            .map(String::into_bytes)
+            .find(|text| has_hash(text));
+        found.ok_or_else(|| "its content has changed".to_owned())
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, String> {
+        if !is_inside(path) {
+            return Err(format!("{path} is outside the state folder"));
+        }
+        let mut bytes = Vec::new();
+        File::open(self.state.join(path))
+            .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
+            .map_err(|error| format!("cannot read {path}: {error}"))?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(format!("{path} is larger than {MAX_FILE_BYTES} bytes"));
+        }
+        Ok(bytes)
+    }
+}
+
+/// The texts in a log by name. Invalid lines are skipped: a crash may have truncated the last one.
+fn parse_log(bytes: &[u8]) -> BTreeMap<String, Vec<String>> {
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let Ok(mut line) = serde_json::from_slice::<BTreeMap<String, String>>(line) else {
+            continue;
+        };
+        if let (Some(name), Some(text)) = (line.remove("name"), line.remove("text")) {
+            texts.entry(name).or_default().push(text);
+        }
+    }
+    texts
+}
+
+/// The possible locations of the prompt of a transcript: beside it, with the same number if the
+/// transcript has one.
+pub(super) fn prompt_locations(transcript: &str) -> Vec<String> {
+    let mut locations = vec![format!("{transcript}.prompt")];
+    if let Some((name, number)) = transcript.rsplit_once('-')
+        && number.parse::<u32>().is_ok()
+    {
+        locations.insert(0, format!("{name}.prompt-{number}"));
+    }
+    locations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_beside_their_transcripts() {
+        assert_eq!(prompt_locations("t/r/qa_1.1"), ["t/r/qa_1.1.prompt"]);
+        assert_eq!(
+            prompt_locations("t/r/qa_1.1-2"),
+            ["t/r/qa_1.1.prompt-2", "t/r/qa_1.1-2.prompt"]
+        );
+        assert_eq!(prompt_locations("t/r/log.jsonl#qa#1.1"), ["t/r/log.jsonl#qa#1.1.prompt"]);
+    }
+
+    #[test]
+    fn changed_and_outside_files_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("t")).unwrap();
+        std::fs::write(folder.path().join("t/a"), "said").unwrap();
+        std::fs::write(
+            folder.path().join("t/log.jsonl"),
+            "{\"name\":\"a#1\",\"text\":\"one\"}\ncut off {\n{\"name\":\"a#1\",\"text\":\"two\"}\n",
+        )
+        .unwrap();
+        let reader = TranscriptReader::new(folder.path());
+        let hash = |text: &str| digest(text.as_bytes());
+        assert_eq!(reader.read("t/a", Some(&hash("said"))), Ok(b"said".to_vec()));
+        assert_eq!(
+            reader.read("t/a", Some(&hash("other"))),
+            Err("its content has changed".to_owned())
+        );
+        for text in ["two", "onetwo"] {
+            assert_eq!(
+                reader.read("t/log.jsonl#a#1", Some(&hash(text))),
+                Ok(text.as_bytes().to_vec())
+            );
+        }
+        assert!(reader.read("t/log.jsonl#a#1", Some(&hash("one"))).is_err());
+        assert!(reader.read("../a", None).unwrap_err().contains("outside"));
+        assert!(reader.read("t/none", None).unwrap_err().contains("cannot read"));
+    }
+}

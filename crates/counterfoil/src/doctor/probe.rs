@@ -1,0 +1,228 @@
+//! Inspects programs, files and folders. It draws no conclusions.
+
+use super::login::{self, Login};
+use crate::init::{FileState, Subagents, file_state, find_on_path, subagents};
+use crate::project;
+use counterfoil_agents::agent::Equipment;
+use counterfoil_agents::agent::adapter::{Adapter, Server, adapters};
+use counterfoil_agents::agent::installed::{self, Installed, Trouble};
+use counterfoil_engine::config::{Channel, Config, FILE};
+use counterfoil_process::{Containment, containment};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The observed state of the machine and the project.
+#[derive(Clone, Debug)]
+pub(crate) struct Probe {
+    /// The repository.
+    pub(crate) repo: PathBuf,
+    /// The configuration of the project, or why it cannot be loaded.
+    pub(crate) config: Result<Config, String>,
+    /// The agents whose contract cannot be loaded, with the error.
+    pub(crate) contract_errors: BTreeMap<String, String>,
+    /// The supported agent programs.
+    pub(crate) programs: Vec<ProgramProbe>,
+    /// Whether the folder is in a git repository.
+    pub(crate) is_repository: bool,
+    /// Whether git is on PATH.
+    pub(crate) has_git: bool,
+    /// Whether `counterfoil` is on PATH.
+    pub(crate) on_path: bool,
+    /// Whether the state folder, or the folder in which it would be created, is writable.
+    pub(crate) writable: bool,
+    /// The state folder or the repository, if every user may write to it.
+    pub(crate) world_writable: Option<PathBuf>,
+    /// The Claude Code subagents of the project.
+    pub(crate) subagents: Subagents,
+    /// The settings files that disable all hooks.
+    pub(crate) hooks_disabled_in: Vec<String>,
+    /// Whether the hooks of Counterfoil are set up.
+    pub(crate) has_hooks: bool,
+    /// The servers in `.mcp.json`: the command, and whether it exists.
+    pub(crate) servers: BTreeMap<String, (String, bool)>,
+    /// The files that are not valid JSON, with the error.
+    pub(crate) invalid_json: Vec<(String, String)>,
+    /// How child processes and their descendants are contained.
+    pub(crate) containment: Containment,
+}
+
+/// The observed state of an agent program.
+#[derive(Clone, Debug)]
+pub(crate) struct ProgramProbe {
+    /// The name of the program, as used in agent specs.
+    pub(crate) name: &'static str,
+    /// The command that installs it.
+    pub(crate) install: &'static str,
+    /// The oldest supported version and the newest tested one.
+    pub(crate) versions: (&'static str, &'static str),
+    /// The installed program, or why it is not usable.
+    pub(crate) found: Result<Installed, Trouble>,
+    /// The detected login.
+    pub(crate) login: Login,
+    /// The channels for results that the program has besides its text.
+    pub(crate) channels: Vec<Channel>,
+}
+
+/// Inspects a project.
+pub(crate) fn probe(repo: &Path) -> Probe {
+    let home = project::config_folder(repo).unwrap_or_else(|| repo.to_owned());
+    let config = project::load_config(&home).map_err(|error| error.to_string());
+    let effective = config.clone().unwrap_or_default();
+    let path = std::env::var_os("PATH");
+    let path = path.as_deref();
+    let state = repo.join(project::STATE_FOLDER);
+    let mut invalid_json = Vec::new();
+    let settings: Vec<(String, Value)> = [".claude/settings.json", ".claude/settings.local.json"]
+        .into_iter()
+        .filter_map(|file| Some((file.to_owned(), read_json(repo, file, &mut invalid_json)?)))
+        .chain(user_settings())
+        .collect();
+    let servers = read_json(repo, ".mcp.json", &mut invalid_json)
+        .map(|value| servers(&value, repo, path))
+        .unwrap_or_default();
+    Probe {
+        repo: repo.to_owned(),
+        contract_errors: contract_errors(&effective, &home),
+        programs: programs(&effective, &home),
+        is_repository: project::repository_root(repo).is_some(),
+        has_git: find_on_path("git", path).is_some(),
+        on_path: find_on_path("counterfoil", path).is_some(),
+        writable: is_writable(&state),
+        world_writable: [state.as_path(), repo]
+            .into_iter()
+            .find(|folder| is_world_writable(folder))
+            .map(Path::to_owned),
+        subagents: subagents(repo),
+        hooks_disabled_in: settings
+            .iter()
+            .filter(|(_, value)| value["disableAllHooks"] == true)
+            .map(|(file, _)| file.clone())
+            .collect(),
+        has_hooks: settings.iter().any(|(_, value)| has_counterfoil_hooks(&value["hooks"])),
+        servers,
+        invalid_json,
+        containment: containment(),
+        config,
+    }
+}
+
+/// Probes all programs in parallel, so that a slow one does not delay the others.
+fn programs(config: &Config, home: &Path) -> Vec<ProgramProbe> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = adapters()
+            .iter()
+            .map(|adapter| scope.spawn(move || probe_program(*adapter, config, home)))
+            .collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    })
+}
+
+fn probe_program(adapter: &dyn Adapter, config: &Config, home: &Path) -> ProgramProbe {
+    // One for each program: lookups are cached under a lock.
+    let mut equipment = Equipment::of_this_process(config.agents.clone(), None);
+    home.clone_into(&mut equipment.folder);
+    let settings = config.agents.settings(adapter.name(), adapter.name());
+    let env =
+        |name: &str| settings.env.get(name).map(Into::into).or_else(|| equipment.variable(name));
+    let mut channels = vec![Channel::Native, Channel::Submit];
+    channels.retain(|channel| {
+        settings.has(*channel) && (*channel != Channel::Native || adapter.takes_schema())
+    });
+    ProgramProbe {
+        name: adapter.name(),
+        install: adapter.install(),
+        versions: adapter.versions(),
+        found: installed::look(adapter, &settings, &equipment),
+        login: login::detect(adapter.name(), &env, &adapter.named_variables(&env)),
+        channels,
+    }
+}
+
+/// The agents whose contract cannot be loaded.
+fn contract_errors(config: &Config, home: &Path) -> BTreeMap<String, String> {
+    let bound = config
+        .agents
+        .named
+        .iter()
+        .filter_map(|(name, settings)| Some((name, settings.contract.as_deref()?)));
+    bound
+        .filter_map(|(name, id)| {
+            let error = project::contract(id, &[], Some(home)).err()?;
+            Some((name.clone(), format!("{error:#}")))
+        })
+        .collect()
+}
+
+/// The user settings of Claude Code.
+fn user_settings() -> Option<(String, Value)> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    let folder =
+        variable("CLAUDE_CONFIG_DIR").or_else(|| Some(variable("HOME")?.join(".claude")))?;
+    let value = read_json(&folder, "settings.json", &mut Vec::new())?;
+    Some((folder.join("settings.json").display().to_string(), value))
+}
+
+fn read_json(folder: &Path, file: &str, invalid_json: &mut Vec<(String, String)>) -> Option<Value> {
+    let text = match file_state(folder, file) {
+        FileState::Missing => return None,
+        FileState::Text(text) => text,
+        // A file that cannot be edited may still be readable.
+        FileState::Unusable(_) => std::fs::read_to_string(folder.join(file)).ok()?,
+    };
+    match serde_json::from_str(&text) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            invalid_json.push((file.to_owned(), error.to_string()));
+            None
+        }
+    }
+}
+
+/// The MCP servers in a file, and whether their commands exist.
+fn servers(
+    value: &Value,
+    repo: &Path,
+    path: Option<&std::ffi::OsStr>,
+) -> BTreeMap<String, (String, bool)> {
+    let servers = value["mcpServers"].as_object().into_iter().flatten();
+    let mut found: BTreeMap<String, (String, bool)> = servers
+        .filter_map(|(name, server)| {
+            let command = server["command"].as_str()?;
+            // The command may contain a variable, which only the client expands.
+            let exists = command.contains("${")
+                || if command.contains('/') {
+                    repo.join(command).exists()
+                } else {
+                    find_on_path(command, path).is_some()
+                };
+            Some((name.clone(), (command.to_owned(), exists)))
+        })
+        .take(100)
+        .collect();
+    // An entry with our name that does not start `counterfoil mcp` is another server.
+    found.retain(|name, _| name != Server::NAME || value["mcpServers"][name]["args"][0] == "mcp");
+    found
+}
+
+/// Whether a folder, or its nearest existing ancestor, is writable.
+fn is_writable(folder: &Path) -> bool {
+    let existing = folder.ancestors().find(|folder| folder.exists());
+    existing.is_some_and(|folder| {
+        folder.is_dir() && rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+    })
+}
+
+fn is_world_writable(folder: &Path) -> bool {
+    std::fs::metadata(folder).is_ok_and(|meta| meta.permissions().mode() & 0o1002 == 0o002)
+}
+
+/// Whether one of the hooks runs `counterfoil hook claude-…`.
+fn has_counterfoil_hooks(hooks: &Value) -> bool {
+    let text = hooks.to_string();
+    text.contains("counterfoil") && text.contains("hook claude-")
+}
+
+/// The configuration file of a project, as named in findings.
+pub(super) const CONFIG_FILE: &str = FILE;

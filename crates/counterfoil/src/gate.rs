@@ -1,0 +1,140 @@
+//! The gate of `counterfoil verify`: which verdicts make a job fail. All output formats use the same
+//! decision.
+
+use counterfoil_contract::{ClaimReport, HeldClaim, Verdict};
+use serde::Serialize;
+use serde_json::Value;
+
+/// A claim, and whether it makes the job fail.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct GatedClaim {
+    #[serde(flatten)]
+    pub(crate) claim: ClaimReport,
+    /// Whether the claim makes the job fail.
+    pub(crate) counts: bool,
+}
+
+/// The severity with which a claim is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// The claim is verified; nothing is reported.
+    Pass,
+    /// The claim cannot be verified.
+    Note,
+    /// The claim is refuted or stale, but the job does not depend on it.
+    Warning,
+    /// The claim makes the job fail.
+    Error,
+}
+
+impl GatedClaim {
+    /// The severity of this claim.
+    pub(crate) fn level(&self) -> Level {
+        match self.claim.verdict {
+            _ if self.counts => Level::Error,
+            Verdict::Verified => Level::Pass,
+            Verdict::Unverifiable => Level::Note,
+            Verdict::Refuted | Verdict::Stale => Level::Warning,
+        }
+    }
+
+    /// The kind as written in contracts.
+    pub(crate) fn kind(&self) -> String {
+        match serde_json::to_value(self.claim.kind) {
+            Ok(Value::String(kind)) => kind,
+            _ => String::new(),
+        }
+    }
+}
+
+/// Decides which claims make the job fail.
+///
+/// Without required claims, every refuted claim does. With required claims, only these do, unless
+/// they are verified. A required claim that the result does not make is added as unverifiable.
+pub(crate) fn gate(
+    claims: Vec<ClaimReport>,
+    declared: &[HeldClaim],
+    required: &[String],
+) -> Vec<GatedClaim> {
+    let is_made = |name: &str| claims.iter().any(|claim| claim.claim == name);
+    let missing: Vec<ClaimReport> = declared
+        .iter()
+        .filter(|declared| required.contains(&declared.name) && !is_made(&declared.name))
+        .map(|declared| ClaimReport {
+            claim: declared.name.clone(),
+            field: declared.field.clone(),
+            kind: declared.claim.kind,
+            policy: declared.claim.policy,
+            verdict: Verdict::Unverifiable,
+            claimed: Value::Null,
+            observed: Value::Null,
+            reason: "the claim is required, but the result does not make it".to_owned(),
+            evidence: Vec::new(),
+            tree: None,
+        })
+        .collect();
+    let decide = |claim: ClaimReport| {
+        let counts = match required {
+            [] => claim.verdict == Verdict::Refuted,
+            required => required.contains(&claim.claim) && claim.verdict != Verdict::Verified,
+        };
+        GatedClaim { claim, counts }
+    };
+    claims.into_iter().chain(missing).map(decide).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use counterfoil_contract::{Claim, ClaimKind, ClaimPolicy};
+
+    fn declared(name: &str) -> HeldClaim {
+        let claim = Claim::new(ClaimKind::Command);
+        HeldClaim { name: name.to_owned(), field: name.to_owned(), claim, findings: None }
+    }
+
+    fn report(name: &str, verdict: Verdict) -> ClaimReport {
+        ClaimReport {
+            claim: name.to_owned(),
+            field: name.to_owned(),
+            kind: ClaimKind::Command,
+            policy: ClaimPolicy::Record,
+            verdict,
+            claimed: Value::Null,
+            observed: Value::Null,
+            reason: String::new(),
+            evidence: Vec::new(),
+            tree: None,
+        }
+    }
+
+    #[test]
+    fn the_level_depends_on_verdict_and_requirements() {
+        use Level::{Error, Note, Pass, Warning};
+        use Verdict::{Refuted, Stale, Unverifiable, Verified};
+        for (verdict, alone, required, other_required) in [
+            (Verified, Pass, Pass, Pass),
+            (Refuted, Error, Error, Warning),
+            (Stale, Warning, Error, Warning),
+            (Unverifiable, Note, Error, Note),
+        ] {
+            for (names, level) in
+                [(&[][..], alone), (&["tests"], required), (&["files"], other_required)]
+            {
+                let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+                let claims = vec![report("tests", verdict), report("files", Verified)];
+                let gated = gate(claims, &[declared("tests"), declared("files")], &names);
+                assert_eq!(gated[0].level(), level, "{verdict:?}, required {names:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_required_claim_is_reported() {
+        let gated =
+            gate(Vec::new(), &[declared("tests"), declared("files")], &["tests".to_owned()]);
+        assert_eq!(gated.len(), 1);
+        assert!(gated[0].counts && gated[0].claim.verdict == Verdict::Unverifiable);
+        assert!(gate(Vec::new(), &[declared("tests")], &[]).is_empty());
+    }
+}

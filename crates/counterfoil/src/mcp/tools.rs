@@ -1,0 +1,283 @@
+//! The tools of the MCP server, and what their calls return. No I/O.
+
+use super::arguments::{
+    ArgumentLayout, Arguments, CONTRACT, RESULT, closed_object, contract_name_schema,
+    find_contract, without_client_arguments,
+};
+use super::response::ToolResponse;
+use counterfoil_agents::agent::adapter::Server;
+use counterfoil_contract::render::prompt;
+use counterfoil_contract::render::vendor::{self, Target, raise};
+use counterfoil_contract::{Contract, Report, Type};
+use rmcp::model::{MetaObject, Tool, ToolAnnotations};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// The argument of `check` that holds a text with a result.
+const TEXT: &str = "text";
+
+/// The tools for a set of contracts, in the schema dialect of a vendor.
+#[derive(Debug)]
+pub(crate) struct SubmissionTools {
+    contracts: Vec<Arc<Contract>>,
+    target: Target,
+    layout: ArgumentLayout,
+}
+
+/// A submitted result.
+pub(super) struct Submitted<'d> {
+    /// The contract of the result.
+    pub(super) contract: &'d Contract,
+    /// The result without its wrapping and without the nulls that the dialect requires. Null if the
+    /// arguments had no result.
+    pub(super) value: Value,
+    /// The validation report.
+    pub(super) report: Report,
+}
+
+impl SubmissionTools {
+    /// Creates the tools for these contracts, of which there must be at least one.
+    pub(crate) fn new(contracts: Vec<Arc<Contract>>, target: Target) -> Self {
+        let layout = ArgumentLayout::for_contracts(&contracts, target);
+        Self { contracts, target, layout }
+    }
+
+    /// The instructions of the server.
+    pub(super) fn instructions(&self) -> String {
+        let contract = match self.contracts.as_slice() {
+            [one] => format!("the contract {}", one.reference()),
+            _ => "one of several contracts, which `get_contract` lists".to_owned(),
+        };
+        format!(
+            "Counterfoil validates the result of your work against {contract}. When the work is done, call `{}` with the complete result. If it \
+             is not accepted, the response lists what is wrong and where: fix that and call it again. The last accepted result counts. \
+             Once a result is accepted, you are done.",
+            Server::TOOL
+        )
+    }
+
+    /// The tool definitions.
+    pub(super) fn tools(&self) -> Vec<Tool> {
+        let [submit, get, check] = Server::TOOLS;
+        let contracts = match self.contracts.as_slice() {
+            [one] => format!("`{}`{}", one.reference(), summary(one)),
+            all => {
+                let each: Vec<String> = all
+                    .iter()
+                    .map(|one| format!("`{}`{}", one.reference(), summary(one)))
+                    .collect();
+                format!("one of these contracts: {}", each.join("; "))
+            }
+        };
+        let usage = match self.layout {
+            ArgumentLayout::Bare => "The arguments are the result itself.".to_owned(),
+            ArgumentLayout::Wrapped => format!("Pass the result as `{RESULT}`."),
+            ArgumentLayout::Named => {
+                format!("Name the `{CONTRACT}` and pass the result as `{RESULT}`.")
+            }
+        };
+        // Without this, clients that load tools on demand hide the tool until it is searched for.
+        let always_load =
+            MetaObject::from(Map::from_iter([("anthropic/alwaysLoad".to_owned(), json!(true))]));
+        let read_only = ToolAnnotations::new().read_only(true).open_world(false);
+        vec![
+            Tool::new(
+                submit,
+                format!(
+                    "Submit the result of your work, validated against {contracts}. {usage} Call it when the work is done, with the complete \
+                     result. If it is not accepted, the response lists what is wrong and where: fix that and call it again. The last accepted \
+                     result counts. Once it is accepted, stop: no further text is needed."
+                ),
+                self.layout.schema(&self.contracts, self.target),
+            )
+            .with_title("Submit the result")
+            .with_meta(always_load)
+            .with_annotations(
+                ToolAnnotations::new().read_only(false).destructive(false).idempotent(true).open_world(false),
+            ),
+            Tool::new(
+                get,
+                format!(
+                    "Get the contract of the result: its fields and rules, its schema and an example. Call it before `{submit}` if the schema of \
+                     that tool is not enough."
+                ),
+                self.get_schema(),
+            )
+            .with_title("Get the contract")
+            .with_annotations(read_only.clone()),
+            Tool::new(
+                check,
+                format!(
+                    "Check a result without submitting it: pass the `{RESULT}`, or a `{TEXT}` that contains it. The response lists everything that \
+                     is wrong. Nothing is submitted; `{submit}` validates and submits."
+                ),
+                self.check_schema(),
+            )
+            .with_title("Check a result")
+            .with_annotations(read_only),
+        ]
+    }
+
+    /// The arguments of `get_contract`: at most the name of a contract.
+    fn get_schema(&self) -> Map<String, Value> {
+        let mut properties = Vec::new();
+        if self.layout == ArgumentLayout::Named {
+            properties.push((
+                CONTRACT,
+                contract_name_schema(
+                    &self.contracts,
+                    "The contract; if omitted, all contracts are listed",
+                ),
+            ));
+        }
+        closed_object(properties, &[], self.target)
+    }
+
+    /// The arguments of `check`: a result or a text.
+    fn check_schema(&self) -> Map<String, Value> {
+        let mut result = json!({"description": "The result, as the contract describes it"});
+        if let [one] = self.contracts.as_slice()
+            && let Some(ty) = json_type(one)
+        {
+            result["type"] = json!(ty);
+        }
+        let text = json!({"type": "string", "description": "A text that contains the result, as in an answer without tools"});
+        let mut properties = vec![(RESULT, result), (TEXT, text)];
+        let mut required = Vec::new();
+        if self.layout == ArgumentLayout::Named {
+            let name = contract_name_schema(&self.contracts, "The contract of the result");
+            properties.insert(0, (CONTRACT, name));
+            required.push(CONTRACT);
+        }
+        closed_object(properties, &required, self.target)
+    }
+
+    /// Validates a submitted result.
+    pub(super) fn submit(&self, arguments: Map<String, Value>) -> Result<Submitted<'_>, String> {
+        let arguments = without_client_arguments(&self.contracts, arguments);
+        let Arguments { contract, value } = self.layout.decode(&self.contracts, arguments)?;
+        Ok(match value {
+            Some(value) => {
+                let value = raise(contract, self.target, value);
+                let report = contract.check_value(&value);
+                Submitted { contract, value, report }
+            }
+            None => Submitted { contract, value: Value::Null, report: contract.check("") },
+        })
+    }
+
+    /// Returns a contract, or the list of contracts.
+    pub(super) fn get(&self, mut arguments: Map<String, Value>) -> ToolResponse {
+        let name = arguments.shift_remove(CONTRACT).filter(|name| !name.is_null());
+        if name.is_none() && self.contracts.len() > 1 {
+            return ToolResponse::contracts(self.contracts.iter().map(Arc::as_ref));
+        }
+        match find_contract(&self.contracts, name.as_ref()) {
+            Ok(contract) => {
+                let schema = vendor::schema(contract, Target::Draft2020).schema;
+                let example =
+                    prompt::example(contract).map(|example| self.as_arguments(contract, example));
+                ToolResponse::contract(contract, &schema, example.as_ref())
+            }
+            Err(why) => ToolResponse::invalid_arguments(&why),
+        }
+    }
+
+    /// Validates a result or a text. Nothing is stored.
+    pub(super) fn check(&self, arguments: Map<String, Value>) -> ToolResponse {
+        let mut arguments = without_client_arguments(&self.contracts, arguments);
+        let name = arguments.shift_remove(CONTRACT);
+        let contract = match find_contract(&self.contracts, name.as_ref()) {
+            Ok(contract) => contract,
+            Err(why) => return ToolResponse::invalid_arguments(&why),
+        };
+        // A model that must fill in every argument sets the other one to null.
+        let take = |arguments: &mut Map<String, Value>, name: &str| {
+            arguments.shift_remove(name).filter(|value| !value.is_null())
+        };
+        let (text, result) = (take(&mut arguments, TEXT), take(&mut arguments, RESULT));
+        let unknown = arguments.keys().next().cloned();
+        match (text, result, unknown) {
+            (_, _, Some(name)) => ToolResponse::invalid_arguments(&format!(
+                "`{name}` is not a known argument; pass a `{RESULT}`, or a `{TEXT}` that contains one"
+            )),
+            (Some(Value::String(text)), None, None) => {
+                ToolResponse::checked(&contract.check(&text))
+            }
+            (Some(_), None, None) => ToolResponse::invalid_arguments(&format!(
+                "`{TEXT}` must be a string; pass a result as `{RESULT}`"
+            )),
+            (None, Some(result), None) => {
+                ToolResponse::checked(&contract.check_value(&raise(contract, self.target, result)))
+            }
+            (Some(_), Some(_), None) => ToolResponse::invalid_arguments(&format!(
+                "pass either a `{RESULT}` or a `{TEXT}`, not both"
+            )),
+            (None, None, None) => ToolResponse::invalid_arguments(&format!(
+                "pass a `{RESULT}`, or a `{TEXT}` that contains one"
+            )),
+        }
+    }
+
+    /// A result as the arguments of a call.
+    fn as_arguments(&self, contract: &Contract, result: &Value) -> Value {
+        match self.layout {
+            ArgumentLayout::Bare => result.clone(),
+            ArgumentLayout::Wrapped => json!({RESULT: result}),
+            ArgumentLayout::Named => json!({CONTRACT: contract.reference(), RESULT: result}),
+        }
+    }
+}
+
+fn summary(contract: &Contract) -> String {
+    match contract.definition().summary.as_str() {
+        "" => String::new(),
+        summary => format!(" ({summary})"),
+    }
+}
+
+/// The JSON type of a contract's result, if there is exactly one.
+fn json_type(contract: &Contract) -> Option<&'static str> {
+    match contract.ty() {
+        Type::Object(_) | Type::Map(_) => Some("object"),
+        Type::List(_) => Some("array"),
+        Type::String(_) => Some("string"),
+        Type::Bool => Some("boolean"),
+        Type::Int => Some("integer"),
+        Type::Double => Some("number"),
+        Type::Any | Type::Null | Type::Union(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::arguments::is_tool_schema;
+
+    #[test]
+    fn every_contract_of_the_packs_has_a_tool_schema_that_accepts_its_examples() {
+        let registry = counterfoil_packs::registry();
+        for entry in registry.iter() {
+            let contract = entry.contract().unwrap();
+            for target in Target::ALL {
+                let tools = SubmissionTools::new(vec![contract.clone()], target);
+                let case = format!("{} for {}", contract.reference(), target.name());
+                let schema = Value::Object(tools.layout.schema(&tools.contracts, target));
+                assert!(is_tool_schema(&schema), "{case}");
+                let validator = jsonschema::validator_for(&schema).unwrap();
+                for example in &contract.definition().examples {
+                    let arguments = tools.as_arguments(&contract, example);
+                    // The other dialects cannot express every rule of a contract.
+                    if matches!(target, Target::Draft2020 | Target::Claude) {
+                        assert!(validator.is_valid(&arguments), "{case}: {arguments}");
+                    }
+                    let Value::Object(arguments) = arguments else { panic!("{case}") };
+                    let submitted = tools.submit(arguments).unwrap();
+                    let report = &submitted.report;
+                    assert!(report.is_accepted(), "{case}: {:?}", report.violations);
+                    assert_eq!(&submitted.value, example, "{case}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The progress of a run: live status lines on a terminal, plain lines elsewhere.
+
+use crate::output;
+use crate::render::{EventFormatter, attempt_title, usage_suffix};
+use counterfoil_engine::Watcher;
+use counterfoil_flow::{Event, RunState, Usage, Workflow};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Receives the progress of a run.
+pub(crate) trait ProgressSink: Send + Sync {
+    /// Prints one line.
+    fn line(&self, text: &str);
+    /// The observer to attach to the run.
+    fn observer(&self) -> Arc<dyn Watcher>;
+    /// Removes all live status lines.
+    fn close(&self);
+}
+
+/// Progress on stderr: live if it is a terminal.
+pub(crate) fn to_stderr() -> Arc<dyn ProgressSink> {
+    let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
+    if std::io::stderr().is_terminal() && !is_dumb {
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        Arc::new(LiveSink { display: Arc::new(LiveProgress { bars, state: Mutex::default() }) })
+    } else {
+        Arc::new(PlainSink)
+    }
+}
+
+/// Only warnings, for output that programs read.
+pub(crate) fn warnings_only() -> Arc<dyn ProgressSink> {
+    Arc::new(WarningSink)
+}
+
+struct WarningSink;
+
+impl ProgressSink for WarningSink {
+    fn line(&self, _: &str) {}
+
+    fn observer(&self) -> Arc<dyn Watcher> {
+        Arc::new(WarningSink)
+    }
+
+    fn close(&self) {}
+}
+
+impl Watcher for WarningSink {
+    fn event(&self, _: &Event, _: i64, _: &RunState) {}
+
+    fn activity(&self, _: &str, _: &str) {}
+
+    fn remark(&self, line: &str) {
+        output::write_stderr(&format!("warning: {line}\n"));
+    }
+}
+
+struct PlainSink;
+
+impl ProgressSink for PlainSink {
+    fn line(&self, text: &str) {
+        output::write_stderr(&format!("{text}\n"));
+    }
+
+    fn observer(&self) -> Arc<dyn Watcher> {
+        Arc::new(LineProgress::default())
+    }
+
+    fn close(&self) {}
+}
+
+/// Prints one or more lines for each event.
+#[derive(Default)]
+struct LineProgress {
+    formatter: Mutex<EventFormatter>,
+}
+
+impl Watcher for LineProgress {
+    fn takes_up(&self, workflow: &Arc<Workflow>) {
+        lock(&self.formatter).set_workflow(workflow.clone());
+    }
+
+    fn event(&self, event: &Event, at: i64, run: &RunState) {
+        if let Some(line) = lock(&self.formatter).event_lines(event, at, run) {
+            PlainSink.line(&line);
+        }
+    }
+
+    fn activity(&self, _: &str, _: &str) {}
+
+    fn remark(&self, line: &str) {
+        PlainSink.line(&format!("warning: {line}"));
+    }
+}
+
+struct LiveSink {
+    display: Arc<LiveProgress>,
+}
+
+/// A status line for each attempt in progress and one for the run, below the lines of past events.
+struct LiveProgress {
+    bars: MultiProgress,
+    state: Mutex<LiveState>,
+}
+
+#[derive(Default)]
+struct LiveState {
+    formatter: EventFormatter,
+    attempts: BTreeMap<String, AttemptStatus>,
+    /// The status line of the run, below those of its attempts.
+    run: Option<ProgressBar>,
+}
+
+/// The status line of an attempt in progress.
+struct AttemptStatus {
+    bar: ProgressBar,
+    title: String,
+    repairs: u32,
+    usage: Usage,
+}
+
+impl AttemptStatus {
+    fn label(&self) -> String {
+        let repairs = match self.repairs {
+            0 => String::new(),
+            1 => ", 1 repair requested".to_owned(),
+            count => format!(", {count} repairs requested"),
+        };
+        // The elapsed time is a part of the template.
+        format!("{}{repairs}{}", self.title, usage_suffix(&Usage { wall_ms: 0, ..self.usage }))
+    }
+}
+
+impl ProgressSink for LiveSink {
+    fn line(&self, text: &str) {
+        let _ = self.display.bars.println(text);
+    }
+
+    fn observer(&self) -> Arc<dyn Watcher> {
+        self.display.clone()
+    }
+
+    fn close(&self) {
+        let _ = self.display.bars.clear();
+    }
+}
+
+impl LiveProgress {
+    /// A new status line, above another one or at the bottom.
+    fn spinner(&self, template: &str, above: Option<&ProgressBar>) -> ProgressBar {
+        let style = ProgressStyle::with_template(template);
+        let bar = ProgressBar::new_spinner()
+            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        let bar = match above {
+            Some(below) => self.bars.insert_before(below, bar),
+            None => self.bars.add(bar),
+        };
+        bar.enable_steady_tick(Duration::from_millis(120));
+        bar
+    }
+
+    /// Updates the status line of the run.
+    fn update_run(&self, state: &mut LiveState, run: &RunState) {
+        if run.ended.is_some() || run.is_resting() {
+            if let Some(bar) = state.run.take() {
+                bar.finish_and_clear();
+            }
+            return;
+        }
+        if run.frames.is_empty() {
+            return;
+        }
+        let bar = state.run.get_or_insert_with(|| self.spinner("  {msg}, {elapsed}", None));
+        let iteration = if run.iterations > 1 {
+            format!(", iteration {}", run.iterations)
+        } else {
+            String::new()
+        };
+        let usage = usage_suffix(&Usage { wall_ms: 0, ..run.usage });
+        bar.set_message(format!("{} in '{}'{iteration}{usage}", run.workflow, run.current_state()));
+    }
+}
+
+impl Watcher for LiveProgress {
+    fn takes_up(&self, workflow: &Arc<Workflow>) {
+        lock(&self.state).formatter.set_workflow(workflow.clone());
+    }
+
+    fn event(&self, event: &Event, at: i64, run: &RunState) {
+        let mut state = lock(&self.state);
+        let line = state.formatter.event_lines(event, at, run);
+        self.update_run(&mut state, run);
+        match event {
+            Event::AttemptStarted { attempt, path, agent, n, builtin, .. } => {
+                let title = attempt_title(&path.join("/"), agent.as_deref(), builtin.as_ref(), *n);
+                let bar = self
+                    .spinner("{spinner} {prefix}, {elapsed}  {wide_msg:.dim}", state.run.as_ref());
+                let status = AttemptStatus { bar, title, repairs: 0, usage: Usage::default() };
+                status.bar.set_prefix(status.label());
+                state.attempts.insert(attempt.clone(), status);
+                // The status line replaces the line of this event.
+                return;
+            }
+            Event::RepairAsked { attempt, usage, .. } => {
+                if let Some(status) = state.attempts.get_mut(attempt) {
+                    status.repairs += 1;
+                    status.usage += *usage;
+                    status.bar.set_prefix(status.label());
+                    status.bar.set_message("");
+                }
+            }
+            Event::AttemptEnded(ended) => state.close(&ended.attempt),
+            Event::AttemptLost { attempt, .. } => state.close(attempt),
+            _ => {}
+        }
+        drop(state);
+        if let Some(line) = line {
+            let _ = self.bars.println(line);
+        }
+    }
+
+    fn activity(&self, attempt: &str, line: &str) {
+        let state = lock(&self.state);
+        if let Some(status) = state.attempts.get(attempt) {
+            // Control characters of an agent must not reach the terminal.
+            let printable: String = line.chars().filter(|c| !c.is_control()).take(200).collect();
+            status.bar.set_message(printable);
+        }
+    }
+
+    fn remark(&self, line: &str) {
+        let _ = self.bars.println(format!("warning: {line}"));
+    }
+}
+
+impl LiveState {
+    fn close(&mut self, attempt: &str) {
+        if let Some(status) = self.attempts.remove(attempt) {
+            status.bar.finish_and_clear();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,136 @@
+//! Rendering of claims, on handwritten events.
+
+use super::*;
+use crate::render::EventFormatter;
+use counterfoil_contract::{ClaimKind, ClaimPolicy};
+use counterfoil_flow::{AttemptOutcome, Event, Reply, RunState, Usage};
+use serde_json::json;
+
+fn claim(name: &str, verdict: Verdict, policy: ClaimPolicy, reason: &str) -> ClaimReport {
+    ClaimReport {
+        claim: name.to_owned(),
+        field: name.to_owned(),
+        kind: ClaimKind::FilesChanged,
+        policy,
+        verdict,
+        claimed: json!(["a.rs", "b.rs"]),
+        observed: json!(["a.rs"]),
+        reason: reason.to_owned(),
+        evidence: Vec::new(),
+        tree: None,
+    }
+}
+
+fn changed(added: &[&str], renamed: &[(&str, &str)], total: u64) -> ChangedFiles {
+    ChangedFiles {
+        added: added.iter().map(|path| (*path).to_owned()).collect(),
+        renamed: renamed.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect(),
+        total,
+        ..ChangedFiles::default()
+    }
+}
+
+#[test]
+fn live_lines_report_claims() {
+    use ClaimPolicy::{Record, Require};
+    let reason = "claimed 2 files, 1 of them did not change: b.rs";
+    let events = [
+        Event::AttemptStarted {
+            attempt: "work#1".to_owned(),
+            frame: String::new(),
+            path: vec!["work".to_owned()],
+            agent: Some("worker".to_owned()),
+            n: 1,
+            contract: None,
+            builtin: None,
+        },
+        Event::RepairAsked {
+            attempt: "work#1".to_owned(),
+            reply: Reply::default(),
+            usage: Usage::default(),
+            // Only required claims cause a repair request.
+            claims: vec![
+                claim("files", Verdict::Refuted, Require, reason),
+                claim("extra", Verdict::Refuted, Record, "not the reason"),
+                claim("tests", Verdict::Verified, Require, ""),
+            ],
+        },
+        Event::AttemptEnded(Box::new(Ended {
+            attempt: "work#1".to_owned(),
+            outcome: AttemptOutcome::Accepted,
+            value: None,
+            partial: None,
+            reason: String::new(),
+            violations: Vec::new(),
+            claims: vec![
+                claim("files", Verdict::Verified, Require, ""),
+                claim("count", Verdict::Refuted, Record, ""),
+                claim("tests", Verdict::Stale, Record, "the report is older than the last change"),
+                claim("lint", Verdict::Unverifiable, Record, "there is no such check"),
+            ],
+            changed: Some(changed(&["a.rs"], &[], 1)),
+            reply: None,
+            usage: Usage::default(),
+            reset_at: None,
+            tree: None,
+        })),
+    ];
+    let mut formatter = EventFormatter::default();
+    let lines: Vec<String> = events
+        .iter()
+        .filter_map(|event| formatter.event_lines(event, 0, &RunState::default()))
+        .collect();
+    insta::assert_snapshot!("live", lines.join("\n"));
+}
+
+#[test]
+fn a_few_changed_files_are_listed() {
+    for (changes, line) in [
+        (changed(&["a", "b"], &[], 2), "files changed: 2 (a, b)"),
+        (
+            changed(&["a", "b", "c", "d", "e", "f", "g"], &[], 7),
+            "files changed: 7 (a, b, c, d, e, …)",
+        ),
+        (changed(&["a"], &[], 900), "files changed: 900 (a, …)"),
+        (changed(&[], &[], 3), "files changed: 3"),
+        (changed(&["x"], &[("old", "new")], 3), "files changed: 3 (x, old to new)"),
+        // A file that is both added and renamed is listed once.
+        (changed(&["new"], &[("old", "new")], 2), "files changed: 2 (old to new)"),
+        (changed(&["a\u{1b}[2J\nb"], &[], 1), "files changed: 1 (a [2J b)"),
+    ] {
+        assert_eq!(files_changed(&changes), line);
+    }
+}
+
+#[test]
+fn values_are_formatted_for_people() {
+    for (json, text) in [
+        (json!(null), "-"),
+        (json!([]), "none"),
+        (json!(true), "true"),
+        (json!(12), "12"),
+        (json!("a b"), "a b"),
+        (json!(["a", "b"]), "a, b"),
+        (json!({"passed": 3, "failed": 0}), "passed: 3, failed: 0"),
+        (json!([["a", "b"], {"x": 1}]), "[a, b], {\"x\":1}"),
+    ] {
+        assert_eq!(value(&json), text);
+    }
+    assert!(value(&json!(vec!["long"; 5000])).chars().count() <= 300);
+}
+
+#[test]
+fn a_narrow_terminal_gets_lines_instead_of_columns() {
+    let claims: Vec<GatedClaim> =
+        [("files", "claimed 2 files, 1 of them did not change: b.rs"), ("more", "")]
+            .map(|(name, reason)| GatedClaim {
+                claim: claim(name, Verdict::Refuted, ClaimPolicy::Record, reason),
+                counts: true,
+            })
+            .into();
+    let style = Style { color: false, unicode: true, width: 40 };
+    let text = verification(&claims, "scene/fix@1", "HEAD", style);
+    insta::assert_snapshot!("narrow", text);
+    let colored = verification(&claims, "scene/fix@1", "HEAD", Style { color: true, ..style });
+    assert!(colored.contains("\u{1b}[31mrefuted\u{1b}[0m"), "{colored}");
+}

@@ -1,0 +1,499 @@
+//! The events of a run as lines: while the run is in progress, and in the timeline afterwards.
+
+use super::claims::{attempt_details, retry_reason};
+use super::text::{abbreviate, duration, one_line, pluralize, timestamp, usage_suffix};
+use counterfoil_flow::{
+    AskedQuestion, AttemptOutcome, BuiltinStep, End, Ended, Event, Form, Reply, RunState,
+    TransitionTaken, Usage, Workflow,
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The indentation of details below an event; as wide as the clock.
+pub(crate) const INDENT: &str = "          ";
+
+/// Whether the run is in progress or over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum OutputMode {
+    /// In progress: an attempt has a line when it starts and one when it ends.
+    #[default]
+    Live,
+    /// Afterwards: an attempt has one line.
+    Timeline,
+}
+
+/// Formats the events of a run, in order. It keeps the agent of each attempt, because later events
+/// name only the attempt.
+#[derive(Debug, Default)]
+pub(crate) struct EventFormatter {
+    mode: OutputMode,
+    /// The workflow of the run, if it is known. Its contracts say how results are displayed.
+    workflow: Option<Arc<Workflow>>,
+    started_at: i64,
+    attempts: BTreeMap<String, OpenAttempt>,
+    /// The path of the last attempt in each frame.
+    paths: BTreeMap<String, String>,
+    /// The current state of each frame.
+    states: BTreeMap<String, String>,
+    /// The fan-outs in progress, by frame.
+    fan_outs: BTreeMap<String, FanOut>,
+    /// The frames of fan-out items, with the frame of their fan-out.
+    items: BTreeMap<String, String>,
+    /// The path and reason of the last failure, so that a reason is not printed twice.
+    last_failure: Option<(String, String)>,
+}
+
+/// A fan-out in progress.
+#[derive(Clone, Debug, Default)]
+struct FanOut {
+    path: String,
+    total: usize,
+    done: usize,
+    /// The keys of the items that have not started.
+    waiting: Vec<String>,
+}
+
+impl FanOut {
+    fn summary(&self) -> String {
+        let mark = if self.done == self.total { "✓" } else { "✗" };
+        let skipped = match self.waiting.as_slice() {
+            [] => String::new(),
+            keys => format!(", not started: {}", one_line(&keys.join(", "))),
+        };
+        format!(
+            "{mark} {}: {} of {} done{skipped}",
+            self.path,
+            self.done,
+            pluralize(self.total, "item")
+        )
+    }
+}
+
+/// An attempt in flight.
+#[derive(Clone, Debug, Default)]
+struct OpenAttempt {
+    path: String,
+    agent: Option<String>,
+    builtin: Option<BuiltinStep>,
+    n: u32,
+    repairs: u32,
+    usage: Usage,
+}
+
+impl EventFormatter {
+    /// A formatter for a run that is in progress or over.
+    pub(crate) fn new(mode: OutputMode) -> Self {
+        Self { mode, ..Self::default() }
+    }
+
+    /// Sets the workflow of the run.
+    pub(crate) fn set_workflow(&mut self, workflow: Arc<Workflow>) {
+        self.workflow = Some(workflow);
+    }
+
+    /// The titles of the attempts that started and have not ended.
+    pub(crate) fn open_attempts(&self) -> impl Iterator<Item = String> {
+        self.attempts.values().map(OpenAttempt::title)
+    }
+
+    /// The line of an event, if it has one.
+    pub(crate) fn event_line(&mut self, event: &Event, at: i64, run: &RunState) -> Option<String> {
+        match event {
+            Event::RunStarted(started) => {
+                self.started_at = at;
+                return Some(format!(
+                    "run {} of {}, {}",
+                    started.run,
+                    started.workflow,
+                    timestamp(at)
+                ));
+            }
+            Event::RunResumed { .. } => {
+                self.started_at = run.started_at;
+                return Some(format!(
+                    "run {} of {} resumed, {}",
+                    run.run,
+                    run.workflow,
+                    timestamp(at)
+                ));
+            }
+            _ => {}
+        }
+        let text = self.message(event, at, run)?;
+        let clock = clock(at.saturating_sub(self.started_at));
+        Some(text.lines().map(|line| format!("{clock} {line}")).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// The lines of an event while the run is in progress. Below the end of an attempt are its
+    /// changes and claims.
+    pub(crate) fn event_lines(&mut self, event: &Event, at: i64, run: &RunState) -> Option<String> {
+        let mut text = self.event_line(event, at, run)?;
+        if let Event::AttemptEnded(ended) = event {
+            for line in attempt_details(ended) {
+                let _ = write!(text, "\n{INDENT}{line}");
+            }
+        }
+        Some(text)
+    }
+
+    fn message(&mut self, event: &Event, at: i64, run: &RunState) -> Option<String> {
+        match event {
+            Event::AttemptStarted { attempt, frame, path, agent, n, builtin, .. } => {
+                let open = OpenAttempt {
+                    path: path.join("/"),
+                    agent: agent.clone(),
+                    builtin: builtin.clone(),
+                    n: *n,
+                    ..OpenAttempt::default()
+                };
+                let line = format!("· {}", open.title());
+                self.paths.insert(frame.clone(), open.path.clone());
+                self.attempts.insert(attempt.clone(), open);
+                (self.mode == OutputMode::Live).then_some(line)
+            }
+            Event::RepairAsked { attempt, reply, usage, claims } => {
+                let open = self.open_attempt(attempt);
+                open.repairs += 1;
+                open.usage += *usage;
+                Some(match retry_reason(claims) {
+                    Some(reason) => format!("↺ {}: repair requested: {reason}", open.path),
+                    None => format!("↺ {}: repair requested: {}", open.path, problem(reply)),
+                })
+            }
+            Event::AttemptEnded(ended) => Some(self.ended(ended)),
+            Event::AttemptLost { attempt, .. } => {
+                let path = self.open_attempt(attempt).path.clone();
+                self.attempts.remove(attempt);
+                Some(format!("✗ {path}: interrupted by a crash; it is started again"))
+            }
+            Event::WorkspaceMerged { frame, changed, conflicts, .. } if conflicts.is_empty() => {
+                let path = self.path(frame, run);
+                Some(match *changed {
+                    0 => format!("⇠ {path}: no changes to merge"),
+                    changed => format!(
+                        "⇠ {path}: merged {}",
+                        pluralize(usize::try_from(changed).unwrap_or(usize::MAX), "file")
+                    ),
+                })
+            }
+            Event::WorkspaceMerged { frame, conflicts, kept, .. } => {
+                let kept = kept
+                    .as_ref()
+                    .map(|kept| format!("; the changes are saved in {kept}"))
+                    .unwrap_or_default();
+                let files = pluralize(conflicts.len(), "file");
+                let path = self.path(frame, run);
+                Some(format!(
+                    "✗ {path}: not merged, {files} in conflict: {}{kept}",
+                    conflicts.join(", ")
+                ))
+            }
+            Event::WorkspaceDropped { frame, kept: Some(kept), .. } => Some(format!(
+                "⇠ {}: not merged; the changes are saved in {kept}",
+                self.path(frame, run)
+            )),
+            Event::WorkspaceFailed { frame, reason, .. } => {
+                Some(format!("✗ {}: worktree: {reason}", self.path(frame, run)))
+            }
+            Event::WorkspaceOpened { frame, notes, .. } if !notes.is_empty() => {
+                Some(format!("· {}: worktree: {}", self.path(frame, run), notes.join("; ")))
+            }
+            Event::RetryPlanned { frame, failure, retry, after_ms, .. } => {
+                let wait = if *after_ms > 0 {
+                    format!(" in {}", duration(*after_ms))
+                } else {
+                    String::new()
+                };
+                Some(format!(
+                    "↺ {}: retry {retry}{wait} after {}",
+                    self.path(frame, run),
+                    failure.name()
+                ))
+            }
+            Event::Asked { questions, .. } => {
+                Some(questions.iter().map(question_line).collect::<Vec<_>>().join("\n"))
+            }
+            Event::Answered { question, answer, by } => {
+                Some(format!("! {question}: {} (answered by {by})", one_line(answer)))
+            }
+            Event::QuestionsCancelled { questions, .. } => {
+                Some(format!("! {}: an answer is not needed any more", questions.join(", ")))
+            }
+            Event::FannedOut { frame, items, parallel, problem, .. } => {
+                let known = self.states.get(frame).cloned();
+                let state =
+                    known.or_else(|| run.frames.get(frame).map(|frame| frame.state.clone()));
+                let path = [frame.as_str(), &state.unwrap_or_default()].join("/");
+                let path = path.trim_start_matches('/');
+                if problem.is_none() {
+                    let waiting: Vec<String> = items.iter().map(|item| item.key.clone()).collect();
+                    let fan =
+                        FanOut { path: path.to_owned(), total: waiting.len(), done: 0, waiting };
+                    self.fan_outs.insert(frame.clone(), fan);
+                }
+                Some(match problem {
+                    Some(problem) => format!("✗ {path}: {problem}"),
+                    None if *parallel > 1 => {
+                        format!(
+                            "· {path}: {}, {parallel} in parallel",
+                            pluralize(items.len(), "item")
+                        )
+                    }
+                    None => format!("· {path}: {}", pluralize(items.len(), "item")),
+                })
+            }
+            Event::FrameOpened { frame, parent, item, state, .. } => {
+                self.states.insert(frame.clone(), state.clone());
+                if let (Some(parent), Some(item)) = (parent, item) {
+                    self.items.insert(frame.clone(), parent.clone());
+                    if let Some(fan) = self.fan_outs.get_mut(parent) {
+                        fan.waiting.retain(|key| key != item);
+                    }
+                }
+                None
+            }
+            Event::FrameEnded { frame, outcome: End::Done, .. } => {
+                if let Some(fan) =
+                    self.items.remove(frame).and_then(|parent| self.fan_outs.get_mut(&parent))
+                {
+                    fan.done += 1;
+                }
+                None
+            }
+            // A fan-out that another process started is not known here.
+            Event::FannedIn { frame } => self.fan_outs.remove(frame).map(|fan| fan.summary()),
+            Event::FrameEnded { frame, outcome, reason, .. } => {
+                match self.last_failure.as_ref().filter(|(_, printed)| printed == reason) {
+                    Some((path, _)) if path == frame => None,
+                    Some(_) => Some(format!("✗ {frame}: {}", outcome.name())),
+                    None => Some(format!("✗ {frame}: {}{}", outcome.name(), reason_suffix(reason))),
+                }
+            }
+            Event::TransitionTaken(transition) => {
+                self.states.insert(transition.frame.clone(), transition.to.clone());
+                Some(transition_line(transition, at, self.mode))
+            }
+            Event::StepFailed { frame, reason } => {
+                Some(format!("✗ {}: {}", self.path(frame, run), one_line(reason)))
+            }
+            Event::BudgetReached { what } => Some(format!("✗ budget exhausted: {what}")),
+            Event::ArtifactFailed { path, reason } => {
+                Some(format!("✗ cannot write {path}: {reason}"))
+            }
+            Event::CancelRequested { by } => Some(format!("✗ cancelled by {by}")),
+            _ => None,
+        }
+    }
+
+    fn ended(&mut self, ended: &Ended) -> String {
+        let mut open = self
+            .attempts
+            .remove(&ended.attempt)
+            .unwrap_or_else(|| OpenAttempt::from_id(&ended.attempt));
+        open.usage += ended.usage;
+        let label = match self.mode {
+            OutputMode::Live => open.path.clone(),
+            OutputMode::Timeline => open.title(),
+        };
+        let repairs = match open.repairs {
+            0 => String::new(),
+            count => format!(", {} requested", pluralize(count as usize, "repair")),
+        };
+        self.last_failure = None;
+        let line = match (ended.outcome, exit_code(&open, ended)) {
+            (AttemptOutcome::Accepted, Some(0)) => format!("✓ {label}: exit code 0"),
+            (AttemptOutcome::Accepted, Some(code)) => {
+                format!(
+                    "✗ {label}: exit code {code}{}",
+                    reason_suffix(last_line(ended.value.as_ref()))
+                )
+            }
+            (AttemptOutcome::Accepted, None) => match (&open.builtin, &ended.value) {
+                (Some(builtin), Some(value)) => builtin_result(builtin, &label, value),
+                _ => format!("✓ {label}: accepted{repairs}{}", self.displayed_result(&open, ended)),
+            },
+            (other, _) => {
+                self.last_failure = Some((open.path.clone(), ended.reason.clone()));
+                format!("✗ {label}: {}{}", other.name(), reason_suffix(&ended.reason))
+            }
+        };
+        line + &usage_suffix(&open.usage)
+    }
+
+    /// A result as its contract displays it, if the contract defines that. The timeline prints it
+    /// on a line of its own.
+    fn displayed_result(&self, open: &OpenAttempt, ended: &Ended) -> String {
+        let role = self
+            .workflow
+            .as_ref()
+            .zip(open.agent.as_ref())
+            .and_then(|(workflow, agent)| workflow.agents.get(agent));
+        match (role, &ended.value) {
+            (Some(role), Some(value))
+                if self.mode == OutputMode::Live
+                    && role.contract.definition().display.is_some() =>
+            {
+                format!("; {}", one_line(&role.contract.show(value)))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The agent of an attempt in progress.
+    pub(crate) fn agent(&self, attempt: &str) -> Option<&str> {
+        self.attempts.get(attempt).and_then(|open| open.agent.as_deref())
+    }
+
+    fn open_attempt(&mut self, attempt: &str) -> &mut OpenAttempt {
+        self.attempts.entry(attempt.to_owned()).or_insert_with(|| OpenAttempt::from_id(attempt))
+    }
+
+    fn path(&self, frame: &str, run: &RunState) -> String {
+        match self.paths.get(frame) {
+            Some(path) => path.clone(),
+            None if frame.is_empty() => run.current_state(),
+            None => frame.to_owned(),
+        }
+    }
+}
+
+impl OpenAttempt {
+    /// An attempt whose start this process did not see.
+    fn from_id(attempt: &str) -> Self {
+        let path = attempt.rsplit_once('#').map_or(attempt, |(path, _)| path);
+        Self { path: path.to_owned(), ..Self::default() }
+    }
+
+    fn title(&self) -> String {
+        attempt_title(&self.path, self.agent.as_deref(), self.builtin.as_ref(), self.n)
+    }
+}
+
+/// The title of an attempt: its path, its agent or built-in step, and its number if it is not the
+/// first.
+pub(crate) fn attempt_title(
+    path: &str,
+    agent: Option<&str>,
+    builtin: Option<&BuiltinStep>,
+    n: u32,
+) -> String {
+    let number = if n > 1 { format!(", attempt {n}") } else { String::new() };
+    let performer = match (agent, builtin) {
+        (Some(agent), _) => agent.to_owned(),
+        (None, Some(builtin)) => builtin.to_string(),
+        (None, None) => "command".to_owned(),
+    };
+    format!("{path}: {performer}{number}")
+}
+
+/// The result of a built-in step.
+fn builtin_result(builtin: &BuiltinStep, path: &str, value: &Value) -> String {
+    let count = |name: &str| match value[name].as_array() {
+        Some(list) => list.len(),
+        None => value[name].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0),
+    };
+    let files = pluralize(count("files"), "file");
+    match builtin {
+        BuiltinStep::Read(_) => format!("✓ {path}: accepted"),
+        BuiltinStep::Changes(_) => {
+            let (added, removed) = (count("added"), count("removed"));
+            let chunks = pluralize(count("chunks"), "chunk");
+            format!(
+                "✓ {path}: {files}, {} added, {removed} removed, {chunks}",
+                pluralize(added, "line")
+            )
+        }
+        BuiltinStep::Commit(_) if value["ok"] == false => {
+            format!("✗ {path}: not committed{}", reason_suffix(last_line(Some(value))))
+        }
+        BuiltinStep::Commit(_) => match value["commit"].as_str().unwrap_or_default() {
+            "" => format!("✓ {path}: nothing to commit"),
+            commit => {
+                format!("✓ {path}: committed {}, {files}", commit.get(..12).unwrap_or(commit))
+            }
+        },
+    }
+}
+
+/// The last non-blank line of a command's output.
+fn last_line(value: Option<&Value>) -> &str {
+    let output = value.and_then(|value| value["output"].as_str()).unwrap_or_default();
+    output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
+fn exit_code(open: &OpenAttempt, ended: &Ended) -> Option<i64> {
+    let value = ended.value.as_ref().filter(|_| open.agent.is_none())?;
+    value.get("ok").and(value.get("exit_code"))?.as_i64()
+}
+
+/// Why a reply was not accepted.
+fn problem(reply: &Reply) -> String {
+    let codes = if reply.codes.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", reply.codes.join(", "))
+    };
+    match reply.status.as_str() {
+        "absent" => format!("no result found{codes}"),
+        _ if reply.why.is_empty() => format!("the result does not satisfy its contract{codes}"),
+        _ => format!("{}{codes}", one_line(&reply.why)),
+    }
+}
+
+fn question_line(question: &AskedQuestion) -> String {
+    let form = match &question.form {
+        Form::Choices(choices) => format!(" [{}]", choices.join(", ")),
+        Form::Pattern(_) | Form::Text => String::new(),
+    };
+    let optional = if question.optional { " (optional)" } else { "" };
+    format!("? {}: {}{form}{optional}", question.id, one_line(&question.question))
+}
+
+fn transition_line(transition: &TransitionTaken, at: i64, mode: OutputMode) -> String {
+    let path =
+        if transition.frame.is_empty() { String::new() } else { format!("{}: ", transition.frame) };
+    let reason = match (&transition.exhausted, transition.failure, &transition.guard) {
+        (Some(limit), _, _) => format!(", because the limit '{limit}' is reached"),
+        (None, Some(failure), _) => format!(", on {}", failure.name()),
+        // The timeline prints the guard here and the reason below.
+        (None, None, _) if mode == OutputMode::Live && !transition.reason.is_empty() => {
+            reason_suffix(&transition.reason)
+        }
+        (None, None, Some(guard)) => format!(", because {}", one_line(guard)),
+        (None, None, None) if transition.saw.is_empty() => String::new(),
+        (None, None, None) => format!(", otherwise ({})", guard_values(transition)),
+    };
+    let mut line = format!("→ {path}{} to {}{reason}", transition.from, transition.to);
+    for (name, count) in &transition.counts {
+        let _ = write!(line, ", {name} = {count}");
+    }
+    if let Some(ms) =
+        transition.not_before.and_then(|time| u64::try_from(time - at).ok()).filter(|ms| *ms > 0)
+    {
+        let _ = write!(line, ", in {}", duration(ms));
+    }
+    line
+}
+
+/// The values that the guards read.
+pub(super) fn guard_values(transition: &TransitionTaken) -> String {
+    transition
+        .saw
+        .iter()
+        .map(|(path, value)| format!("{path} = {}", abbreviate(value)))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// A reason, preceded by a colon.
+fn reason_suffix(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
+}
+
+/// The time since the run started, as `h:mm:ss`.
+fn clock(ms: i64) -> String {
+    let seconds = ms.max(0) / 1000;
+    format!("{}:{:02}:{:02}", seconds / 3600, seconds % 3600 / 60, seconds % 60)
+}

@@ -1,0 +1,139 @@
+//! `JUnit` XML, as CI systems read it.
+
+use super::claims::{evidence, mismatch_line};
+use super::replay::difference_line;
+use crate::gate::{GatedClaim, Level};
+use crate::report::replay::{Comparison, ReplayReport};
+use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::{Report, Status};
+use quick_junit::{
+    NonSuccessKind, Report as JunitReport, SerializeError, TestCase, TestCaseStatus, TestSuite,
+};
+use std::time::Duration;
+
+/// A validation report as a test suite with one test.
+pub(crate) fn validation(report: &Report, name: &str) -> Result<String, SerializeError> {
+    let status = if report.status == Status::Accepted {
+        TestCaseStatus::success()
+    } else {
+        let first = report.violations.first();
+        let message = first.map_or("not accepted", |violation| violation.message.as_str());
+        let code = first.map_or("absent", |violation| violation.code.as_str());
+        let lines: Vec<String> = report
+            .violations
+            .iter()
+            .map(|violation| {
+                let position = violation
+                    .span
+                    .map(|span| format!("{}:{}: ", span.line, span.column))
+                    .unwrap_or_default();
+                format!(
+                    "{position}{} {}: {} ({})",
+                    violation.code, violation.pointer, violation.message, violation.hint
+                )
+            })
+            .collect();
+        failure(code, message, &lines.join("\n"))
+    };
+    serialize("counterfoil", [case(&report.contract, name, status)])
+}
+
+/// Claims as a test suite. A claim that cannot be verified, or does not make the job fail, is
+/// skipped rather than passed.
+pub(crate) fn claims(claims: &[GatedClaim], contract: &str) -> Result<String, SerializeError> {
+    let cases = claims.iter().map(|gated| {
+        let claim = &gated.claim;
+        let (verdict, message) = (claim.verdict.name(), mismatch_line(claim));
+        let status = match gated.level() {
+            Level::Pass => TestCaseStatus::success(),
+            Level::Error => failure(verdict, &message, &evidence(claim, "").join("\n")),
+            Level::Note | Level::Warning => skipped(&format!("{verdict}: {message}")),
+        };
+        case(contract, &claim.claim, status)
+    });
+    serialize("counterfoil", cases)
+}
+
+/// A run as a test suite: its attempts, and the run itself.
+pub(crate) fn run(run: &counterfoil_engine::Report) -> Result<String, SerializeError> {
+    let timed = |name: &str, wall_ms: u64, status: TestCaseStatus| {
+        let mut case = case(&run.workflow, name, status);
+        case.set_time(Duration::from_millis(wall_ms));
+        case
+    };
+    let is_done = run.outcome == "done";
+    let attempts = run.attempts.iter().chain(&run.commands).map(|attempt| {
+        let name = format!("{} #{}", attempt.path.join("/"), attempt.n);
+        let status = match attempt.outcome.as_deref().unwrap_or("running") {
+            // In a run that is done, a later attempt corrected the failed one.
+            outcome if outcome != "accepted" && !is_done => failure(outcome, &attempt.reason, ""),
+            _ => TestCaseStatus::success(),
+        };
+        timed(&name, attempt.usage.wall_ms, status)
+    });
+    let status =
+        if is_done { TestCaseStatus::success() } else { failure(&run.outcome, &run.reason, "") };
+    let whole = timed("run", run.usage.wall_ms, status);
+    serialize(&run.workflow, attempts.chain([whole]))
+}
+
+/// Replayed attempts as a test suite. A new attempt is skipped rather than passed, unless the
+/// recording was updated.
+pub(crate) fn replay(reports: &[ReplayReport]) -> Result<String, SerializeError> {
+    let cases = reports.iter().map(|report| {
+        let status = match &report.comparison {
+            Comparison::Changed { differences } if !report.updated => {
+                let lines: Vec<String> = differences
+                    .iter()
+                    .map(|difference| difference_line(difference, Style::default()))
+                    .collect();
+                let message = lines.first().map(String::as_str).unwrap_or_default();
+                failure("changed", message, &lines.join("\n"))
+            }
+            Comparison::Broken { problem } => {
+                let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+                status.set_type("broken").set_message(problem);
+                status
+            }
+            Comparison::New if !report.updated => skipped("no outcome was recorded"),
+            Comparison::Same | Comparison::New | Comparison::Changed { .. } => {
+                TestCaseStatus::success()
+            }
+        };
+        case(report.contract.as_deref().unwrap_or("counterfoil"), &report.name, status)
+    });
+    serialize("counterfoil replay", cases)
+}
+
+fn case(class: &str, name: &str, status: TestCaseStatus) -> TestCase {
+    let mut case = TestCase::new(name, status);
+    case.set_classname(class);
+    case
+}
+
+fn failure(kind: &str, message: &str, description: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+    status.set_type(kind).set_message(message);
+    if !description.is_empty() {
+        status.set_description(description);
+    }
+    status
+}
+
+fn skipped(message: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(message);
+    status
+}
+
+/// A report with a single test suite.
+fn serialize(
+    name: &str,
+    cases: impl IntoIterator<Item = TestCase>,
+) -> Result<String, SerializeError> {
+    let mut suite = TestSuite::new(name);
+    suite.add_test_cases(cases);
+    let mut report = JunitReport::unnamed();
+    report.add_test_suite(suite);
+    report.to_string()
+}

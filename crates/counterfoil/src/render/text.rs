@@ -1,0 +1,100 @@
+//! Small pieces of text that several renderers share: numbers, times, values and safe strings.
+
+use counterfoil_flow::Usage;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// The longest JSON value that [`abbreviate`] prints in full.
+const MAX_ABBREVIATED: usize = 60;
+/// The longest JSON value that [`truncate_json`] prints in full.
+const MAX_JSON: usize = 120;
+/// The longest line that [`one_line`] prints in full.
+const MAX_LINE: usize = 300;
+
+/// A word quoted for a POSIX shell, if it needs quotes.
+pub(crate) fn shell_quote(word: &str) -> String {
+    let needs_no_quotes = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(needs_no_quotes) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A number with its noun: `1 file`, `2 files`.
+pub(super) fn pluralize(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A time in UTC, to the minute.
+pub(super) fn timestamp(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms)
+        .map(|at| at.strftime("%Y-%m-%d %H:%M UTC").to_string())
+        .unwrap_or_default()
+}
+
+/// A duration with the two largest units that matter.
+pub(super) fn duration(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
+        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+/// Tokens, cost and time, each preceded by a comma. Empty if nothing was used.
+pub(crate) fn usage_suffix(usage: &Usage) -> String {
+    let mut text = String::new();
+    let tokens = usage.input_tokens + usage.output_tokens;
+    if tokens > 0 {
+        let _ = write!(text, ", {tokens} tokens");
+    }
+    if usage.cost_usd > 0.0 {
+        let _ = write!(text, ", ${:.2}", usage.cost_usd);
+    }
+    if usage.wall_ms >= 100 {
+        let _ = write!(text, ", {}", duration(usage.wall_ms));
+    }
+    text
+}
+
+/// A JSON value inside a sentence. Long lists and objects are replaced by their size.
+pub(super) fn abbreviate(value: &Value) -> String {
+    let text = value.to_string();
+    match value {
+        Value::Array(items) if text.len() > MAX_ABBREVIATED => {
+            format!("[{}]", pluralize(items.len(), "item"))
+        }
+        Value::Object(fields) if text.len() > MAX_ABBREVIATED => {
+            format!("{{{}}}", pluralize(fields.len(), "field"))
+        }
+        _ => truncate(&text, MAX_ABBREVIATED),
+    }
+}
+
+/// A JSON value on a line of its own.
+pub(super) fn truncate_json(value: &Value) -> String {
+    truncate(&value.to_string(), MAX_JSON)
+}
+
+/// A text without line breaks and control characters, of limited length.
+pub(super) fn one_line(text: &str) -> String {
+    let line = replace_control(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    truncate(&line, MAX_LINE)
+}
+
+/// A text in which every character that a terminal would act upon is a space. Agents and file
+/// names must not be able to move the cursor or change the direction of writing.
+pub(super) fn replace_control(text: &str) -> String {
+    let is_unsafe =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if is_unsafe(c) { ' ' } else { c }).collect()
+}
+
+/// A text of at most `max` characters; an ellipsis replaces what is cut off.
+fn truncate(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    text.chars().take(max - 1).chain(['…']).collect()
+}

@@ -1,0 +1,129 @@
+//! The timeline of a run: its events as lines, with results, violations, guard values and
+//! assignments below them.
+
+use super::claims;
+use super::event_lines::{EventFormatter, INDENT, OutputMode, guard_values};
+use super::run_summary::{figures, headline, output_file, questions};
+use super::text::{one_line, truncate_json};
+use counterfoil_engine::Report;
+use counterfoil_engine::ledger::Entry;
+use counterfoil_flow::{AttemptOutcome, Ended, Event, RunState, TransitionTaken, Workflow};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Collects the events of a run and renders them.
+pub(crate) struct Timeline<'a> {
+    workflow: Option<&'a Workflow>,
+    /// The folder with the transcripts.
+    state: &'a Path,
+    /// The options that commands need to find the run.
+    flags: String,
+    formatter: EventFormatter,
+    text: String,
+    /// The notes printed so far; each is printed once.
+    notes: BTreeSet<String>,
+}
+
+impl<'a> Timeline<'a> {
+    pub(crate) fn new(workflow: Option<&'a Workflow>, state: &'a Path, flags: String) -> Self {
+        Self {
+            workflow,
+            state,
+            flags,
+            formatter: EventFormatter::new(OutputMode::Timeline),
+            text: String::new(),
+            notes: BTreeSet::new(),
+        }
+    }
+
+    /// Adds the next event.
+    pub(crate) fn on_event(&mut self, event: &Event, at: i64, run: &RunState) {
+        let agent = match event {
+            Event::AttemptEnded(ended) => self.formatter.agent(&ended.attempt).map(str::to_owned),
+            _ => None,
+        };
+        let Some(line) = self.formatter.event_line(event, at, run) else { return };
+        let _ = writeln!(self.text, "{line}");
+        let details = match event {
+            Event::RepairAsked { reply, .. } => {
+                output_file(self.state, &reply.transcript).into_iter().collect()
+            }
+            Event::AttemptEnded(ended) => self.attempt_details(ended, agent.as_deref()),
+            Event::TransitionTaken(transition) => transition_details(transition),
+            _ => Vec::new(),
+        };
+        for line in details {
+            let _ = writeln!(self.text, "{INDENT}{line}");
+        }
+    }
+
+    /// The whole timeline, with the outcome at its end.
+    pub(crate) fn finish(mut self, report: &Report, entries: &[Entry]) -> String {
+        for attempt in self.formatter.open_attempts() {
+            let _ = writeln!(self.text, "{INDENT}in progress: {attempt}");
+        }
+        let mut text = self.text;
+        if !report.variables.is_empty() {
+            text.push_str("\nvariables:\n");
+            for (name, value) in &report.variables {
+                let _ = writeln!(text, "  {name} = {}", truncate_json(value));
+            }
+        }
+        let _ =
+            write!(text, "\n{}\n{}", headline(report, &self.flags), questions(report, &self.flags));
+        let _ = writeln!(text, "{}", figures(report));
+        text + &claims::summary(entries)
+    }
+
+    fn attempt_details(&mut self, ended: &Ended, agent: Option<&str>) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(value) = &ended.value {
+            let role =
+                self.workflow.zip(agent).and_then(|(workflow, agent)| workflow.agents.get(agent));
+            match (role, agent) {
+                (Some(role), _) => lines.push(one_line(&role.contract.show(value))),
+                (None, Some(_)) => lines.push(truncate_json(value)),
+                // The output of a command is in its transcript.
+                (None, None) => lines.extend(value.get("value").map(truncate_json)),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for violation in &ended.violations {
+            let part = |name: &str| violation.get(name).and_then(Value::as_str).unwrap_or_default();
+            let line =
+                format!("{} {}: {}", part("code"), part("pointer"), one_line(part("message")));
+            if seen.insert(line.clone()) {
+                lines.push(line);
+            }
+        }
+        lines.extend(claims::attempt_details(ended));
+        for note in ended.changed.iter().flat_map(|changed| &changed.notes) {
+            if self.notes.insert(note.clone()) {
+                lines.push(format!("note: {}", one_line(note)));
+            }
+        }
+        let command_failed =
+            |value: &Value| agent.is_none() && value.get("ok") == Some(&Value::Bool(false));
+        let failed = ended.outcome != AttemptOutcome::Accepted
+            || ended.value.as_ref().is_some_and(command_failed);
+        let reply = ended.reply.as_ref().filter(|_| failed);
+        lines.extend(reply.and_then(|reply| output_file(self.state, &reply.transcript)));
+        lines
+    }
+}
+
+fn transition_details(transition: &TransitionTaken) -> Vec<String> {
+    let mut lines = Vec::new();
+    if transition.guard.is_some() && !transition.saw.is_empty() {
+        lines.push(format!("with {}", guard_values(transition)));
+    }
+    lines.extend(
+        transition.set.iter().map(|(name, value)| format!("{name} := {}", truncate_json(value))),
+    );
+    if !transition.reason.is_empty() && transition.failure.is_none() {
+        lines.push(format!("reason: {}", one_line(&transition.reason)));
+    }
+    lines
+}

@@ -1,0 +1,6 @@
+//! Reports of commands that have no report type in a library: a command fills them, `render`
+//! prints them, and most are also the JSON output.
+
+pub(crate) mod demo;
+pub(crate) mod pack;
+pub(crate) mod replay;
