@@ -1,0 +1,15 @@
+//! The real command lines of the agents, driven by the real binary, with a mock of the vendors'
+//! APIs: nothing leaves the machine. testing/README.md describes how they are installed.
+
+mod mock;
+mod project;
+
+mod channels;
+mod fakes;
+mod hooks;
+mod install;
+mod packs;
+mod permissions;
+mod results;
+mod stops;
+mod trouble;

@@ -1,0 +1,8 @@
+//! Claims: in the report of a run, in a table, over all runs, and without a run.
+
+mod journal;
+
+mod shown;
+mod stats;
+mod undo;
+mod verify;

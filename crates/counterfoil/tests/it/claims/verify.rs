@@ -1,0 +1,377 @@
+//! `verify`: claims without a run, from a text, a revision and a repository.
+
+use crate::PROGRAM;
+use crate::claims::journal::git;
+use counterfoil_testkit::TestProject;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A contract with a claim of each kind that a result makes.
+const CONTRACT: &str = r"
+contract: scene/fix
+version: 1
+framing: any-json
+fields:
+  files_changed: [string]
+  tests_passing?: boolean
+  checks?: [string]
+  findings?: [{ file: string, line: integer }]
+  finding_count?: integer
+  report?: string
+  tests_added?: integer
+  commit?: string
+claims:
+  files_changed: { kind: files-changed }
+  tests_passing: { kind: command, check: test }
+  checks: { kind: commands }
+  findings/*/file: { kind: location }
+  finding_count: { kind: count, of: /findings }
+  report: { kind: artifact }
+  tests_added: { kind: count, figure: tests-added }
+  commit: { kind: commit, policy: ignore }
+examples: [{ files_changed: [a.rs] }]
+";
+
+const TRUE: &str = r#"Done. {"files_changed": ["src/a.rs", "new.txt"], "tests_passing": true,
+  "checks": ["cmd: test -e new.txt", "manual: look at it"], "findings": [{"file": "src/a.rs", "line": 2}],
+  "finding_count": 1, "report": "new.txt"}"#;
+
+const FALSE: &str = r#"Done. {"files_changed": ["src/a.rs", "src/b.rs"], "tests_passing": true,
+  "checks": ["cmd: test -e old.txt"], "findings": [{"file": "src/a.rs", "line": 900}], "finding_count": 4,
+  "report": "docs/none.md", "commit": "deadbeefdeadbeef"}"#;
+
+/// A repository after an agent worked on it: one file edited, one new.
+fn worked_on() -> TestProject {
+    let project = TestProject::new(PROGRAM);
+    git(&project, &["init", "-q", "-b", "main"]);
+    project.write(
+        "counterfoil.toml",
+        "[checks]\ntest = \"test -e passes || { echo it fails; exit 4; }\"\n",
+    );
+    project.write("src/a.rs", "one\n");
+    project.write("src/b.rs", "two\n");
+    project.write(".gitignore", "ignored\n");
+    project.write("contracts/fix.yaml", CONTRACT);
+    git(&project, &["add", "."]);
+    git(&project, &["commit", "-q", "-m", "base"]);
+    project.write("src/a.rs", "one\nmore\n");
+    project.write("new.txt", "new\n");
+    project
+}
+
+const BASE: [&str; 8] = [
+    "verify",
+    "answer.txt",
+    "--contract",
+    "scene/fix",
+    "--base",
+    "HEAD",
+    "--contracts",
+    "contracts",
+];
+
+/// Verifies a text, with further arguments.
+fn shown(project: &TestProject, text: &str, more: &[&str]) -> String {
+    project.write("answer.txt", text);
+    steady(&project.snapshot_verbatim(&[&BASE, more].concat()))
+}
+
+fn json(project: &TestProject, text: &str, more: &[&str]) -> (i32, Value) {
+    project.write("answer.txt", text);
+    project.code_and_json(&[&BASE, more, &["--format", "json"]].concat())
+}
+
+/// How long a check took is not the same twice.
+fn steady(text: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let is_digit = |at: usize| characters.get(at).is_some_and(char::is_ascii_digit);
+    let is_time = |at: usize| {
+        characters.get(at) == Some(&'.') && at > 0 && is_digit(at - 1) && is_digit(at + 1)
+    };
+    let shown = (0..characters.len()).map(|at| match characters[at] {
+        _ if is_time(at + 1) => 'T',
+        _ if at > 0 && is_time(at - 1) => 'T',
+        other => other,
+    });
+    shown.collect()
+}
+
+fn verdicts(report: &Value) -> Vec<String> {
+    let one = |claim: &Value| {
+        format!("{} {}", claim["claim"].as_str().unwrap(), claim["verdict"].as_str().unwrap())
+    };
+    report["claims"].as_array().unwrap().iter().map(one).collect()
+}
+
+#[test]
+fn what_holds_is_verified() {
+    let project = worked_on();
+    project.write("passes", "");
+    git(&project, &["add", "passes"]);
+    git(&project, &["commit", "-q", "-m", "tests", "passes"]);
+    insta::assert_snapshot!("verify_holds", shown(&project, TRUE, &[]));
+}
+
+#[test]
+fn what_does_not_hold_is_refuted_with_its_evidence() {
+    insta::assert_snapshot!("verify_refuted", shown(&worked_on(), FALSE, &[]));
+}
+
+#[test]
+fn jobs_get_it_in_their_own_words() {
+    let project = worked_on();
+    for format in ["github", "junit"] {
+        insta::assert_snapshot!(
+            format!("verify_{format}"),
+            shown(&project, FALSE, &["--format", format])
+        );
+    }
+    let (code, log) = {
+        project.write("answer.txt", FALSE);
+        project.code_and_json(&[&BASE[..], &["--format", "sarif"]].concat())
+    };
+    assert_eq!(code, 3);
+    let run = &log["runs"][0];
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), 6);
+    for result in results {
+        let rule = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], result["ruleId"]);
+        assert_eq!(result["level"], "error");
+        assert_eq!(
+            result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+            "answer.txt"
+        );
+    }
+}
+
+#[test]
+fn programs_get_the_report_of_check_and_the_claims() {
+    let (code, report) = json(&worked_on(), FALSE, &[]);
+    assert_eq!(code, 3);
+    assert_eq!((&report["status"], &report["base"]), (&json!("accepted"), &json!("HEAD")));
+    assert_eq!(
+        report["summary"],
+        json!({"verified": 0, "refuted": 6, "stale": 0, "unverifiable": 0, "corrected": 0})
+    );
+    assert!(
+        report["claims"].as_array().unwrap().iter().all(|claim| claim["counts"] == true),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_text_that_is_refused_is_not_verified() {
+    let project = worked_on();
+    for (text, status) in [("{\"files_changed\": 3}", "rejected"), ("I am done.", "absent")] {
+        let (code, report) = json(&project, text, &[]);
+        assert_eq!((code, &report["status"], &report["claims"]), (1, &json!(status), &json!([])));
+    }
+    let words = shown(&project, "I am done.", &[]);
+    assert!(words.contains("exit 1") && words.contains("C0101"), "{words}");
+}
+
+#[test]
+fn what_is_required_must_be_verified_and_nothing_else_counts() {
+    let project = worked_on();
+    let text = r#"{"files_changed": ["src/a.rs"], "tests_passing": true}"#;
+    for (more, code) in [
+        (&[][..], 3),
+        // The files do not agree, but only the tests are asked for; and they fail.
+        (&["--require", "tests_passing"], 3),
+        (&["--require", "tests_passing", "--check", "test=true"], 0),
+        (&["--require", "tests_passing", "--no-commands"], 3),
+        // A claim that is not made is not verified.
+        (&["--require", "report"], 3),
+        (&["--require", "commit"], 3),
+        (&["--require", "files_changed"], 3),
+    ] {
+        let (exit, report) = json(&project, text, more);
+        assert_eq!(exit, code, "{more:?}: {:?}", verdicts(&report));
+    }
+    let (_, report) = json(&project, text, &["--require", "report", "--no-commands"]);
+    assert_eq!(
+        verdicts(&report),
+        ["files_changed refuted", "tests_passing unverifiable", "report unverifiable"]
+    );
+    // A claim that the contract ignores is looked at when a job asks for it.
+    let (code, report) = json(&project, FALSE, &["--require", "commit"]);
+    assert_eq!(code, 3);
+    assert!(verdicts(&report).contains(&"commit refuted".to_owned()), "{report}");
+}
+
+#[test]
+fn without_commands_nothing_runs() {
+    let project = worked_on();
+    let text = r#"{"files_changed": ["src/a.rs", "new.txt"], "tests_passing": true, "checks": ["cmd: touch ran"]}"#;
+    let (code, report) = json(&project, text, &["--no-commands"]);
+    assert_eq!(
+        (code, verdicts(&report)),
+        (
+            0,
+            ["checks unverifiable", "files_changed verified", "tests_passing unverifiable"]
+                .map(str::to_owned)
+                .into()
+        )
+    );
+    assert!(!project.path("ran").exists());
+}
+
+#[test]
+fn an_agent_does_not_say_what_it_is_checked_by() {
+    let project = worked_on();
+    project.write("counterfoil.toml", "[checks]\ntest = \"true\"\n");
+    let text =
+        r#"{"files_changed": ["src/a.rs", "new.txt", "counterfoil.toml"], "tests_passing": true}"#;
+    let (code, report) = json(&project, text, &[]);
+    assert_eq!((code, verdicts(&report)[1].as_str()), (3, "tests_passing refuted"));
+    assert!(
+        report["notes"][0].as_str().unwrap().contains("the checks of the base count"),
+        "{report}"
+    );
+}
+
+#[test]
+fn questions_that_make_no_sense_are_refused_with_the_way_out() {
+    let project = worked_on();
+    project.write("answer.txt", TRUE);
+    let with = |changes: &[(&str, &str)], more: &[&str]| {
+        let mut arguments: Vec<String> = BASE.iter().map(|word| (*word).to_owned()).collect();
+        for (from, to) in changes {
+            for word in &mut arguments {
+                if word == from {
+                    (*to).clone_into(word);
+                }
+            }
+        }
+        arguments.extend(more.iter().map(|word| (*word).to_owned()));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        project.snapshot_verbatim(&arguments)
+    };
+    std::fs::create_dir_all(project.path("elsewhere")).unwrap();
+    let cases = [
+        with(&[("HEAD", "no-such-branch")], &[]),
+        with(&[("HEAD", "--output=x")], &[]),
+        with(&[("scene/fix", "scene/fax")], &[]),
+        with(&[("answer.txt", "none.txt")], &[]),
+        with(&[], &["--repo", "nowhere"]),
+        with(&[], &["--require", "tests_pasing"]),
+        with(&[], &["--check", "test="]),
+        with(&[], &["--check", "test"]),
+    ];
+    for case in &cases {
+        assert!(case.contains("exit 2"), "{case}");
+    }
+    insta::assert_snapshot!("verify_usage", cases.join("\n"));
+    assert!(!project.path("x").exists());
+}
+
+#[test]
+fn outside_of_a_repository_there_is_nothing_to_compare_with() {
+    let project = TestProject::new(PROGRAM);
+    project.write("answer.txt", TRUE);
+    project.write("contracts/fix.yaml", CONTRACT);
+    let words = project.snapshot_verbatim(&BASE);
+    assert!(
+        words.contains("exit 2") && words.contains("revision 'HEAD' cannot be found"),
+        "{words}"
+    );
+}
+
+#[test]
+fn the_text_can_come_from_a_pipe_and_from_a_subfolder() {
+    let project = worked_on();
+    let text = r#"{"files_changed": ["a.rs", "../new.txt"]}"#;
+    let arguments = [
+        "verify",
+        "--contract",
+        "contracts/fix.yaml",
+        "--base",
+        "HEAD",
+        "--repo",
+        "src",
+        "--format",
+        "json",
+    ];
+    let output = project.command(&arguments).write_stdin(text).output();
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(
+        (output.code, verdicts(&report)),
+        (Some(0), vec!["files_changed verified".to_owned()]),
+        "{report}"
+    );
+}
+
+#[test]
+fn what_was_committed_since_the_base_counts_as_well() {
+    let project = worked_on();
+    git(&project, &["add", "-A"]);
+    git(&project, &["commit", "-q", "-m", "work"]);
+    let sha = git(&project, &["rev-parse", "HEAD"]).trim().to_owned();
+    let text = format!(r#"{{"files_changed": ["src/a.rs", "new.txt"], "commit": "{sha}"}}"#);
+    let (code, report) = json(&project, &text, &[]);
+    assert_eq!((code, verdicts(&report)), (3, vec!["files_changed refuted".to_owned()]));
+    project.write("answer.txt", &text);
+    let arguments = BASE.map(|word| if word == "HEAD" { "HEAD~1" } else { word });
+    let (code, report) = project.code_and_json(
+        &[
+            &arguments[..],
+            &["--require", "commit", "--require", "files_changed", "--format", "json"],
+        ]
+        .concat(),
+    );
+    assert_eq!(code, 0, "{report}");
+}
+
+#[test]
+fn nothing_of_the_repository_is_touched() {
+    let project = worked_on();
+    git(&project, &["add", "new.txt"]);
+    let look = || {
+        let bytes = |name: &str| std::fs::read(project.path(name)).unwrap();
+        let names = |folder: &Path| {
+            let mut names: Vec<_> = std::fs::read_dir(folder)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name())
+                .collect();
+            names.sort();
+            names
+        };
+        (
+            bytes(".git/index"),
+            git(&project, &["for-each-ref"]),
+            names(&project.path("")),
+            names(&project.path(".git")),
+            bytes("src/a.rs"),
+        )
+    };
+    project.write("answer.txt", TRUE);
+    let before = look();
+    project.snapshot_verbatim(&BASE);
+    assert!(look() == before, "the index, the references or the files differ");
+}
+
+#[test]
+fn tests_that_were_added_are_counted() {
+    let project = worked_on();
+    project.write("src/a.rs", "#[test]\nfn one() {\n    assert_eq!(1, 1 + zero());\n}\n");
+    for (claimed, verdict) in [(1, "verified"), (7, "refuted")] {
+        let text =
+            format!(r#"{{"files_changed": ["src/a.rs", "new.txt"], "tests_added": {claimed}}}"#);
+        let (_, report) = json(&project, &text, &[]);
+        assert_eq!(verdicts(&report)[1], format!("tests_added {verdict}"), "{report}");
+    }
+}
+
+#[test]
+fn tests_of_a_language_that_nobody_can_read_are_not_said_to_be_missing() {
+    let project = worked_on();
+    git(&project, &["checkout", "-q", "--", "."]);
+    project.write("tests/test_one.sh", "[ 1 = 1 ]\n");
+    let text = r#"{"files_changed": ["tests/test_one.sh"], "tests_added": 1}"#;
+    let (_, report) = json(&project, text, &[]);
+    assert_eq!(verdicts(&report)[1], "tests_added unverifiable", "{report}");
+    std::fs::rename(project.path("tests/test_one.sh"), project.path("notes.txt")).unwrap();
+    let (_, report) = json(&project, &text.replace("tests/test_one.sh", "notes.txt"), &[]);
+    assert_eq!(verdicts(&report)[1], "tests_added refuted", "{report}");
+}

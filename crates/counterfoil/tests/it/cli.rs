@@ -1,0 +1,520 @@
+//! Arguments, standard input, output streams and exit codes of the commands for contracts.
+
+use crate::PROGRAM;
+use counterfoil_testkit::{CommandOutput, TestCommand};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The program without any inherited variable, not even `PATH`.
+fn counterfoil() -> TestCommand {
+    let mut command = TestCommand::new(PROGRAM);
+    command.as_std().env_clear().env("NO_COLOR", "1").env("LANG", "C.UTF-8");
+    command
+}
+
+/// Runs a command and returns a readable block for snapshots.
+fn snapshot(command: &mut TestCommand) -> String {
+    command.output().to_block()
+}
+
+fn report(command: &mut TestCommand) -> Value {
+    command.output().json()
+}
+
+fn file(folder: &TempDir, name: &str, text: impl AsRef<[u8]>) -> String {
+    let path = folder.path().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+const QA: &str = "execution-loop/qa";
+const GOOD: &str = "Done.\n\n```json\n{\"dod_achieved\": true, \"checks\": [{\"criterion\": \"tests\", \"passed\": true}]}\n```\n";
+const BAD: &str = "Done.\n\n```json\n{\"dod_achieved\": true, \"checks\": [{\"criterion\": \"tests\", \"passed\": false}], \"test_results\": {\"total\": \"3\"}}\n```\n";
+
+#[test]
+fn an_accepted_text_gives_the_value_on_stdout() {
+    insta::assert_snapshot!(snapshot(
+        counterfoil().args(["check", "--contract", QA]).write_stdin(GOOD)
+    ));
+}
+
+#[test]
+fn a_rejected_text_is_explained_on_stderr() {
+    insta::assert_snapshot!(snapshot(
+        counterfoil().args(["check", "-", "--contract", QA]).write_stdin(BAD)
+    ));
+}
+
+#[test]
+fn an_absent_result_is_no_success() {
+    insta::assert_snapshot!(snapshot(
+        counterfoil()
+            .args(["check", "--contract", "review-fix/review-result"])
+            .write_stdin("LGTM, approved!")
+    ));
+}
+
+#[test]
+fn a_long_line_is_cut_to_the_place() {
+    let text = format!(
+        "{{\"padding\": \"{}\", \"dod_achieved\": \"yes\", \"checks\": [], \"more\": \"{}\"}}",
+        "x".repeat(5000),
+        "y".repeat(5000)
+    );
+    insta::assert_snapshot!(snapshot(
+        counterfoil().args(["check", "--contract", QA]).write_stdin(text)
+    ));
+}
+
+#[test]
+fn the_json_report_has_the_promised_shape() {
+    let report = report(
+        counterfoil().args(["check", "--contract", QA, "--format", "json"]).write_stdin(BAD),
+    );
+    for key in [
+        "contract",
+        "status",
+        "stage",
+        "value",
+        "partial",
+        "violations",
+        "warnings",
+        "rejected_items",
+        "provenance",
+    ] {
+        assert!(report.get(key).is_some(), "{key}");
+    }
+    assert_eq!(report["contract"], "execution-loop/qa@1");
+    assert_eq!(report["status"], "rejected");
+    assert_eq!(report["value"], Value::Null);
+    for key in ["code", "pointer", "span", "message", "expected", "received", "hint"] {
+        assert!(report["violations"][0].get(key).is_some(), "{key}");
+    }
+    for key in ["framing", "candidates", "chosen", "span", "repairs", "coercions"] {
+        assert!(report["provenance"].get(key).is_some(), "{key}");
+    }
+}
+
+#[test]
+fn exit_codes_are_a_table() {
+    let folder = TempDir::new().unwrap();
+    let good = file(&folder, "good.txt", GOOD);
+    for (arguments, code) in [
+        (vec!["check", &good, "--contract", QA], 0),
+        (vec!["check", &good, "--contract", "execution-loop/dod"], 1),
+        (vec!["check", &good, "--contract", "execution-loop/nope"], 2),
+        (vec!["check", "/no/such/file", "--contract", QA], 2),
+        (vec!["check", ".", "--contract", QA], 2),
+        (vec!["check", &good], 2),
+        (vec!["check", &good, "--contract", QA, "--schema", &good], 2),
+        (vec!["check", &good, "--schema", &good], 2),
+        (vec!["check", &good, "--contract", QA, "--coerce"], 2),
+        (vec!["check", &good, "--contract", QA, "--max-depth", "100000"], 2),
+        (vec!["demo", "contract"], 2),
+        (vec!["demo", "contracts", "--keep", "x"], 2),
+        (vec!["explain", "C9999"], 2),
+        (vec!["explain", "c0201"], 0),
+        (vec!["nonsense"], 2),
+    ] {
+        let output = counterfoil().args(&arguments).output();
+        assert_eq!(output.code, Some(code), "{arguments:?}: {}", output.stderr);
+        if code == 2 {
+            assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn usage_errors_name_the_thing_and_the_way_out() {
+    insta::assert_snapshot!(
+        [
+            snapshot(
+                counterfoil().args(["check", "--contract", "execution-loop/qaa"]).write_stdin("")
+            ),
+            snapshot(
+                counterfoil().args(["check", "--contract", "execution-loop/qa@7"]).write_stdin("")
+            ),
+            snapshot(counterfoil().args(["check", "/no/such/file", "--contract", QA])),
+            snapshot(counterfoil().args(["check"]).write_stdin("")),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn any_schema_serves() {
+    let folder = TempDir::new().unwrap();
+    let schema = file(
+        &folder,
+        "schema.json",
+        json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}})
+            .to_string(),
+    );
+    let check = |flags: &[&str], text: &str| {
+        report(
+            counterfoil()
+                .args(["check", "--format", "json", "--schema", &schema])
+                .args(flags)
+                .write_stdin(text),
+        )
+    };
+    assert_eq!(check(&[], "x {\"n\": 1}")["value"], json!({"n": 1}));
+    assert_eq!(check(&[], "{'n': 1}")["status"], "rejected");
+    assert_eq!(check(&["--repair", "syntax"], "{'n': 1}")["value"], json!({"n": 1}));
+    assert_eq!(check(&[], "{\"n\": \"1\"}")["status"], "rejected");
+    assert_eq!(check(&["--coerce"], "{\"n\": \"1,234\"}")["value"], json!({"n": 1234}));
+    assert_eq!(
+        check(&["--framing", "json-only"], "x {\"n\": 1}")["violations"][0]["code"],
+        "C0105"
+    );
+    assert_eq!(check(&["--max-bytes", "3"], "{\"n\": 1}")["violations"][0]["code"], "C0103");
+    assert_eq!(check(&["--max-depth", "1"], "{\"n\": [1]}")["violations"][0]["code"], "C0104");
+}
+
+#[test]
+fn schemas_that_cannot_be_used_say_why() {
+    let folder = TempDir::new().unwrap();
+    for (name, schema, word) in [
+        ("remote", json!({"$ref": "https://example.com/x.json"}), "nothing is fetched"),
+        ("file", json!({"properties": {"a": {"$ref": "other.json#/x"}}}), "nothing is fetched"),
+        ("loop", json!({"$ref": "#"}), "refers to itself"),
+        (
+            "loops",
+            json!({"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}),
+            "refers to itself",
+        ),
+        ("type", json!({"type": "strng"}), "schema"),
+        ("bomb", json!({"type": "string", "pattern": "(((a{100}){100}){100}){100}"}), "schema"),
+    ] {
+        let path = file(&folder, &format!("{name}.json"), schema.to_string());
+        let output = counterfoil().args(["check", "--schema", &path]).write_stdin("{}").output();
+        assert_eq!(output.code, Some(2), "{name}");
+        assert!(output.stderr.contains(word), "{name}: {}", output.stderr);
+    }
+    // A slow pattern and a recursive schema are fine: linear matching, bounded depth.
+    let slow = file(
+        &folder,
+        "slow.json",
+        json!({"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}, "next": {"$ref": "#"}}})
+            .to_string(),
+    );
+    let text = json!({"a": format!("{}!", "a".repeat(50_000)), "next": {"next": {}}}).to_string();
+    assert_eq!(
+        counterfoil().args(["check", "--schema", &slow]).write_stdin(text).output().code,
+        Some(1)
+    );
+}
+
+#[test]
+fn sarif_validates_against_its_schema() {
+    let log = report(
+        counterfoil().args(["check", "--contract", QA, "--format", "sarif"]).write_stdin(BAD),
+    );
+    let schema = include_str!("../fixtures/sarif-2.1.0.json");
+    let mut schema: Value = serde_json::from_str(schema).unwrap();
+    // Its pattern for languages has an unbalanced bracket, which a careful validator refuses; we
+    // write no language.
+    for part in ["run", "toolComponent"] {
+        schema["definitions"][part]["properties"]["language"]
+            .as_object_mut()
+            .unwrap()
+            .remove("pattern");
+    }
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&log)
+        .map(|error| format!("{} at {}", error, error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    assert!(
+        !validator.is_valid(&json!({"version": "2.1.0", "runs": [{"results": 1}]})),
+        "the schema can refuse"
+    );
+    let region = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"];
+    assert_eq!(region["startLine"], 4);
+}
+
+#[test]
+fn junit_and_github() {
+    for format in ["junit", "github"] {
+        let text = "{\"dod_achieved\": \"<yes> & \\\"no\\\"\", \"checks\": []}";
+        insta::assert_snapshot!(
+            format,
+            snapshot(
+                counterfoil()
+                    .args(["check", "--contract", QA, "--format", format])
+                    .write_stdin(text)
+            )
+        );
+    }
+}
+
+#[test]
+fn a_batch_of_ten_thousand_lines_in_order() {
+    let folder = TempDir::new().unwrap();
+    let mut lines = String::new();
+    for index in 0..10_000 {
+        let line = match index % 5 {
+            0 => json!({"id": index, "contract": QA, "text": GOOD}),
+            1 => json!({"id": index, "contract": QA, "text": "nothing"}),
+            2 => {
+                json!({"id": index, "schema": {"type": "object"}, "text": "{'a': 1}", "repair": "syntax"})
+            }
+            3 => json!({"id": index, "contract": "no/such", "text": ""}),
+            _ => json!({"id": index, "contract": QA, "text": GOOD, "surprise": 1}),
+        };
+        lines.push_str(&line.to_string());
+        lines.push('\n');
+    }
+    lines.push_str("not json\n\n[1]\n");
+    let path = file(&folder, "batch.jsonl", lines);
+    let output = counterfoil().args(["check", "--batch", &path]).output();
+    assert_eq!(output.code, Some(1));
+    let results: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(results.len(), 10_002);
+    for (index, result) in results.iter().take(10_000).enumerate() {
+        assert_eq!(result["id"], index);
+        let expected = ["accepted", "absent", "accepted", "error", "error"][index % 5];
+        assert_eq!(result["status"], expected, "{result}");
+    }
+    assert_eq!(results[10_000]["status"], "error");
+    assert_eq!(results[10_001]["status"], "error");
+}
+
+#[test]
+fn a_batch_that_is_all_good_ends_with_zero() {
+    let line = json!({"id": "a", "contract": QA, "text": GOOD}).to_string();
+    let output = counterfoil().args(["check", "--batch", "-"]).write_stdin(line).output();
+    assert_eq!(output.code, Some(0));
+}
+
+#[test]
+fn contracts_are_listed_shown_and_rendered() {
+    let list: Value = report(counterfoil().args(["contract", "list", "--format", "json"]));
+    assert_eq!(list.as_array().unwrap().len(), 42);
+    let ids: Vec<&str> =
+        list.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert!(ids.contains(&"gated-team/output") && ids.contains(&"spec-pipeline/taskstoissues"));
+    insta::assert_snapshot!("list", snapshot(counterfoil().args(["contract", "list"])));
+    insta::assert_snapshot!(
+        "show",
+        snapshot(counterfoil().args(["contract", "show", "execution-loop/manager"]))
+    );
+    insta::assert_snapshot!(
+        "prompt_json",
+        snapshot(counterfoil().args(["contract", "prompt", QA]))
+    );
+    insta::assert_snapshot!(
+        "prompt_block",
+        snapshot(counterfoil().args(["contract", "prompt", "feature-pipeline/code-reviewer"]))
+    );
+    insta::assert_snapshot!(
+        "repair",
+        snapshot(counterfoil().args(["contract", "repair", QA]).write_stdin(BAD))
+    );
+    insta::assert_snapshot!(
+        "repair_alone",
+        snapshot(
+            counterfoil()
+                .args(["contract", "repair", "gated-team/output"])
+                .write_stdin("```json\n{\"status\": \"OK\"}\n```")
+        )
+    );
+    for target in ["draft2020", "claude", "codex", "gemini"] {
+        insta::assert_snapshot!(
+            format!("schema_{target}"),
+            snapshot(counterfoil().args([
+                "contract",
+                "schema",
+                "review-fix/review-result",
+                "--target",
+                target
+            ]))
+        );
+    }
+}
+
+#[test]
+fn what_is_shown_loads_again() {
+    let folder = TempDir::new().unwrap();
+    for id in [
+        "execution-loop/dod",
+        "feature-pipeline/review-pr",
+        "spec-pipeline/analyze",
+        "gated-team/input",
+    ] {
+        for format in ["yaml", "json"] {
+            let output = counterfoil().args(["contract", "show", id, "--format", format]).output();
+            let path = file(&folder, &format!("x.{format}"), output.stdout);
+            assert_eq!(
+                counterfoil().args(["contract", "lint", &path]).output().code,
+                Some(0),
+                "{id} {format}"
+            );
+            assert_eq!(
+                counterfoil().args(["contract", "diff", id, &path]).output().code,
+                Some(0),
+                "{id} {format}"
+            );
+        }
+    }
+}
+
+#[test]
+fn contracts_of_ones_own() {
+    let folder = TempDir::new().unwrap();
+    let one = "contract: acme/check\nversion: 1\nframing: fenced-json\nfields: { ok: boolean, level: low | high }\nrules: [{ id: r, check: \"!result.ok || result.level == 'low'\" }]\n";
+    file(&folder, "mine/check.yaml", one);
+    let two = file(
+        &folder,
+        "two.yaml",
+        one.replace("version: 1", "version: 2").replace("low | high", "low | high | extreme"),
+    );
+    let three = file(
+        &folder,
+        "three.yaml",
+        one.replace("version: 1", "version: 2").replace("level:", "\"note?\": string, level:"),
+    );
+    let mine = folder.path().join("mine").display().to_string();
+    let good = "```json\n{\"ok\": true, \"level\": \"low\"}\n```";
+    assert_eq!(
+        counterfoil()
+            .args(["check", "--contract", "acme/check", "--contracts", &mine])
+            .write_stdin(good)
+            .output()
+            .code,
+        Some(0)
+    );
+    insta::assert_snapshot!(
+        "diff_breaking",
+        snapshot(counterfoil().args([
+            "contract",
+            "diff",
+            "acme/check",
+            &two,
+            "--contracts",
+            &mine
+        ]))
+    );
+    insta::assert_snapshot!(
+        "diff_additive",
+        snapshot(counterfoil().args([
+            "contract",
+            "diff",
+            "acme/check",
+            &three,
+            "--contracts",
+            &mine
+        ]))
+    );
+}
+
+#[test]
+fn lint_says_all_at_once() {
+    let folder = TempDir::new().unwrap();
+    let path = file(
+        &folder,
+        "bad.yaml",
+        "contract: acme/check\nversion: 1\nfields: { ok: boolean, level: low | high, note?: string }\nrules:\n  - { id: a, check: \"result.level == 'LOW'\" }\n  - { id: b, when: '!result.okay', require: [nte] }\n  - { id: c, check: 'result.note != \"\"' }\nclaims: { files: { kind: files-modified } }\npolicy: { salvage: [/items] }\n",
+    );
+    let shown =
+        snapshot(counterfoil().args(["contract", "lint", &path])).replace(&path, "bad.yaml");
+    insta::assert_snapshot!(shown);
+    // A bomb of aliases, and keys that stand twice.
+    let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nschema: *g\ncontract: a/b\nversion: 1\n";
+    for text in [
+        bomb,
+        "contract: a/b\ncontract: a/c\nversion: 1\n",
+        "contract: a/b\nversion: 1\nsurprise: 1\n",
+        "{",
+        "",
+    ] {
+        let path = file(&folder, "x.yaml", text);
+        let output = counterfoil().args(["contract", "lint", &path]).output();
+        assert_eq!(output.code, Some(1), "{text}");
+        assert!(output.stderr.contains("C0401"), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn bad_input_is_bounded_and_never_panics() {
+    let folder = TempDir::new().unwrap();
+    let invalid = file(&folder, "invalid", b"{\"dod_achieved\": \xff\xfe}");
+    let nul = file(&folder, "nul", vec![0_u8; 100_000]);
+    let deep = file(&folder, "deep", "[".repeat(100_000));
+    let fences = file(&folder, "fences", "```json\n".repeat(1_000_000));
+    let surrogate = file(
+        &folder,
+        "surrogate",
+        "{\"dod_achieved\": true, \"checks\": [], \"fix_info\": \"\\ud800\"}",
+    );
+    let large = file(&folder, "large", vec![b'x'; 100_000_000]);
+    for (path, code) in [
+        (&invalid, "C0110"),
+        (&nul, "C0101"),
+        (&deep, "C0101"),
+        (&fences, "C0101"),
+        (&surrogate, "C0123"),
+        (&large, "C0103"),
+    ] {
+        let output =
+            counterfoil().args(["check", path, "--contract", QA, "--format", "json"]).output();
+        assert_eq!(output.code, Some(1), "{path}: {}", output.stderr);
+        let report: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(report["violations"][0]["code"], code, "{path}");
+    }
+}
+
+#[test]
+fn a_pipe_that_closes_early_is_no_error() {
+    let mut child = std::process::Command::new(PROGRAM)
+        .args(["contract", "list"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output: CommandOutput = child.wait_with_output().unwrap().into();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+}
+
+#[test]
+fn a_rejection_is_one_structured_event() {
+    let output = counterfoil()
+        .env("COUNTERFOIL_LOG", "warn")
+        .args(["check", "--contract", QA, "--format", "json"])
+        .write_stdin(BAD)
+        .output();
+    let lines: Vec<Value> =
+        output.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 1);
+    let fields = &lines[0]["fields"];
+    assert_eq!(fields["contract"], "execution-loop/qa@1");
+    assert_eq!(fields["agent"], "qa");
+    assert_eq!(fields["stage"], "validation");
+    assert!(fields["codes"].as_str().unwrap().contains("C0202"));
+}
+
+#[test]
+fn demo_shows_one_of_each() {
+    insta::assert_snapshot!(snapshot(counterfoil().args(["demo", "contracts"])));
+}
+
+#[test]
+fn explain_lists_and_shows() {
+    insta::assert_snapshot!("explain_page", snapshot(counterfoil().args(["explain", "C0301"])));
+    let list = snapshot(counterfoil().arg("explain"));
+    assert!(list.contains("C0101  no result was found in the text"));
+}
+
+#[test]
+fn help_completions_and_manual() {
+    insta::assert_snapshot!("help", snapshot(counterfoil().arg("--help")));
+    insta::assert_snapshot!("help_check", snapshot(counterfoil().args(["check", "--help"])));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(snapshot(counterfoil().args(["completions", shell])).contains("counterfoil"));
+    }
+    assert!(snapshot(counterfoil().arg("man")).contains(".TH"));
+}

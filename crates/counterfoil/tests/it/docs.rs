@@ -1,0 +1,110 @@
+//! The documents about the packs: the tests they name exist, and their graphs are those of the
+//! workflows.
+
+use crate::PROGRAM;
+use counterfoil_testkit::TestCommand;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const PACKS: [&str; 5] =
+    ["execution-loop", "review-fix", "feature-pipeline", "spec-pipeline", "gated-team"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The tests that a document names: `path/of/file.rs::name_of_the_test`.
+fn named(text: &str) -> BTreeSet<(&str, &str)> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    quoted.filter_map(|one| one.split_once(".rs::")).collect()
+}
+
+/// Whether a file has a test of this name.
+fn has_test(text: &str, name: &str) -> bool {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let is_it = |line: &str| {
+        let rest = line.strip_prefix("async fn ").or_else(|| line.strip_prefix("fn "));
+        rest.and_then(|rest| rest.strip_prefix(name)).is_some_and(|rest| rest.starts_with('('))
+    };
+    let at = lines.iter().position(|line| is_it(line));
+    let before =
+        at.into_iter().flat_map(|at| lines[..at].iter().rev().take_while(|line| !line.is_empty()));
+    let mut before = before.take(8);
+    before.any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
+        // Case files are tests of their own, named by a test that reads them all.
+        || (text.contains("Trial::test") && text.contains(&format!("\"{name}\"")))
+}
+
+#[test]
+fn every_test_named_in_the_traceability_matrix_exists() {
+    let text = read("crates/counterfoil/tests/origin.md");
+    let named = named(&text);
+    assert!(named.len() > 100, "only {} tests are named", named.len());
+    let missing: Vec<String> = named
+        .into_iter()
+        .filter(|(path, name)| {
+            let file = root().join(format!("{path}.rs"));
+            !std::fs::read_to_string(file).is_ok_and(|text| has_test(&text, name))
+        })
+        .map(|(path, name)| format!("{path}.rs::{name}"))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "named in crates/counterfoil/tests/origin.md but missing:\n{}",
+        missing.join("\n")
+    );
+}
+
+#[test]
+fn a_test_that_does_not_exist_is_found() {
+    let text =
+        "#[test]\nfn one() {}\n\nfn two() {}\n\n/// Words.\n#[test]\n#[ignore]\nfn three() {}\n";
+    let there: Vec<bool> =
+        ["one", "two", "three", "on", "four"].map(|name| has_test(text, name)).to_vec();
+    assert_eq!(there, [true, false, true, false, false]);
+}
+
+#[test]
+fn every_requirement_of_the_origin_documents_has_a_row() {
+    let text = read("crates/counterfoil/tests/origin.md");
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+    let numbered = (1..=12).map(|number| format!("FR-{number:03}"));
+    let measured = (1..=5).map(|number| format!("SC-{number:03}"));
+    let contracts = counterfoil_packs::registry();
+    let contracts: Vec<String> =
+        contracts.iter().map(|entry| entry.definition().contract.clone()).collect();
+    for wanted in numbered.chain(measured).chain(contracts) {
+        assert!(
+            rows.iter().any(|row| row.contains(&wanted)),
+            "no row of crates/counterfoil/tests/origin.md is about {wanted}"
+        );
+    }
+    for row in
+        rows.iter().filter(|row| !row.starts_with("|--") && !row.starts_with("| requirement"))
+    {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        assert!(
+            cells.len() >= 2 && cells.iter().all(|cell| !cell.is_empty()),
+            "nothing shows: {row}"
+        );
+    }
+}
+
+#[test]
+fn the_graphs_in_the_documents_are_those_of_the_workflows() {
+    for pack in PACKS {
+        let path = format!("docs/packs/{pack}.md");
+        let text = read(&path);
+        let between = text
+            .split_once("<!-- graph -->")
+            .and_then(|(_, rest)| rest.split_once("<!-- /graph -->"));
+        let shown = between.unwrap_or_else(|| panic!("{path} has no graph")).0.trim();
+        let drawn = TestCommand::new(PROGRAM).args(["workflow", "graph", pack]).output().stdout;
+        let drawn = format!("```mermaid\n{}\n```", drawn.trim());
+        assert!(shown == drawn, "{path} shows another graph; it should be\n{drawn}");
+    }
+}

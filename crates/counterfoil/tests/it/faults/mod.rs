@@ -1,0 +1,14 @@
+//! Faults around a run: each has a clear outcome and a message that says how to continue, and no
+//! journaled event is lost.
+
+mod agents;
+mod artifacts;
+mod budgets;
+mod files;
+mod guards;
+mod leftovers;
+mod progress;
+mod room;
+mod sharing;
+mod signals;
+mod state;

@@ -1,0 +1,145 @@
+//! Full and read-only disks: small ones that the test mounts, where it may.
+
+use crate::shell_project::{
+    SHELL_AGENT, ShellProject, agent_workflow, run_arguments, workflow_with_question,
+};
+use counterfoil_testkit::{TIMEOUT, processes_in_attempts, report_skip, wait_until};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A small disk as the state folder of a project; gone with it.
+struct Disk {
+    at: PathBuf,
+}
+
+impl Disk {
+    /// `None` if nothing can be mounted. The test is then skipped, and says so.
+    fn mount(project: &ShellProject, size: &str) -> Option<Self> {
+        let at = project.state().to_owned();
+        std::fs::create_dir_all(&at).unwrap();
+        let options = format!("size={size}");
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(Self { at }),
+            other => {
+                report_skip(&format!("no disk can be mounted: {other:?}"));
+                None
+            }
+        }
+    }
+
+    fn remount(&self, option: &str) {
+        let options = format!("remount,{option}");
+        let status = Command::new("mount").args(["-o", &options]).arg(&self.at).status().unwrap();
+        assert!(status.success(), "{options}");
+    }
+
+    /// Takes all the room there is.
+    fn fill(&self) {
+        use std::io::Write;
+        let mut filler = std::fs::File::create(self.at.join("filler")).unwrap();
+        while filler.write_all(&[0; 1024]).is_ok() {}
+        while filler.write_all(&[0]).is_ok() {}
+    }
+
+    fn make_room(&self) {
+        std::fs::remove_file(self.at.join("filler")).unwrap();
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.at).status();
+    }
+}
+
+/// An agent that has printed its result, and ends when the test allows it: only the journal still needs
+/// room.
+const PATIENT: &str = "echo '{\"ok\": true}'\ntouch up\nwhile [ ! -e go ]; do sleep 0.02; done\n";
+
+#[test]
+fn a_full_disk_stops_the_run_and_room_lets_it_go_on() {
+    let project = ShellProject::with_agent("", PATIENT);
+    let Some(disk) = Disk::mount(&project, "1m") else { return };
+    let live = project.start(&run_arguments("flow.yaml", SHELL_AGENT));
+    wait_until(TIMEOUT, "the agent is up", || project.repo().join("up").exists().then_some(()));
+    disk.fill();
+    project.write("go", "");
+    live.wait().expect(2, &["no room is left", disk.at.to_str().unwrap(), "make room and go on"]);
+    disk.make_room();
+    project.run(&["resume", "last"]).expect(0, &["done"]);
+    project.assert_intact();
+}
+
+#[test]
+fn room_that_is_made_in_time_is_enough() {
+    let project = ShellProject::with_agent("", PATIENT);
+    let Some(disk) = Disk::mount(&project, "1m") else { return };
+    let mut live = project.start(&run_arguments("flow.yaml", SHELL_AGENT));
+    wait_until(TIMEOUT, "the agent is up", || project.repo().join("up").exists().then_some(()));
+    disk.fill();
+    let attempt = project.show_last()["run"].as_str().unwrap().to_owned();
+    project.write("go", "");
+    wait_until(TIMEOUT, "the agent has answered", || {
+        processes_in_attempts(&attempt).is_empty().then_some(())
+    });
+    assert!(live.is_running(), "it waits for room");
+    disk.make_room();
+    live.wait().expect(0, &[]);
+    project.assert_intact();
+}
+
+#[test]
+fn an_answer_that_fills_the_disk_is_not_the_agents_fault() {
+    let project = ShellProject::with_agent("", "head -c 4000000 /dev/zero\n");
+    let Some(disk) = Disk::mount(&project, "2m") else { return };
+    let output = project.run_workflow("flow.yaml", SHELL_AGENT);
+    output.expect(2, &["no room is left", disk.at.to_str().unwrap(), "make room and go on"]);
+    project.write("agent.sh", "echo '{\"ok\": true}'\n");
+    disk.remount("size=8m");
+    project.run(&["resume", "last"]).expect(0, &["done"]);
+    project.assert_intact();
+}
+
+#[test]
+fn a_command_whose_output_fills_the_disk_is_run_again_when_there_is_room() {
+    let project = ShellProject::with_agent("", "echo '{\"ok\": true}'\n");
+    project.write(
+        "flow.yaml",
+        agent_workflow("").replace("before'], go: work", "before'], go: flood")
+            + "  flood: { command: [sh, flood.sh], next: [{ when: result.ok, go: work }, { go: lost }] }\n  lost: { end: failed }\n",
+    );
+    project.write("flood.sh", "[ -e small ] || head -c 4000000 /dev/zero\n");
+    let Some(disk) = Disk::mount(&project, "2m") else { return };
+    project
+        .run_workflow("flow.yaml", SHELL_AGENT)
+        .expect(2, &["no room is left", "make room and go on"]);
+    project.write("small", "");
+    disk.remount("size=8m");
+    project.run(&["resume", "last"]).expect(0, &["done"]);
+    project.assert_intact();
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_written_can_still_be_read() {
+    let project = ShellProject::with_agent("", "echo '{\"ok\": true}'\n");
+    project.write("flow.yaml", workflow_with_question());
+    let Some(disk) = Disk::mount(&project, "4m") else { return };
+    assert_eq!(project.run_workflow("flow.yaml", SHELL_AGENT).code, Some(4));
+    disk.remount("ro");
+    for arguments in [
+        &["answer", "last", "approve", "yes", "--resume"][..],
+        &["resume", "last"],
+        &["cancel", "last"],
+    ] {
+        project
+            .run(arguments)
+            .expect(2, &["journal.db", "cannot be written", "allow writing there"]);
+    }
+    project.run_workflow("flow.yaml", SHELL_AGENT).expect(2, &["cannot be written"]);
+    assert_eq!(project.show_last()["outcome"], "waiting");
+    disk.remount("rw");
+    project.run(&["answer", "last", "approve", "yes", "--resume"]).expect(0, &["done"]);
+    project.assert_intact();
+}

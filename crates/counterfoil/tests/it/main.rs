@@ -1,0 +1,24 @@
+//! Integration tests of the command line: the real binary, in temporary projects.
+//!
+//! All modules are one binary, because each binary links the whole engine.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
+
+mod agents;
+mod claims;
+mod cli;
+mod docs;
+mod faults;
+mod journals;
+mod kill;
+mod mcp;
+mod pack_commands;
+mod packs;
+mod recordings;
+mod runs;
+mod setup;
+mod shell_project;
+mod shipped;
+mod verification;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_counterfoil");

@@ -1,0 +1,190 @@
+//! The pack feature-pipeline: features are planned, put in order, built, reviewed and committed.
+//!
+//! A scenario is a small list of features. Each is planned and built by replies that all go well,
+//! unless the test says otherwise.
+
+mod building;
+mod committing;
+mod master;
+mod passes;
+mod planning;
+mod reports;
+mod reviewing;
+
+use crate::packs::run::ScenarioRun;
+use crate::packs::scenario::Scenario;
+use serde_json::{Value, json};
+
+/// A scenario without a feature.
+fn pipeline() -> Scenario {
+    Scenario::new("feature-pipeline")
+}
+
+/// One feature `a` of one phase, planned. Nothing of it is built.
+fn planned() -> Scenario {
+    pipeline().plan("a", &[], 1, 1)
+}
+
+/// One feature `a`, planned, and its only phase done.
+fn coded() -> Scenario {
+    planned().tdd("a", "1/1")
+}
+
+/// One feature `a`, planned, coded and reviewed.
+fn reviewed() -> Scenario {
+    coded().review("a", approved())
+}
+
+const ONE: [&str; 2] = ["--task", "a: Add a"];
+
+/// What becomes of a feature where all goes well.
+trait Pipeline {
+    fn plan(self, slug: &str, after: &[&str], priority: u64, phases: u64) -> Self;
+    fn tdd(self, slug: &str, phase: &str) -> Self;
+    fn review(self, slug: &str, result: Value) -> Self;
+    fn gate(self, slug: &str, result: Value) -> Self;
+    /// The executor fixes what somebody found.
+    fn fix(self, slug: &str) -> Self;
+    /// The only phase, the review and the merge gate of a feature.
+    fn build(self, slug: &str) -> Self;
+}
+
+impl Pipeline for Scenario {
+    fn plan(self, slug: &str, after: &[&str], priority: u64, phases: u64) -> Self {
+        self.says("todo-doc-generator", todo(slug, after, priority, phases))
+            .when(&planning(slug))
+            .writes(&doc(slug), &format!("# {slug}\n"))
+    }
+
+    fn tdd(self, slug: &str, phase: &str) -> Self {
+        let path = format!("src/{slug}.rs");
+        self.says("tdd-task-executor", done(phase))
+            .when(&about(slug))
+            .writes(&path, &format!("// {phase}\n"))
+    }
+
+    fn review(self, slug: &str, result: Value) -> Self {
+        self.says("code-reviewer", result).when(&about(slug))
+    }
+
+    fn gate(self, slug: &str, result: Value) -> Self {
+        self.says("review-pr", result).when(&about(slug))
+    }
+
+    fn fix(self, slug: &str) -> Self {
+        let path = format!("src/{slug}.rs");
+        self.says("tdd-task-executor", done("1/1"))
+            .when("is built, and these things")
+            .writes(&path, "// fixed\n")
+    }
+
+    fn build(self, slug: &str) -> Self {
+        self.tdd(slug, "1/1").review(slug, approved()).gate(slug, ready())
+    }
+}
+
+/// A text that only the prompt of the planner of a feature contains.
+fn planning(slug: &str) -> String {
+    format!("this project: `{slug}`")
+}
+
+/// A text that the prompts of all agents contain that build or review a feature.
+fn about(slug: &str) -> String {
+    format!("feature `{slug}`")
+}
+
+fn doc(slug: &str) -> String {
+    format!(".claude/features/{slug}-TODO.md")
+}
+
+fn todo(slug: &str, after: &[&str], priority: u64, phases: u64) -> Value {
+    let after = if after.is_empty() { Value::Null } else { json!(after) };
+    json!({
+        "path": doc(slug), "dependencies": after, "priority": priority, "phases": phases, "complexity": "low"
+    })
+}
+
+/// A phase that is done.
+fn done(phase: &str) -> Value {
+    json!({
+        "phase": phase, "phase_complete": true, "files_changed": [], "files_created": null, "tests_added": 0,
+        "tests_passing": true, "test_failures": null, "blockers": null, "next_action": "go on"
+    })
+}
+
+/// A phase with a test that fails.
+fn failing(phase: &str) -> Value {
+    let failing = json!({
+        "phase_complete": false, "tests_passing": false, "test_failures": ["adds_one"], "next_action": "count again"
+    });
+    with(done(phase), &failing)
+}
+
+fn approved() -> Value {
+    json!({
+        "approved": true, "issues_total": 0, "critical": null, "major": null, "minor": null, "security": null,
+        "test_coverage": "adequate", "recommendation": "approve"
+    })
+}
+
+fn rejected(issue: &str) -> Value {
+    let rejected =
+        json!({"approved": false, "issues_total": 1, "major": [issue], "recommendation": "revise"});
+    with(approved(), &rejected)
+}
+
+fn ready() -> Value {
+    json!({
+        "ready_to_merge": true, "blocking_issues": null, "warnings": null, "test_status": "all-pass",
+        "files_reviewed": 1, "approval_confidence": "high", "final_recommendation": "merge"
+    })
+}
+
+fn refused(issue: &str) -> Value {
+    let refused = json!({"ready_to_merge": false, "blocking_issues": [issue], "final_recommendation": "revise"});
+    with(ready(), &refused)
+}
+
+/// A result in which some fields are others.
+fn with(mut result: Value, fields: &Value) -> Value {
+    for (name, value) in fields.as_object().unwrap() {
+        result[name] = value.clone();
+    }
+    result
+}
+
+/// The subjects of the commits, the first one first, without the one that the repository begins
+/// with.
+fn commits(ran: &ScenarioRun) -> Vec<String> {
+    ran.git(&["log", "--reverse", "--format=%s"]).lines().skip(1).map(str::to_owned).collect()
+}
+
+/// The attempts of a state of a feature: how each ended.
+fn of(ran: &ScenarioRun, path: &str) -> Vec<String> {
+    let attempts = ran.attempts().into_iter().chain(ran.commands());
+    let one = |told: String| {
+        let (name, outcome) = told.split_once(' ').unwrap();
+        (name.split_once('#').unwrap().0 == path).then(|| outcome.to_owned())
+    };
+    attempts.filter_map(one).collect()
+}
+
+/// MASTER.md as it is now.
+fn master(ran: &ScenarioRun) -> String {
+    ran.read(".claude/features/MASTER.md")
+}
+
+/// The status of a feature, by MASTER.md.
+fn status(master: &str, slug: &str) -> String {
+    let row = master.lines().find(|line| line.split(" | ").nth(1) == Some(slug));
+    row.unwrap_or_else(|| panic!("no row for {slug}:\n{master}"))
+        .split(" | ")
+        .nth(2)
+        .unwrap()
+        .to_owned()
+}
+
+/// The progress log, by MASTER.md.
+fn log(master: &str) -> &str {
+    master.split_once("## Progress log\n").unwrap_or_else(|| panic!("no log:\n{master}")).1.trim()
+}

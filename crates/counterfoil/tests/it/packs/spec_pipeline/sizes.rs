@@ -1,0 +1,60 @@
+//! The agents of a run by its size, and its inputs.
+
+use super::{AGENTS, ASKED, play, run, then_all_goes_well, worked};
+
+#[test]
+fn simple_is_specify_a_person_implement_and_test() {
+    let ran = run(play(), "simple");
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(worked(&ran), ["specify", "implement", "test"]);
+    assert!(ran.transitions().contains(&"specify>approve".to_owned()), "{:?}", ran.transitions());
+    assert!(ran.transitions().contains(&"approve>implement".to_owned()), "{:?}", ran.transitions());
+}
+
+#[test]
+fn standard_adds_clarify_plan_tasks_and_review() {
+    let ran = run(play(), "standard");
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    let expected = ["specify", "clarify", "plan", "tasks", "implement", "test", "review"];
+    assert_eq!(worked(&ran), expected);
+    assert!(ran.transitions().contains(&"tasks>approve".to_owned()), "{:?}", ran.transitions());
+}
+
+#[test]
+fn full_is_all_eleven_in_order() {
+    let ran = run(play(), "full");
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(worked(&ran), AGENTS);
+    assert!(ran.transitions().contains(&"triage>approve".to_owned()), "{:?}", ran.transitions());
+}
+
+#[test]
+fn standard_is_the_size_when_none_is_given() {
+    let ran = then_all_goes_well(play()).run(&ASKED);
+    assert_eq!(worked(&ran), worked(&run(play(), "standard")));
+}
+
+#[test]
+fn the_feature_is_named_after_the_request_when_it_has_no_id() {
+    let ran = then_all_goes_well(play()).run(&["--task", "Add a Search!"]);
+    assert_eq!(ran.variables()["feature"], "add-a-search");
+    assert_eq!(ran.variables()["folder"], "specs/add-a-search/");
+    // The agents said where they wrote, and that is where later ones look.
+    assert_eq!(ran.variables()["spec_file"], "specs/search/spec.md");
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+}
+
+#[test]
+fn what_a_run_is_given_is_looked_at_before_an_agent_is_spent() {
+    let cases = [
+        (["--task", "Add it", "--input", "feature_id=../secrets"], "cannot name a folder"),
+        (["--task", "  ", "--input", "feature_id=search"], "there is no request"),
+        (["--task", "Add it", "--input", "min_coverage=120"], "min_coverage is 120"),
+    ];
+    for (arguments, why) in cases {
+        let ran = then_all_goes_well(play()).run(&arguments);
+        assert_eq!(ran.ended(), ("blocked", None, 7), "{arguments:?}");
+        assert!(ran.reason().contains(why), "{}", ran.reason());
+        assert!(ran.attempts().is_empty(), "{arguments:?}: {:?}", ran.attempts());
+    }
+}

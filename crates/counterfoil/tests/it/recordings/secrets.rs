@@ -1,0 +1,160 @@
+//! Secrets in everything that a run keeps, and none of them in what is exported.
+
+use crate::runs::project::{WorkflowProject, one_step};
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// One of each kind, and what says what it is where nothing in it does.
+const SECRETS: [(&str, &str); 12] = [
+    ("", "sk-ant-api03-Zk3vQ9xY_w"),
+    ("", "sk-proj-8hG4kQ2pLz0aB"),
+    ("", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
+    ("", "github_pat_11ABCDEFG0abcdefghijkl_mnop"),
+    ("", "AKIAIOSFODNN7EXAMPLE"),
+    ("", "AIzaSyD-9tSrke72PouQMnMX-a7eZSW0jkFMBWY"),
+    ("", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"),
+    ("Authorization: Bearer ", "abcDEF1234567890"),
+    ("x-api-key: ", "k-123-very-own"),
+    ("postgres://me:", "hunter2-and-more@"),
+    ("", "zebra-crossing-9"),
+    ("", "cust_f00dfeed"),
+];
+
+/// All of them in one line.
+fn planted() -> String {
+    let all: Vec<String> =
+        SECRETS.iter().map(|(before, secret)| format!("{before}{secret} .")).collect();
+    all.join(" ")
+}
+
+/// Every file below a folder, as one text.
+fn everything(folder: &Path) -> String {
+    let mut text = String::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(at) = open.pop() {
+        if at.is_dir() {
+            open.extend(std::fs::read_dir(&at).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            text += &std::fs::read_to_string(&at).unwrap();
+        }
+    }
+    text
+}
+
+fn holds_none(text: &str) {
+    for (_, secret) in SECRETS {
+        let secret = secret.trim_end_matches('@');
+        assert!(!text.contains(secret), "{secret} is left:\n{text}");
+    }
+}
+
+/// A run in whose prompt, replies and result there are secrets.
+fn run() -> WorkflowProject {
+    let note = planted();
+    let workflow = format!(
+        "workflow: one\nagents: {{ worker: {{ contract: scene/step, prompt: {} }} }}\ncontracts: [contracts]\n\
+         start: work\nstates:\n  work: {{ agent: worker, go: done }}\n  done: {{ end: done }}\n",
+        json!(format!("Do it with {note}"))
+    );
+    let good = format!("I used {note}.\n{}", json!({"ok": true, "note": note}));
+    let script = json!({"replies": [{"agent": "worker", "text": format!("{note} {{\"ok\": false}}")}, {"agent": "worker", "text": good}]});
+    let project = WorkflowProject::new(&workflow, &script.to_string());
+    project.write("counterfoil.toml", "[redact]\npatterns = [\"cust_[a-z0-9]+\"]\n");
+    assert_eq!(project.run_workflow().ended(), ("done", None, 0));
+    project
+}
+
+#[test]
+fn nothing_of_them_is_exported_and_it_replays_the_same() {
+    let project = run();
+    let mut export = project.command(&["export", "last", "rec"]);
+    let output = export.env("DEPLOY_TOKEN", "zebra-crossing-9").output();
+    let words = output.stderr.clone();
+    assert!(output.is_success(), "{words}");
+    holds_none(&words);
+    for kind in
+        ["key", "github-token", "aws-key", "google-key", "jwt", "password", "variable", "pattern"]
+    {
+        assert!(words.contains(kind), "{kind}: {words}");
+    }
+    let text = everything(&project.path("rec"));
+    holds_none(&text);
+    // Equal secrets are equally numbered in the prompt, in what was said and in the result.
+    let recording: Value = serde_json::from_str(&project.read("rec/recording.json")).unwrap();
+    let note = recording["attempts"][0]["result"]["value"]["note"].as_str().unwrap();
+    assert!(project.read("rec/attempts/001-work/1.prompt").contains(note), "{note}");
+    assert!(project.read("rec/attempts/001-work/2.stdout").contains(note), "{note}");
+    assert!(note.contains("[redacted:key#1]"), "{note}");
+    let replayed = project.run_json(&["replay", "rec", "--format", "json"]);
+    assert_eq!(
+        (replayed.code, &replayed.report["summary"]["same"]),
+        (Some(0), &json!(1)),
+        "{}",
+        replayed.report
+    );
+}
+
+#[test]
+fn whoever_asks_for_them_gets_them_and_is_told() {
+    let project = run();
+    let output = project.command(&["export", "last", "rec", "--raw"]).output();
+    assert!(output.stderr.contains("secrets were left in"));
+    let text = everything(&project.path("rec"));
+    assert!(SECRETS.iter().all(|(_, secret)| text.contains(secret)));
+    project.command(&["replay", "rec"]).output().expect(0, &[]);
+}
+
+/// A program that writes what `claude` writes, with secrets in its events, in the file it makes and
+/// on standard error.
+fn stand_in(project: &WorkflowProject) {
+    let note = planted();
+    let result = json!({"ok": true, "note": note}).to_string();
+    let events = [
+        json!({"type": "system", "subtype": "init", "session_id": "7f0c1d8e-0000-4000-8000-000000000001", "model": "m-1", "tools": [], "mcp_servers": []}),
+        json!({"type": "assistant", "message": {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Write", "input": {"file_path": "a.env", "content": format!("KEY={note}")}}]}, "session_id": "7f0c1d8e-0000-4000-8000-000000000001"}),
+        json!({"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": result}]}, "session_id": "7f0c1d8e-0000-4000-8000-000000000001"}),
+        json!({"type": "result", "subtype": "success", "is_error": false, "result": result, "session_id": "7f0c1d8e-0000-4000-8000-000000000001", "num_turns": 1, "total_cost_usd": 0.25, "usage": {"input_tokens": 10, "output_tokens": 5}, "permission_denials": [], "terminal_reason": "completed"}),
+    ];
+    let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
+    project.write("events.jsonl", &lines);
+    project.write("errors.txt", &format!("warning: {note}\n"));
+    let here = project.path("").display().to_string();
+    project.write(
+        "claude.sh",
+        &format!(
+            "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '2.1.325 (Claude Code)'; exit 0; fi\ncat >/dev/null\ncat '{here}/errors.txt' >&2\ncat '{here}/events.jsonl'\n"
+        ),
+    );
+    std::fs::set_permissions(project.path("claude.sh"), std::fs::Permissions::from_mode(0o755))
+        .unwrap();
+    project.write(
+        "counterfoil.toml",
+        "[redact]\npatterns = [\"cust_[a-z0-9]+\"]\n[agents.claude]\nprogram = \"claude.sh\"\nchannels = []\n",
+    );
+}
+
+#[test]
+fn the_events_and_errors_of_a_program_are_exported_without_them() {
+    let project = WorkflowProject::new(&one_step(""), "replies: []");
+    stand_in(&project);
+    let ran = project.run_json(&["run", "flow.yaml", "--format", "json", "--agent", "claude"]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{} {}", ran.stderr, ran.report);
+    let mut export = project.command(&["export", "last", "rec"]);
+    export.env("DEPLOY_TOKEN", "zebra-crossing-9").output().expect(0, &[]);
+    holds_none(&everything(&project.path("rec")));
+    let recording: Value = serde_json::from_str(&project.read("rec/recording.json")).unwrap();
+    let reply = &recording["attempts"][0]["replies"][0];
+    assert_eq!((&reply["program"], &reply["exit"]), (&json!("claude"), &json!(0)), "{reply}");
+    assert!(project.read("rec/attempts/001-work/1.stderr").starts_with("warning: [redacted:"));
+    for line in project.read("rec/attempts/001-work/1.stdout").lines() {
+        serde_json::from_str::<Value>(line).unwrap();
+    }
+    let replayed = project.run_json(&["replay", "rec", "--format", "json"]);
+    assert_eq!(
+        (replayed.code, &replayed.report["summary"]["same"]),
+        (Some(0), &json!(1)),
+        "{}",
+        replayed.report
+    );
+}

@@ -1,0 +1,18 @@
+//! Workflows with scripted agents, and what is printed on which stream.
+
+pub(crate) mod project;
+
+mod answers;
+mod artifacts;
+mod attempts;
+mod checking;
+mod commands;
+mod fans;
+mod language;
+mod listing;
+mod moves;
+mod prompts;
+mod resuming;
+mod steps;
+mod usage;
+mod words;

@@ -1,0 +1,230 @@
+//! `doctor`: its probes, its diagnoses and its exit code.
+
+use crate::setup::project::SetupProject;
+use counterfoil_testkit::TestCommand;
+use serde_json::Value;
+
+/// A repository, git, and Claude Code with a key.
+fn project() -> SetupProject {
+    let project = SetupProject::new();
+    project.add_program("git", "exit 0");
+    project.add_program("counterfoil", "exit 0");
+    project.add_program("claude", "echo '2.1.325 (Claude Code)'");
+    project
+}
+
+fn doctor(project: &SetupProject) -> TestCommand {
+    let mut command = project.command();
+    // Whether there are control groups is the machine's business.
+    command.arg("doctor").env("ANTHROPIC_API_KEY", "secret-key").env("COUNTERFOIL_CGROUP", "off");
+    command
+}
+
+fn json(project: &SetupProject) -> (i32, Value) {
+    let output = doctor(project).args(["--format", "json"]).output();
+    (output.code.unwrap(), serde_json::from_str(&output.stdout).unwrap())
+}
+
+/// What is in the way, as `level about: message | fix`.
+fn findings(project: &SetupProject) -> Vec<String> {
+    let (code, report) = json(project);
+    let findings = report["findings"].as_array().unwrap();
+    let broken = findings.iter().any(|finding| finding["level"] == "fail");
+    assert_eq!((code, &report["ok"]), (i32::from(broken), &Value::from(!broken)));
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+    let line = |finding: &Value| {
+        let [level, about, message, fix] =
+            ["level", "about", "message", "fix"].map(|key| text(finding, key));
+        project.normalize(&format!("{level} {about}: {message} | {fix}"))
+    };
+    findings.iter().map(line).collect()
+}
+
+#[track_caller]
+fn finds(project: &SetupProject, expected: &str) {
+    let findings = findings(project);
+    assert!(
+        findings.iter().any(|finding| finding.contains(expected)),
+        "{expected:?} is not in {findings:#?}"
+    );
+}
+
+#[test]
+fn when_all_is_well_it_says_so() {
+    let project = project();
+    project.write("repo/.claude/agents/qa.md", "---\nname: qa\n---\n");
+    assert!(project.command().args(["init", "--yes"]).output().is_success());
+    insta::assert_snapshot!(project.snapshot(&mut doctor(&project)));
+    assert_eq!(findings(&project), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_in_the_way_comes_first_with_what_mends_it() {
+    let project = project();
+    project.add_program("claude", "echo 1.0.3");
+    project.add_program("codex", "echo codex-cli 99.0.0");
+    project.write("repo/counterfoil.toml", "agent = \"claude\"\n[agents.qa]\ncontract = \"execution-loop/qa\"\n[agents.dev]\ncontract = \"execution-loop/implementor\"\n");
+    project.write("repo/.claude/agents/qa.md", "---\nname: qa\ntools: Read, Grep\n---\n");
+    project.write("repo/.claude/settings.json", "{\"disableAllHooks\": true}");
+    project.write(
+        "repo/.mcp.json",
+        "{\"mcpServers\": {\"db\": {\"command\": \"db-server\"}, \"remote\": {\"url\": \"https://x\"}}}",
+    );
+    insta::assert_snapshot!(project.snapshot(&mut doctor(&project)));
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let project = project();
+    project.add_program("codex", "echo codex-cli 0.166.0");
+    project.write("home/.codex/auth.json", "{\"OPENAI_API_KEY\": \"sk-secret\"}");
+    for format in ["human", "json"] {
+        let shown = project.snapshot(doctor(&project).args(["--format", format]));
+        assert!(
+            shown.contains("ANTHROPIC_API_KEY") && shown.contains("~/.codex/auth.json"),
+            "{shown}"
+        );
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}
+
+#[test]
+fn the_report_for_programs_has_everything() {
+    let (code, report) = json(&project());
+    assert_eq!(code, 0, "{report}");
+    let claude = &report["programs"][0];
+    assert_eq!(claude["name"], "claude");
+    assert_eq!(claude["state"], "good");
+    assert_eq!(claude["version"], "2.1.325");
+    assert_eq!(claude["needed"], false);
+    assert_eq!(claude["login"], "ANTHROPIC_API_KEY");
+    assert_eq!(claude["channels"], serde_json::json!(["native", "submit", "text"]));
+    assert!(claude["path"].as_str().unwrap().ends_with("bin/claude"));
+    let others: Vec<&str> = report["programs"].as_array().unwrap()[1..]
+        .iter()
+        .map(|one| one["state"].as_str().unwrap())
+        .collect();
+    assert_eq!(others, ["missing", "missing"]);
+}
+
+#[test]
+fn programs_that_cannot_play() {
+    let project = project();
+    project.add_program("claude", "echo out of order >&2; exit 3");
+    finds(&project, "warn claude: [project]/bin/claude cannot be run");
+    finds(
+        &project,
+        "fail programs: none of the programs that play agents is there | install one: `npm install",
+    );
+    project.write("repo/counterfoil.toml", "agent = \"claude\"\n");
+    finds(&project, "fail claude: [project]/bin/claude cannot be run");
+    project.add_program("claude", "echo none");
+    finds(&project, "warn claude: it does not say which version it is");
+    project.write("repo/counterfoil.toml", "agent = \"codex\"\n");
+    finds(&project, "fail codex: the project wants it, and it is not on PATH");
+    project.write("repo/counterfoil.toml", "agent = \"command:true\"\n");
+    std::fs::remove_file(project.path("bin/claude")).unwrap();
+    assert_eq!(findings(&project), Vec::<String>::new(), "somebody else plays");
+}
+
+#[test]
+fn a_program_that_the_settings_name_is_looked_for_there() {
+    let project = project();
+    project.write(
+        "repo/counterfoil.toml",
+        "[agents.claude]\nprogram = \"tools/claude\"\nchannels = [\"submit\"]\n",
+    );
+    finds(
+        &project,
+        "fail claude: the project wants it, and [project]/repo/tools/claude is not a program",
+    );
+    std::fs::create_dir(project.path("repo/tools")).unwrap();
+    std::fs::rename(project.path("bin/claude"), project.path("repo/tools/claude")).unwrap();
+    let (code, report) = json(&project);
+    assert_eq!(code, 0, "{report}");
+    assert_eq!(report["programs"][0]["channels"], serde_json::json!(["submit", "text"]));
+}
+
+#[test]
+fn settings_that_are_wrong() {
+    let project = project();
+    for (settings, expected) in [
+        (
+            "agents = 7\n",
+            "fail counterfoil.toml: [project]/repo/counterfoil.toml: TOML parse error",
+        ),
+        ("[agents.qa]\nmodell = \"x\"\n", "unknown field `modell`"),
+        (
+            "agent = \"claud\"\n",
+            "agent is \"claud\", and nobody is called so; did you mean 'claude'?",
+        ),
+        ("[agents.qa]\nspec = \"gpt\"\n", "agents.qa.spec is \"gpt\", and nobody is called so |"),
+        (
+            "[agents.qa]\ncontract = \"acme/none\"\n",
+            "the agent 'qa' is bound to a contract that cannot be had",
+        ),
+    ] {
+        project.write("repo/counterfoil.toml", settings);
+        finds(&project, expected);
+    }
+}
+
+#[test]
+fn a_place_where_runs_cannot_be() {
+    let project = project();
+    project.write("repo/.counterfoil", "a file");
+    finds(&project, "fail state: [project]/repo/.counterfoil cannot be written to");
+    std::fs::remove_file(project.path("repo/.counterfoil")).unwrap();
+    std::fs::remove_file(project.path("bin/git")).unwrap();
+    finds(&project, "fail git: this is a repository, and git is not on PATH");
+    std::fs::remove_dir(project.path("repo/.git")).unwrap();
+    finds(&project, "warn git: this is not a git repository");
+}
+
+#[test]
+fn a_place_where_anybody_may_write() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = project();
+    let open = |mode: u32| {
+        std::fs::set_permissions(project.repo(), std::fs::Permissions::from_mode(mode)).unwrap()
+    };
+    open(0o777);
+    finds(&project, "warn state: anybody may write to [project]/repo");
+    open(0o755);
+    assert_eq!(findings(&project), Vec::<String>::new());
+}
+
+#[test]
+fn what_stands_between_people_and_their_contracts() {
+    let project = project();
+    let qa = |tools: &str| {
+        project.write("repo/.claude/agents/qa.md", format!("---\nname: qa\n{tools}---\n"))
+    };
+    qa("tools: Read\n");
+    assert!(project.command().args(["init", "--yes"]).output().is_success());
+    finds(
+        &project,
+        "`tools:` of 'qa' does not list mcp__counterfoil__submit_result: it cannot hand in its result by the tool | tools: Read, mcp__counterfoil__submit_result",
+    );
+    for tools in [
+        "",
+        "tools: '*'\n",
+        "tools: Read, mcp__counterfoil__submit_result\n",
+        "tools: [Read, mcp__counterfoil]\n",
+    ] {
+        qa(tools);
+        assert_eq!(findings(&project), Vec::<String>::new(), "{tools}");
+    }
+    project.write("home/.claude/settings.json", "{\"disableAllHooks\": true}");
+    finds(&project, "warn [project]/home/.claude/settings.json: `disableAllHooks` is set");
+    project.write("repo/.claude/settings.local.json", "{");
+    finds(&project, "warn .claude/settings.local.json: it is not JSON");
+    std::fs::remove_file(project.path("bin/counterfoil")).unwrap();
+    finds(
+        &project,
+        "the server 'counterfoil' is run by `counterfoil`, which is not there | put counterfoil on PATH",
+    );
+    finds(&project, "warn hooks: `counterfoil` is not on PATH");
+    std::fs::remove_file(project.path("repo/.mcp.json")).unwrap();
+    finds(&project, "nothing holds them to it when people use them by hand | `counterfoil init`");
+}

@@ -1,0 +1,259 @@
+//! `init`: it shows its changes, writes only with consent, and can be undone.
+
+use crate::setup::project::SetupProject;
+use counterfoil_testkit::{TestCommand, read_tree};
+
+const QA: &str =
+    "---\nname: qa\ndescription: Checks the work\ntools: Read, Grep\n---\nYou check.\n";
+
+/// A project with subagents and settings of its own.
+fn claude_project() -> SetupProject {
+    let project = SetupProject::new();
+    project.add_program("claude", "exit 0");
+    project.add_program("counterfoil", "exit 0");
+    project.write("repo/.claude/agents/qa.md", QA);
+    project.write("repo/.claude/agents/reviewer.md", QA.replace("qa", "reviewer"));
+    project.write("repo/.claude/agents/poet.md", QA.replace("qa", "poet"));
+    project
+        .write("repo/.claude/settings.json", "{\n  \"permissions\": {\"allow\": [\"Read\"]}\n}\n");
+    project.write("repo/AGENTS.md", "# Agents\n");
+    project
+}
+
+fn init(project: &SetupProject, flags: &[&str]) -> TestCommand {
+    let mut command = project.command();
+    command.arg("init").args(flags);
+    command
+}
+
+fn code(command: &mut TestCommand) -> i32 {
+    command.output().code.unwrap()
+}
+
+#[test]
+fn the_diff_is_shown_and_nothing_is_written_without_consent() {
+    let project = claude_project();
+    let before = read_tree(&project.repo());
+    insta::assert_snapshot!(project.snapshot(init(&project, &[]).write_stdin("y\n")));
+    assert_eq!(read_tree(&project.repo()), before);
+}
+
+#[test]
+fn with_consent_it_is_written_once_and_taken_out_whole() {
+    let project = claude_project();
+    let before = read_tree(&project.repo());
+    assert_eq!(code(&mut init(&project, &["--yes"])), 0);
+    let after = read_tree(&project.repo());
+    assert_ne!(after, before);
+    insta::assert_snapshot!("again", project.snapshot(&mut init(&project, &["--yes"])));
+    assert_eq!(read_tree(&project.repo()), after, "a second time changes nothing");
+    insta::assert_snapshot!("undo", project.snapshot(&mut init(&project, &["--undo", "--yes"])));
+    assert_eq!(read_tree(&project.repo()), before);
+    let text = project.snapshot(&mut init(&project, &["--undo", "--yes"]));
+    assert!(text.starts_with("exit 0\n") && text.contains("nothing to take out"), "{text}");
+}
+
+#[test]
+fn whatever_was_there_comes_back_byte_for_byte() {
+    let everything = "{\n    \"mcpServers\": {\"other\": {\"command\": \"x\"}}, \"n\": 1.50,\n\n    \"é\": \"ü\"\n}";
+    let cases: &[&[(&str, &str)]] = &[
+        &[],
+        &[("README.md", "words")],
+        &[
+            (".mcp.json", everything),
+            (".gemini/settings.json", everything),
+            (".codex/config.toml", "# mine\nmodel = \"x\""),
+        ],
+        &[(".mcp.json", "{}"), (".gemini/settings.json", "{ }\n"), (".codex/config.toml", "")],
+        &[(
+            ".claude/settings.json",
+            "{\"hooks\": {\"Stop\": [], \"SubagentStop\": [{\"hooks\": []}]}}",
+        )],
+        &[("counterfoil.toml", "# ours\n[agents.qa]\nmodel = \"opus\"\n")],
+        &[("counterfoil.toml", "agents = { dev = { model = \"x\" } }")],
+        &[("counterfoil.toml", "[checks]\r\ntest = \"x\"\r\n")],
+        &[
+            ("contracts/a.yaml", "contract: acme/poet\nversion: 1\nschema: {type: object}\n"),
+            (".codex/config.toml", ""),
+        ],
+    ];
+    for (number, case) in cases.iter().enumerate() {
+        let project = SetupProject::new();
+        project.add_program("claude", "exit 0");
+        project.write("repo/.claude/agents/qa.md", QA);
+        for (name, text) in *case {
+            project.write(&format!("repo/{name}"), text);
+        }
+        let before = read_tree(&project.repo());
+        assert_eq!(code(&mut init(&project, &["--yes"])), 0, "{number}");
+        let after = read_tree(&project.repo());
+        assert_ne!(before, after, "{number}");
+        let again = project.snapshot(&mut init(&project, &[]));
+        assert!(again.contains("there is nothing to add"), "{number}: {again}");
+        assert_eq!(read_tree(&project.repo()), after, "{number}");
+        let undone = project.snapshot(&mut init(&project, &["--undo", "--yes"]));
+        assert!(undone.starts_with("exit 0\n"), "{number}: {undone}");
+        assert_eq!(read_tree(&project.repo()), before, "{number}");
+        let folders: Vec<_> = std::fs::read_dir(project.repo()).unwrap().collect();
+        let named = case.iter().filter_map(|(name, _)| name.split('/').next());
+        let kept: std::collections::BTreeSet<_> = named.chain([".claude", ".git"]).collect();
+        assert_eq!(folders.len(), kept.len(), "{number}: only .git and what was there");
+    }
+}
+
+#[test]
+fn what_was_edited_since_stays_and_only_ours_goes() {
+    let project = claude_project();
+    assert_eq!(code(&mut init(&project, &["--yes"])), 0);
+    let edit = |name: &str, from: &str, to: &str| {
+        let text = project.read(name);
+        assert!(text.contains(from), "{name} has no {from}:\n{text}");
+        project.write(name, text.replacen(from, to, 1));
+    };
+    // Another server, another hook, another key in our table, and a binding that somebody changed.
+    edit(
+        "repo/.mcp.json",
+        "{\n  \"mcpServers\": {",
+        "{\n  \"mcpServers\": {\n    \"mine\": {\"command\": \"x\"},",
+    );
+    edit(
+        "repo/.claude/settings.json",
+        "\"Stop\": [",
+        "\"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]},",
+    );
+    edit(
+        "repo/counterfoil.toml",
+        "contract = \"execution-loop/qa\"\n",
+        "contract = \"execution-loop/qa\"\nmodel = \"opus\"\n",
+    );
+    insta::assert_snapshot!(project.snapshot(&mut init(&project, &["--undo", "--yes"])));
+    insta::assert_snapshot!(
+        "left",
+        [".mcp.json", ".claude/settings.json", "counterfoil.toml"]
+            .map(|name| { format!("## {name}\n{}", project.read(&format!("repo/{name}"))) })
+            .concat()
+    );
+    assert!(!project.path("repo/.counterfoil").exists());
+}
+
+#[test]
+fn a_binding_that_somebody_changed_is_theirs() {
+    let project = claude_project();
+    assert_eq!(code(&mut init(&project, &["--yes"])), 0);
+    let text =
+        project.read("repo/counterfoil.toml").replace("execution-loop/qa", "execution-loop/dod");
+    project.write("repo/counterfoil.toml", text);
+    let shown = project.snapshot(&mut init(&project, &["--undo", "--yes"]));
+    assert!(
+        shown.starts_with("exit 0\n")
+            && shown.contains("agents.qa.contract was changed since, and stays"),
+        "{shown}"
+    );
+    assert!(project.read("repo/counterfoil.toml").contains("execution-loop/dod"));
+    assert!(!project.path("repo/.mcp.json").exists());
+}
+
+#[test]
+fn agents_that_came_later_are_added_and_both_times_are_undone() {
+    let project = claude_project();
+    let before = read_tree(&project.repo());
+    assert_eq!(code(&mut init(&project, &["--yes"])), 0);
+    project.write("repo/.claude/agents/dod.md", QA.replace("qa", "dod"));
+    assert_eq!(code(&mut init(&project, &["--yes"])), 0);
+    assert!(project.read("repo/counterfoil.toml").contains("[agents.dod]"));
+    std::fs::remove_file(project.path("repo/.claude/agents/dod.md")).unwrap();
+    assert_eq!(code(&mut init(&project, &["--undo", "--yes"])), 0);
+    assert_eq!(read_tree(&project.repo()), before);
+}
+
+#[test]
+fn what_is_in_the_way_is_named_and_the_rest_is_done() {
+    let project = SetupProject::new();
+    project.add_program("claude", "exit 0");
+    project
+        .write("repo/.claude/agents/qa.md", "---\nname: qa\ndescription: Use this: always\n---\n");
+    project.write("repo/.claude/agents/latin.md", b"---\nname: caf\xe9\n---\n");
+    project.write("repo/.claude/agents/plain.md", "You check.\n");
+    project.write("repo/.claude/agents/twice.md", QA);
+    project.write("repo/.claude/agents/unnamed.md", "---\ndescription: x\n---\n");
+    std::fs::create_dir(project.path("repo/.claude/agents/folder.md")).unwrap();
+    let commented = project.write("repo/.claude/settings.json", "{\n  // mine\n  \"a\": 1\n}\n");
+    std::fs::create_dir(project.path("repo/.mcp.json")).unwrap();
+    project.write("repo/.gemini/settings.json", "{\"mcpServers\": []}");
+    project.write("repo/.codex/config.toml", "broken = [");
+    project.write("repo/contracts/bad.yaml", "contract: nonsense\n");
+    insta::assert_snapshot!(project.snapshot(&mut init(&project, &["--yes"])));
+    assert_eq!(std::fs::read_to_string(commented).unwrap(), "{\n  // mine\n  \"a\": 1\n}\n");
+}
+
+#[test]
+fn thousands_of_agents_are_no_trouble() {
+    let project = SetupProject::new();
+    for number in 0..1200 {
+        project.write(
+            &format!("repo/.claude/agents/a{number:04}.md"),
+            QA.replace("qa", &format!("helper-{number}")),
+        );
+    }
+    let output = init(&project, &["--yes"]).output();
+    let words = output.stderr.clone();
+    assert!(output.is_success(), "{words}");
+    assert!(words.contains("only 1000 files in .claude/agents were looked at"), "{words}");
+    assert!(words.len() < 2000, "{words}");
+    // Also if each of them is like a contract.
+    for number in 0..1200 {
+        project.write(
+            &format!("repo/.claude/agents/a{number:04}.md"),
+            QA.replace("qa", &format!("reviewer-{number}")),
+        );
+    }
+    let output = init(&project, &["--yes"]).output();
+    assert!(output.is_success());
+    let comments = project.read("repo/counterfoil.toml").matches("# [agents.reviewer-").count();
+    assert_eq!(comments, 50);
+    let again = project.snapshot(&mut init(&project, &["--yes"]));
+    assert!(
+        again.contains("950 more agents") && again.contains("there is nothing to add"),
+        "{again}"
+    );
+}
+
+#[test]
+fn a_record_that_is_none_is_not_built_upon() {
+    let project = claude_project();
+    project.write("repo/.counterfoil/init.json", "{\"changes\": 7}");
+    for flags in [&["--yes"][..], &["--undo", "--yes"]] {
+        let shown = project.snapshot(&mut init(&project, flags));
+        assert!(
+            shown.starts_with("exit 2\n") && shown.contains("init.json is not what init wrote"),
+            "{shown}"
+        );
+    }
+    let shown = project.snapshot(&mut init(&project, &["--repo", "none"]));
+    assert!(
+        shown.starts_with("exit 2\n") && shown.contains("cannot open the repository none"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn without_a_contract_there_is_nothing_to_hold_anybody_to() {
+    let project = SetupProject::new();
+    project.add_program("claude", "exit 0");
+    project.add_program("codex", "exit 0");
+    project.add_program("counterfoil", "exit 0");
+    insta::assert_snapshot!(project.snapshot(&mut init(&project, &["--yes"])));
+}
+
+#[test]
+fn undo_asks_too() {
+    let project = claude_project();
+    assert_eq!(code(&mut init(&project, &["--yes"])), 0);
+    let after = read_tree(&project.repo());
+    let shown = project.snapshot(&mut init(&project, &["--undo"]));
+    assert!(
+        shown.starts_with("exit 1\n") && shown.contains("`counterfoil init --undo --yes` does it"),
+        "{shown}"
+    );
+    assert_eq!(read_tree(&project.repo()), after);
+}

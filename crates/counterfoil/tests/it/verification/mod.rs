@@ -1,0 +1,13 @@
+//! Verification under faults: impossible claims, misbehaving checks, repositories in unusual
+//! states, kills. Each has a clear outcome, and no file of the user is lost.
+
+mod project;
+
+mod checks;
+mod conflicts;
+mod crashes;
+mod paths;
+mod protection;
+mod repairs;
+mod repositories;
+mod together;
