@@ -25,15 +25,14 @@ impl From<Command> for TestCommand {
 }
 
 impl TestCommand {
-    /// A program with an environment of its own: no color, UTF-8, the `PATH` of the test, the user
-    /// `kim`, and no configuration of git. Nothing else is inherited.
+    /// A program with an environment of its own: no color, UTF-8, the `PATH` of the test, and no
+    /// configuration of git. Nothing else is inherited.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program);
         command
             .env_clear()
             .env("NO_COLOR", "1")
             .env("LANG", "C.UTF-8")
-            .env("USER", "kim")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
             .env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -39,4 +39,4 @@ pub use process::{TIMEOUT, processes_in_attempts, send_signal, wait_until};
 pub use project::TestProject;
 pub use real_clis::{installed_clis, report_skip, testing_dir};
 pub use script::AgentScript;
-pub use temp::temp_dir;
+pub use temp::memory_dir;

@@ -5,7 +5,6 @@ use crate::files::write_executable;
 use crate::git::git_command;
 use crate::normalize;
 use crate::output::{CommandOutput, RunOutput};
-use crate::temp::temp_dir;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -33,7 +32,7 @@ impl TestProject {
     /// A project whose repository is the temporary directory itself. The state directory exists, so
     /// that no directory above is taken for the repository.
     pub fn new(program: impl AsRef<Path>) -> Self {
-        let project = Self::with_repo(temp_dir(), program.as_ref(), "");
+        let project = Self::with_repo(TempDir::new().unwrap(), program.as_ref(), "");
         std::fs::create_dir(&project.state).unwrap();
         project
     }
@@ -41,13 +40,18 @@ impl TestProject {
     /// A project whose repository is the directory `repo` below the temporary directory, so that
     /// there is room for files beside it.
     pub fn nested(program: impl AsRef<Path>) -> Self {
-        Self::with_repo(temp_dir(), program.as_ref(), "repo")
+        Self::nested_in(TempDir::new().unwrap(), program)
+    }
+
+    /// Like [`Self::nested`], in a directory of the test's choice.
+    pub fn nested_in(root: TempDir, program: impl AsRef<Path>) -> Self {
+        Self::with_repo(root, program.as_ref(), "repo")
     }
 
     /// A nested project whose runs are kept in the directory `state` beside the repository.
     /// Commands run in the directory around both, and get `--state` and `--repo`.
     pub fn with_state_beside(program: impl AsRef<Path>) -> Self {
-        Self::with_state_beside_in(temp_dir(), program)
+        Self::with_state_beside_in(TempDir::new().unwrap(), program)
     }
 
     /// Like [`Self::with_state_beside`], in a directory of the test's choice.
@@ -72,10 +76,12 @@ impl TestProject {
         }
     }
 
-    /// A new nested project with a copy of this repository.
+    /// A new nested project with a copy of this repository, on the same disk.
     #[must_use]
     pub fn copy(&self) -> Self {
-        let copy = Self::nested(&self.program);
+        let parent = self.root().parent().unwrap();
+        let mut copy = Self::nested_in(TempDir::new_in(parent).unwrap(), &self.program);
+        copy.variables.clone_from(&self.variables);
         let source = self.repo.join(".");
         let status =
             std::process::Command::new("cp").arg("-a").arg(source).arg(&copy.repo).status();

@@ -4,9 +4,9 @@ use std::process::Command;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-/// Creates a temporary directory: in memory if `/dev/shm` has enough space and `TMPDIR` is not set,
-/// because most of the time of a run is spent waiting for the disk.
-pub fn temp_dir() -> TempDir {
+/// Creates a temporary directory in memory, if `/dev/shm` has enough space and `TMPDIR` is not set,
+/// otherwise on the disk. It is for tests with many small runs, which mostly wait for the disk.
+pub fn memory_dir() -> TempDir {
     const MEMORY: &str = "/dev/shm";
     const MIN_FREE_KIB: u64 = 512 << 10;
     static USE_MEMORY: LazyLock<bool> = LazyLock::new(|| {

@@ -51,6 +51,12 @@ impl ShellProject {
         project
     }
 
+    /// Runs the program to its end. It prints into files: a process that the run leaves behind could
+    /// keep a pipe open.
+    pub(crate) fn run<S: AsRef<str>>(&self, arguments: &[S]) -> CommandOutput {
+        self.start(arguments).wait()
+    }
+
     /// Runs a workflow of the repository with one program for all agents.
     pub(crate) fn run_workflow(&self, workflow: &str, agent: &str) -> CommandOutput {
         self.run(&run_arguments(workflow, agent))

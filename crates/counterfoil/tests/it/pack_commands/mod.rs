@@ -12,7 +12,7 @@ fn empty_project() -> TestProject {
     let project = TestProject::nested(PROGRAM);
     let temporary = project.root_path("tmp");
     std::fs::create_dir(&temporary).unwrap();
-    project.with_env("TMPDIR", temporary)
+    project.with_env("TMPDIR", temporary).with_env("USER", "kim")
 }
 
 /// Runs a command that must end with this code; returns what is on standard error.

@@ -1,7 +1,9 @@
 //! A repository in which a workflow of a pack runs, with the script beside it.
 
 use crate::PROGRAM;
-use counterfoil_testkit::{RunOutput, RunningCommand, TestProject, normalize, wait_until};
+use counterfoil_testkit::{
+    RunOutput, RunningCommand, TestProject, memory_dir, normalize, wait_until,
+};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,7 +31,10 @@ impl Deref for PackProject {
 impl PackProject {
     /// An empty repository.
     pub(crate) fn new(workflow: &str) -> Self {
-        Self { project: TestProject::nested(PROGRAM), workflow: workflow.to_owned() }
+        Self {
+            project: TestProject::nested_in(memory_dir(), PROGRAM).with_env("USER", "kim"),
+            workflow: workflow.to_owned(),
+        }
     }
 
     /// A copy of the repository, for another run.

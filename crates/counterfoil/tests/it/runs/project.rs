@@ -38,7 +38,7 @@ impl Deref for WorkflowProject {
 impl WorkflowProject {
     /// A workflow and the script of its agents.
     pub(crate) fn new(workflow: &str, script: &str) -> Self {
-        let project = TestProject::new(PROGRAM);
+        let project = TestProject::new(PROGRAM).with_env("USER", "kim");
         project.write("flow.yaml", workflow);
         project.write("script.yaml", script);
         project.write("contracts/step.yaml", STEP);
