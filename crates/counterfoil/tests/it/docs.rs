@@ -41,7 +41,7 @@ fn has_test(text: &str, name: &str) -> bool {
 
 #[test]
 fn every_test_named_in_the_traceability_matrix_exists() {
-    let text = read("crates/counterfoil/tests/origin.md");
+    let text = read("crates/counterfoil/tests/it/origin.md");
     let named = named(&text);
     assert!(named.len() > 100, "only {} tests are named", named.len());
     let missing: Vec<String> = named
@@ -54,7 +54,7 @@ fn every_test_named_in_the_traceability_matrix_exists() {
         .collect();
     assert!(
         missing.is_empty(),
-        "named in crates/counterfoil/tests/origin.md but missing:\n{}",
+        "named in crates/counterfoil/tests/it/origin.md but missing:\n{}",
         missing.join("\n")
     );
 }
@@ -70,7 +70,7 @@ fn a_test_that_does_not_exist_is_found() {
 
 #[test]
 fn every_requirement_of_the_origin_documents_has_a_row() {
-    let text = read("crates/counterfoil/tests/origin.md");
+    let text = read("crates/counterfoil/tests/it/origin.md");
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
     let numbered = (1..=12).map(|number| format!("FR-{number:03}"));
     let measured = (1..=5).map(|number| format!("SC-{number:03}"));
@@ -80,7 +80,7 @@ fn every_requirement_of_the_origin_documents_has_a_row() {
     for wanted in numbered.chain(measured).chain(contracts) {
         assert!(
             rows.iter().any(|row| row.contains(&wanted)),
-            "no row of crates/counterfoil/tests/origin.md is about {wanted}"
+            "no row of crates/counterfoil/tests/it/origin.md is about {wanted}"
         );
     }
     for row in

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod agents;
+mod architecture;
 mod claims;
 mod cli;
 mod docs;
@@ -14,6 +15,7 @@ mod mcp;
 mod pack_commands;
 mod packs;
 mod recordings;
+mod renamed;
 mod runs;
 mod setup;
 mod shell_project;

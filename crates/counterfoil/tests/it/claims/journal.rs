@@ -3,7 +3,8 @@
 use counterfoil::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
 use counterfoil_engine::journal::{Batch, Journal, NewRun, Row};
 use counterfoil_flow::{
-    AttemptOutcome, Budget, Cause, Changed, Ended, Event, Outcome, Player, Reply, Started, Usage,
+    AssignedAgent, AttemptOutcome, Budget, Cause, ChangedFiles, Ended, Event, Outcome, Reply,
+    Started, Usage,
 };
 use counterfoil_testkit::{TestProject, git_command};
 use serde_json::{Map, Value, json};
@@ -33,7 +34,7 @@ pub(crate) fn write_runs(
 
 /// The start of a run, with the program and the model of the agent `worker`.
 pub(crate) fn run_started(run: &str, workflow: &str, spec: &str, model: Option<&str>) -> Event {
-    let player = Player {
+    let player = AssignedAgent {
         spec: spec.to_owned(),
         backs_off: false,
         model: model.map(str::to_owned),
@@ -76,7 +77,7 @@ pub(crate) fn attempt_started(state: &str, n: u32) -> Event {
         agent: Some("worker".to_owned()),
         n,
         contract: Some("scene/fix@1".to_owned()),
-        deed: None,
+        builtin: None,
     }
 }
 
@@ -118,7 +119,11 @@ pub(crate) fn attempt_ended(
         },
         violations: Vec::new(),
         claims,
-        changed: Some(Changed { total: modified.len() as u64, modified, ..Changed::default() }),
+        changed: Some(ChangedFiles {
+            total: modified.len() as u64,
+            modified,
+            ..ChangedFiles::default()
+        }),
         reply: Some(reply("accepted", &[])),
         usage: Usage::default(),
         reset_at: None,

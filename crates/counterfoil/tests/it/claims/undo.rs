@@ -2,9 +2,9 @@
 
 use crate::PROGRAM;
 use crate::claims::journal::{RUN_START, frame_opened, git, run_ended, run_started, write_runs};
-use counterfoil_engine::workspace::Workspaces;
 use counterfoil_flow::Outcome;
 use counterfoil_testkit::TestProject;
+use counterfoil_workspace::workspace::Workspaces;
 use std::collections::BTreeSet;
 
 /// A run that brought in the work of two workspaces.

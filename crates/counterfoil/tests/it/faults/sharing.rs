@@ -29,7 +29,7 @@ fn a_second_driver_is_told_who_drives() {
 fn a_run_is_cancelled_from_another_process() {
     let project = ShellProject::with_agent("", PATIENT);
     let live = up(&project);
-    project.run(&["cancel", "last"]).expect(0, &["was asked to end it"]);
+    project.run(&["cancel", "last"]).expect(0, &["cancellation requested"]);
     let output = live.wait();
     output.expect(130, &["cancelled by somebody"]);
     assert_eq!(output.json()["outcome"], "cancelled");

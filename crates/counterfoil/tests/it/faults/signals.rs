@@ -63,12 +63,12 @@ fn a_second_ctrl_c_does_not_wait() {
     let live = up(&project);
     live.signal("INT");
     wait_until(TIMEOUT, "the first is heard", || {
-        live.stderr_so_far().contains("stopping: agents are asked").then_some(())
+        live.stderr_so_far().contains("stopping: waiting for agents").then_some(())
     });
     let began = Instant::now();
     live.signal("INT");
     let output = live.wait();
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
-    output.expect(130, &["stopping at once"]);
+    output.expect(130, &["stopping immediately"]);
     goes_on(&project, &output);
 }

@@ -1,7 +1,7 @@
 //! Servers that users start for their own agents.
 
 use crate::mcp::client::{Client, packed, words};
-use counterfoil_engine::submit::read;
+use counterfoil_agents::submit::read;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -63,7 +63,7 @@ fn with_several_contracts_each_result_names_its_own() {
         ),
         (
             json!({"contract": "execution-loop/qa", "dod_achieved": true}),
-            "put the result under `result`",
+            "pass the result as `result`",
         ),
     ] {
         let answer = client.submit(&arguments);

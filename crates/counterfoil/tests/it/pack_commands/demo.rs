@@ -24,8 +24,9 @@ fn with_demo() -> Vec<&'static str> {
 
 /// The commands that a demo says to look at: two lines each, until an empty one.
 fn looks(words: &str) -> Vec<&str> {
-    let (_, after) =
-        words.split_once("Look at it:\n").unwrap_or_else(|| panic!("nothing to look at: {words}"));
+    let (_, after) = words
+        .split_once("Inspect it with:\n")
+        .unwrap_or_else(|| panic!("nothing to look at: {words}"));
     let lines = after.lines().take_while(|line| !line.is_empty());
     lines.filter(|line| !line.starts_with("      ")).map(str::trim).collect()
 }
@@ -204,10 +205,7 @@ fn a_machine_without_git_is_told_so() {
     let output = command.env("PATH", project.root_path("tmp")).output();
     assert_eq!(output.code, Some(2));
     let words = output.stderr;
-    assert!(
-        words.contains("no git on this machine") && words.contains("demo contracts"),
-        "{words}"
-    );
+    assert!(words.contains("git is not installed") && words.contains("demo contracts"), "{words}");
     assert_eq!(std::fs::read_dir(project.root_path("tmp")).unwrap().count(), 0, "nothing is left");
 }
 
@@ -215,9 +213,9 @@ fn a_machine_without_git_is_told_so() {
 fn what_is_wrong_with_a_demo_is_found_before_anything_is_made() {
     let project = empty_project();
     for (plan, word) in [
-        ("about: x\nends: well\n", "not how a run ends"),
+        ("about: x\nends: well\n", "not an outcome of a run"),
         ("about: x\ntask: x\ninputs: { times: many }\n", "input 'times'"),
-        ("about: [\n", "demo/demo.yaml of the folder small cannot be used"),
+        ("about: [\n", "demo/demo.yaml of the folder small is not valid"),
     ] {
         small(&project, plan);
         let words = stderr_of(&project, 2, &["demo", "small"]);

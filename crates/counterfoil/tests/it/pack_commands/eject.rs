@@ -36,9 +36,9 @@ fn an_ejected_pack_runs_the_same() {
     let project = empty_project();
     let words = stderr_of(&project, 0, &["pack", "eject", PACK, "out"]);
     for line in [
-        "run it:    counterfoil run out/workflow.yaml --task TEXT --agent SPEC\n",
-        "check it:  counterfoil workflow check out/workflow.yaml\n",
-        "its demo:  counterfoil demo out\n",
+        "run:    counterfoil run out/workflow.yaml --task TEXT --agent SPEC\n",
+        "check:  counterfoil workflow check out/workflow.yaml\n",
+        "demo:   counterfoil demo out\n",
     ] {
         assert!(words.contains(line), "{line}: {words}");
     }
@@ -83,7 +83,7 @@ fn nothing_is_written_outside_of_the_folder() {
     project.write("out/mine.txt", "mine");
     std::os::unix::fs::symlink("../elsewhere", project.path("out/prompts")).unwrap();
     let words = stderr_of(&project, 2, &["pack", "eject", PACK, "out", "--force"]);
-    assert!(words.contains("prompts is a link"), "{words}");
+    assert!(words.contains("prompts is a symbolic link"), "{words}");
     assert_eq!(std::fs::read_dir(project.path("elsewhere")).unwrap().count(), 1);
     assert!(!project.path("out/workflow.yaml").exists(), "half of it was written");
 }

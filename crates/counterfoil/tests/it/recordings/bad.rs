@@ -42,7 +42,7 @@ fn wrong_usage_names_the_thing_and_the_way_out() {
     project.write("empty/notes.md", "nothing");
     for (arguments, words) in [
         (vec!["replay", "none"], "cannot open none"),
-        (vec!["replay", "empty"], "there is nothing to replay in empty; name a recording"),
+        (vec!["replay", "empty"], "there is nothing to replay in empty; pass a recording"),
         (vec!["replay", "empty", "--agent", "cluade"], "did you mean 'claude'?"),
         (vec!["replay", "empty", "--contract", "acme/none"], "no contract is called 'acme/none'"),
     ] {
@@ -63,7 +63,7 @@ fn a_great_many_files_are_looked_through() {
     let replayed = project.run_json(&["replay", "many", "--format", "json"]);
     assert_eq!(replayed.report["summary"]["same"], json!(1));
     assert!(
-        replayed.stderr.contains("many/circle is a link to a folder and not followed"),
+        replayed.stderr.contains("many/circle is skipped: it is a link to a folder"),
         "{}",
         replayed.stderr
     );

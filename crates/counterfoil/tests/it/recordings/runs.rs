@@ -136,7 +136,7 @@ fn a_folder_that_is_not_empty_is_not_written_over() {
     assert!(
         project
             .run_refused(&["export", "last", "rec"])
-            .contains("rec is not empty; name a folder that is new")
+            .contains("rec is not empty; choose a new folder")
     );
     assert!(project.run_refused(&["export", "last", "flow.yaml"]).contains("is not a folder"));
     assert_eq!(project.read("rec/recording.json"), before);

@@ -87,7 +87,7 @@ fn a_finding_can_be_explained() {
     let output = project.command(&["explain", "F0401"]).output();
     assert_eq!(output.code, Some(0));
     let text = output.stdout + &output.stderr;
-    assert!(text.contains("F0401: the branches do not cover every value"), "{text}");
+    assert!(text.contains("F0401: the transitions do not cover every case"), "{text}");
     let words = project.run_refused(&["explain", "F9999"]);
     assert!(words.contains("F9999"), "{words}");
 }

@@ -67,10 +67,10 @@ fn agents_must_be_played_by_somebody() {
         (&["--agent", "command:sh 'agent.sh"], "a quote is not closed"),
         (&["--agent", "script:"], "there is no file"),
         (&["--agent", "script:nowhere.yaml"], "nowhere.yaml"),
-        (&["--agent", "script:a.yaml", "--agent", "script:b.yaml"], "two agents play the rest"),
+        (&["--agent", "script:a.yaml", "--agent", "script:b.yaml"], "--agent SPEC is given twice"),
         (
             &["--agent", "worker=script:a.yaml", "--agent", "worker=script:b.yaml"],
-            "two agents play 'worker'",
+            "--agent worker=… is given twice",
         ),
     ] {
         let words = project.run_refused(&[&["run", "flow.yaml", "--task", "x"], agents].concat());
@@ -110,7 +110,7 @@ fn a_workflow_that_is_not_there_or_does_not_pass_is_refused() {
     project.write("wrong.yaml", &one_step("").replace("go: done", "go: dnoe"));
     let words = project.run_refused(&["run", "wrong.yaml", "--agent", "script:script.yaml"]);
     assert!(words.contains("F0201") && words.contains("did you mean 'done'?"), "{words}");
-    assert!(words.contains("wrong.yaml does not pass the checker"), "{words}");
+    assert!(words.contains("wrong.yaml is not a valid workflow"), "{words}");
     let words = project.run_refused(&["run", "flow.yaml", "--repo", "nowhere"]);
     assert!(words.contains("nowhere"), "{words}");
 }

@@ -114,14 +114,14 @@ fn programs_that_cannot_play() {
     finds(&project, "warn claude: [project]/bin/claude cannot be run");
     finds(
         &project,
-        "fail programs: none of the programs that play agents is there | install one: `npm install",
+        "fail programs: no supported agent program is installed | install one: `npm install",
     );
     project.write("repo/counterfoil.toml", "agent = \"claude\"\n");
     finds(&project, "fail claude: [project]/bin/claude cannot be run");
     project.add_program("claude", "echo none");
-    finds(&project, "warn claude: it does not say which version it is");
+    finds(&project, "warn claude: its version cannot be determined");
     project.write("repo/counterfoil.toml", "agent = \"codex\"\n");
-    finds(&project, "fail codex: the project wants it, and it is not on PATH");
+    finds(&project, "fail codex: the project uses it, but it is not on PATH");
     project.write("repo/counterfoil.toml", "agent = \"command:true\"\n");
     std::fs::remove_file(project.path("bin/claude")).unwrap();
     assert_eq!(findings(&project), Vec::<String>::new(), "somebody else plays");
@@ -136,7 +136,7 @@ fn a_program_that_the_settings_name_is_looked_for_there() {
     );
     finds(
         &project,
-        "fail claude: the project wants it, and [project]/repo/tools/claude is not a program",
+        "fail claude: the project uses it, but [project]/repo/tools/claude is not a program",
     );
     std::fs::create_dir(project.path("repo/tools")).unwrap();
     std::fs::rename(project.path("bin/claude"), project.path("repo/tools/claude")).unwrap();
@@ -156,13 +156,13 @@ fn settings_that_are_wrong() {
         ("[agents.qa]\nmodell = \"x\"\n", "unknown field `modell`"),
         (
             "agent = \"claud\"\n",
-            "agent is \"claud\", and nobody is called so; did you mean 'claude'?",
+            "agent is \"claud\", which is not a known agent program; did you mean 'claude'?",
         ),
-        ("[agents.qa]\nspec = \"gpt\"\n", "agents.qa.spec is \"gpt\", and nobody is called so |"),
         (
-            "[agents.qa]\ncontract = \"acme/none\"\n",
-            "the agent 'qa' is bound to a contract that cannot be had",
+            "[agents.qa]\nspec = \"gpt\"\n",
+            "agents.qa.spec is \"gpt\", which is not a known agent program |",
         ),
+        ("[agents.qa]\ncontract = \"acme/none\"\n", "cannot load the contract of agent 'qa'"),
     ] {
         project.write("repo/counterfoil.toml", settings);
         finds(&project, expected);
@@ -173,10 +173,10 @@ fn settings_that_are_wrong() {
 fn a_place_where_runs_cannot_be() {
     let project = project();
     project.write("repo/.counterfoil", "a file");
-    finds(&project, "fail state: [project]/repo/.counterfoil cannot be written to");
+    finds(&project, "fail state: [project]/repo/.counterfoil is not writable");
     std::fs::remove_file(project.path("repo/.counterfoil")).unwrap();
     std::fs::remove_file(project.path("bin/git")).unwrap();
-    finds(&project, "fail git: this is a repository, and git is not on PATH");
+    finds(&project, "fail git: git is not on PATH, so changes made by agents cannot be observed");
     std::fs::remove_dir(project.path("repo/.git")).unwrap();
     finds(&project, "warn git: this is not a git repository");
 }
@@ -204,7 +204,7 @@ fn what_stands_between_people_and_their_contracts() {
     assert!(project.command().args(["init", "--yes"]).output().is_success());
     finds(
         &project,
-        "`tools:` of 'qa' does not list mcp__counterfoil__submit_result: it cannot hand in its result by the tool | tools: Read, mcp__counterfoil__submit_result",
+        "`tools:` of 'qa' does not list mcp__counterfoil__submit_result, so the agent cannot submit its result with it | tools: Read, mcp__counterfoil__submit_result",
     );
     for tools in [
         "",
@@ -218,13 +218,16 @@ fn what_stands_between_people_and_their_contracts() {
     project.write("home/.claude/settings.json", "{\"disableAllHooks\": true}");
     finds(&project, "warn [project]/home/.claude/settings.json: `disableAllHooks` is set");
     project.write("repo/.claude/settings.local.json", "{");
-    finds(&project, "warn .claude/settings.local.json: it is not JSON");
+    finds(&project, "warn .claude/settings.local.json: the file is not valid JSON");
     std::fs::remove_file(project.path("bin/counterfoil")).unwrap();
     finds(
         &project,
-        "the server 'counterfoil' is run by `counterfoil`, which is not there | put counterfoil on PATH",
+        "the command `counterfoil` of the MCP server 'counterfoil' does not exist | put counterfoil on PATH",
     );
     finds(&project, "warn hooks: `counterfoil` is not on PATH");
     std::fs::remove_file(project.path("repo/.mcp.json")).unwrap();
-    finds(&project, "nothing holds them to it when people use them by hand | `counterfoil init`");
+    finds(
+        &project,
+        "hooks and the MCP server are not set up for interactive use | `counterfoil init`",
+    );
 }

@@ -50,7 +50,7 @@ fn with_consent_it_is_written_once_and_taken_out_whole() {
     insta::assert_snapshot!("undo", project.snapshot(&mut init(&project, &["--undo", "--yes"])));
     assert_eq!(read_tree(&project.repo()), before);
     let text = project.snapshot(&mut init(&project, &["--undo", "--yes"]));
-    assert!(text.starts_with("exit 0\n") && text.contains("nothing to take out"), "{text}");
+    assert!(text.starts_with("exit 0\n") && text.contains("nothing to undo"), "{text}");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn whatever_was_there_comes_back_byte_for_byte() {
         let after = read_tree(&project.repo());
         assert_ne!(before, after, "{number}");
         let again = project.snapshot(&mut init(&project, &[]));
-        assert!(again.contains("there is nothing to add"), "{number}: {again}");
+        assert!(again.contains("nothing to add"), "{number}: {again}");
         assert_eq!(read_tree(&project.repo()), after, "{number}");
         let undone = project.snapshot(&mut init(&project, &["--undo", "--yes"]));
         assert!(undone.starts_with("exit 0\n"), "{number}: {undone}");
@@ -146,7 +146,7 @@ fn a_binding_that_somebody_changed_is_theirs() {
     let shown = project.snapshot(&mut init(&project, &["--undo", "--yes"]));
     assert!(
         shown.starts_with("exit 0\n")
-            && shown.contains("agents.qa.contract was changed since, and stays"),
+            && shown.contains("agents.qa.contract was changed since init added it; it stays"),
         "{shown}"
     );
     assert!(project.read("repo/counterfoil.toml").contains("execution-loop/dod"));
@@ -198,7 +198,7 @@ fn thousands_of_agents_are_no_trouble() {
     let output = init(&project, &["--yes"]).output();
     let words = output.stderr.clone();
     assert!(output.is_success(), "{words}");
-    assert!(words.contains("only 1000 files in .claude/agents were looked at"), "{words}");
+    assert!(words.contains("only the first 1000 files in .claude/agents were read"), "{words}");
     assert!(words.len() < 2000, "{words}");
     // Also if each of them is like a contract.
     for number in 0..1200 {
@@ -212,10 +212,7 @@ fn thousands_of_agents_are_no_trouble() {
     let comments = project.read("repo/counterfoil.toml").matches("# [agents.reviewer-").count();
     assert_eq!(comments, 50);
     let again = project.snapshot(&mut init(&project, &["--yes"]));
-    assert!(
-        again.contains("950 more agents") && again.contains("there is nothing to add"),
-        "{again}"
-    );
+    assert!(again.contains("950 more agents") && again.contains("nothing to add"), "{again}");
 }
 
 #[test]
@@ -224,10 +221,7 @@ fn a_record_that_is_none_is_not_built_upon() {
     project.write("repo/.counterfoil/init.json", "{\"changes\": 7}");
     for flags in [&["--yes"][..], &["--undo", "--yes"]] {
         let shown = project.snapshot(&mut init(&project, flags));
-        assert!(
-            shown.starts_with("exit 2\n") && shown.contains("init.json is not what init wrote"),
-            "{shown}"
-        );
+        assert!(shown.starts_with("exit 2\n") && shown.contains("init.json is damaged"), "{shown}");
     }
     let shown = project.snapshot(&mut init(&project, &["--repo", "none"]));
     assert!(
@@ -252,7 +246,8 @@ fn undo_asks_too() {
     let after = read_tree(&project.repo());
     let shown = project.snapshot(&mut init(&project, &["--undo"]));
     assert!(
-        shown.starts_with("exit 1\n") && shown.contains("`counterfoil init --undo --yes` does it"),
+        shown.starts_with("exit 1\n")
+            && shown.contains("apply the changes with `counterfoil init --undo --yes`"),
         "{shown}"
     );
     assert_eq!(read_tree(&project.repo()), after);

@@ -170,7 +170,7 @@ fn what_the_worktree_brought_in_can_be_undone() {
     let greeting = || std::fs::read_to_string(repo.path().join("src/greet.py")).unwrap();
     assert!(greeting().contains("Greets somebody"));
     let undone = run_in(repo.path(), &["undo", "last"]);
-    assert_eq!(undone.stderr, "undone: 2 files are as before\n");
+    assert_eq!(undone.stderr, "undone: restored 2 files\n");
     assert!(!greeting().contains("Greets somebody"));
 }
 

@@ -1,8 +1,8 @@
 //! Files with the former name of the product are pointed out once, and never read.
-#![allow(clippy::unwrap_used)]
 
-use assert_cmd::Command;
+use crate::PROGRAM;
 use std::path::Path;
+use std::process::Command;
 use tempfile::TempDir;
 
 /// A repository with the given files and folders (which end with a slash).
@@ -22,8 +22,7 @@ fn project(paths: &[&str]) -> TempDir {
 
 /// The standard output and standard error of a command.
 fn output(folder: &Path, arguments: &[&str]) -> (String, String) {
-    let output = Command::cargo_bin("counterfoil")
-        .unwrap()
+    let output = Command::new(PROGRAM)
         .args(arguments)
         .current_dir(folder)
         .output()
