@@ -263,8 +263,10 @@ impl Spec {
             _ => {
                 let kind = text.split(':').next().unwrap_or_default();
                 let names = adapter::adapters().iter().map(|adapter| adapter.name());
-                let near =
-                    counterfoil_contract::did_you_mean(kind, names.chain(["command", "script"]));
+                let near = counterfoil_contract::suggest::did_you_mean(
+                    kind,
+                    names.chain(["command", "script"]),
+                );
                 Err(wrong(&near.unwrap_or_else(|| format!("nothing is known of '{kind}'"))))
             }
         }

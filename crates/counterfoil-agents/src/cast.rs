@@ -70,8 +70,8 @@ impl Cast {
         for name in named.keys() {
             if !workflow.agents.contains_key(name) {
                 let known = workflow.agents.keys().map(String::as_str);
-                let hint =
-                    counterfoil_contract::did_you_mean(name, known.clone()).unwrap_or_else(|| {
+                let hint = counterfoil_contract::suggest::did_you_mean(name, known.clone())
+                    .unwrap_or_else(|| {
                         format!("its agents: {}", known.collect::<Vec<_>>().join(", "))
                     });
                 return Err(CastError::Unknown { name: name.clone(), hint: format!("; {hint}") });

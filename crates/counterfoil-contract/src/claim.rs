@@ -1,10 +1,14 @@
-//! Claims: fields of a result that can be held against the world. Declared here, verified by the
-//! engine.
+//! Claims: statements of a result about the repository or about commands, which can be verified. A
+//! contract declares them; the verification is not part of this crate.
+
+mod verdict;
+
+pub use verdict::{ClaimReport, Evidence, Verdict};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a field claims.
+/// The kind of a claim: what the field says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimKind {
@@ -18,67 +22,67 @@ pub enum ClaimKind {
     FilesRenamed,
     /// These files were changed in some way.
     FilesChanged,
-    /// A command succeeds.
+    /// The command that the claim names succeeds.
     Command,
-    /// The commands that the field itself holds, as `cmd: …`, succeed.
+    /// The commands listed in the field, as `cmd: …`, succeed.
     Commands,
-    /// A number of things.
+    /// The field counts the items of a list, or states a figure.
     Count,
-    /// A file exists and is what it should be.
+    /// A file exists and satisfies its contract.
     Artifact,
     /// A commit exists.
     Commit,
-    /// A file, and a line in it, exist.
+    /// A file exists and has the named line.
     Location,
-    /// The file a fix names was touched.
+    /// The file that a fix names was changed.
     Fixed,
-    /// Nothing was written that may not be. The engine makes this claim for every step.
+    /// No protected file was written. This claim is implied for every step.
     Protected,
-    /// No test was removed, skipped or emptied. The engine makes this claim for every step.
+    /// No test was removed, skipped or emptied. This claim is implied for every step.
     TestsKept,
 }
 
-/// How exactly a list of files must agree with what was observed.
+/// How exactly a list of files must match the observed changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimMatch {
-    /// Exactly these.
+    /// The list must name exactly the observed files.
     #[default]
     Exact,
-    /// At least these.
+    /// Every listed file must be observed; more may be.
     Subset,
-    /// As far as the agent knows.
+    /// Differences are reported but refute nothing.
     BestEffort,
 }
 
-/// What follows from a refuted claim.
+/// What happens when a claim is refuted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimPolicy {
-    /// It is recorded.
+    /// The refutation is recorded.
     #[default]
     Record,
     /// The agent is asked to correct it; then the step fails.
     Require,
-    /// Nothing.
+    /// The claim is not verified.
     Ignore,
 }
 
-/// A figure that a count can be held against, where it is no list of the result.
+/// A figure that a count states, where it does not count a list of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
-    /// Tests that a report lists.
+    /// The tests in a test report.
     Total,
-    /// Tests that passed, by a report.
+    /// The tests that passed, by a test report.
     Passed,
-    /// Tests that failed, by a report.
+    /// The tests that failed, by a test report.
     Failed,
-    /// Tests that did not run, by a report.
+    /// The tests that were skipped, by a test report.
     Skipped,
-    /// Tests that are in the tree now and were not before.
+    /// The tests in the work tree that were not there before.
     TestsAdded,
-    /// Tests that were in the tree before and are not now.
+    /// The tests that are gone from the work tree.
     TestsRemoved,
     /// Files that were added.
     FilesAdded,
@@ -94,44 +98,44 @@ pub enum Figure {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// What the field claims.
+    /// What the field says.
     pub kind: ClaimKind,
-    /// The command to run, as a line for `sh -c`: for a command claim, or a count that its output
-    /// has.
+    /// The command to run, as a line for `sh -c`: for a command claim, or for a figure that its
+    /// output states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// A named check of the project's configuration, for the same.
+    /// The named check of the project's configuration to run instead of a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
-    /// The list that a count counts, as a JSON pointer.
+    /// The list whose items are counted, as a JSON pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// The figure that a count is held against.
+    /// The figure that the field states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<Figure>,
-    /// The report file that has the figure: `JUnit` XML, or what a test runner printed.
+    /// The test report with the figure: `JUnit` XML, or the output of a test runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
-    /// What an artifact must satisfy, by the id of a contract.
+    /// The id of the contract that an artifact must satisfy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
     /// The files that a commit must contain, as a JSON pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<String>,
-    /// When the result claims that the command succeeds: an expression over `result`. Without it
-    /// the field says so itself.
+    /// When the result claims that the command succeeds: an expression over `result`. Without it,
+    /// the field itself says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// How exactly files must agree.
+    /// How exactly the files must match.
     #[serde(default, rename = "match", skip_serializing_if = "is_exact")]
     pub matching: ClaimMatch,
-    /// What follows from a refuted claim.
+    /// What happens when the claim is refuted.
     #[serde(default, skip_serializing_if = "is_record")]
     pub policy: ClaimPolicy,
 }
 
 impl Claim {
-    /// A claim of a kind, recorded.
+    /// A claim of a kind whose refutation is recorded.
     pub fn new(kind: ClaimKind) -> Self {
         Self {
             kind,
@@ -163,54 +167,53 @@ impl Claim {
         Self { figure: Some(figure), ..Self::new(ClaimKind::Count) }
     }
 
-    /// A claim that states a figure of a test run, read from what a named check of the project
-    /// prints.
+    /// A claim that states a figure of a test run, read from the output of a named check.
     pub fn figure_of_check(figure: Figure, name: &str) -> Self {
         Self { check: Some(name.to_owned()), ..Self::figure(figure) }
     }
 
-    /// The name of a claim on a field, as guards write it: `findings/*/file` is `findings_file`.
+    /// The name of the claim on a field, as guards write it: `findings/*/file` is `findings_file`.
     pub fn name(field: &str) -> String {
         let parts = field.split(['/', '.']).filter(|part| !part.is_empty() && *part != "*");
         parts.collect::<Vec<_>>().join("_").replace('-', "_")
     }
 
-    /// Success is claimed when this holds.
+    /// Claims success only when an expression is true.
     #[must_use]
     pub fn when(mut self, expression: &str) -> Self {
         self.when = Some(expression.to_owned());
         self
     }
 
-    /// The commit contains the files at a pointer.
+    /// Claims that the commit contains the files at a pointer.
     #[must_use]
     pub fn with_files(mut self, pointer: &str) -> Self {
         self.files = Some(pointer.to_owned());
         self
     }
 
-    /// The artifact satisfies a contract.
+    /// Claims that the artifact satisfies a contract.
     #[must_use]
     pub fn satisfying(mut self, contract: &str) -> Self {
         self.contract = Some(contract.to_owned());
         self
     }
 
-    /// The figure stands in a report file.
+    /// Names the test report that has the figure.
     #[must_use]
     pub fn reported_in(mut self, path: &str) -> Self {
         self.report = Some(path.to_owned());
         self
     }
 
-    /// Files need to agree only so far.
+    /// Sets how exactly the files must match.
     #[must_use]
     pub fn matching(mut self, matching: ClaimMatch) -> Self {
         self.matching = matching;
         self
     }
 
-    /// A refuted claim is sent back to the agent.
+    /// Sends a refuted claim back to the agent.
     #[must_use]
     pub fn required(mut self) -> Self {
         self.policy = ClaimPolicy::Require;
@@ -218,26 +221,26 @@ impl Claim {
     }
 }
 
-/// A claim as one step holds it: declared by the contract, with what the step says otherwise.
+/// A claim as it applies to one step: declared by the contract, adjusted by the step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HeldClaim {
-    /// Its name, as guards write it.
+pub struct EffectiveClaim {
+    /// The name of the claim, as guards write it.
     pub name: String,
-    /// The field that makes it, as the contract writes it.
+    /// The field that makes the claim, as the contract writes it.
     pub field: String,
-    /// What it claims and what follows.
+    /// The claim itself.
     pub claim: Claim,
-    /// What the step was asked to fix, for a claim that something is fixed: objects with `id` and
-    /// `file`.
+    /// For a claim that something is fixed: the findings that the step was asked to fix, as objects
+    /// with `id` and `file`.
     pub findings: Option<Value>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // The signature serde wants.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde requires this signature.
 fn is_exact(value: &ClaimMatch) -> bool {
     *value == ClaimMatch::Exact
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // The signature serde wants.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde requires this signature.
 fn is_record(value: &ClaimPolicy) -> bool {
     *value == ClaimPolicy::Record
 }

@@ -1,4 +1,4 @@
-//! The stable codes of everything that can be wrong, and a page for each.
+//! The stable codes of violations, problems and warnings, and the page that explains each.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,12 +20,12 @@ macro_rules! codes {
                 match self { $(Self::$name => $code,)* }
             }
 
-            /// What it means, in a few words.
+            /// The meaning of the code, in a few words.
             pub fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
             }
 
-            /// The page that explains it.
+            /// The page that explains the code, as Markdown.
             pub fn page(self) -> &'static str {
                 match self { $(Self::$name => include_str!(concat!("explain/", $code, ".md")),)* }
             }
@@ -37,7 +37,7 @@ macro_rules! codes {
             }
         }
 
-        /// The text is not one of our codes.
+        /// A text that is not a code.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $unknown(pub String);
 
@@ -62,10 +62,10 @@ macro_rules! codes {
 }
 
 codes! {
-    /// What is wrong, as a code that never changes its meaning.
+    /// A code that never changes its meaning.
     ///
-    /// `C01xx` concern finding and reading the result, `C02xx` its schema, `C03xx` its rules, `C04xx` a contract
-    /// itself, `C05xx` two versions of a contract. `W` codes are warnings.
+    /// `C01xx` concern the extraction and the syntax of a result, `C02xx` its schema, `C03xx` its rules,
+    /// `C04xx` a contract itself, `C05xx` two versions of a contract. `W` codes are warnings.
     Code, UnknownCode;
     NoResult = "C0101", "no result was found in the text";
     EmptyText = "C0102", "the text is empty";
@@ -132,7 +132,7 @@ codes! {
 }
 
 impl Code {
-    /// Whether it is a warning.
+    /// Whether the code is a warning.
     pub fn is_warning(self) -> bool {
         self.as_str().starts_with('W')
     }

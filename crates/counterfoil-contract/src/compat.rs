@@ -13,6 +13,7 @@ use crate::contract::Contract;
 use crate::definition::Rule;
 use crate::policy::Coerce;
 use crate::render::prompt::framed;
+use crate::reporting::validate_value;
 use jsonschema::canonical::{self, CanonicalSchema, Containment};
 use serde::Serialize;
 use serde_json::Value;
@@ -186,8 +187,7 @@ fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &m
         return;
     }
     for (pointer, value) in found {
-        let because = reader
-            .judge_strictly(&value)
+        let because = validate_value(reader, &value, &reader.policy().strictly())
             .violations
             .first()
             .map(|violation| violation.message.clone());
@@ -297,16 +297,15 @@ fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mu
         } else {
             "was removed or changed"
         };
-        let accepts = |value: &Value| writer.judge_value(value).is_accepted();
+        let accepts = |value: &Value| validate_value(writer, value, writer.policy()).is_accepted();
         let passes = |value: &Value| {
-            let report = reader.judge_value(value);
+            let report = validate_value(reader, value, reader.policy());
             report.is_accepted() || report.stage != Some(crate::report::Stage::Rules)
         };
         let found = witness::search(writer, reader, &accepts, &passes).into_iter().next();
         breaks.push(match found {
             Some((_, value)) => {
-                let because = reader
-                    .judge_strictly(&value)
+                let because = validate_value(reader, &value, &reader.policy().strictly())
                     .violations
                     .first()
                     .map(|violation| violation.message.clone());

@@ -1,4 +1,4 @@
-//! A contract as it is written down: in a file, or built from a Rust type.
+//! The definition of a contract: what a contract file holds, or what a Rust type gives.
 
 use crate::claim::Claim;
 use crate::policy::{Coerce, Framing, Policy, Rename, RepairPolicy, Unwrap};
@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// A contract as it is written down. Compile it with
-/// [`Contract::compile`](crate::Contract::compile).
+/// The definition of a contract. Compile it with [`Contract::compile`](crate::Contract::compile).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
@@ -15,19 +14,19 @@ pub struct Definition {
     pub contract: String,
     /// The version, from 1.
     pub version: u32,
-    /// Where in the text the result stands.
+    /// Where in the text the result is.
     #[serde(default)]
     pub framing: Framing,
-    /// What it is, in one line.
+    /// What the result is, in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
-    /// The agent that hands it back.
+    /// The agent that returns the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Other ids it answers to.
+    /// Other ids of the contract.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// Why it should not be used any more, and what to use instead.
+    /// Why the contract is deprecated, and what to use instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<String>,
     /// One line that shows a result, as a template over `result`.
@@ -39,19 +38,19 @@ pub struct Definition {
     /// The short form of a schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<Map<String, Value>>,
-    /// What the schema cannot say.
+    /// Conditions that the schema cannot express.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// The fields that can be held against the world, by name.
+    /// The claims that can be verified, by field.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub claims: BTreeMap<String, Claim>,
     /// How strictly a text is read.
     #[serde(default, skip_serializing_if = "is_default")]
     pub policy: Policy,
-    /// Results that satisfy it.
+    /// Results that satisfy the contract.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Value>,
-    /// Results that do not, and why.
+    /// Results that the contract rejects, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counter_examples: Vec<CounterExample>,
 }
@@ -60,57 +59,57 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A result that the contract refuses.
+/// A result that the contract rejects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CounterExample {
     /// The result.
     pub value: Value,
-    /// The code or the rule it must be refused by.
+    /// The code of the violation, or the id of the rule that is broken.
     pub because: String,
 }
 
-/// Something a schema cannot say.
+/// A condition that a schema cannot express.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rule {
-    /// Its name.
+    /// The id, unique in the contract.
     pub id: String,
-    /// The list whose items it is about, as a pointer pattern such as `/findings/*`; the
-    /// expressions then see `item`.
+    /// The items that the rule applies to, as a pointer pattern such as `/findings/*`. The
+    /// expressions can then use `item`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<String>,
-    /// When it applies, as an expression over `result`; always, if left out.
+    /// When the rule applies, as an expression over `result`; always, if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// Fields that must be there, not null and not blank.
+    /// Fields that must be present, not null and not blank.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub require: Vec<String>,
-    /// Fields that must not be there, or must be null or empty.
+    /// Fields that must be absent, null or empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forbid: Vec<String>,
-    /// What must be true.
+    /// An expression that must be true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
-    /// Values that must differ from one another, as a pointer pattern such as `/findings/*/id`.
+    /// Values that must be unique, as a pointer pattern such as `/findings/*/id`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unique: Option<String>,
-    /// What is wrong when it does not hold.
+    /// The message of the violation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What to do about it.
+    /// The hint of the violation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The field to point at; by default the first that the check reads.
+    /// The field that the violation points at; by default the first field that the check reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// It only warns.
+    /// Whether a broken rule is only a warning.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub warn: bool,
 }
 
 impl Rule {
-    /// A rule that demands an expression to be true.
+    /// A rule that requires an expression to be true.
     pub fn check(id: &str, check: &str, message: &str) -> Self {
         Self {
             id: id.into(),
@@ -120,7 +119,7 @@ impl Rule {
         }
     }
 
-    /// A rule that demands fields when an expression is true.
+    /// A rule that requires fields when an expression is true.
     pub fn require(id: &str, when: &str, fields: &[&str]) -> Self {
         Self {
             id: id.into(),
@@ -140,40 +139,40 @@ impl Rule {
         }
     }
 
-    /// A rule that demands values to differ.
+    /// A rule that requires unique values.
     pub fn unique(id: &str, pattern: &str) -> Self {
         Self { id: id.into(), unique: Some(pattern.into()), ..Self::default() }
     }
 
-    /// Applies it to each item of a list.
+    /// Applies the rule to each item of a list.
     #[must_use]
     pub fn each(mut self, pattern: &str) -> Self {
         self.each = Some(pattern.into());
         self
     }
 
-    /// Applies it only when an expression is true.
+    /// Applies the rule only when an expression is true.
     #[must_use]
     pub fn when(mut self, when: &str) -> Self {
         self.when = Some(when.into());
         self
     }
 
-    /// Points at a field.
+    /// Sets the field that the violation points at.
     #[must_use]
     pub fn at(mut self, pointer: &str) -> Self {
         self.at = Some(pointer.into());
         self
     }
 
-    /// Says what to do about it.
+    /// Sets the hint of the violation.
     #[must_use]
     pub fn hint(mut self, hint: &str) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Makes it a warning.
+    /// Makes a broken rule a warning.
     #[must_use]
     pub fn warns(mut self) -> Self {
         self.warn = true;
@@ -210,14 +209,14 @@ impl Definition {
         self
     }
 
-    /// Says what it is, in one line.
+    /// Sets the summary: what the result is, in one line.
     #[must_use]
     pub fn summary(mut self, summary: &str) -> Self {
         summary.clone_into(&mut self.summary);
         self
     }
 
-    /// Names the agent that hands it back.
+    /// Sets the agent that returns the result.
     #[must_use]
     pub fn agent(mut self, agent: &str) -> Self {
         self.agent = Some(agent.to_owned());
@@ -231,14 +230,14 @@ impl Definition {
         self
     }
 
-    /// Marks it deprecated, with what to use instead.
+    /// Marks the contract as deprecated, with what to use instead.
     #[must_use]
     pub fn deprecated(mut self, why: &str) -> Self {
         self.deprecated = Some(why.to_owned());
         self
     }
 
-    /// Sets the one-line template.
+    /// Sets the template of the line that shows a result.
     #[must_use]
     pub fn display(mut self, template: &str) -> Self {
         self.display = Some(template.to_owned());
@@ -285,22 +284,22 @@ impl Definition {
         self
     }
 
-    /// Takes envelopes off.
+    /// Sets the envelopes to remove.
     #[must_use]
     pub fn unwraps(mut self, unwrap: Unwrap) -> Self {
         self.policy.unwrap = unwrap;
         self
     }
 
-    /// Keeps the good items of a list when the result is rejected.
+    /// Reports the valid items of a list when the result is rejected.
     #[must_use]
     pub fn salvages(mut self, pointer: &str) -> Self {
         self.policy.salvage.push(pointer.to_owned());
         self
     }
 
-    /// Makes fields required that have a default: a strict reader refuses a result without them, a
-    /// lenient one uses the default and says so.
+    /// Makes fields required that have a default. A strict check rejects a result without them; a
+    /// lenient one uses the default and adds a warning.
     #[must_use]
     pub fn expects(mut self, fields: &[&str]) -> Self {
         if let Some(Value::Object(schema)) = &mut self.schema {
@@ -323,10 +322,32 @@ impl Definition {
         self
     }
 
-    /// Adds a counter-example, refused by a code or a rule.
+    /// Adds a counter-example, which a code or a rule rejects.
     #[must_use]
     pub fn counter_example(mut self, because: &str, value: Value) -> Self {
         self.counter_examples.push(CounterExample { value, because: because.to_owned() });
         self
     }
+}
+
+/// Checks that a text can be the id of a contract.
+pub(crate) fn check_id(id: &str) -> Result<(), String> {
+    let Some((namespace, name)) = id.split_once('/') else {
+        return Err(format!("'{id}' has no namespace"));
+    };
+    for part in [namespace, name] {
+        let good = !part.is_empty()
+            && part.bytes().all(|byte| {
+                byte.is_ascii_lowercase()
+                    || byte.is_ascii_digit()
+                    || matches!(byte, b'-' | b'_' | b'.')
+            })
+            && part.as_bytes()[0].is_ascii_alphanumeric();
+        if !good {
+            return Err(format!(
+                "'{part}' in '{id}' is not a name of lower-case letters, digits, - _ and ."
+            ));
+        }
+    }
+    Ok(())
 }

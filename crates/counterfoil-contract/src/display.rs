@@ -1,4 +1,4 @@
-//! The one line that shows a result: a template over `result`.
+//! The line that shows a result: a template over `result`.
 
 use minijinja::{Environment, UndefinedBehavior, Value as Data, context};
 use serde_json::Value;
@@ -11,23 +11,23 @@ pub(crate) struct Display {
 }
 
 const NAME: &str = "display";
-/// Instructions a template may take: enough for a line, too few for a loop without end.
-const FUEL: u64 = 10_000;
-/// The longest line shown.
-const WIDEST: usize = 200;
+/// A template may execute this many instructions: enough for a line, too few for an endless loop.
+const MAX_INSTRUCTIONS: u64 = 10_000;
+/// Longer lines are truncated.
+const MAX_LINE_CHARS: usize = 200;
 
 impl Display {
     pub(crate) fn compile(template: &str) -> Result<Self, String> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-        environment.set_fuel(Some(FUEL));
+        environment.set_fuel(Some(MAX_INSTRUCTIONS));
         environment
             .add_template_owned(NAME, template.to_owned())
             .map_err(|error| error.to_string())?;
         Ok(Self { environment })
     }
 
-    /// Renders a result; a template that fails says so in the line.
+    /// Renders a result. If the template fails, the line says so.
     pub(crate) fn render(&self, value: &Value) -> String {
         self.try_render(value).unwrap_or_else(|error| format!("(display failed: {error})"))
     }
@@ -38,15 +38,15 @@ impl Display {
             .render(context! { result => data(value) })
             .map_err(|error| error.to_string())?;
         let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-        Ok(if line.chars().count() > WIDEST {
-            line.chars().take(WIDEST - 1).chain(['…']).collect()
+        Ok(if line.chars().count() > MAX_LINE_CHARS {
+            line.chars().take(MAX_LINE_CHARS - 1).chain(['…']).collect()
         } else {
             line
         })
     }
 }
 
-/// Numbers keep their digits in JSON but are plain numbers in a template.
+/// A JSON value for the template engine. Its numbers lose the exact digits that JSON keeps.
 fn data(value: &Value) -> Data {
     match value {
         Value::Null => Data::from(()),

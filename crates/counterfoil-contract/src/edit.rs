@@ -1,17 +1,16 @@
-//! Repairs as edits of the text: each says which bytes were replaced by what. Applying the recorded
-//! edits to the raw text gives the strict JSON that was read, so a repair can be replayed by anyone
-//! who doubts it.
+//! Repairs as edits of the text: each says which bytes are replaced by what. Applying the recorded
+//! edits to the raw text gives the strict JSON that was parsed, so every repair can be reproduced.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// What was mended in a text that a strict parser could not read.
+/// The kind of a repair in a text that a strict parser cannot read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepairKind {
     /// A comma before a closing bracket was removed.
     TrailingComma,
-    /// A comma between two elements was put in.
+    /// A comma between two elements was inserted.
     MissingComma,
     /// One of two commas in a row between members of an object was removed.
     ExtraComma,
@@ -37,7 +36,7 @@ pub enum RepairKind {
     UnescapedQuote,
     /// A backslash that begins no JSON escape was escaped.
     BadEscape,
-    /// A closing bracket was put in.
+    /// A closing bracket was inserted.
     MissingCloser,
     /// A string that the text cut off was closed.
     TruncatedString,
@@ -80,20 +79,23 @@ pub struct Edit {
     pub kind: RepairKind,
     /// The first byte replaced, as an offset of the whole text.
     pub start: usize,
-    /// One behind the last byte replaced; equal to `start` for an insertion.
+    /// The end of the bytes replaced (exclusive); equal to `start` for an insertion.
     pub end: usize,
-    /// What stands there instead.
+    /// The text that replaces them.
     pub replacement: Cow<'static, str>,
 }
 
-/// Puts edits in the order of their places and drops what a cut-off left behind: an edit from
-/// behind the candidate's end. Insertions at one place keep the order they were made in.
-pub(crate) fn settle(edits: &mut Vec<Edit>, end: usize) {
+/// The edits of a text that needs none.
+pub(crate) const NO_EDITS: &[Edit] = &[];
+
+/// Sorts edits by position and drops those behind the end of the candidate, which a truncated value
+/// can leave. Insertions at one position keep their order.
+pub(crate) fn sort_edits(edits: &mut Vec<Edit>, end: usize) {
     edits.retain(|edit| edit.end <= end);
     edits.sort_by_key(|edit| (edit.start, edit.end));
 }
 
-/// Applies edits, sorted by place and not overlapping, to `text`, whose first byte has offset
+/// Applies edits, sorted by position and not overlapping, to `text`, whose first byte has offset
 /// `base`.
 pub fn apply(text: &str, base: usize, edits: &[Edit]) -> String {
     let mut out = String::with_capacity(text.len() + edits.len() * 2);
@@ -108,7 +110,7 @@ pub fn apply(text: &str, base: usize, edits: &[Edit]) -> String {
     out
 }
 
-/// From offsets of an edited text back to offsets of the raw text.
+/// Maps offsets of an edited text back to offsets of the raw text.
 #[derive(Clone, Debug)]
 pub(crate) struct OffsetMap {
     /// Pieces in order: where the piece starts in the edited text, where in the raw text, and
@@ -126,12 +128,12 @@ struct Piece {
 
 impl OffsetMap {
     /// The map of a text that was not edited.
-    pub(crate) fn plain(base: usize) -> Self {
+    pub(crate) fn identity(base: usize) -> Self {
         Self { pieces: vec![Piece { edited: 0, raw: base, raw_end: usize::MAX, replaced: false }] }
     }
 
     /// The map of [`apply`] for the same arguments.
-    pub(crate) fn of(base: usize, edits: &[Edit]) -> Self {
+    pub(crate) fn from_edits(base: usize, edits: &[Edit]) -> Self {
         let mut pieces = Vec::with_capacity(edits.len() * 2 + 1);
         let (mut edited, mut raw) = (0, base);
         for edit in edits {
@@ -190,7 +192,7 @@ mod tests {
         // raw, from offset 10: {'a': 1,}
         let edits = [edit(11, 12, "\""), edit(13, 14, "\""), edit(17, 18, "")];
         assert_eq!(apply("{'a': 1,}", 10, &edits), r#"{"a": 1}"#);
-        let map = OffsetMap::of(10, &edits);
+        let map = OffsetMap::from_edits(10, &edits);
         assert_eq!(map.range(0, 8), (10, 19), "the object");
         assert_eq!(map.range(1, 4), (11, 14), "the key with its quotes");
         assert_eq!(map.range(6, 7), (16, 17), "the number");
@@ -200,7 +202,7 @@ mod tests {
     fn an_inserted_closer_ends_where_the_text_ends() {
         let edits = [edit(4, 4, "\""), edit(4, 4, "]")];
         assert_eq!(apply("[\"ab", 0, &edits), "[\"ab\"]");
-        let map = OffsetMap::of(0, &edits);
+        let map = OffsetMap::from_edits(0, &edits);
         assert_eq!(map.range(0, 6), (0, 4));
         assert_eq!(map.range(1, 5), (1, 4));
     }

@@ -1,11 +1,11 @@
-//! Finding the result in raw text.
+//! Scanners that find candidates for the result in raw text. They do not parse or validate them.
+
 pub(crate) mod block;
-pub(crate) mod closer;
+pub(crate) mod closing_quote;
 pub(crate) mod fence;
 pub(crate) mod fence_lines;
-pub(crate) mod mend;
-pub(crate) mod mend_scan;
 pub(crate) mod prose;
-pub(crate) mod scan;
-pub(crate) mod tier;
-pub(crate) mod unquote;
+pub(crate) mod repair;
+pub(crate) mod repair_scan;
+pub(crate) mod strict_scan;
+pub(crate) mod string_edits;

@@ -1,4 +1,4 @@
-//! The short form of a schema: `name: type`, compiled to JSON Schema.
+//! The short form of a schema, `name: type`, which is compiled to JSON Schema.
 //!
 //! ```yaml
 //! fields:
@@ -12,38 +12,48 @@
 
 use serde_json::{Map, Value, json};
 
-/// A field that could not be read, with its path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FieldProblem {
-    pub(crate) path: String,
-    pub(crate) message: String,
+/// A type in the short form that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", place(path))]
+pub struct FieldError {
+    /// The path to the type inside the form, such as `fields.tests.passed`; empty for the whole.
+    pub path: String,
+    /// What is wrong with it.
+    pub message: String,
 }
 
-/// Compiles one type in the short form (`string?`, `[path]`, `low | high`, fields, a JSON Schema).
-pub fn short_type(form: &Value) -> Result<Value, String> {
-    let mut problems = Vec::new();
-    let schema = field(form, "", &mut problems);
-    match schema.filter(|_| problems.is_empty()) {
-        Some(schema) => Ok(schema),
-        None => Err(problems
-            .iter()
-            .map(|problem| match problem.path.as_str() {
-                "" => problem.message.clone(),
-                path => format!("{}: {}", path.trim_start_matches('.'), problem.message),
-            })
-            .collect::<Vec<_>>()
-            .join("; ")),
+fn place(path: &str) -> String {
+    match path.trim_start_matches('.') {
+        "" => String::new(),
+        path => format!("{path}: "),
     }
 }
 
-/// Compiles the short form.
-pub(crate) fn to_schema(fields: &Map<String, Value>) -> Result<Value, Vec<FieldProblem>> {
+/// Everything that is wrong with a type in the short form.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct FieldErrors(pub Vec<FieldError>);
+
+/// Compiles one type in the short form (`string?`, `[path]`, `low | high`, fields, a JSON Schema)
+/// to a JSON Schema.
+///
+/// # Errors
+///
+/// If a part of the form names no type: every such part, with its path.
+pub fn short_type(form: &Value) -> Result<Value, FieldErrors> {
+    let mut problems = Vec::new();
+    let schema = field(form, "", &mut problems);
+    schema.filter(|_| problems.is_empty()).ok_or(FieldErrors(problems))
+}
+
+/// Compiles the fields of a contract.
+pub(crate) fn to_schema(fields: &Map<String, Value>) -> Result<Value, Vec<FieldError>> {
     let mut problems = Vec::new();
     let schema = object(fields, "fields", &mut problems);
     if problems.is_empty() { Ok(schema) } else { Err(problems) }
 }
 
-fn object(fields: &Map<String, Value>, path: &str, problems: &mut Vec<FieldProblem>) -> Value {
+fn object(fields: &Map<String, Value>, path: &str, problems: &mut Vec<FieldError>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (name, form) in fields {
@@ -62,9 +72,9 @@ fn object(fields: &Map<String, Value>, path: &str, problems: &mut Vec<FieldProbl
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-fn field(form: &Value, path: &str, problems: &mut Vec<FieldProblem>) -> Option<Value> {
+fn field(form: &Value, path: &str, problems: &mut Vec<FieldError>) -> Option<Value> {
     let mut wrong = |message: String| {
-        problems.push(FieldProblem { path: path.to_owned(), message });
+        problems.push(FieldError { path: path.to_owned(), message });
         None
     };
     match form {

@@ -1,9 +1,10 @@
-//! Strict JSON, read by jiter's cursor with a stack of our own: no recursion that input can deepen,
-//! exact digits of every number, duplicate keys noticed, and the extent of every value when
-//! somebody asks.
+//! Strict JSON, parsed with jiter's cursor and an explicit stack: input cannot cause deep recursion,
+//! numbers keep their exact digits, duplicate keys are detected, and the extent of every value is
+//! recorded on request.
 
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 use serde_json::{Map, Number, Value};
+use std::fmt;
 
 /// The extent of a value in the text that was parsed, with those of its children.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +26,7 @@ pub(crate) enum Children {
 }
 
 impl Node {
-    /// The node at a JSON pointer, or as far on the way to it as the value goes, and whether all of
-    /// it was walked.
+    /// The node at a JSON pointer or its nearest ancestor, and whether it is the node itself.
     pub(crate) fn locate(&self, pointer: &str) -> (&Node, bool) {
         let mut node = self;
         for token in pointer.split('/').skip(1) {
@@ -48,7 +48,7 @@ impl Node {
         (node, true)
     }
 
-    /// Moves every extent through `map`.
+    /// Applies `map` to every extent.
     pub(crate) fn relocate(&mut self, map: &mut impl FnMut(usize, usize) -> (usize, usize)) {
         let mut open: Vec<&mut Node> = vec![self];
         while let Some(node) = open.pop() {
@@ -69,18 +69,32 @@ pub(crate) enum Fault {
     Syntax(String),
     /// The text ends inside the value.
     Truncated,
-    /// `NaN` or an infinity, which JSON does not have.
+    /// `NaN` or an infinity, which are not JSON.
     NotANumber,
-    /// Half of a surrogate pair, which no text can hold.
+    /// Half of a surrogate pair, which is not valid text.
     LoneSurrogate,
-    /// `true|false`: the alternatives of a template.
+    /// `true|false`: alternatives left over from a template.
     Placeholder,
     TooDeep,
-    /// Something stands behind the value.
+    /// Something follows the value.
     Trailing,
 }
 
-/// A fault and the byte where it shows.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Syntax(message) => message,
+            Self::Truncated => "the text ends inside a value",
+            Self::NotANumber => "NaN and infinities are not JSON",
+            Self::LoneSurrogate => "half of a surrogate pair is not text",
+            Self::Placeholder => "a placeholder is not a value",
+            Self::TooDeep => "the value is nested too deep",
+            Self::Trailing => "something follows the value",
+        })
+    }
+}
+
+/// A fault and the byte where it was detected.
 #[derive(Clone, Debug)]
 pub(crate) struct ParseFault {
     pub(crate) fault: Fault,
@@ -91,9 +105,9 @@ pub(crate) struct ParseFault {
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) value: Value,
-    /// Present when asked for.
+    /// The extents, if requested.
     pub(crate) node: Option<Node>,
-    /// Whether a key stood twice in one object.
+    /// Whether a key appears twice in one object.
     pub(crate) duplicates: bool,
 }
 
@@ -104,7 +118,7 @@ struct Open {
     node: Node,
 }
 
-/// Reads exactly one JSON value; whitespace may stand around it.
+/// Parses exactly one JSON value, with optional whitespace around it.
 pub(crate) fn parse(text: &str, max_depth: usize, with_nodes: bool) -> Result<Parsed, ParseFault> {
     Reader { text, jiter: Jiter::new(text.as_bytes()), max_depth, with_nodes, duplicates: false }
         .read()
@@ -198,7 +212,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Puts a finished value into its container; true if its key was there already.
+    /// Adds a finished value to its container; true if the key was present already.
     fn attach(open: &mut Open, (value, mut node): (Value, Node), with_nodes: bool) -> bool {
         match &mut open.container {
             Value::Object(map) => {
@@ -258,7 +272,7 @@ impl Reader<'_> {
         self.jiter.peek().map(Some).map_err(|error| self.fault(&error))
     }
 
-    /// The extent of the key that the cursor has just read: the first string behind `before`.
+    /// The extent of the key that the cursor has just read: the first string after `before`.
     fn key_extent(&self, before: usize) -> (usize, usize) {
         let bytes = self.text.as_bytes();
         let start = memchr::memchr(b'"', &bytes[before..]).map_or(before, |at| before + at);
@@ -314,7 +328,7 @@ impl Reader<'_> {
         .map_err(|error| self.fault(&error))
     }
 
-    /// The escape with half of a surrogate pair that stands right before `at`.
+    /// The escape with half of a surrogate pair right before `at`.
     fn half_pair(&self, at: usize) -> Option<usize> {
         let from = at.saturating_sub(12);
         let near = &self.text.as_bytes()[from..(at + 1).min(self.text.len())];
@@ -394,11 +408,10 @@ impl Reader<'_> {
     }
 }
 
-/// A number with the digits as they were written.
+/// A number with its digits unchanged.
 fn exact_number(digits: &[u8]) -> Option<Number> {
     let text = std::str::from_utf8(digits).ok()?;
-    // Short integers are most of what agents write; the general path validates the grammar once
-    // more.
+    // Most numbers are short integers; the general path validates the grammar again.
     if digits.len() < 18
         && digits.iter().all(u8::is_ascii_digit)
         && (digits.len() == 1 || digits[0] != b'0')
@@ -408,7 +421,7 @@ fn exact_number(digits: &[u8]) -> Option<Number> {
     text.parse().ok()
 }
 
-/// The pointers of keys that stood twice in one object, with the extent of the later key.
+/// The pointers of keys that appear twice in one object, with the extent of the later key.
 pub(crate) fn duplicate_keys(root: &Node) -> Vec<(String, (usize, usize))> {
     let mut found = Vec::new();
     let mut open: Vec<(&Node, String)> = vec![(root, String::new())];

@@ -1,12 +1,14 @@
-//! Find the result in what an agent wrote, hold it to its contract, say exactly what is wrong and
-//! where.
+//! Extract the result from the output of an agent and validate it against a contract.
 //!
-//! A [`Contract`] says what one agent must hand back. It comes from a Rust type ([`AgentOutput`])
-//! or from a file ([`Contract::from_yaml`]), and [`Contract::check`] holds a text to it. There are
-//! three answers, never two: the text is accepted, rejected (a result was found and is wrong) or
-//! absent (none was found).
+//! A [`Contract`] says what an agent must return. It comes from a Rust type ([`AgentOutput`]), from
+//! a JSON Schema ([`Contract::from_schema`]) or from a file ([`Contract::from_file`]).
+//! [`Contract::check`] extracts the result from a text and validates it. The [`Report`] has one of
+//! three statuses: the result is accepted, rejected (there is one, and it breaks the contract) or
+//! absent (there is none). Every [`Violation`] has a stable code, the place in the text, and a
+//! hint.
 //!
-//! ```
+#![cfg_attr(feature = "yaml", doc = "```")]
+#![cfg_attr(not(feature = "yaml"), doc = "```ignore")]
 //! use counterfoil_contract::{Contract, Status};
 //!
 //! let contract = Contract::from_yaml(
@@ -26,62 +28,72 @@
 //! # Ok::<(), counterfoil_contract::LoadError>(())
 //! ```
 //!
-//! A text that arrives in pieces goes through [`Contract::stream`] and gives the same answer.
-//! [`render`] holds what else a contract yields (prompts, vendor schemas, pages), [`compat`]
-//! compares versions, [`diagnostic`] writes reports for people.
+//! [`Contract::prompt`] gives the instructions for the agent's prompt, and [`Contract::repair`] the
+//! prompt that asks for the result again. The example `repair_loop` shows the whole loop. A text
+//! that arrives in pieces goes through [`Contract::stream`] and gives the same report.
 //!
-//! Every rejection emits one `tracing` event with the target `counterfoil::rejected`: contract,
-//! agent, stage, codes.
+//! The modules hold what fewer programs need: [`render`] (prompts, schemas for vendors, reference
+//! pages), [`compat`] (comparing versions of a contract), `diagnostic` (reports for people),
+//! [`claim`] (statements of a result that can be verified), [`expr`] (types and expressions).
+//!
+//! Every report that is not accepted emits one `tracing` event with the target
+//! `counterfoil::rejected`: contract, agent, stage, codes.
+//!
+//! # Features
+//!
+//! All are on by default.
+//!
+//! - `yaml`: contract files in YAML. Without it, contract files are JSON.
+//! - `rules`: rules and other expressions. Without it, a contract that has rules does not load.
+//! - `diagnostics`: the module `diagnostic`, which renders reports with the line of the text.
+//!
+//! The crate does no I/O except to read contract files. It builds for `wasm32-unknown-unknown`.
 
-mod claim;
-mod code;
+#![warn(clippy::missing_errors_doc)]
+
+mod check;
+pub mod claim;
+pub mod code;
 pub mod compat;
 mod compile;
 mod contract;
-mod definition;
+pub mod definition;
+#[cfg(feature = "diagnostics")]
 pub mod diagnostic;
 mod display;
-mod edit;
-mod expr;
+pub mod edit;
+// Without rules only the types are used; the checker's helpers on them are not.
+#[cfg_attr(not(feature = "rules"), allow(dead_code))]
+pub mod expr;
 mod extract;
-mod fields;
+mod extractor;
+pub mod fields;
 mod json;
-mod load;
-mod plain;
-mod policy;
+pub mod load;
+pub mod policy;
 mod problem;
 mod read;
-mod registry;
+pub mod registry;
 pub mod render;
-mod report;
+pub mod report;
+mod reporting;
 mod schema;
-mod session;
-mod source;
+pub mod source;
 mod stream;
-mod suggest;
-mod typed;
+pub mod suggest;
+pub mod text;
+pub mod typed;
 mod validate;
-mod verdict;
 
-pub use claim::{Claim, ClaimKind, ClaimMatch, ClaimPolicy, Figure, HeldClaim};
-pub use code::{Code, UnknownCode};
-pub use contract::{Contract, Rejection};
-pub use definition::{CounterExample, Definition, Rule};
-pub use edit::{Edit, RepairKind, apply as apply_edits};
-pub use expr::{
-    Branches, Checked, ExprProblem, Expression, Facts, Field, ObjectType, Proof, Scope, Type,
-    assignable, branches, check as check_expression,
-};
-pub use fields::short_type;
-pub use policy::{Coerce, DEEPEST, Framing, Policy, Rename, RepairPolicy, Unwrap};
+pub use check::Rejection;
+pub use code::Code;
+pub use contract::Contract;
+pub use definition::{Definition, Rule};
+pub use extractor::Progress;
+pub use policy::{Framing, Policy};
 pub use problem::{LoadError, Problem};
-pub use registry::{Entry, NotFound, Registry, ResolveError};
-pub use report::{Coercion, Provenance, RejectedItem, Repair, Report, Stage, Status, Violation};
-pub use source::{Origin, Source, Span};
-pub use stream::{Progress, Stream};
-pub use suggest::{did_you_mean, nearest};
-pub use typed::{
-    AgentOutput, ParseError, RepoPath, Timestamp, contract_of, parse, parse_as, schema_of,
-    validate_output,
-};
-pub use verdict::{ClaimReport, Evidence, Verdict};
+pub use registry::{Registry, ResolveError};
+pub use report::{Report, Stage, Status, Violation};
+pub use source::Span;
+pub use stream::Stream;
+pub use typed::{AgentOutput, ParseError, RepoPath, Timestamp, contract_of, parse, parse_as};

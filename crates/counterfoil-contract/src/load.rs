@@ -1,47 +1,52 @@
-//! Contracts from files.
+//! Contracts from text and from files.
+
+#[cfg(feature = "yaml")]
+mod yaml;
 
 use crate::code::Code;
+use crate::compile::compile;
 use crate::contract::Contract;
 use crate::definition::Definition;
+use crate::json;
 use crate::problem::{LoadError, Problem};
 use crate::registry::Registry;
+use crate::source::Source;
 use std::path::{Path, PathBuf};
 
-/// The largest contract file read.
-const LARGEST_FILE: u64 = 4 << 20;
+#[cfg(feature = "yaml")]
+pub use yaml::WriteYamlError;
+
+/// Larger contract files are refused.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+/// JSON in a contract file may be nested this deep.
+const MAX_FILE_DEPTH: usize = 128;
+/// Folders nested deeper than this are not searched.
+const MAX_FOLDER_DEPTH: usize = 8;
 
 impl Definition {
-    /// Reads a definition from YAML or JSON. JSON is YAML, so one reader serves both.
-    pub fn from_yaml(text: &str, name: &str) -> Result<Self, LoadError> {
-        let wrong = |message: String, line: Option<usize>| {
-            let mut problem = Problem::new(
-                Code::ContractSyntax,
-                "",
-                message,
-                "see docs/contracts.md for the format",
-            );
-            problem.line = line;
-            LoadError::one(name, problem)
-        };
-        if text.len() as u64 > LARGEST_FILE {
-            return Err(wrong(
-                format!("the file has {} bytes, more than {LARGEST_FILE}", text.len()),
-                None,
-            ));
+    /// Reads a definition from JSON. `name` names it in errors.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not JSON, or not a definition.
+    pub fn from_json(text: &str, name: &str) -> Result<Self, LoadError> {
+        check_size(text, name)?;
+        let parsed = json::parse(text, MAX_FILE_DEPTH, false).map_err(|fault| {
+            let line = Source::whole(text).span(fault.at, fault.at).line;
+            syntax_error(name, format!("not JSON: {}", fault.fault), Some(line))
+        })?;
+        if parsed.duplicates {
+            return Err(syntax_error(name, "a key occurs twice in one object".to_owned(), None));
         }
-        let options = serde_saphyr::options! {
-            with_snippet: false,
-            strict_booleans: true,
-            duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
-        };
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let line =
-                error.location().map(|location| usize::try_from(location.line()).unwrap_or(0));
-            wrong(error.to_string(), line)
-        })
+        serde_json::from_value(parsed.value)
+            .map_err(|error| syntax_error(name, error.to_string(), None))
     }
 
-    /// Reads a definition from a file.
+    /// Reads a definition from a file: YAML or JSON with the `yaml` feature, JSON without it.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is too large, or holds no definition.
     pub fn from_file(path: &Path) -> Result<Self, LoadError> {
         let name = path.display().to_string();
         let text = read_text(path).map_err(|message| {
@@ -50,48 +55,55 @@ impl Definition {
                 Problem::new(Code::ContractSyntax, "", message, "name a YAML or JSON file"),
             )
         })?;
-        Self::from_yaml(&text, &name)
-    }
-
-    /// The definition as a file.
-    pub fn to_yaml(&self) -> Result<String, String> {
-        serde_saphyr::to_string(&crate::plain::plain(self)?).map_err(|error| error.to_string())
+        from_file_text(&text, &name)
     }
 }
 
 impl Contract {
-    /// Reads and compiles a contract file.
-    pub fn from_file(path: &Path) -> Result<Self, LoadError> {
-        let definition = Definition::from_file(path)?;
-        Self::compile(definition)
-            .map_err(|error| LoadError { name: path.display().to_string(), ..error })
+    /// Reads and compiles a contract from JSON.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not JSON, not a definition, or does not compile.
+    pub fn from_json(text: &str) -> Result<Self, LoadError> {
+        compile(Definition::from_json(text, "contract")?)
     }
 
-    /// Reads and compiles a contract from YAML or JSON.
-    pub fn from_yaml(text: &str) -> Result<Self, LoadError> {
-        Self::compile(Definition::from_yaml(text, "contract")?)
+    /// Reads and compiles a contract file: YAML or JSON with the `yaml` feature, JSON without it.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is too large, or holds no contract that compiles.
+    pub fn from_file(path: &Path) -> Result<Self, LoadError> {
+        let definition = Definition::from_file(path)?;
+        compile(definition).map_err(|error| LoadError { name: path.display().to_string(), ..error })
     }
 }
 
 impl Registry {
-    /// Adds every contract file below a folder. Files that are not contracts (no `contract:` key)
-    /// are passed over.
+    /// Adds every contract file below a folder and returns how many there were. A file without a
+    /// `contract` key is skipped.
+    ///
+    /// # Errors
+    ///
+    /// If a folder or file cannot be read, or if a contract cannot be added.
     pub fn add_folder(&mut self, folder: &Path) -> Result<usize, LoadError> {
         let mut count = 0;
         for path in contract_files(folder)? {
+            let name = path.display().to_string();
             let text = read_text(&path).map_err(|message| {
                 LoadError::one(
-                    &path.display().to_string(),
+                    &name,
                     Problem::new(Code::ContractSyntax, "", message, "check the file"),
                 )
             })?;
-            if !text.lines().any(|line| {
+            let is_contract = text.lines().any(|line| {
                 line.trim_start().starts_with("contract:") || line.contains("\"contract\"")
-            }) {
+            });
+            if !is_contract {
                 continue;
             }
-            let name = path.display().to_string();
-            let definition = Definition::from_yaml(&text, &name)?;
+            let definition = from_file_text(&text, &name)?;
             self.add(definition).map_err(|error| LoadError { name, ..error })?;
             count += 1;
         }
@@ -99,8 +111,35 @@ impl Registry {
     }
 }
 
-/// Folders deeper than this are not searched.
-const DEEPEST_FOLDER: usize = 8;
+#[cfg(feature = "yaml")]
+fn from_file_text(text: &str, name: &str) -> Result<Definition, LoadError> {
+    Definition::from_yaml(text, name)
+}
+
+#[cfg(not(feature = "yaml"))]
+fn from_file_text(text: &str, name: &str) -> Result<Definition, LoadError> {
+    if Path::new(name).extension().is_some_and(|extension| extension != "json") {
+        let message = "this build cannot read YAML: it has no support for it";
+        let hint = "enable the feature `yaml` of counterfoil-contract, or write JSON";
+        return Err(LoadError::one(name, Problem::new(Code::ContractSyntax, "", message, hint)));
+    }
+    Definition::from_json(text, name)
+}
+
+fn check_size(text: &str, name: &str) -> Result<(), LoadError> {
+    if text.len() as u64 <= MAX_FILE_BYTES {
+        return Ok(());
+    }
+    let message = format!("the file has {} bytes, more than {MAX_FILE_BYTES}", text.len());
+    Err(syntax_error(name, message, None))
+}
+
+fn syntax_error(name: &str, message: String, line: Option<usize>) -> LoadError {
+    let hint = "see docs/contracts.md for the format";
+    let mut problem = Problem::new(Code::ContractSyntax, "", message, hint);
+    problem.line = line;
+    LoadError::one(name, problem)
+}
 
 fn contract_files(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let mut files = Vec::new();
@@ -120,7 +159,7 @@ fn contract_files(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
         for entry in entries.flatten() {
             let path = entry.path();
             let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() && depth < DEEPEST_FOLDER {
+            if kind.is_dir() && depth < MAX_FOLDER_DEPTH {
                 open.push((path, depth + 1));
             } else if kind.is_file()
                 && path
@@ -142,9 +181,9 @@ fn read_text(path: &Path) -> Result<String, String> {
     if meta.is_dir() {
         return Err(format!("{} is a folder", path.display()));
     }
-    if meta.len() > LARGEST_FILE {
+    if meta.len() > MAX_FILE_BYTES {
         return Err(format!(
-            "{} has {} bytes, more than {LARGEST_FILE}",
+            "{} has {} bytes, more than {MAX_FILE_BYTES}",
             path.display(),
             meta.len()
         ));

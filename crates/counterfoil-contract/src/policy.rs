@@ -1,20 +1,20 @@
-//! How strictly a text is read.
+//! The framing of a result and the policy: how strictly a text is read.
 
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// Where in the raw text the result stands.
+/// Where in the raw text the result is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {
-    /// Nothing but blanks around one JSON value.
+    /// The text is one JSON value with only whitespace around it.
     JsonOnly,
-    /// In a fenced code block.
+    /// The result is in a fenced code block.
     FencedJson,
-    /// Any JSON object or list in the text.
+    /// The result is any JSON object or list in the text.
     #[default]
     AnyJson,
-    /// Between `---OUTPUT---` and `---END---`, as `key: value` lines.
+    /// The result is between `---OUTPUT---` and `---END---`, as `key: value` lines.
     OutputBlock,
 }
 
@@ -34,36 +34,40 @@ impl Framing {
 }
 
 impl FromStr for Framing {
-    type Err = String;
+    type Err = UnknownFraming;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|framing| framing.name() == text).ok_or_else(|| {
-            format!("unknown framing '{text}'; known: {}", Self::ALL.map(Self::name).join(", "))
-        })
+        let named = Self::ALL.into_iter().find(|framing| framing.name() == text);
+        named.ok_or_else(|| UnknownFraming(text.to_owned()))
     }
 }
 
-/// Whether text that is not quite JSON may be mended.
+/// A text that is not the name of a framing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown framing '{0}'; known: {known}", known = Framing::ALL.map(Framing::name).join(", "))]
+pub struct UnknownFraming(pub String);
+
+/// Whether the syntax of a result may be repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepairPolicy {
-    /// Strict JSON or nothing.
+    /// Only strict JSON is accepted.
     #[default]
     None,
-    /// Mend the syntax; every repair is recorded.
+    /// The syntax is repaired. Every repair is recorded.
     Syntax,
 }
 
-/// Which values may be changed to the type the contract asks for. Each change is recorded.
+/// Which values may be converted to the type that the schema requires. Each conversion is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coerce {
-    /// None.
+    /// No values.
     #[default]
     None,
-    /// All.
+    /// All values.
     All,
-    /// Those at these JSON pointers; `*` stands for any item or key.
+    /// The values at these JSON pointers; `*` matches any item or key.
     Fields(Vec<String>),
 }
 
@@ -77,7 +81,7 @@ impl Coerce {
     }
 }
 
-/// Whether a pointer matches a pattern in which `*` stands for one token.
+/// Whether a pointer matches a pattern in which `*` matches one token.
 pub(crate) fn matches(pattern: &str, pointer: &str) -> bool {
     let mut pattern = pattern.split('/');
     let mut pointer = pointer.split('/');
@@ -90,13 +94,12 @@ pub(crate) fn matches(pattern: &str, pointer: &str) -> bool {
     }
 }
 
-/// Envelopes that are taken off before the contract is applied. Each one taken off is recorded.
+/// Envelopes that are removed before the contract is applied. Each removal is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Unwrap {
-    /// An object is replaced by its member of one of these names, if it has only one that matters:
-    /// the member is an object, a list or a string, and the object itself does not satisfy the
-    /// contract.
+    /// An object is replaced by its member of one of these names, if exactly one such member is an
+    /// object, a list or a string, and if the object itself does not satisfy the contract.
     pub keys: Vec<String>,
     /// A string that holds JSON is replaced by that JSON.
     pub strings: bool,
@@ -108,51 +111,50 @@ impl Unwrap {
     }
 }
 
-/// A field that some writers call by another name. Each renaming is recorded.
+/// Another name under which a field is accepted. Each renaming is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rename {
-    /// The objects concerned, as a pointer pattern such as `/findings/*`; empty for the result
+    /// The objects with the field, as a pointer pattern such as `/findings/*`; empty for the result
     /// itself.
     #[serde(default)]
     pub at: String,
     /// The other name.
     pub from: String,
-    /// The name in the contract.
+    /// The name that the contract uses.
     pub to: String,
 }
 
-/// How strictly a text is read. The default is strict in syntax and types and lenient in what may
-/// be missing.
+/// How strictly a text is read. The default is strict about syntax and types, and fills in missing
+/// fields that have a default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Policy {
-    /// Mend syntax?
+    /// Whether to repair the syntax.
     pub repair: RepairPolicy,
-    /// Change types?
+    /// Which values to convert.
     pub coerce: Coerce,
-    /// Take off envelopes?
+    /// Which envelopes to remove.
     pub unwrap: Unwrap,
-    /// Fields that go by other names too.
+    /// Fields that are accepted under other names.
     pub rename: Vec<Rename>,
-    /// Lists (JSON pointers) whose good items survive a rejection as `partial`; the empty pointer
-    /// stands for the fields of the result itself.
+    /// Lists (JSON pointers) whose valid items are reported as `partial` when the result is rejected.
+    /// The empty pointer means the fields of the result itself.
     pub salvage: Vec<String>,
-    /// Refuse fields that the contract does not know.
+    /// Reject fields that the contract does not define.
     pub closed: bool,
-    /// Refuse placeholders such as `<path>` that a template left behind.
+    /// Reject placeholders of a template such as `<path>`.
     pub placeholders: bool,
-    /// No defaults, repairs, coercions or duplicate keys.
+    /// Allow no defaults, repairs, coercions or duplicate keys.
     pub strict: bool,
-    /// Texts larger than this are refused.
+    /// Larger texts are rejected.
     pub max_bytes: usize,
-    /// Values nested deeper than this are refused.
+    /// Values nested deeper than this are rejected.
     pub max_depth: usize,
 }
 
-/// The depth limit can not be set higher than this, so that no input can exhaust the stack of a
-/// validator.
-pub const DEEPEST: usize = 512;
+/// The highest depth limit that a policy can set, so that no input exhausts the validator's stack.
+pub const MAX_DEPTH: usize = 512;
 
 impl Default for Policy {
     fn default() -> Self {
@@ -172,7 +174,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The same with nothing forgiven.
+    /// The same policy without defaults, repairs, coercions, renames or duplicate keys.
     #[must_use]
     pub fn strictly(&self) -> Self {
         Self {
@@ -194,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_one_token() {
+    fn a_star_matches_one_token() {
         assert!(matches("/findings/*/line", "/findings/3/line"));
         assert!(!matches("/findings/*/line", "/findings/line"));
         assert!(!matches("/a", "/a/b"));

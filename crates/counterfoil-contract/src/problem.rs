@@ -1,21 +1,21 @@
-//! What is wrong with a contract itself.
+//! Problems of a contract itself.
 
 use crate::code::Code;
 use serde::Serialize;
 use std::fmt;
 
-/// One thing wrong with a contract.
+/// One problem of a contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The stable code.
     pub code: Code,
-    /// Where in the contract, as `rules[1].check`; empty for the whole.
+    /// The place in the contract, such as `rules[1].check`; empty for the whole.
     pub place: String,
-    /// The line in the file, if it is known.
+    /// The line in the file, if known.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The problem, in a sentence.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: String,
 }
 
@@ -53,17 +53,17 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A contract that does not load: everything wrong with it, at once.
+/// A contract that does not load, with all its problems.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", show(name, problems))]
+#[error("{}", to_text(name, problems))]
 pub struct LoadError {
-    /// The contract's id or the file's name.
+    /// The id of the contract or the name of its file.
     pub name: String,
-    /// What is wrong.
+    /// All problems that were found.
     pub problems: Vec<Problem>,
 }
 
-fn show(name: &str, problems: &[Problem]) -> String {
+fn to_text(name: &str, problems: &[Problem]) -> String {
     let mut text = format!("{name} does not load");
     for problem in problems {
         text.push_str("\n  ");

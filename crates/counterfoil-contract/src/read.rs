@@ -1,5 +1,5 @@
-//! From a candidate to a value: strict JSON, mended JSON, or a block of `key: value` lines typed by
-//! its contract.
+//! Parses a candidate: strict JSON, repaired JSON, or a block of `key: value` lines whose types the
+//! contract gives.
 
 use crate::code::Code;
 use crate::contract::Contract;
@@ -23,13 +23,13 @@ pub(crate) fn quote_edits(source: &Source<'_>, start: usize, end: usize, depth: 
     }
     let range = &source.bytes()[start - source.base()..end - source.base()];
     for newline in memchr::memchr_iter(b'\n', range) {
-        edits.extend(quote_edits_of_line(source, start + newline + 1, end, depth));
+        edits.extend(quote_edits_on_line(source, start + newline + 1, end, depth));
     }
     edits
 }
 
 /// The edits that blank out the quote markers at the head of the line that begins at `at`.
-pub(crate) fn quote_edits_of_line(
+pub(crate) fn quote_edits_on_line(
     source: &Source<'_>,
     at: usize,
     end: usize,
@@ -52,12 +52,12 @@ pub(crate) fn quote_edits_of_line(
     edits
 }
 
-/// The quote depth of the line an offset stands on.
-pub(crate) fn depth_at(source: &Source<'_>, at: usize) -> u8 {
+/// The quote depth of the line of an offset.
+pub(crate) fn quote_depth_at(source: &Source<'_>, at: usize) -> u8 {
     prose::quote_depth(source.bytes(), source.base(), at - source.base())
 }
 
-/// Reads JSON between two offsets, with edits applied.
+/// Parses the JSON between two offsets, with edits applied.
 pub(crate) fn json<'t>(
     source: &Source<'t>,
     start: usize,
@@ -68,9 +68,9 @@ pub(crate) fn json<'t>(
 ) -> Result<Reading<'t>, Option<Box<Violation>>> {
     let raw = source.slice(start, end);
     let (text, map) = if edits.is_empty() {
-        (Cow::Borrowed(raw), OffsetMap::plain(start))
+        (Cow::Borrowed(raw), OffsetMap::identity(start))
     } else {
-        (Cow::Owned(edit::apply(raw, start, edits)), OffsetMap::of(start, edits))
+        (Cow::Owned(edit::apply(raw, start, edits)), OffsetMap::from_edits(start, edits))
     };
     let parsed = match json::parse(&text, policy.max_depth, false) {
         Ok(parsed) => parsed,
@@ -79,7 +79,7 @@ pub(crate) fn json<'t>(
                 return Err(None);
             }
             let (at, _) = map.range(fault.at, fault.at);
-            return Err(Some(Box::new(unreadable(
+            return Err(Some(Box::new(syntax_violation(
                 source,
                 &ParseFault { at, ..fault },
                 end,
@@ -107,9 +107,9 @@ fn note_duplicates(reading: &mut Reading<'_>, source: &Source<'_>, policy: &Poli
         let key = pointer.rsplit('/').next().unwrap_or_default().to_owned();
         let code = if policy.strict { Code::DuplicateKey } else { Code::DuplicateKeyNote };
         let message = if policy.strict {
-            format!("the key `{key}` stands twice in one object")
+            format!("the key `{key}` appears twice in one object")
         } else {
-            format!("the key `{key}` stands twice in one object; the last one counts")
+            format!("the key `{key}` appears twice in one object; the last one counts")
         };
         let mut note = bare_violation(code, &pointer, message);
         note.span = Some(source.span(start, end));
@@ -124,8 +124,8 @@ fn note_duplicates(reading: &mut Reading<'_>, source: &Source<'_>, policy: &Poli
     }
 }
 
-/// What is wrong with a text that is not JSON; `fault.at` is an offset of the raw text.
-pub(crate) fn unreadable(
+/// The violation of a text that is not JSON; `fault.at` is an offset of the raw text.
+pub(crate) fn syntax_violation(
     source: &Source<'_>,
     fault: &ParseFault,
     end: usize,
@@ -146,10 +146,10 @@ pub(crate) fn unreadable(
     )
 }
 
-/// A block longer than this misses its point.
-const LONG_BLOCK: usize = 1000;
+/// A longer block gets a warning.
+const MAX_BLOCK_CHARS: usize = 1000;
 
-/// Reads the lines of an output block.
+/// Parses the lines of an output block.
 pub(crate) fn block<'t>(
     contract: &Contract,
     source: &Source<'t>,
@@ -187,10 +187,10 @@ pub(crate) fn block<'t>(
                 let field = object.and_then(|object| object.fields.get(key));
                 let value =
                     if field.is_some_and(|field| is_template(text, field, policy.placeholders)) {
-                        // Kept as it stands: the placeholder check names it.
+                        // Kept unchanged: the placeholder check reports it.
                         Value::from(text)
                     } else {
-                        typed(
+                        parse_typed(
                             text,
                             field.map(|field| &field.ty),
                             &pointer,
@@ -215,7 +215,7 @@ pub(crate) fn block<'t>(
                         code,
                         &pointer,
                         format!(
-                            "the key `{key}` stands twice in the block{}",
+                            "the key `{key}` appears twice in the block{}",
                             if policy.strict { "" } else { "; the last one counts" }
                         ),
                     );
@@ -239,17 +239,17 @@ pub(crate) fn block<'t>(
             }
         }
     }
-    if content.trim().chars().count() > LONG_BLOCK {
+    if content.trim().chars().count() > MAX_BLOCK_CHARS {
         let mut note = bare_violation(
             Code::LongBlock,
             "",
             format!(
-                "the block has {} characters; brief ones are what the format is for",
+                "the block has {} characters; the format is meant for short values",
                 content.trim().chars().count()
             ),
         );
         note.span = Some(source.span(start, end));
-        note.expected = format!("at most {LONG_BLOCK} characters");
+        note.expected = format!("at limit {MAX_BLOCK_CHARS} characters");
         note.received = format!("{} characters", content.trim().chars().count());
         note.hint = "keep each value to what the reader needs".into();
         reading.warnings.push(note);
@@ -277,13 +277,12 @@ fn placeholder(
         ),
         expected: "the real value".into(),
         received: excerpt(&Value::from(text)),
-        hint: "replace the placeholder with what it stands for".into(),
+        hint: "replace the placeholder with the real value".into(),
         rule: None,
     }
 }
 
-/// A value as a template writes it: `[count]`, `[a/b]`, `[list] or "none"`, text with a bracketed
-/// part in it.
+/// Whether a value is a placeholder of a template: `[a/b]`, `[list] or "none"`, `[n]/[m]`.
 fn is_template_text(text: &str) -> bool {
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if text.starts_with('[')
@@ -291,7 +290,7 @@ fn is_template_text(text: &str) -> bool {
     {
         return true;
     }
-    // Alternatives in brackets: words joined by slashes, no blanks.
+    // Alternatives in brackets: words joined by slashes, without spaces.
     inner.is_some_and(|inner| {
         let parts: Vec<&str> = inner.split('/').collect();
         parts.len() > 1
@@ -308,15 +307,15 @@ fn is_template(text: &str, field: &Field, wanted: bool) -> bool {
             || field.placeholder.as_deref().is_some_and(|template| template == text))
 }
 
-/// A value of a block: what its text says, as far as the contract leaves that open.
-fn typed(
+/// The value of a block's line, with the type that the contract gives it.
+fn parse_typed(
     text: &str,
     ty: Option<&Type>,
     pointer: &str,
     policy: &Policy,
     coercions: &mut Vec<Coercion>,
 ) -> Value {
-    let plain = plain(text);
+    let plain = parse_bare(text);
     let Some(ty) = ty else { return plain };
     let fits = |wanted: fn(&Type) -> bool| ty.alternatives().iter().any(wanted);
     let names_none = ty.alternatives().iter().any(
@@ -325,10 +324,10 @@ fn typed(
     match plain {
         Value::Null if names_none => Value::from("none"),
         Value::Array(items) => match ty.items() {
-            Some(item_type) => {
-                Value::Array(items.into_iter().map(|item| typed_item(item, item_type)).collect())
-            }
-            // `[x]` where a text is wanted is just that text.
+            Some(item_type) => Value::Array(
+                items.into_iter().map(|item| parse_typed_item(item, item_type)).collect(),
+            ),
+            // `[x]` where a string is expected is just that string.
             None if fits(|ty| matches!(ty, Type::String(_))) => Value::from(text),
             None => Value::Array(items),
         },
@@ -342,7 +341,7 @@ fn typed(
             unquoted(text).parse().map_or_else(|_| Value::from(unquoted(text)), Value::Number)
         }
         other if ty.items().is_some() && !other.is_null() && !policy.strict => {
-            let list = Value::Array(vec![typed_item(
+            let list = Value::Array(vec![parse_typed_item(
                 Value::from(unquoted(text)),
                 ty.items().unwrap_or(&Type::Any),
             )]);
@@ -357,7 +356,7 @@ fn typed(
     }
 }
 
-fn typed_item(item: Value, ty: &Type) -> Value {
+fn parse_typed_item(item: Value, ty: &Type) -> Value {
     let Value::String(text) = &item else { return item };
     if ty.alternatives().iter().any(|ty| matches!(ty, Type::Int | Type::Double)) {
         return text.parse().map_or(item, Value::Number);
@@ -372,8 +371,8 @@ fn unquoted(text: &str) -> &str {
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
 }
 
-/// A value of a block, as its text alone says.
-fn plain(text: &str) -> Value {
+/// The value of a block's line, from its text alone.
+fn parse_bare(text: &str) -> Value {
     if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         if inner.trim_start().starts_with('"')
             && let Ok(parsed) = json::parse(text, 2, false)
@@ -422,12 +421,12 @@ mod tests {
             ("\"quoted\"", json!("quoted")),
             ("99999999999999999999", json!("99999999999999999999")),
         ] {
-            assert_eq!(plain(text), value, "{text}");
+            assert_eq!(parse_bare(text), value, "{text}");
         }
     }
 
     #[test]
-    fn templates_are_told_from_values() {
+    fn templates_are_distinguished_from_values() {
         for text in [
             "[true/false]",
             "[low/medium/high]",

@@ -1,14 +1,15 @@
 //! Contracts by id, version and alias.
 
 use crate::code::Code;
+use crate::compile::compile;
 use crate::contract::Contract;
 use crate::definition::Definition;
 use crate::problem::{LoadError, Problem};
-use crate::suggest::nearest;
+use crate::suggest::did_you_mean;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-/// What a listing shows of a contract, without compiling it.
+/// A contract of a registry. It is compiled on demand.
 #[derive(Clone, Debug)]
 pub struct Entry {
     definition: Arc<Definition>,
@@ -16,16 +17,18 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The contract as it was written down.
+    /// The definition of the contract.
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// The compiled contract; compiled at the first call.
+    /// The compiled contract. It is compiled by the first call.
+    ///
+    /// # Errors
+    ///
+    /// If the definition does not compile.
     pub fn contract(&self) -> Result<Arc<Contract>, LoadError> {
-        self.compiled
-            .get_or_init(|| Contract::compile((*self.definition).clone()).map(Arc::new))
-            .clone()
+        self.compiled.get_or_init(|| compile((*self.definition).clone()).map(Arc::new)).clone()
     }
 }
 
@@ -33,19 +36,19 @@ impl Entry {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{} ({})", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default(), Code::UnknownContract)]
 pub struct NotFound {
-    /// What is wrong.
+    /// The problem, in a sentence.
     pub message: String,
-    /// What may have been meant.
+    /// A similar id, or the versions that exist.
     pub hint: Option<String>,
 }
 
-/// Why a contract cannot be had.
+/// Why a registry has no compiled contract for a reference.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// No such contract.
+    /// There is no such contract.
     #[error(transparent)]
     NotFound(#[from] NotFound),
-    /// It does not load.
+    /// The contract does not compile.
     #[error(transparent)]
     Load(#[from] LoadError),
 }
@@ -63,7 +66,11 @@ impl Registry {
         Self::default()
     }
 
-    /// Adds a contract; an id, version or alias that is taken is refused.
+    /// Adds a contract.
+    ///
+    /// # Errors
+    ///
+    /// If the id with this version, or an alias, is taken.
     pub fn add(&mut self, definition: Definition) -> Result<(), LoadError> {
         let (id, version) = (definition.contract.clone(), definition.version);
         let taken = |what: String| {
@@ -110,6 +117,14 @@ impl Registry {
     }
 
     /// The entry of `id`, `id@version` or an alias.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such contract or version.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such contract or version.
     pub fn find(&self, reference: &str) -> Result<&Entry, NotFound> {
         let (name, version) = match reference.split_once('@') {
             Some((name, version)) => {
@@ -121,20 +136,17 @@ impl Registry {
             }
             None => (reference, None),
         };
-        // An alias may be written with the namespace of what it names.
-        let spelled = name.split_once('/').and_then(|(namespace, alias)| {
+        // An alias may be written with the namespace of its contract.
+        let qualified_alias = name.split_once('/').and_then(|(namespace, alias)| {
             let id = self.aliases.get(alias)?;
             id.strip_prefix(namespace).is_some_and(|rest| rest.starts_with('/')).then_some(id)
         });
-        let id = self.aliases.get(name).or(spelled).map_or(name, String::as_str);
+        let id = self.aliases.get(name).or(qualified_alias).map_or(name, String::as_str);
         let Some(versions) = self.entries.get(id) else {
             let known = self.entries.keys().chain(self.aliases.keys()).map(String::as_str);
             return Err(NotFound {
                 message: format!("no contract is called '{name}'"),
-                hint: Some(nearest(name, known).map_or_else(
-                    || "`counterfoil contract list` shows all".to_owned(),
-                    |near| format!("did you mean '{near}'?"),
-                )),
+                hint: did_you_mean(name, known),
             });
         };
         match version {
@@ -151,29 +163,15 @@ impl Registry {
     }
 
     /// The compiled contract of `id`, `id@version` or an alias.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such contract or version, or if it does not compile.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such contract or version, or if it does not compile.
     pub fn get(&self, reference: &str) -> Result<Arc<Contract>, ResolveError> {
         Ok(self.find(reference)?.contract()?)
     }
-}
-
-/// Whether a text can be a contract's id.
-pub(crate) fn check_id(id: &str) -> Result<(), String> {
-    let Some((namespace, name)) = id.split_once('/') else {
-        return Err(format!("'{id}' has no namespace"));
-    };
-    for part in [namespace, name] {
-        let good = !part.is_empty()
-            && part.bytes().all(|byte| {
-                byte.is_ascii_lowercase()
-                    || byte.is_ascii_digit()
-                    || matches!(byte, b'-' | b'_' | b'.')
-            })
-            && part.as_bytes()[0].is_ascii_alphanumeric();
-        if !good {
-            return Err(format!(
-                "'{part}' in '{id}' is not a name of lower-case letters, digits, - _ and ."
-            ));
-        }
-    }
-    Ok(())
 }

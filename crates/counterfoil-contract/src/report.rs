@@ -1,4 +1,4 @@
-//! What came of a text: accepted, rejected or absent, with everything that led there.
+//! The report about a text: its status, the violations, and the provenance of the value.
 
 use crate::code::Code;
 use crate::edit::{Edit, RepairKind};
@@ -8,29 +8,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Three results, never two: a text without a result is not an empty result.
+/// Whether a text holds a result that satisfies the contract. A text without a result is not the
+/// same as an empty result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// A result was found and satisfies the contract.
     Accepted,
-    /// A result was found and does not.
+    /// A result was found and does not satisfy the contract.
     Rejected,
-    /// None was found.
+    /// No result was found.
     Absent,
 }
 
-/// Where a text failed.
+/// The stage at which a text failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// Finding the result.
+    /// The result could not be found in the text.
     Extraction,
-    /// Reading it.
+    /// The result could not be parsed.
     Parse,
-    /// Holding it to the schema.
+    /// The result does not satisfy the schema.
     Validation,
-    /// Holding it to the rules.
+    /// The result breaks a rule.
     Rules,
 }
 
@@ -46,24 +47,24 @@ impl Stage {
     }
 }
 
-/// One thing wrong (or, with a `W` code, one thing to know).
+/// One violation of a contract or, with a `W` code, one warning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Violation {
     /// The stable code.
     pub code: Code,
-    /// JSON pointer of the value concerned; of the missing field, if one is missing.
+    /// The JSON pointer of the value; for a missing field, the pointer it would have.
     pub pointer: String,
-    /// Where it stands in the raw text; for a missing field, the object that lacks it.
+    /// The place in the raw text; for a missing field, the place of the object that lacks it.
     pub span: Option<Span>,
-    /// What is wrong, in a sentence.
+    /// The violation, in a sentence.
     pub message: String,
-    /// What should have been there.
+    /// What the contract expects.
     pub expected: String,
-    /// What was there.
+    /// What the text has.
     pub received: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: String,
-    /// The rule of the contract that does not hold, if it is one.
+    /// The id of the rule that is broken, if a rule is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
 }
@@ -71,77 +72,77 @@ pub struct Violation {
 /// An item of a list that was left out of `partial`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RejectedItem {
-    /// Its place in the result.
+    /// The JSON pointer of the item.
     pub pointer: String,
-    /// What is wrong with it.
+    /// The violations of the item.
     pub violations: Vec<Violation>,
 }
 
-/// A repair that was made, as the edit it was.
+/// A repair of the syntax, as an edit of the raw text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repair {
-    /// What kind.
+    /// The kind of repair.
     pub kind: RepairKind,
-    /// Which bytes of the raw text it replaced.
+    /// The part of the raw text that was replaced.
     pub span: Span,
-    /// What it put there.
+    /// The text that replaces it.
     pub replacement: Cow<'static, str>,
 }
 
-/// A value that was changed to the type the contract asks for.
+/// A value that was converted to the type that the schema requires.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coercion {
-    /// Where.
+    /// The JSON pointer of the value.
     pub pointer: String,
-    /// The JSON before.
+    /// The JSON before the conversion.
     pub from: String,
-    /// The JSON after.
+    /// The JSON after the conversion.
     pub to: String,
 }
 
-/// How the value came to be.
+/// How the value was extracted from the text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// Where the result had to stand.
+    /// The framing of the contract.
     pub framing: Framing,
-    /// How many candidates there were.
+    /// The number of candidates.
     pub candidates: usize,
-    /// Which of them, counted from 0, this report is about; none if there was none.
+    /// The index, from 0, of the candidate that the report is about; none if there was no candidate.
     pub chosen: Option<usize>,
-    /// Where that one stands.
+    /// The place of that candidate.
     pub span: Option<Span>,
-    /// The repairs made, in the order of the text.
+    /// The repairs of that candidate, in the order of the text.
     pub repairs: Vec<Repair>,
-    /// The coercions made.
+    /// The conversions of its values.
     pub coercions: Vec<Coercion>,
-    /// Fields that were missing and given their default.
+    /// The pointers of missing fields that received their default.
     pub defaults: Vec<String>,
-    /// The envelopes taken off, outermost first.
+    /// The envelopes that were removed, outermost first.
     pub unwrapped: Vec<String>,
-    /// The other candidates, the last ones if there were many.
+    /// The other candidates; only the last ones, if there are many.
     pub passed_over: Vec<Span>,
 }
 
-/// What came of holding one text to one contract.
+/// The outcome of checking one text against one contract.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The contract, as `id@version`.
     pub contract: String,
-    /// Accepted, rejected or absent.
+    /// Whether the result is accepted, rejected or absent.
     pub status: Status,
-    /// Where it failed; none if accepted.
+    /// The stage at which the text failed; none if it is accepted.
     pub stage: Option<Stage>,
     /// The result, if accepted.
     pub value: Option<Value>,
-    /// What could be salvaged of a rejected result, where the contract allows it.
+    /// The valid part of a rejected result, where the policy allows it.
     pub partial: Option<Value>,
-    /// Everything that is wrong.
+    /// All violations, in the order of the text.
     pub violations: Vec<Violation>,
-    /// Everything worth knowing.
+    /// All warnings.
     pub warnings: Vec<Violation>,
-    /// The items left out of `partial`.
+    /// The items that `partial` leaves out.
     pub rejected_items: Vec<RejectedItem>,
-    /// How the value came to be.
+    /// How the value was extracted from the text.
     pub provenance: Provenance,
 }
 
@@ -151,8 +152,8 @@ impl Report {
         self.status == Status::Accepted
     }
 
-    /// Refuses a result that satisfies its contract, for what else it breaks; without violations it
-    /// stays as it is.
+    /// Rejects a result that satisfies its contract but breaks another rule. Without violations, the
+    /// report does not change.
     pub fn refuse(&mut self, violations: Vec<Violation>) {
         if !violations.is_empty() {
             (self.status, self.stage, self.value) = (Status::Rejected, Some(Stage::Rules), None);
@@ -172,7 +173,7 @@ impl Report {
     }
 }
 
-/// The repairs among edits, with their places.
+/// The repairs among the edits, with their spans.
 pub(crate) fn repairs(edits: &[Edit], source: &Source<'_>) -> Vec<Repair> {
     let mut cursor = source.cursor();
     edits

@@ -1,16 +1,15 @@
-//! Compiling a JSON Schema, bounded: nothing is fetched, patterns run in linear time, and what
-//! would not end is refused.
+//! Compiles a JSON Schema within limits: nothing is fetched, patterns run in linear time, and a
+//! schema whose validation would not end is rejected.
 
 use crate::code::Code;
-use crate::contract::Contract;
 use crate::problem::Problem;
 use jsonschema::{Draft, PatternOptions, Validator};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// Compiled patterns may take this much memory.
+/// The memory limit of a compiled pattern.
 const PATTERN_BYTES: usize = 1 << 20;
 
-/// A path inside the repository: relative, with no way up.
+/// Whether a path is inside the repository: relative, without `..`.
 fn is_repo_path(text: &str) -> bool {
     let drive = text.as_bytes().get(1) == Some(&b':') && text.as_bytes()[0].is_ascii_alphabetic();
     !text.is_empty()
@@ -20,7 +19,7 @@ fn is_repo_path(text: &str) -> bool {
         && !text.split(['/', '\\']).any(|part| part == "..")
 }
 
-/// `2/3`: a number from 1 to the second one.
+/// Whether a text has the form `2/3`, with a first number from 1 to the second.
 fn is_n_of_m(text: &str) -> bool {
     let number = |text: &str| {
         text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten()
@@ -30,8 +29,7 @@ fn is_n_of_m(text: &str) -> bool {
         .is_some_and(|(n, m)| 1 <= n && n <= m)
 }
 
-/// Compiles a schema. Nothing is fetched, patterns run in linear time, and a schema that only
-/// refers to itself is refused.
+/// Compiles a schema. A reference to another document or an endless reference is a problem.
 pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
     if let Some((place, reference)) = outside_reference(schema) {
         return Err(Problem::new(
@@ -69,7 +67,7 @@ pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
         })
 }
 
-/// The first reference that leads out of the schema.
+/// The first reference to another document.
 fn outside_reference(schema: &Value) -> Option<(String, String)> {
     let mut open = vec![("schema".to_owned(), schema)];
     while let Some((place, value)) = open.pop() {
@@ -101,8 +99,8 @@ fn outside_reference(schema: &Value) -> Option<(String, String)> {
     None
 }
 
-/// A place from which references and combinators lead back to it on the same value: validation
-/// would not end.
+/// A place that references and combinators reach again on the same value, so that validation would
+/// not end.
 fn empty_cycle(schema: &Value) -> Option<String> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
@@ -124,7 +122,7 @@ fn empty_cycle(schema: &Value) -> Option<String> {
         if marks.contains_key(&std::ptr::from_ref(start)) {
             continue;
         }
-        // Depth first, with a stack: a node is left when its exit entry is met.
+        // Depth first, with a stack: a node is done when its exit entry is popped.
         let mut stack = vec![(start, false)];
         while let Some((node, exit)) = stack.pop() {
             let key = std::ptr::from_ref(node);
@@ -176,41 +174,15 @@ fn same_value<'s>(root: &'s Value, node: &'s Value) -> Vec<&'s Value> {
     next
 }
 
-/// A default must be a value of its field: nobody wrote it, so nobody could be told to correct it.
-pub(crate) fn check_defaults(contract: &Contract) -> Vec<Problem> {
-    let root = &contract.schema;
-    let mut problems = Vec::new();
-    let mut open = vec![("schema".to_owned(), root)];
-    while let Some((place, node)) = open.pop() {
-        let Value::Object(map) = node else {
-            if let Value::Array(items) = node {
-                open.extend(
-                    items
-                        .iter()
-                        .enumerate()
-                        .map(|(index, item)| (format!("{place}[{index}]"), item)),
-                );
-            }
-            continue;
-        };
-        for (key, member) in map {
-            if !matches!(key.as_str(), "default" | "enum" | "const" | "examples") {
-                open.push((format!("{place}.{key}"), member));
-            }
-        }
-        let Some(default) = map.get("default").filter(|default| !default.is_null()) else {
-            continue;
-        };
-        let alone = serde_json::json!({"$defs": root.get("$defs").cloned().unwrap_or(Value::Bool(true)), "allOf": [node]});
-        let alone = if root.get("$defs").is_some() { alone } else { node.clone() };
-        if build_validator(&alone).is_ok_and(|validator| !validator.is_valid(default)) {
-            problems.push(Problem::new(
-                Code::BadSchema,
-                &format!("{place}.default"),
-                format!("the default {default} is not a value of its field"),
-                "give a default that the field allows",
-            ));
+/// The schema with its id.
+pub(crate) fn with_id(schema: &Value, reference: &str) -> Value {
+    let mut out = serde_json::Map::new();
+    out.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
+    out.insert("$id".into(), json!(format!("urn:counterfoil:{reference}")));
+    if let Value::Object(map) = schema {
+        for (key, value) in map {
+            out.entry(key.clone()).or_insert_with(|| value.clone());
         }
     }
-    problems
+    Value::Object(out)
 }

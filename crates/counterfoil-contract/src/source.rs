@@ -1,8 +1,9 @@
-//! A piece of raw text that knows where it stands in the whole, so that every span we report is a
-//! byte range of the text as it was given, also when only a window of it is held in memory.
+//! A window of the raw text that knows its position in the whole. Every reported span is a byte
+//! range of the whole text, even when only a window of it is in memory.
 
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, OnceCell};
+use std::ops::Range;
 
 /// A byte range of the raw text, with the line and column of its start.
 ///
@@ -11,7 +12,7 @@ use std::cell::{Cell, OnceCell};
 pub struct Span {
     /// The first byte.
     pub start: usize,
-    /// One behind the last byte.
+    /// The end of the range (exclusive).
     pub end: usize,
     /// The line of `start`, from 1.
     pub line: usize,
@@ -19,22 +20,50 @@ pub struct Span {
     pub column: usize,
 }
 
-/// A place in the text: offset, line and column together.
+impl Span {
+    /// The same range in characters of `text`, which is the whole raw text.
+    ///
+    /// `start` and `end` count bytes. Languages whose strings are indexed by character need this
+    /// form.
+    ///
+    /// ```
+    /// use counterfoil_contract::source::Source;
+    ///
+    /// let text = "\u{e4}\u{f6}: {\"ok\": 1}";
+    /// let span = Source::whole(text).span(6, 15);
+    /// assert_eq!(&text[span.start..span.end], "{\"ok\": 1}");
+    /// assert_eq!(span.char_range(text), 4..13);
+    /// ```
+    pub fn char_range(&self, text: &str) -> Range<usize> {
+        let floor = |offset: usize| {
+            let mut offset = offset.min(text.len());
+            while !text.is_char_boundary(offset) {
+                offset -= 1;
+            }
+            offset
+        };
+        let (start, end) = (floor(self.start), floor(self.end.max(self.start)));
+        let before = text[..start].chars().count();
+        before..before + text[start..end].chars().count()
+    }
+}
+
+/// A position in the text: offset, line and column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// Byte offset in the whole text.
+pub struct Position {
+    /// The byte offset in the whole text.
     pub offset: usize,
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
 }
 
-impl Origin {
+impl Position {
     /// The start of a text.
     pub const START: Self = Self { offset: 0, line: 1, column: 1 };
 
-    /// The place behind `text`, if `text` starts here.
+    /// The position after `text`, if `text` starts here.
     #[must_use]
     pub fn after(self, text: &str) -> Self {
         let bytes = text.as_bytes();
@@ -50,30 +79,30 @@ impl Origin {
     }
 }
 
-/// A window of the raw text. Offsets handed to it and returned by it are offsets of the whole text.
+/// A window of the raw text. All its offsets are offsets of the whole text.
 #[derive(Debug)]
 pub struct Source<'t> {
     text: &'t str,
-    origin: Origin,
-    asked: Cell<u8>,
-    /// Known places, close enough together to count on from; made when many are asked for.
-    index: OnceCell<Vec<Origin>>,
+    position: Position,
+    lookups: Cell<u8>,
+    /// Known positions at short distances. Built after the first few lookups.
+    index: OnceCell<Vec<Position>>,
 }
 
-/// How far apart the known places are at most.
-const STRIDE: usize = 4096;
-/// After this many questions the index pays.
-const FEW: u8 = 3;
+/// The largest distance between two known positions.
+const INDEX_STRIDE: usize = 4096;
+/// The index is built after this many lookups.
+const LOOKUPS_BEFORE_INDEX: u8 = 3;
 
 impl<'t> Source<'t> {
     /// The whole text.
     pub fn whole(text: &'t str) -> Self {
-        Self::window(text, Origin::START)
+        Self::window(text, Position::START)
     }
 
-    /// A window that starts at `origin`.
-    pub(crate) fn window(text: &'t str, origin: Origin) -> Self {
-        Self { text, origin, asked: Cell::new(0), index: OnceCell::new() }
+    /// A window that starts at `position`.
+    pub(crate) fn window(text: &'t str, position: Position) -> Self {
+        Self { text, position, lookups: Cell::new(0), index: OnceCell::new() }
     }
 
     /// The bytes of the window.
@@ -83,12 +112,12 @@ impl<'t> Source<'t> {
 
     /// The offset of the window's first byte.
     pub(crate) fn base(&self) -> usize {
-        self.origin.offset
+        self.position.offset
     }
 
-    /// The offset one behind the window's last byte.
+    /// The offset of the window's end (exclusive).
     pub(crate) fn end(&self) -> usize {
-        self.origin.offset + self.text.len()
+        self.position.offset + self.text.len()
     }
 
     /// The text between two offsets, cut down to the window and to character boundaries.
@@ -98,12 +127,12 @@ impl<'t> Source<'t> {
         self.text.get(from..to).unwrap_or("")
     }
 
-    /// The place of an offset.
-    pub(crate) fn place(&self, offset: usize) -> Origin {
+    /// The position of an offset.
+    pub(crate) fn position(&self, offset: usize) -> Position {
         let at = self.floor(offset.saturating_sub(self.base()));
-        if self.asked.get() < FEW {
-            self.asked.set(self.asked.get() + 1);
-            return self.origin.after(&self.text[..at]);
+        if self.lookups.get() < LOOKUPS_BEFORE_INDEX {
+            self.lookups.set(self.lookups.get() + 1);
+            return self.position.after(&self.text[..at]);
         }
         let index = self.index.get_or_init(|| self.build_index());
         let known =
@@ -112,11 +141,11 @@ impl<'t> Source<'t> {
         from.after(&self.text[from.offset - self.base()..at])
     }
 
-    fn build_index(&self) -> Vec<Origin> {
-        let mut index = vec![self.origin];
+    fn build_index(&self) -> Vec<Position> {
+        let mut index = vec![self.position];
         let mut at = 0;
         while at < self.text.len() {
-            let next = self.floor(at + STRIDE).max(at + 1);
+            let next = self.floor(at + INDEX_STRIDE).max(at + 1);
             let next = if self.text.is_char_boundary(next) { next } else { self.text.len() };
             let last = index[index.len() - 1];
             index.push(last.after(&self.text[at..next]));
@@ -127,13 +156,13 @@ impl<'t> Source<'t> {
 
     /// A span with its line and column.
     pub fn span(&self, start: usize, end: usize) -> Span {
-        let place = self.place(start);
+        let place = self.position(start);
         Span { start, end, line: place.line, column: place.column }
     }
 
-    /// Places asked for in the order of the text, each counted on from the last.
+    /// A cursor for lookups in the order of the text.
     pub(crate) fn cursor(&self) -> Cursor<'_, 't> {
-        Cursor { source: self, last: self.origin }
+        Cursor { source: self, last: self.position }
     }
 
     fn floor(&self, mut at: usize) -> usize {
@@ -145,14 +174,14 @@ impl<'t> Source<'t> {
     }
 }
 
-/// Places in the order of the text.
+/// Looks up positions in the order of the text, each from the last one.
 pub(crate) struct Cursor<'s, 't> {
     source: &'s Source<'t>,
-    last: Origin,
+    last: Position,
 }
 
 impl Cursor<'_, '_> {
-    /// A span that begins where the last one did or behind it.
+    /// A span that begins at or after the start of the last one.
     pub(crate) fn span(&mut self, start: usize, end: usize) -> Span {
         let from = self.last.offset - self.source.base();
         let to = self.source.floor(start.saturating_sub(self.source.base())).max(from);
@@ -176,7 +205,7 @@ mod tests {
     fn a_window_reports_offsets_of_the_whole() {
         let whole = "one\ntwo\nthree four";
         let head = &whole[..9];
-        let window = Source::window(&whole[9..], Origin::START.after(head));
+        let window = Source::window(&whole[9..], Position::START.after(head));
         assert_eq!(window.span(14, 18), Source::whole(whole).span(14, 18));
         assert_eq!(window.slice(14, 18), "four");
     }
@@ -186,7 +215,7 @@ mod tests {
         let text = "aé\n".repeat(5000) + &"x".repeat(10_000);
         let asked_often = Source::whole(&text);
         for offset in (0..text.len()).step_by(997) {
-            assert_eq!(asked_often.place(offset), Source::whole(&text).place(offset));
+            assert_eq!(asked_often.position(offset), Source::whole(&text).position(offset));
         }
     }
 }

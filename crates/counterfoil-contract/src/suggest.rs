@@ -1,11 +1,11 @@
-//! "Did you mean": the nearest known name.
+//! Suggestions for misspelled names: "did you mean …?".
 
-/// A hint that names the known word nearest to `word`, if one is near.
+/// A hint that names the known word most similar to `word`, if one is similar enough.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|near| format!("did you mean '{near}'?"))
 }
 
-/// The known word nearest to `word`, if one is near.
+/// The known word most similar to `word`, if one is similar enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     known

@@ -1,20 +1,23 @@
 //! Contracts from Rust types.
 
-use crate::contract::{Contract, Rejection};
+use crate::check::Rejection;
+use crate::compile::compile;
+use crate::contract::Contract;
 use crate::definition::Definition;
 use crate::policy::{Framing, Policy};
 use crate::problem::LoadError;
+use crate::report::Report;
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::any::TypeId;
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// A Rust type that an agent hands back. Keep your serde and schemars derives; say here what they
-/// cannot.
+/// A Rust type that an agent returns. Keep your serde and schemars derives; the definition adds
+/// what they cannot express: the framing, the rules, the claims.
 ///
 /// ```
 /// use counterfoil_contract::{AgentOutput, Definition, Framing, Rule};
@@ -26,33 +29,35 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 ///
 /// impl AgentOutput for Check {
 ///     fn definition() -> Definition {
-///         Definition::of::<Self>("acme/check", 1, Framing::AnyJson)
+///         Definition::for_type::<Self>("acme/check", 1, Framing::AnyJson)
 ///             .rule(Rule::require("fix-info-when-failed", "!result.ok", &["fix_info"]))
 ///     }
 /// }
 ///
 /// let check: Check = counterfoil_contract::parse(r#"Done: {"ok": true}"#).unwrap();
 /// assert!(check.ok);
-/// let rejection = counterfoil_contract::parse::<Check>(r#"Done: {"ok": false}"#).unwrap_err();
-/// assert_eq!(rejection.report.violations[0].pointer, "/fix_info");
+/// let error = counterfoil_contract::parse::<Check>(r#"Done: {"ok": false}"#).unwrap_err();
+/// assert_eq!(error.report().unwrap().violations[0].pointer, "/fix_info");
 /// ```
 pub trait AgentOutput: Serialize + DeserializeOwned + JsonSchema + 'static {
-    /// The contract, as it would be written down.
+    /// The definition of the contract: what a contract file would say.
     fn definition() -> Definition;
 }
 
 /// Every contract compiled from a type lives as long as the program.
-type Compiled = HashMap<TypeId, Result<&'static Contract, LoadError>>;
-static COMPILED: LazyLock<Mutex<Compiled>> = LazyLock::new(Mutex::default);
+type CompiledTypes = HashMap<TypeId, Result<&'static Contract, LoadError>>;
+static COMPILED: LazyLock<Mutex<CompiledTypes>> = LazyLock::new(Mutex::default);
 
-/// The compiled contract of a type; compiled at the first call.
+/// The contract of a type. It is compiled by the first call.
+///
+/// # Errors
+///
+/// If the definition of the type does not compile.
 pub fn contract_of<T: AgentOutput>() -> Result<&'static Contract, LoadError> {
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     compiled
         .entry(TypeId::of::<T>())
-        .or_insert_with(|| {
-            Contract::compile(T::definition()).map(|contract| &*Box::leak(Box::new(contract)))
-        })
+        .or_insert_with(|| compile(T::definition()).map(|contract| &*Box::leak(Box::new(contract))))
         .clone()
 }
 
@@ -62,38 +67,76 @@ pub enum ParseError {
     /// The text is not accepted.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// The type's own contract does not load.
+    /// The contract of the type does not compile.
     #[error(transparent)]
     Contract(#[from] LoadError),
 }
 
-/// Finds the result in a text, holds it to the type's contract, and gives it.
-///
-/// # Panics
-///
-/// If the type's own contract does not load: that is a mistake in the program, which a test of
-/// [`contract_of`] finds.
-#[allow(clippy::panic)] // The signature people want; the fallible form is `contract_of`.
-pub fn parse<T: AgentOutput>(text: &str) -> Result<T, Rejection> {
-    match contract_of::<T>() {
-        Ok(contract) => contract.parse(text),
-        Err(error) => panic!("{error}"),
+impl ParseError {
+    /// The report about the text, if the text was checked.
+    pub fn report(&self) -> Option<&Report> {
+        match self {
+            Self::Rejected(rejection) => Some(&rejection.report),
+            Self::Contract(_) => None,
+        }
     }
 }
 
-/// The same under the name other systems give it: a validated value or a description of what is
-/// wrong.
-pub fn validate_output<T: AgentOutput>(raw: &str) -> Result<T, Rejection> {
+/// Extracts the result from a text, validates it against the contract of its type, and
+/// deserializes it.
+///
+/// # Errors
+///
+/// If the text holds no result that satisfies the contract, or if the definition of the type does
+/// not compile.
+pub fn parse<T: AgentOutput>(text: &str) -> Result<T, ParseError> {
+    Ok(contract_of::<T>()?.parse(text)?)
+}
+
+/// Another name for [`parse`].
+///
+/// # Errors
+///
+/// As for [`parse`].
+pub fn validate_output<T: AgentOutput>(raw: &str) -> Result<T, ParseError> {
     parse(raw)
 }
 
-/// Finds a value of any type with a schema, with no contract written.
-pub fn parse_as<T: DeserializeOwned + JsonSchema>(
+/// Extracts a value of any type that has a JSON Schema, without a contract of its own. The schema
+/// is compiled once for each type and policy.
+///
+/// # Errors
+///
+/// If the text holds no such value, or if the schema of the type or the policy is not valid.
+pub fn parse_as<T: DeserializeOwned + JsonSchema + 'static>(
     text: &str,
     policy: &Policy,
 ) -> Result<T, ParseError> {
-    let contract = Contract::from_schema(&schema_of::<T>(), Framing::AnyJson, policy.clone())?;
-    Ok(contract.parse(text)?)
+    Ok(schema_contract::<T>(policy)?.parse(text)?)
+}
+
+/// The contracts of [`parse_as`], the newest first.
+static SCHEMA_CONTRACTS: Mutex<VecDeque<SchemaContract>> = Mutex::new(VecDeque::new());
+/// More contracts than this are not kept: a program may use any number of policies.
+const MAX_SCHEMA_CONTRACTS: usize = 128;
+
+struct SchemaContract {
+    ty: TypeId,
+    policy: Policy,
+    contract: Arc<Contract>,
+}
+
+fn schema_contract<T: JsonSchema + 'static>(policy: &Policy) -> Result<Arc<Contract>, LoadError> {
+    let ty = TypeId::of::<T>();
+    let mut kept = SCHEMA_CONTRACTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(entry) = kept.iter().find(|entry| entry.ty == ty && entry.policy == *policy) {
+        return Ok(Arc::clone(&entry.contract));
+    }
+    let schema = schema_of::<T>();
+    let contract = Arc::new(Contract::from_schema(&schema, Framing::AnyJson, policy.clone())?);
+    kept.truncate(MAX_SCHEMA_CONTRACTS - 1);
+    kept.push_front(SchemaContract { ty, policy: policy.clone(), contract: Arc::clone(&contract) });
+    Ok(contract)
 }
 
 /// The JSON Schema (2020-12) of a type.
@@ -103,12 +146,12 @@ pub fn schema_of<T: JsonSchema>() -> Value {
     if let Value::Object(map) = &mut schema {
         map.remove("$schema");
     }
-    tidy(&mut schema);
+    remove_rust_formats(&mut schema);
     schema
 }
 
-/// Leaves out what says nothing: formats of Rust integers, bounds that only repeat the type.
-fn tidy(schema: &mut Value) {
+/// Removes the formats of Rust numbers, which mean nothing outside of Rust.
+fn remove_rust_formats(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             let rust_format = map.get("format").and_then(Value::as_str).is_some_and(|format| {
@@ -132,17 +175,17 @@ fn tidy(schema: &mut Value) {
                 map.remove("format");
             }
             for member in map.values_mut() {
-                tidy(member);
+                remove_rust_formats(member);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(tidy),
+        Value::Array(items) => items.iter_mut().for_each(remove_rust_formats),
         _ => {}
     }
 }
 
 impl Definition {
-    /// A definition with the schema of a type.
-    pub fn of<T: JsonSchema>(id: &str, version: u32, framing: Framing) -> Self {
+    /// A definition whose schema comes from a type.
+    pub fn for_type<T: JsonSchema>(id: &str, version: u32, framing: Framing) -> Self {
         Self::new(id, version, framing, schema_of::<T>())
     }
 }
@@ -189,17 +232,4 @@ impl JsonSchema for Timestamp {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({"type": "string", "format": "date-time"})
     }
-}
-
-/// The schema of the value itself, with its id.
-pub(crate) fn with_id(schema: &Value, reference: &str) -> Value {
-    let mut out = serde_json::Map::new();
-    out.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
-    out.insert("$id".into(), json!(format!("urn:counterfoil:{reference}")));
-    if let Value::Object(map) = schema {
-        for (key, value) in map {
-            out.entry(key.clone()).or_insert_with(|| value.clone());
-        }
-    }
-    Value::Object(out)
 }

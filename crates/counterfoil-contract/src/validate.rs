@@ -5,14 +5,15 @@ mod coerce;
 mod describe;
 mod leaf;
 mod places;
+#[cfg(feature = "rules")]
 mod rules;
 mod salvage;
+mod select;
 mod unwrap;
 mod walk;
 
-pub(crate) use describe::{Located, article, excerpt, parse_violation};
+pub(crate) use describe::{Located, excerpt, parse_violation};
 pub(crate) use places::Places;
-pub(crate) use rules::CompiledRule;
 
 use crate::code::Code;
 use crate::contract::Contract;
@@ -133,12 +134,15 @@ pub(crate) fn judge(
         return rejected(Vec::new());
     }
     let stage = if found.is_empty() { Stage::Rules } else { Stage::Validation };
-    let by_rules = rules::apply(contract, &value, &found, &located);
-    if detail == Detail::Probe && !by_rules.violations.is_empty() {
-        return rejected(Vec::new());
+    #[cfg(feature = "rules")]
+    {
+        let by_rules = rules::apply(contract, &value, &found, &located);
+        if detail == Detail::Probe && !by_rules.violations.is_empty() {
+            return rejected(Vec::new());
+        }
+        found.extend(by_rules.violations);
+        warnings.extend(by_rules.warnings);
     }
-    found.extend(by_rules.violations);
-    warnings.extend(by_rules.warnings);
     warnings.extend(
         defaults
             .iter()

@@ -13,7 +13,7 @@ pub(crate) fn given(
     for (name, given) in &inputs {
         let Some(input) = known.get(name) else {
             let names = known.keys().map(String::as_str);
-            let hint = counterfoil_contract::did_you_mean(name, names.clone())
+            let hint = counterfoil_contract::suggest::did_you_mean(name, names.clone())
                 .unwrap_or_else(|| format!("its inputs: {}", names.collect::<Vec<_>>().join(", ")));
             return Err(Error::Input(format!("the workflow has no input '{name}'; {hint}")));
         };

@@ -17,7 +17,7 @@ mod stats;
 pub use stats::{ClaimFigures, Dimension, Group, Key, ReplyFigures, Stats, Tally};
 
 use counterfoil_agents::agent::Spec;
-use counterfoil_contract::{ClaimKind, ClaimReport, Verdict};
+use counterfoil_contract::claim::{ClaimKind, ClaimReport, Verdict};
 use counterfoil_flow::{AssignedAgent, AttemptOutcome, ChangedFiles, Event};
 use serde::Serialize;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! The story of a run: how it stands, its attempts, its way through the states and why it went so.
 
-use counterfoil_contract::{ClaimReport, Verdict};
+use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_flow::{
     BuiltinStep, Cause, ChangedFiles, Event, Form, Outcome, Reply, RunState, TransitionTaken, Usage,
 };

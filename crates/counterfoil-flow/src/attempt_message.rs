@@ -9,7 +9,9 @@ use crate::decide::{
 };
 use crate::step_rule::BoundRule;
 use crate::workflow::{Access, Bounds, Workflow};
-use counterfoil_contract::{ClaimPolicy, Contract, HeldClaim, Type};
+use counterfoil_contract::Contract;
+use counterfoil_contract::claim::{ClaimPolicy, EffectiveClaim};
+use counterfoil_contract::expr::Type;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use std::sync::Arc;
@@ -64,7 +66,7 @@ pub struct AgentMessage {
     pub contract: String,
     pub access: Access,
     pub workspace: Option<String>,
-    pub claims: Vec<HeldClaim>,
+    pub claims: Vec<EffectiveClaim>,
     pub rules: Vec<RuleMessage>,
     pub writes: Option<Vec<String>>,
     pub protect: Vec<String>,

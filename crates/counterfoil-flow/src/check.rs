@@ -27,7 +27,10 @@ use crate::finding::{Code, Finding};
 use crate::template::Template;
 use crate::workflow::{Access, Bounds, ClaimPolicies, Paths, Role, Workflow};
 use crate::yaml_tree::{self, Kind, Node};
-use counterfoil_contract::{Contract, Registry, Source, Type, did_you_mean};
+use counterfoil_contract::expr::Type;
+use counterfoil_contract::source::Source;
+use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::{Contract, Registry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -361,7 +364,7 @@ impl<'n> Checker<'n> {
         let bounds = self.bounds(&agent.settings, Bounds::default());
         let contract = contract?;
         let declared = ClaimPolicies {
-            claims: contract.held_claims(),
+            claims: contract.effective_claims(),
             protected: paths.protection,
             tests: paths.tests,
         };

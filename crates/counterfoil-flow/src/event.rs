@@ -9,7 +9,7 @@ pub use builtin::BuiltinStep;
 pub use outcome::{Cause, Outcome};
 
 use crate::workflow::{Budget, End, FailureKind, Form};
-use counterfoil_contract::ClaimReport;
+use counterfoil_contract::claim::ClaimReport;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use crate::run_state::{Frame, RunState};
 use crate::template::Template;
 use crate::value::excerpt;
 use crate::workflow::{Machine, Term, Workflow};
-use counterfoil_contract::{Expression, Type};
+use counterfoil_contract::expr::{Expression, Type};
 use serde_json::{Map, Value, json};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;

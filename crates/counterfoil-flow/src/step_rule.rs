@@ -1,7 +1,8 @@
 //! Rules of a step: conditions on its result beyond the contract, over the values of the run at the
 //! start of the step.
 
-use counterfoil_contract::{Code, Contract, Expression, Report, Type, Violation};
+use counterfoil_contract::expr::{Expression, Type};
+use counterfoil_contract::{Code, Contract, Report, Violation};
 use serde_json::Value;
 use std::sync::Arc;
 

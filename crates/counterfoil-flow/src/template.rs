@@ -17,7 +17,7 @@ mod signatures;
 mod syntax;
 mod traverse;
 
-use counterfoil_contract::Type;
+use counterfoil_contract::expr::Type;
 use minijinja::{Environment, Error, ErrorKind};
 use serde_json::Value;
 use std::collections::BTreeMap;

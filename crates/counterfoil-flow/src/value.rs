@@ -1,6 +1,6 @@
 //! Values and types: whether a literal, an input or an answer has its type.
 
-use counterfoil_contract::Type;
+use counterfoil_contract::expr::Type;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 
@@ -32,7 +32,10 @@ fn fits_one(value: &Value, ty: &Type) -> Result<(), String> {
             if values.contains(text) {
                 return Ok(());
             }
-            let near = counterfoil_contract::did_you_mean(text, values.iter().map(String::as_str));
+            let near = counterfoil_contract::suggest::did_you_mean(
+                text,
+                values.iter().map(String::as_str),
+            );
             let near = near.map(|near| format!("; {near}")).unwrap_or_default();
             Err(format!("\"{text}\" is not one of {}{near}", values.join(", ")))
         }

@@ -2,7 +2,7 @@
 //! `claims`. The checker and the run-time code share them.
 
 use crate::workflow::{ClaimPolicies, FailureKind, PROTECTED, TESTS};
-use counterfoil_contract::{Field, ObjectType, Type};
+use counterfoil_contract::expr::{Field, ObjectType, Type};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

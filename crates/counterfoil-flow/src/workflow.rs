@@ -13,7 +13,8 @@ pub use failure::{End, FailureKind};
 
 use crate::bundle::Bundle;
 use crate::template::Template;
-use counterfoil_contract::{Contract, Expression, Type};
+use counterfoil_contract::Contract;
+use counterfoil_contract::expr::{Expression, Type};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

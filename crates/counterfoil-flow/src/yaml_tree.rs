@@ -2,7 +2,8 @@
 //! positions.
 
 use crate::finding::{Code, Finding};
-use counterfoil_contract::{Source, Span};
+use counterfoil_contract::Span;
+use counterfoil_contract::source::Source;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{DuplicateKeyPolicy, Spanned};

@@ -3,7 +3,8 @@
 use crate::contracts::{
     FixResult, ImplementOutput, ImplementationResult, ReviewResult, TddPhaseBlock, TeamOutput,
 };
-use counterfoil_contract::{AgentOutput, Claim, ClaimKind, ClaimMatch, Definition};
+use counterfoil_contract::claim::{Claim, ClaimKind, ClaimMatch};
+use counterfoil_contract::{AgentOutput, Definition};
 
 pub(crate) fn definitions() -> Vec<Definition> {
     // Claims that could not be verified: a count without what it counts, a commit without its

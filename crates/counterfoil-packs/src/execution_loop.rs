@@ -1,9 +1,8 @@
 //! The contracts of the execution loop: implementer, QA, code quality, manager, definition of done.
 
 use crate::value::string_enum;
-use counterfoil_contract::{
-    AgentOutput, Claim, ClaimKind, ClaimMatch, Definition, Framing, RepoPath, Rule,
-};
+use counterfoil_contract::claim::{Claim, ClaimKind, ClaimMatch};
+use counterfoil_contract::{AgentOutput, Definition, Framing, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -35,7 +34,7 @@ pub struct BaseOutput {
 
 impl AgentOutput for BaseOutput {
     fn definition() -> Definition {
-        Definition::of::<Self>("execution-loop/base", 1, Framing::AnyJson)
+        Definition::for_type::<Self>("execution-loop/base", 1, Framing::AnyJson)
             .summary("The status and summary that any agent of the loop can give")
             .display("{{ result.status }}: {{ result.summary }}")
             .repairs_syntax()
@@ -72,7 +71,7 @@ pub struct ImplementerOutput {
 
 impl AgentOutput for ImplementerOutput {
     fn definition() -> Definition {
-        Definition::of::<Self>("execution-loop/implementer", 1, Framing::AnyJson)
+        Definition::for_type::<Self>("execution-loop/implementer", 1, Framing::AnyJson)
             .summary("Code written for the plan: how far it got and which files it touched")
             .agent("implementer")
             .alias("execution-implementer")
@@ -155,7 +154,7 @@ pub struct QaOutput {
 
 impl AgentOutput for QaOutput {
     fn definition() -> Definition {
-        Definition::of::<Self>("execution-loop/qa", 1, Framing::AnyJson)
+        Definition::for_type::<Self>("execution-loop/qa", 1, Framing::AnyJson)
             .summary("Whether the definition of done is reached, check by check")
             .agent("qa")
             .alias("execution-qa")
@@ -260,7 +259,7 @@ pub struct CodeQualityOutput {
 
 impl AgentOutput for CodeQualityOutput {
     fn definition() -> Definition {
-        Definition::of::<Self>("execution-loop/code-quality", 1, Framing::AnyJson)
+        Definition::for_type::<Self>("execution-loop/code-quality", 1, Framing::AnyJson)
             .summary("What linters and type checkers say of the change")
             .agent("code-quality")
             .alias("execution-code-quality")
@@ -339,7 +338,7 @@ pub struct ManagerOutput {
 
 impl AgentOutput for ManagerOutput {
     fn definition() -> Definition {
-        Definition::of::<Self>("execution-loop/manager", 1, Framing::AnyJson)
+        Definition::for_type::<Self>("execution-loop/manager", 1, Framing::AnyJson)
             .summary("Which of the task's documents were brought up to date")
             .agent("manager")
             .alias("execution-manager")
@@ -392,7 +391,7 @@ pub struct DodOutput {
 
 impl AgentOutput for DodOutput {
     fn definition() -> Definition {
-        Definition::of::<Self>("execution-loop/dod", 1, Framing::AnyJson)
+        Definition::for_type::<Self>("execution-loop/dod", 1, Framing::AnyJson)
             .summary("Whether the whole task is done, and what is left")
             .agent("dod")
             .alias("execution-dod")

@@ -3,9 +3,8 @@
 //! Every field is required. `none` in a block makes the field null.
 
 use crate::value::{Nullable, string_enum};
-use counterfoil_contract::{
-    AgentOutput, Claim, ClaimKind, Definition, Figure, Framing, RepoPath, Rule,
-};
+use counterfoil_contract::claim::{Claim, ClaimKind, Figure};
+use counterfoil_contract::{AgentOutput, Definition, Framing, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -52,7 +51,7 @@ string_enum! {
 
 /// A definition with the settings that all blocks share.
 fn block_definition<T: JsonSchema>(name: &str) -> Definition {
-    Definition::of::<T>(&format!("feature-pipeline/{name}"), 1, Framing::OutputBlock)
+    Definition::for_type::<T>(&format!("feature-pipeline/{name}"), 1, Framing::OutputBlock)
         .agent(name)
         .salvages("")
 }

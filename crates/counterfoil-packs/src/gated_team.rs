@@ -2,9 +2,8 @@
 //! of a session.
 
 use crate::value::{Nullable, string_enum};
-use counterfoil_contract::{
-    AgentOutput, Claim, ClaimKind, ClaimMatch, Definition, Framing, RepoPath, Rule, Timestamp,
-};
+use counterfoil_contract::claim::{Claim, ClaimKind, ClaimMatch};
+use counterfoil_contract::{AgentOutput, Definition, Framing, RepoPath, Rule, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -123,7 +122,7 @@ impl AgentOutput for TeamInput {
         });
         let mut unknown_check = example.clone();
         unknown_check["task"]["acceptance_checks"] = json!(["cargo test"]);
-        Definition::of::<Self>("gated-team/input", 1, Framing::JsonOnly)
+        Definition::for_type::<Self>("gated-team/input", 1, Framing::JsonOnly)
             .summary("What an agent of the team is given: the task, the repository, the tools")
             .display("{{ result.task.id }}: {{ result.task.title }}")
             .example(example)
@@ -239,7 +238,7 @@ impl AgentOutput for TeamOutput {
         unknown_agent["next"]["recommended_agent"] = json!("Tester");
         let mut word = team_output();
         word["gates"]["needs_tests"] = json!("false");
-        Definition::of::<Self>("gated-team/output", 2, Framing::JsonOnly)
+        Definition::for_type::<Self>("gated-team/output", 2, Framing::JsonOnly)
             .summary("What every agent of the team hands back: status, artifacts, gates, what should come next")
             .display("{{ result.status }}: {{ result.summary }}")
             .claim("artifacts/files_changed", Claim::new(ClaimKind::FilesChanged).matching(ClaimMatch::Subset))
@@ -345,7 +344,7 @@ impl AgentOutput for SessionStatus {
         });
         let mut undated = started.clone();
         undated["last_update"] = json!("yesterday");
-        Definition::of::<Self>("gated-team/status", 1, Framing::JsonOnly)
+        Definition::for_type::<Self>("gated-team/status", 1, Framing::JsonOnly)
             .summary("The state of a session, as status.json holds it")
             .display("{{ result.session }} in {{ result.current_state }}: {{ result.completed_tasks | length }} tasks done")
             .rule(Rule::unique("completed-once", "/completed_tasks/*"))
@@ -410,7 +409,7 @@ fn planned(id: &str, depends_on: &[&str]) -> Value {
 
 impl AgentOutput for TaskPlan {
     fn definition() -> Definition {
-        Definition::of::<Self>("gated-team/tasks", 1, Framing::AnyJson)
+        Definition::for_type::<Self>("gated-team/tasks", 1, Framing::AnyJson)
             .summary("The plan as tasks with dependencies, checks and an end, as tasks.yaml holds it")
             .display(
                 "{{ result.tasks | length }} tasks: {{ result.tasks | map(attribute='id') | join(', ') }}",
@@ -469,7 +468,7 @@ pub struct Acceptance {
 impl AgentOutput for Acceptance {
     fn definition() -> Definition {
         let criterion = |id: &str| json!({"id": id, "description": "a word finds its documents", "checks": ["cmd: cargo test --test search"]});
-        Definition::of::<Self>("gated-team/acceptance", 1, Framing::JsonOnly)
+        Definition::for_type::<Self>("gated-team/acceptance", 1, Framing::JsonOnly)
             .summary("The criteria by which the work is accepted, as acceptance.json holds them")
             .display("{{ result.criteria | length }} criteria")
             .rule(Rule::unique("ids-differ", "/criteria/*/id"))

@@ -35,8 +35,9 @@ pub mod contracts {
     pub use crate::review_fix::*;
     pub use crate::spec_pipeline::*;
     pub use crate::value::{LineRef, Nullable};
+    pub use counterfoil_contract::typed::validate_output;
     pub use counterfoil_contract::{
-        AgentOutput, Rejection, RepoPath, Timestamp, contract_of, parse, validate_output,
+        AgentOutput, ParseError, Rejection, RepoPath, Timestamp, contract_of, parse,
     };
 }
 

@@ -5,9 +5,8 @@ mod work;
 pub use work::*;
 
 use crate::value::{LineRef, string_enum};
-use counterfoil_contract::{
-    AgentOutput, Claim, ClaimKind, ClaimMatch, Definition, Framing, RepoPath, Rule,
-};
+use counterfoil_contract::claim::{Claim, ClaimKind, ClaimMatch};
+use counterfoil_contract::{AgentOutput, Definition, Framing, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -44,7 +43,7 @@ pub struct FixerResult {
 
 impl AgentOutput for FixerResult {
     fn definition() -> Definition {
-        Definition::of::<Self>("review-fix/fixer-result", 1, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/fixer-result", 1, Framing::FencedJson)
             .summary("Whether a fix was applied, and what went wrong if not")
             .agent("fixer")
             .display("{{ 'fixed' if result.success else 'not fixed' }}: {{ result.summary }}")
@@ -89,7 +88,7 @@ pub struct Finding {
 
 impl AgentOutput for Finding {
     fn definition() -> Definition {
-        Definition::of::<Self>("review-fix/finding", 1, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/finding", 1, Framing::FencedJson)
             .summary("One thing that a review found")
             .display("{{ result.id }} {{ result.severity }} {{ result.file }}:{{ result.line }} {{ result.issue }}")
             .claim("file", Claim::new(ClaimKind::Location))
@@ -126,7 +125,7 @@ pub struct FindingGroup {
 
 impl AgentOutput for FindingGroup {
     fn definition() -> Definition {
-        Definition::of::<Self>("review-fix/finding-group", 1, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/finding-group", 1, Framing::FencedJson)
             .summary("Findings that one fixer can take together")
             .display("{{ result.description }} ({{ result.findings | length }} findings)")
             .rule(Rule::unique("ids-differ", "/findings/*/id"))
@@ -150,7 +149,7 @@ pub struct GroupedReviewResult {
 
 impl AgentOutput for GroupedReviewResult {
     fn definition() -> Definition {
-        Definition::of::<Self>("review-fix/grouped-review-result", 1, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/grouped-review-result", 1, Framing::FencedJson)
             .summary("What a review found, in groups that can be fixed in parallel")
             .agent("unified-reviewer")
             .display("{{ result.groups | map(attribute='findings') | map('length') | sum }} findings in {{ result.groups | length }} groups")
@@ -183,7 +182,7 @@ pub struct FixOutcome {
 
 impl AgentOutput for FixOutcome {
     fn definition() -> Definition {
-        Definition::of::<Self>("review-fix/fix-outcome", 1, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/fix-outcome", 1, Framing::FencedJson)
             .summary("What became of one finding")
             .display("{{ result.id }} {{ result.outcome }}: {{ result.explanation }}")
             .claim("outcome", Claim::new(ClaimKind::Fixed).required())
@@ -209,7 +208,7 @@ pub struct FixOutcomes {
 
 impl AgentOutput for FixOutcomes {
     fn definition() -> Definition {
-        Definition::of::<Self>("review-fix/fix-outcomes", 1, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/fix-outcomes", 1, Framing::FencedJson)
             .summary("What became of each finding of a group")
             .agent("simple-fixer")
             .display(
@@ -272,7 +271,7 @@ pub struct ReviewFinding {
 
 impl AgentOutput for ReviewFinding {
     fn definition() -> Definition {
-        Definition::of::<Self>("review-fix/review-finding", 1, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/review-finding", 1, Framing::FencedJson)
             .summary("One thing that the code reviewer found")
             .display("{{ result.severity }} {{ result.file }}{% if result.line %}:{{ result.line }}{% endif %} {{ result.message }}")
             .claim("file", Claim::new(ClaimKind::Location))
@@ -326,7 +325,7 @@ pub struct ReviewResult {
 
 impl AgentOutput for ReviewResult {
     fn definition() -> Definition {
-        Definition::of::<Self>("review-fix/review-result", 2, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/review-result", 2, Framing::FencedJson)
             .summary("What the code reviewer found in a diff")
             .agent("code-reviewer")
             .display("{{ result.findings | length }} findings in {{ result.files_reviewed }} files: {{ result.summary }}")

@@ -145,20 +145,23 @@ where
     fn definition() -> Definition {
         let success = "result.status == \"success\"";
         let error = "result.status == \"error\"";
-        let envelope =
-            Definition::of::<Self>(&format!("spec-pipeline/{}", R::AGENT), 1, Framing::AnyJson)
-                .agent(R::AGENT)
-                .alias(R::PREFIXED_AGENT)
-                .rule(Rule::require("success-has-result", success, &["result"]))
-                .rule(Rule::forbid("success-has-no-error", success, &["error"]))
-                .rule(Rule::require("error-has-error", error, &["error"]))
-                .rule(Rule::forbid("error-has-no-result", error, &["result"]))
-                .example(error_example::<R>())
-                .counter_example("error-has-error", {
-                    let mut value = error_example::<R>();
-                    value.as_object_mut().map(|members| members.remove("error"));
-                    value
-                });
+        let envelope = Definition::for_type::<Self>(
+            &format!("spec-pipeline/{}", R::AGENT),
+            1,
+            Framing::AnyJson,
+        )
+        .agent(R::AGENT)
+        .alias(R::PREFIXED_AGENT)
+        .rule(Rule::require("success-has-result", success, &["result"]))
+        .rule(Rule::forbid("success-has-no-error", success, &["error"]))
+        .rule(Rule::require("error-has-error", error, &["error"]))
+        .rule(Rule::forbid("error-has-no-result", error, &["result"]))
+        .example(error_example::<R>())
+        .counter_example("error-has-error", {
+            let mut value = error_example::<R>();
+            value.as_object_mut().map(|members| members.remove("error"));
+            value
+        });
         R::extend_envelope(envelope)
     }
 }

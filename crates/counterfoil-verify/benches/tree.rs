@@ -149,7 +149,7 @@ fn verified(folder: &Path, files: usize) -> Duration {
         since: "HEAD",
         company: None,
     };
-    let held = contract.held_claims();
+    let held = contract.effective_claims();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let began = Instant::now();
     let reports = runtime.block_on(verify(&held, &contract, &value, &mut world));

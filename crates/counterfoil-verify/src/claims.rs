@@ -30,7 +30,8 @@ pub use counterfoil_workspace::tree::Since;
 pub use figures::Figures;
 pub use read::understands;
 
-use counterfoil_contract::{ClaimKind, ClaimPolicy, ClaimReport, Contract, HeldClaim};
+use counterfoil_contract::Contract;
+use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim};
 use counterfoil_process::Stop;
 use counterfoil_workspace::tree::Changes;
 use judged::Judged;
@@ -104,12 +105,12 @@ pub struct World<'a> {
 ///
 /// What only looks comes before what runs, since a check may change what there is to see.
 pub async fn verify(
-    held: &[HeldClaim],
+    held: &[EffectiveClaim],
     contract: &Contract,
     value: &Value,
     world: &mut World<'_>,
 ) -> Vec<ClaimReport> {
-    let is_held = |held: &HeldClaim| {
+    let is_held = |held: &EffectiveClaim| {
         held.claim.policy != ClaimPolicy::Ignore
             // The engine makes these two itself.
             && !matches!(held.claim.kind, ClaimKind::Protected | ClaimKind::TestsKept)
@@ -130,7 +131,7 @@ pub async fn verify(
     reports.into_iter().flatten().collect()
 }
 
-fn needs_a_run(held: &HeldClaim) -> bool {
+fn needs_a_run(held: &EffectiveClaim) -> bool {
     match held.claim.kind {
         ClaimKind::Command | ClaimKind::Commands => true,
         ClaimKind::Count => held.claim.run.is_some() || held.claim.check.is_some(),
@@ -139,7 +140,7 @@ fn needs_a_run(held: &HeldClaim) -> bool {
 }
 
 async fn hold(
-    held: &HeldClaim,
+    held: &EffectiveClaim,
     contract: &Contract,
     value: &Value,
     scene: &mut Scene,

@@ -17,7 +17,7 @@
 //! folder of that name.
 
 use crate::wording::{counted, listed, plain, shown};
-use counterfoil_contract::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
+use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
 use counterfoil_workspace::tree::{Change, Changes};
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;

@@ -6,8 +6,9 @@ use counterfoil_agents::agent::{Agent, Answer, Beside, How, Later, Reach, Task};
 use counterfoil_agents::echo::without;
 use counterfoil_agents::ladder::{Offered, Weighed, weigh};
 use counterfoil_agents::transcript::{Stored, TranscriptError, TranscriptSink};
+use counterfoil_contract::claim::ClaimReport;
 use counterfoil_contract::render::prompt;
-use counterfoil_contract::{ClaimReport, Contract, Report, Status, Violation};
+use counterfoil_contract::{Contract, Report, Status, Violation};
 use counterfoil_flow::{
     AgentWork, AttemptOutcome, Budget, ChangedFiles, Ended, Event, Reply, Usage,
 };

@@ -8,7 +8,8 @@ mod look;
 use crate::attempt::{Conclusion, Witness};
 use crate::perform::Contracts;
 use counterfoil_agents::agent::Later;
-use counterfoil_contract::{ClaimPolicy, ClaimReport, Contract, Evidence, HeldClaim, Verdict};
+use counterfoil_contract::Contract;
+use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Evidence, Verdict};
 use counterfoil_process::Stop;
 use counterfoil_verify::claims::{self, Config, World};
 use counterfoil_verify::inventory;
@@ -32,7 +33,7 @@ pub(crate) struct Scene {
     /// Names the attempt among all; the processes of checks carry it.
     pub(crate) marker: String,
     pub(crate) contract: Arc<Contract>,
-    pub(crate) claims: Vec<HeldClaim>,
+    pub(crate) claims: Vec<EffectiveClaim>,
     /// Which files may be written.
     pub(crate) rules: Rules,
     /// What follows from writing others.
@@ -121,7 +122,7 @@ fn unseen(report: ClaimReport, why: &str) -> ClaimReport {
 
 /// A claim of which nothing can be said, since looking broke off by a fault of ours: that is never
 /// silence.
-fn broken_off(held: &HeldClaim) -> ClaimReport {
+fn broken_off(held: &EffectiveClaim) -> ClaimReport {
     ClaimReport {
         claim: held.name.clone(),
         field: held.field.clone(),

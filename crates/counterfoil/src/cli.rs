@@ -1,8 +1,9 @@
 //! The commands and arguments of the command line. This module depends on no other module here.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use counterfoil_contract::policy::RepairPolicy;
 use counterfoil_contract::render::vendor::Target;
-use counterfoil_contract::{Framing, Policy, RepairPolicy};
+use counterfoil_contract::{Framing, Policy};
 use std::path::{Path, PathBuf};
 
 mod claims;
@@ -225,7 +226,7 @@ pub(crate) struct CheckArgs {
 }
 
 fn parse_depth(text: &str) -> Result<usize, String> {
-    let max = counterfoil_contract::DEEPEST;
+    let max = counterfoil_contract::policy::MAX_DEPTH;
     match text.parse::<usize>() {
         Ok(depth) if (1..=max).contains(&depth) => Ok(depth),
         _ => Err(format!("expected a number from 1 to {max}")),

@@ -1,7 +1,7 @@
 //! The gate of `counterfoil verify`: which verdicts make a job fail. All output formats use the same
 //! decision.
 
-use counterfoil_contract::{ClaimReport, HeldClaim, Verdict};
+use counterfoil_contract::claim::{ClaimReport, EffectiveClaim, Verdict};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ impl GatedClaim {
 /// they are verified. A required claim that the result does not make is added as unverifiable.
 pub(crate) fn gate(
     claims: Vec<ClaimReport>,
-    declared: &[HeldClaim],
+    declared: &[EffectiveClaim],
     required: &[String],
 ) -> Vec<GatedClaim> {
     let is_made = |name: &str| claims.iter().any(|claim| claim.claim == name);
@@ -86,11 +86,11 @@ pub(crate) fn gate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use counterfoil_contract::{Claim, ClaimKind, ClaimPolicy};
+    use counterfoil_contract::claim::{Claim, ClaimKind, ClaimPolicy};
 
-    fn declared(name: &str) -> HeldClaim {
+    fn declared(name: &str) -> EffectiveClaim {
         let claim = Claim::new(ClaimKind::Command);
-        HeldClaim { name: name.to_owned(), field: name.to_owned(), claim, findings: None }
+        EffectiveClaim { name: name.to_owned(), field: name.to_owned(), claim, findings: None }
     }
 
     fn report(name: &str, verdict: Verdict) -> ClaimReport {

@@ -55,6 +55,12 @@ pub(crate) fn contract(name: &str, folders: &[PathBuf]) -> Result<Arc<Contract>>
         return Ok(contract);
     }
     registry(folders)?.get(name).map_err(|error| match error {
+        ResolveError::NotFound(error) if error.hint.is_none() => {
+            anyhow::Error::new(counterfoil_contract::registry::NotFound {
+                hint: Some("`counterfoil contract list` shows all".to_owned()),
+                ..error
+            })
+        }
         ResolveError::NotFound(error) => anyhow::Error::new(error),
         ResolveError::Load(error) => anyhow::Error::new(error),
     })

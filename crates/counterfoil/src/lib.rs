@@ -6,7 +6,7 @@
 //!
 //! let qa: QaOutput = counterfoil::parse(r#"All good. {"dod_achieved": true, "checks": []}"#)?;
 //! assert!(qa.dod_achieved);
-//! # Ok::<(), counterfoil::Rejection>(())
+//! # Ok::<(), counterfoil::ParseError>(())
 //! ```
 
 pub use counterfoil_contract::*;

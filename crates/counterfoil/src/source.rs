@@ -1,7 +1,8 @@
 //! Where a workflow is defined: in a pack of this binary, or in a file.
 
 use anyhow::{Context, Result, anyhow, bail};
-use counterfoil_contract::{Registry, did_you_mean};
+use counterfoil_contract::Registry;
+use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_engine::Folder;
 use counterfoil_flow::{Files, Rejected, Workflow, check};
 use counterfoil_packs::Pack;

@@ -1,7 +1,7 @@
 //! What a recording holds of a run, from its events.
 
 use super::{Attempt, Rule, Violated};
-use counterfoil_contract::{Expression, Scope};
+use counterfoil_contract::expr::{Expression, Scope};
 use counterfoil_flow::{
     AssignedAgent, AttemptWork, BoundRule, Command, Event, Reply, RunState, Usage, Workflow, decide,
 };

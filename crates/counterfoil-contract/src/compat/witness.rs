@@ -4,6 +4,7 @@
 use crate::contract::Contract;
 use crate::expr::Type;
 use crate::json::escape;
+use crate::reporting::validate_value;
 use serde_json::{Value, json};
 
 /// Changes tried at most.
@@ -39,7 +40,7 @@ pub(crate) fn search(
         if !accepts(value) || passes(value) {
             return;
         }
-        let objections = reader.judge_strictly(value).violations;
+        let objections = validate_value(reader, value, &reader.policy().strictly()).violations;
         let pointer = objections
             .iter()
             .map(|violation| &violation.pointer)

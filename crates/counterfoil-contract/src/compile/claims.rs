@@ -1,20 +1,24 @@
-//! What can be wrong with a claim: where it points, and what it says that its kind cannot mean.
+//! Checks the claims of a contract: their paths, and the keys that their kind allows.
 
-use super::carets;
+#[cfg(feature = "rules")]
+use super::rules::underline;
 use crate::claim::{Claim, ClaimKind, ClaimMatch, Figure};
 use crate::code::Code;
-use crate::definition::Definition;
-use crate::expr::{self, Scope, Type};
+use crate::definition::{Definition, check_id};
+use crate::expr::Type;
+#[cfg(feature = "rules")]
+use crate::expr::{self, Scope};
 use crate::problem::Problem;
-use crate::registry::check_id;
 use crate::suggest::did_you_mean;
-use crate::validate::article;
+#[cfg(feature = "rules")]
+use crate::text::article;
 use std::collections::BTreeMap;
 
-/// Whether a kind can do anything with a key.
+/// A condition on a claim.
 type Fits = fn(&Claim) -> bool;
 
-/// The keys of a claim that only some kinds have, and for which.
+/// The keys that only some kinds of claim have: the key, whether it is set, whether the kind has it,
+/// and the kinds that have it.
 const KEYS: [(&str, Fits, Fits, &str); 9] = [
     (
         "run",
@@ -68,14 +72,14 @@ fn is_files(claim: &Claim) -> bool {
 }
 
 fn runs(claim: &Claim) -> bool {
-    claim.kind == ClaimKind::Command || (is_count(claim) && is_of_a_run(claim.figure))
+    claim.kind == ClaimKind::Command || (is_count(claim) && is_test_run_figure(claim.figure))
 }
 
-fn is_of_a_run(figure: Option<Figure>) -> bool {
+fn is_test_run_figure(figure: Option<Figure>) -> bool {
     matches!(figure, Some(Figure::Total | Figure::Passed | Figure::Failed | Figure::Skipped))
 }
 
-/// Everything that is wrong with the claims of a contract.
+/// Adds the problems of all claims of a contract.
 pub(super) fn check(definition: &Definition, root: &Type, problems: &mut Vec<Problem>) {
     let mut names: BTreeMap<String, &str> = BTreeMap::new();
     for (field, claim) in &definition.claims {
@@ -100,7 +104,7 @@ fn check_one(field: &str, claim: &Claim, root: &Type, wrong: &mut dyn FnMut(&str
     if matches!(claim.kind, ClaimKind::Protected | ClaimKind::TestsKept) {
         wrong(
             ".kind",
-            "the engine makes this claim itself, for every step".to_owned(),
+            "this claim is implied for every step".to_owned(),
             "remove it from the contract".to_owned(),
         );
     }
@@ -121,27 +125,27 @@ fn check_one(field: &str, claim: &Claim, root: &Type, wrong: &mut dyn FnMut(&str
     if claim.of.is_some() && claim.figure.is_some() {
         wrong(
             "",
-            "a count is held against a list or against a figure, not both".to_owned(),
+            "a count is compared with a list or a figure, not both".to_owned(),
             "remove of: or figure:".to_owned(),
         );
     }
-    if is_of_a_run(claim.figure)
+    if is_test_run_figure(claim.figure)
         && claim.report.is_none()
         && claim.run.is_none()
         && claim.check.is_none()
     {
         wrong(
             ".figure",
-            "the figure of a test run has to come from somewhere".to_owned(),
+            "the figure of a test run needs a source".to_owned(),
             "add report: with a file, check: with the name of a check or run: with a command line"
                 .to_owned(),
         );
     }
-    for (key, is_there, fits, whose) in KEYS {
-        if is_there(claim) && !fits(claim) {
+    for (key, is_set, fits, allowed_for) in KEYS {
+        if is_set(claim) && !fits(claim) {
             wrong(
                 &format!(".{key}"),
-                format!("`{key}` means nothing here: it is for {whose}"),
+                format!("`{key}` means nothing here: it is for {allowed_for}"),
                 "remove it, or choose another kind".to_owned(),
             );
         }
@@ -149,7 +153,7 @@ fn check_one(field: &str, claim: &Claim, root: &Type, wrong: &mut dyn FnMut(&str
     if let Some(line) =
         claim.run.as_ref().filter(|line| line.trim().is_empty() || line.contains('\0'))
     {
-        wrong(".run", format!("{line:?} is no command"), "write a line for sh -c".to_owned());
+        wrong(".run", format!("{line:?} is not a command"), "write a line for sh -c".to_owned());
     }
     if let Some(id) = &claim.contract {
         let bare = id.split_once('@').map_or(id.as_str(), |(id, _)| id);
@@ -164,7 +168,7 @@ fn check_one(field: &str, claim: &Claim, root: &Type, wrong: &mut dyn FnMut(&str
     let paths =
         [("", Some(field)), (".of", claim.of.as_deref()), (".files", claim.files.as_deref())];
     for (place, path) in paths {
-        if let Some(path) = path.filter(|path| !super::leads(path, root)) {
+        if let Some(path) = path.filter(|path| !super::path_exists(path, root)) {
             wrong(
                 place,
                 format!("'{path}' is not a field of the schema"),
@@ -178,6 +182,7 @@ fn check_one(field: &str, claim: &Claim, root: &Type, wrong: &mut dyn FnMut(&str
     }
 }
 
+#[cfg(feature = "rules")]
 fn check_when(when: &str, root: &Type, wrong: &mut dyn FnMut(&str, String, String)) {
     match expr::check(when, &Scope::of("result", root.clone())) {
         Ok(checked) if checked.ty == Type::Bool || checked.ty == Type::Any => {}
@@ -188,9 +193,18 @@ fn check_when(when: &str, root: &Type, wrong: &mut dyn FnMut(&str, String, Strin
         ),
         Err(found) => {
             for problem in found {
-                let what = format!("{}\n{}", problem.message, carets(when, &problem));
+                let what = format!("{}\n{}", problem.message, underline(when, &problem));
                 wrong(".when", what, problem.hint);
             }
         }
     }
+}
+
+#[cfg(not(feature = "rules"))]
+fn check_when(when: &str, _: &Type, wrong: &mut dyn FnMut(&str, String, String)) {
+    wrong(
+        ".when",
+        format!("`{when}` cannot be evaluated: this build has no support for expressions"),
+        "enable the feature `rules` of counterfoil-contract".to_owned(),
+    );
 }

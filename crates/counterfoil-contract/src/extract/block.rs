@@ -1,4 +1,4 @@
-//! The `---OUTPUT---` … `---END---` block: where it stands, and its lines. Resumable, line by line.
+//! Scans for `---OUTPUT---` … `---END---` blocks, and splits their lines. Resumable, line by line.
 
 use super::fence_lines::fence_run;
 
@@ -10,16 +10,16 @@ const CLOSE: &[u8] = b"---END---";
 pub(crate) struct OutputBlock {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Both markers stand alone on their lines.
+    /// Whether both markers are alone on their lines.
     pub(crate) own_lines: bool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct BlockScan {
     pos: usize,
-    /// Where the content of the block that is open begins, by markers on lines of their own.
+    /// The start of the open block's content, by markers on lines of their own.
     open: Option<usize>,
-    /// The same by markers anywhere.
+    /// The start of the open block's content, by markers anywhere.
     open_anywhere: Option<usize>,
     blocks: Vec<OutputBlock>,
     pub(crate) examined: u64,
@@ -40,7 +40,7 @@ impl BlockScan {
             .min(self.pos)
     }
 
-    /// Where the content of an unfinished block begins.
+    /// The start of the content of an unfinished block.
     pub(crate) fn unfinished(&self) -> Option<usize> {
         self.open.or(self.open_anywhere)
     }
@@ -103,7 +103,7 @@ impl BlockScan {
     }
 }
 
-/// A line without blanks and colour codes around its text.
+/// A line without whitespace and colour codes around its text.
 fn bare(line: &[u8]) -> &[u8] {
     let mut text = line.trim_ascii();
     while text.starts_with(b"\x1b[") {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_know_their_places() {
+    fn lines_have_their_offsets() {
         let content = "  key one : a: b  \r\n```\nno colon\n";
         let found: Vec<_> = lines(content, 100).collect();
         assert_eq!(

@@ -1,17 +1,17 @@
-//! Fenced code blocks by `CommonMark`'s rules: backtick and tilde fences of any length from three,
+//! Scans for fenced code blocks by `CommonMark`'s rules: backtick and tilde fences of any length from three,
 //! closed by one at least as long, indented up to three spaces, in list items and quotes. Inside a
 //! block labelled `markdown` the fences of an inner document count too. Resumable, line by line.
 
 use super::fence_lines::fence_run;
 
-/// The content of a block that may hold the result.
+/// The content of a block that may be the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Labelled as JSON; otherwise it has no label.
+    /// Whether the block is labelled as JSON; otherwise it has no label.
     pub(crate) tagged: bool,
-    /// How many quote markers stand on its lines.
+    /// The number of quote markers on its lines.
     pub(crate) quotes: u8,
 }
 
@@ -33,24 +33,24 @@ struct Open {
     content: usize,
 }
 
-/// Blocks nested in Markdown blocks deeper than this are text.
-const MOST_NESTED: usize = 16;
+/// Blocks nested deeper than this in Markdown blocks are ignored.
+const MAX_NESTED_FENCES: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct FenceScan {
     pos: usize,
     open: Vec<Open>,
-    /// The columns where the content of the enclosing list items begins.
+    /// The columns at which the content of the enclosing list items begins.
     lists: Vec<usize>,
     blocks: Vec<Block>,
     pub(crate) examined: u64,
 }
 
-/// What stands before the content of a line.
+/// The markers and whitespace before the content of a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Head {
     quotes: u8,
-    /// Columns of blanks before the content, list markers included.
+    /// The width of the whitespace and list markers before the content, in columns.
     indent: usize,
     /// Index of the content.
     at: usize,
@@ -95,7 +95,7 @@ impl FenceScan {
 
     fn line(&mut self, line: &[u8]) {
         self.examined += line.len() as u64;
-        // A quote that ends takes the blocks inside with it.
+        // The end of a quote closes the blocks inside of it.
         while let Some(open) = self.open.last().copied() {
             if open.quotes == 0 || head(line, true).quotes >= open.quotes {
                 break;
@@ -110,7 +110,7 @@ impl FenceScan {
     }
 
     fn inside(&mut self, line: &[u8], open: Open) {
-        // Most lines of a block are its content.
+        // Most lines of a block cannot be fences.
         let first = line.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
         if !matches!(first, Some(b'`' | b'~' | b'>' | 0x1b)) {
             return;
@@ -121,7 +121,7 @@ impl FenceScan {
         if bare && mark == open.mark && run >= open.run && head.indent <= open.indent + 3 {
             self.open.pop();
             self.emit(open, self.pos);
-        } else if open.label == Label::Markdown && self.open.len() < MOST_NESTED {
+        } else if open.label == Label::Markdown && self.open.len() < MAX_NESTED_FENCES {
             self.begin(line, head, mark, run);
         }
     }
@@ -194,7 +194,7 @@ fn is_blank(rest: &[u8]) -> bool {
     strip_ansi_tail(rest.trim_ascii()).is_empty()
 }
 
-/// Colour codes at the end of a line say nothing.
+/// Removes colour codes from the end of a line.
 fn strip_ansi_tail(mut text: &[u8]) -> &[u8] {
     while let Some(escape) = memchr::memrchr(0x1b, text) {
         let code = &text[escape..];
@@ -210,7 +210,7 @@ fn strip_ansi_tail(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Reads quote markers, list markers (outside a block) and blanks at the head of a line.
+/// Reads quote markers, list markers (outside of a block) and whitespace at the start of a line.
 fn head(line: &[u8], in_block: bool) -> Head {
     let mut head = Head::default();
     let mut at = 0;
@@ -231,7 +231,7 @@ fn head(line: &[u8], in_block: bool) -> Head {
             Some(b'>') if head.marker.is_none() || !in_block => {
                 head.quotes = head.quotes.saturating_add(1);
                 at += 1;
-                // The blank behind a marker belongs to it, and indentation counts from there.
+                // The space after a marker belongs to it, and indentation counts from there.
                 if line.get(at) == Some(&b' ') {
                     at += 1;
                 }

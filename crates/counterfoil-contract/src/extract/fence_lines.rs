@@ -1,12 +1,12 @@
-//! The fence lines of a text, found as its window grows: what a mended string needs to know to tell
-//! a fence that ends its block from one inside it.
+//! The fence lines of a text, found as its window grows. The repair of a string needs them to
+//! distinguish a fence that ends the block from one inside the string.
 
 /// A line that starts with three or more backticks or tildes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FenceLine {
     /// Offset of the line's first byte.
     pub(crate) line: usize,
-    /// Nothing but the fence stands on it, so it can close a block.
+    /// Whether the line has nothing but the fence, so that it can close a block.
     pub(crate) bare: bool,
 }
 
@@ -23,12 +23,12 @@ pub(crate) fn fence_run(rest: &[u8]) -> Option<(u8, usize)> {
 #[derive(Debug, Default)]
 pub(crate) struct FenceLines {
     lines: Vec<FenceLine>,
-    /// Lines before this offset have been looked at.
+    /// Lines before this offset were scanned.
     pos: usize,
 }
 
 impl FenceLines {
-    /// Looks at the complete lines of the window, and at `eof` at the last one too.
+    /// Scans the complete lines of the window, and at `eof` the last one too.
     pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool) {
         self.pos = self.pos.max(base);
         loop {
@@ -53,15 +53,15 @@ impl FenceLines {
         }
     }
 
-    /// Where a string from `start` is cut by the end of the block it stands in, if it is: `end` is
-    /// where it would close, or `None` if it never does.
+    /// The offset at which the end of its block cuts a string that starts at `start`, if it does.
+    /// `end` is where the string would close, or `None` if it never does.
     pub(crate) fn cut(&self, start: usize, end: Option<usize>) -> Option<usize> {
-        /// Fence lines looked at inside one string.
-        const MOST: usize = 64;
+        /// The number of fence lines examined inside one string.
+        const MAX_FENCE_LINES: usize = 64;
         let from = self.lines.partition_point(|fence| fence.line <= start);
         let mut inside = self.lines[from..]
             .iter()
-            .take(MOST)
+            .take(MAX_FENCE_LINES)
             .take_while(|fence| end.is_none_or(|end| fence.line < end));
         let mut open = 0_usize;
         while let Some(fence) = inside.next() {
@@ -70,8 +70,8 @@ impl FenceLines {
             } else if open > 0 {
                 open -= 1;
             } else {
-                // The end of our own block, unless the string goes on behind it and the fences
-                // inside pair up.
+                // The end of the block that holds the string, unless the string continues after
+                // it and the fences inside pair up.
                 match (inside.next(), end) {
                     (Some(next), Some(_)) if next.bare => {}
                     (None, Some(_)) if end.is_some() => return None,
@@ -82,7 +82,7 @@ impl FenceLines {
         None
     }
 
-    /// Forgets lines before `offset`.
+    /// Drops the lines before `offset`.
     pub(crate) fn forget_before(&mut self, offset: usize) {
         let gone = self.lines.partition_point(|fence| fence.line < offset);
         self.lines.drain(..gone);

@@ -1,50 +1,56 @@
-//! What both JSON scanners do between values: skip prose to the next opening bracket, and notice
-//! where a thinking section begins and ends.
+//! Skips the prose between values to the next opening bracket, and finds the bounds of thinking
+//! sections. Both JSON scanners use it.
 
-use super::scan::Think;
+use super::strict_scan::ThinkMark;
 
-/// How far back from an opening bracket the prefix of its line is read.
+/// Bytes before an opening bracket that are read to find the prefix of its line.
 pub(crate) const LOOK_BACK: usize = 64;
 /// The length of the shortest opening tag, `<think>`.
 pub(crate) const OPEN_TAG: usize = 7;
-/// The longest tag we look for, `</thinking>`.
-const LONGEST_TAG: usize = 11;
+/// The length of the longest tag, `</thinking>`.
+const MAX_TAG_BYTES: usize = 11;
 
-/// A thing met in prose.
+/// What ends a stretch of prose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Met {
+pub(crate) enum ProseEvent {
     /// `{` or `[` at this offset.
     Opener(usize),
     /// A thinking section begins at this offset.
     ThinkOpen(usize),
-    /// The thinking section ends; the offset is behind its closing tag.
+    /// The thinking section ends; the offset is after its closing tag.
     ThinkClose(usize),
-    /// A closing tag alone on its line, with no opening one: all before it was thinking.
+    /// A closing tag alone on its line, without an opening tag: everything before it was thinking.
     ThinkOrphan(usize),
-    /// Nothing more up to this offset; the text may go on there.
+    /// Nothing up to this offset; the text may continue there.
     End(usize),
 }
 
 /// Skips prose in `bytes`, whose first byte has offset `base`, from offset `from` on.
-pub(crate) fn next(bytes: &[u8], base: usize, from: usize, thinking: bool, eof: bool) -> Met {
+pub(crate) fn next(
+    bytes: &[u8],
+    base: usize,
+    from: usize,
+    thinking: bool,
+    eof: bool,
+) -> ProseEvent {
     let mut at = from - base;
     while let Some(found) = memchr::memchr3(b'{', b'[', b'<', &bytes[at..]) {
         at += found;
         if bytes[at] != b'<' {
-            return Met::Opener(base + at);
+            return ProseEvent::Opener(base + at);
         }
-        if !eof && bytes.len() - at < LONGEST_TAG + 1 {
-            return Met::End(base + at);
+        if !eof && bytes.len() - at < MAX_TAG_BYTES + 1 {
+            return ProseEvent::End(base + at);
         }
         if let Some(met) = tag(bytes, base, at, thinking) {
             return met;
         }
         at += 1;
     }
-    Met::End(base + bytes.len())
+    ProseEvent::End(base + bytes.len())
 }
 
-/// Only the bounds of thinking sections, for framings that do not look for brackets. Resumable.
+/// Scans only for the bounds of thinking sections, for framings without brackets. Resumable.
 #[derive(Debug, Default)]
 pub(crate) struct ThinkScan {
     pos: usize,
@@ -58,14 +64,14 @@ impl ThinkScan {
         self.pos.saturating_sub(LOOK_BACK)
     }
 
-    /// Reads on in the window and returns the bounds found.
-    pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool) -> Vec<(Think, usize)> {
+    /// Scans the new part of the window and returns the bounds found.
+    pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool) -> Vec<(ThinkMark, usize)> {
         let mut found = Vec::new();
         let before = self.pos;
         let mut at = self.pos - base;
         while let Some(next) = bytes.get(at..).and_then(|rest| memchr::memchr(b'<', rest)) {
             at += next;
-            if !eof && bytes.len() - at < LONGEST_TAG + 1 {
+            if !eof && bytes.len() - at < MAX_TAG_BYTES + 1 {
                 self.pos = base + at;
                 self.examined += (self.pos - before) as u64;
                 return found;
@@ -73,12 +79,12 @@ impl ThinkScan {
             let met = tag(bytes, base, at, self.thinking);
             at += 1;
             let (think, to) = match met {
-                Some(Met::ThinkOpen(from)) => (Think::Open, from + OPEN_TAG),
-                Some(Met::ThinkClose(to)) => (Think::Close, to),
-                Some(Met::ThinkOrphan(to)) => (Think::Orphan, to),
+                Some(ProseEvent::ThinkOpen(from)) => (ThinkMark::Open, from + OPEN_TAG),
+                Some(ProseEvent::ThinkClose(to)) => (ThinkMark::Close, to),
+                Some(ProseEvent::ThinkOrphan(to)) => (ThinkMark::Orphan, to),
                 _ => continue,
             };
-            self.thinking = think == Think::Open;
+            self.thinking = think == ThinkMark::Open;
             found.push((think, to));
             at = to - base;
         }
@@ -88,18 +94,18 @@ impl ThinkScan {
     }
 }
 
-fn tag(bytes: &[u8], base: usize, at: usize, thinking: bool) -> Option<Met> {
+fn tag(bytes: &[u8], base: usize, at: usize, thinking: bool) -> Option<ProseEvent> {
     let rest = &bytes[at..];
     if thinking {
         let length = tag_length(rest, &[b"</think>", b"</thinking>"])?;
-        return Some(Met::ThinkClose(base + at + length));
+        return Some(ProseEvent::ThinkClose(base + at + length));
     }
     if tag_length(rest, &[b"<think>", b"<thinking>"]).is_some() {
-        return begins_line(bytes, base, at).then_some(Met::ThinkOpen(base + at));
+        return begins_line(bytes, base, at).then_some(ProseEvent::ThinkOpen(base + at));
     }
     let length = tag_length(rest, &[b"</think>", b"</thinking>"])?;
     (begins_line(bytes, base, at) && ends_line(bytes, at + length))
-        .then_some(Met::ThinkOrphan(base + at + length))
+        .then_some(ProseEvent::ThinkOrphan(base + at + length))
 }
 
 fn tag_length(rest: &[u8], tags: &[&[u8]]) -> Option<usize> {
@@ -108,13 +114,12 @@ fn tag_length(rest: &[u8], tags: &[&[u8]]) -> Option<usize> {
         .map(|tag| tag.len())
 }
 
-/// Whether a line at `at` closes a thinking section: used where a scanner reads lines inside a
-/// value.
+/// Whether a line inside of a value begins with the closing tag of a thinking section.
 pub(crate) fn closes_thinking(rest: &[u8]) -> bool {
     tag_length(rest, &[b"</think>", b"</thinking>"]).is_some()
 }
 
-/// Whether only blanks stand between the start of the line and `at`, as far back as we look.
+/// Whether there is only whitespace between the start of the line and `at`, within `LOOK_BACK`.
 fn begins_line(bytes: &[u8], base: usize, at: usize) -> bool {
     let from = at.saturating_sub(LOOK_BACK);
     for index in (from..at).rev() {
@@ -134,7 +139,7 @@ fn ends_line(bytes: &[u8], at: usize) -> bool {
         .is_none_or(|byte| *byte == b'\n')
 }
 
-/// How many Markdown quote markers stand before an opening bracket on its line.
+/// The number of Markdown quote markers before an opening bracket on its line.
 pub(crate) fn quote_depth(bytes: &[u8], base: usize, at: usize) -> u8 {
     let from = at.saturating_sub(LOOK_BACK);
     let line = memchr::memrchr(b'\n', &bytes[from..at]).map_or(from, |newline| from + newline + 1);

@@ -3,9 +3,9 @@
 
 use super::prompt::{asks_for, block_template};
 use crate::claim::{Claim, ClaimKind, ClaimMatch, ClaimPolicy, Figure};
+use crate::claim::{ClaimReport, Evidence};
 use crate::contract::Contract;
 use crate::policy::Framing;
-use crate::verdict::{ClaimReport, Evidence};
 use serde_json::Value;
 use std::fmt::Write;
 

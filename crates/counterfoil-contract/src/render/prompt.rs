@@ -1,10 +1,10 @@
 //! The words that tell an agent what to hand back, and the ones that ask for it again.
 
+use crate::claim::ClaimReport;
 use crate::contract::Contract;
 use crate::expr::{Field, ObjectType, Type};
 use crate::policy::Framing;
 use crate::report::{Report, Status, Violation};
-use crate::verdict::ClaimReport;
 use serde_json::Value;
 use std::fmt::Write;
 

@@ -8,7 +8,7 @@ mod strict;
 pub use raise::raise;
 
 use crate::contract::Contract;
-use crate::typed::with_id;
+use crate::schema::with_id;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::str::FromStr;

@@ -2,7 +2,7 @@
 //! which is right is never touched; each change is recorded, and nothing is rounded or dropped.
 
 use super::leaf::{What, leaves};
-use super::rules::select;
+use super::select::select;
 use crate::contract::Contract;
 use crate::json::escape;
 use crate::policy::{Coerce, Framing, Policy, Rename};

@@ -11,6 +11,7 @@ use crate::policy::Policy;
 use crate::report::Violation;
 use crate::source::{Source, Span};
 use crate::suggest::nearest;
+use crate::text::article;
 use serde_json::Value;
 
 /// A value's places in its text.
@@ -221,14 +222,6 @@ pub(crate) fn describe(
         }
     }
     violation
-}
-
-pub(crate) fn article(noun: &str) -> String {
-    match noun.chars().next() {
-        Some('a' | 'e' | 'i' | 'o' | 'u') => format!("an {noun}"),
-        _ if noun == "null" || noun.starts_with("null ") => noun.to_owned(),
-        _ => format!("a {noun}"),
-    }
 }
 
 fn type_hint(value: &Value, wanted: &str) -> String {

@@ -63,7 +63,7 @@ impl<'t> Places<'t> {
         self.node
             .get_or_init(|| {
                 let Origin::Json { text, map } = &self.origin else { return None };
-                let mut node = json::parse(text, crate::policy::DEEPEST, true).ok()?.node?;
+                let mut node = json::parse(text, crate::policy::MAX_DEPTH, true).ok()?.node?;
                 node.relocate(&mut |start, end| map.range(start, end));
                 Some(node)
             })

@@ -3,30 +3,15 @@
 
 use super::bare_violation;
 use super::describe::{Located, excerpt, field_name};
+use super::select::select;
 use crate::code::Code;
-use crate::contract::Contract;
-use crate::definition::Rule;
+use crate::contract::{CompiledRule, Contract};
 use crate::expr::{Evaluated, Expr, Type, to_cel};
 use crate::json::escape;
 use crate::report::Violation;
 use cel::Value as CelValue;
 use serde_json::Value;
 use std::collections::HashMap;
-
-/// A rule whose expressions hold together.
-#[derive(Debug)]
-pub(crate) struct CompiledRule {
-    pub(crate) rule: Rule,
-    pub(crate) when: Option<Expr>,
-    pub(crate) check: Option<Expr>,
-    /// The fields that the expressions read, as pointers from the root or, for a rule on items,
-    /// from the item.
-    pub(crate) reads: Vec<String>,
-    /// Whether they read the result as a whole.
-    pub(crate) reads_whole: bool,
-    /// The type of the items, for a rule on items.
-    pub(crate) item: Option<Type>,
-}
 
 /// What the rules say of a value.
 #[derive(Default)]
@@ -78,36 +63,6 @@ pub(crate) fn apply(
         }
     }
     by_rules
-}
-
-/// Every value that a pointer pattern selects, with its pointer.
-pub(crate) fn select<'v>(root: &'v Value, pattern: &str) -> Vec<(String, &'v Value)> {
-    let mut found = vec![(String::new(), root)];
-    for token in pattern.split('/').skip(1) {
-        found = found
-            .into_iter()
-            .flat_map(|(pointer, value)| -> Vec<(String, &Value)> {
-                match value {
-                    Value::Array(items) if token == "*" => items
-                        .iter()
-                        .enumerate()
-                        .map(|(i, item)| (format!("{pointer}/{i}"), item))
-                        .collect(),
-                    Value::Object(members) if token == "*" => members
-                        .iter()
-                        .map(|(key, item)| (format!("{pointer}/{}", escape(key)), item))
-                        .collect(),
-                    Value::Object(members) => members
-                        .get(token)
-                        .map(|item| (format!("{pointer}/{}", escape(token)), item))
-                        .into_iter()
-                        .collect(),
-                    _ => Vec::new(),
-                }
-            })
-            .collect();
-    }
-    found
 }
 
 fn unique(

@@ -1,7 +1,7 @@
 //! What can be kept of a rejected result: the good items of the lists a contract names. Nothing is
 //! dropped silently: every item left out stands in the report with its reasons.
 
-use super::rules::select;
+use super::select::select;
 use crate::json::escape;
 use crate::report::{RejectedItem, Violation};
 use serde_json::Value;

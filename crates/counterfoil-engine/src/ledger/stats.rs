@@ -6,7 +6,7 @@
 //! whoever spoke before it.
 
 use super::{Ledger, player_name};
-use counterfoil_contract::Verdict;
+use counterfoil_contract::claim::Verdict;
 use counterfoil_flow::{AssignedAgent, AttemptOutcome, Event, Reply};
 use serde::Serialize;
 use std::cmp::Reverse;

@@ -3,7 +3,7 @@
 mod figures;
 
 use super::*;
-use counterfoil_contract::{ClaimPolicy, Evidence};
+use counterfoil_contract::claim::{ClaimPolicy, Evidence};
 use counterfoil_flow::{Budget, Ended, Reply, Started, Usage};
 use proptest::prelude::*;
 use serde_json::{Map, json};

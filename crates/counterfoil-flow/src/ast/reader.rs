@@ -4,7 +4,8 @@
 use super::SpannedStr;
 use crate::finding::{Code, Finding};
 use crate::yaml_tree::{Kind, Node, part_span};
-use counterfoil_contract::{Source, did_you_mean};
+use counterfoil_contract::source::Source;
+use counterfoil_contract::suggest::did_you_mean;
 
 /// Turns YAML nodes into the syntax tree and collects findings.
 pub(crate) struct Reader<'n> {

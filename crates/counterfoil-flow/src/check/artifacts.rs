@@ -5,7 +5,7 @@ use super::machine::scope_from_types;
 use crate::ast;
 use crate::variable_types::artifact_run_type;
 use crate::workflow::Artifact;
-use counterfoil_contract::Type;
+use counterfoil_contract::expr::Type;
 use std::collections::BTreeMap;
 
 impl<'n> Checker<'n> {

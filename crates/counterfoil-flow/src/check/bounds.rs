@@ -5,7 +5,7 @@ use crate::ast::Settings;
 use crate::finding::Code;
 use crate::workflow::{Bounds, Budget, FailureKind};
 use crate::yaml_tree::{Kind, Node};
-use counterfoil_contract::did_you_mean;
+use counterfoil_contract::suggest::did_you_mean;
 
 impl<'n> Checker<'n> {
     pub(super) fn budget(&mut self, node: &'n Node) -> Budget {

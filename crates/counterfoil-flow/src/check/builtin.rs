@@ -8,7 +8,7 @@ use crate::template::Template;
 use crate::variable_types::{Presence, field, list_of, object, one_of};
 use crate::workflow::{ChangesStep, CommitStep, ReadStep, Step, Term};
 use crate::yaml_tree::Node;
-use counterfoil_contract::{Expression, ObjectType, Type};
+use counterfoil_contract::expr::{Expression, ObjectType, Type};
 use std::sync::Arc;
 
 /// The default of `since`: the revision at the start of the run.

@@ -7,10 +7,9 @@ use crate::finding::Code;
 use crate::variable_types::{list_of, nullable, object};
 use crate::workflow::{ClaimPolicies, PROTECTED, StateClaims, TESTS};
 use crate::yaml_tree::{Kind, Node};
-use counterfoil_contract::{
-    ClaimKind, ClaimMatch, ClaimPolicy, HeldClaim, ObjectType, Scope, Type, assignable,
-    did_you_mean,
-};
+use counterfoil_contract::claim::{ClaimKind, ClaimMatch, ClaimPolicy, EffectiveClaim};
+use counterfoil_contract::expr::{ObjectType, Scope, Type, assignable};
+use counterfoil_contract::suggest::did_you_mean;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -112,7 +111,7 @@ impl<'n> Checker<'n> {
             }
             let settings = self.claim_settings(node);
             // Several fields can have claims of the same name; the setting applies to each.
-            let named: Vec<&mut HeldClaim> =
+            let named: Vec<&mut EffectiveClaim> =
                 policies.claims.iter_mut().filter(|claim| claim.name == name.text).collect();
             let kinds: Vec<ClaimKind> = named.iter().map(|claim| claim.claim.kind).collect();
             if !self.applies_to(&settings, &kinds) {
@@ -159,7 +158,7 @@ impl<'n> Checker<'n> {
         settings.policy
     }
 
-    fn unknown_claim(&mut self, name: SpannedStr<'n>, claims: &[HeldClaim]) {
+    fn unknown_claim(&mut self, name: SpannedStr<'n>, claims: &[EffectiveClaim]) {
         let known: BTreeSet<&str> =
             claims.iter().map(|claim| claim.name.as_str()).chain([PROTECTED, TESTS]).collect();
         let hint = did_you_mean(name.text, known.iter().copied())
@@ -255,7 +254,7 @@ impl<'n> Checker<'n> {
         &mut self,
         name: SpannedStr<'n>,
         scope: Option<&Scope>,
-    ) -> Option<counterfoil_contract::Expression> {
+    ) -> Option<counterfoil_contract::expr::Expression> {
         let Some(scope) = scope else {
             let message =
                 "`findings` is evaluated when a step starts, so it cannot be set on an agent";

@@ -5,7 +5,7 @@ use crate::ast::SpannedStr;
 use crate::finding::Code;
 use crate::template::Template;
 use crate::yaml_tree::Node;
-use counterfoil_contract::Type;
+use counterfoil_contract::expr::Type;
 use std::collections::BTreeMap;
 
 impl<'n> Checker<'n> {

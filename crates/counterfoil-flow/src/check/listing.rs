@@ -7,7 +7,7 @@ use crate::finding::Code;
 use crate::value::with_article;
 use crate::variable_types::{list_of, object};
 use crate::workflow::{Listing, Step};
-use counterfoil_contract::{Expression, Type, assignable};
+use counterfoil_contract::expr::{Expression, Type, assignable};
 use std::collections::BTreeMap;
 
 impl<'n> Checker<'n> {

@@ -7,7 +7,8 @@ use crate::finding::Code;
 use crate::value::with_article;
 use crate::variable_types::{Presence, claims_type, field, run_type};
 use crate::workflow::{Limit, Machine, Role, State, Step, Term};
-use counterfoil_contract::{ObjectType, Scope, Type, did_you_mean};
+use counterfoil_contract::expr::{ObjectType, Scope, Type};
+use counterfoil_contract::suggest::did_you_mean;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

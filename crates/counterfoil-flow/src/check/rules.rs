@@ -5,7 +5,7 @@ use super::machine::scope_from_types;
 use crate::ast;
 use crate::finding::Code;
 use crate::workflow::StepRule;
-use counterfoil_contract::Type;
+use counterfoil_contract::expr::Type;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -9,7 +9,8 @@ use crate::workflow::{
     Body, Dispatch, Each, End, Failures, Form, Question, ShellStep, Step, Term, WorkspaceMode,
 };
 use crate::yaml_tree::Node;
-use counterfoil_contract::{ObjectType, Type, did_you_mean};
+use counterfoil_contract::expr::{ObjectType, Type};
+use counterfoil_contract::suggest::did_you_mean;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -134,7 +135,7 @@ impl<'n> Checker<'n> {
     fn untyped_term(
         &mut self,
         node: &'n Node,
-        scope: &counterfoil_contract::Scope,
+        scope: &counterfoil_contract::expr::Scope,
     ) -> (Option<Term>, Type) {
         match node.text() {
             Some(text) => match self.expression(SpannedStr { text, node }, scope) {

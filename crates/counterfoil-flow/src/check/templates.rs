@@ -4,7 +4,8 @@ use super::Checker;
 use crate::ast::SpannedStr;
 use crate::finding::{Code, Finding};
 use crate::template::{Template, TemplateProblem};
-use counterfoil_contract::{Source, Type};
+use counterfoil_contract::expr::Type;
+use counterfoil_contract::source::Source;
 use std::collections::BTreeMap;
 
 impl<'n> Checker<'n> {

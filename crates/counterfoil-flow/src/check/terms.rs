@@ -5,7 +5,7 @@ use crate::ast::SpannedStr;
 use crate::finding::Code;
 use crate::workflow::Term;
 use crate::yaml_tree::Node;
-use counterfoil_contract::{Expression, Scope, Type, assignable};
+use counterfoil_contract::expr::{Expression, Scope, Type, assignable};
 use serde_json::Value;
 
 impl<'n> Checker<'n> {

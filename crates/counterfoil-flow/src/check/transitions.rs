@@ -8,7 +8,8 @@ use crate::value::with_article;
 use crate::variable_types::problem_type;
 use crate::workflow::{FailureKind, Failures, Step, Target, Transition, Wait, WorkspaceMode};
 use crate::yaml_tree::{Kind, Node};
-use counterfoil_contract::{Expression, Scope, Type, branches, did_you_mean};
+use counterfoil_contract::expr::{Expression, Scope, Type, branches};
+use counterfoil_contract::suggest::did_you_mean;
 use std::collections::BTreeMap;
 
 /// The variables that the transitions of a state can read of its step.

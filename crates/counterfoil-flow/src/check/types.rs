@@ -6,7 +6,8 @@ use crate::finding::Code;
 use crate::variable_types::{Presence, field, list_of, nullable};
 use crate::workflow::{Input, Variable};
 use crate::yaml_tree::{Kind, Node};
-use counterfoil_contract::{ObjectType, Type, short_type};
+use counterfoil_contract::expr::{ObjectType, Type};
+use counterfoil_contract::fields::short_type;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -181,7 +182,7 @@ impl<'n> Checker<'n> {
                 self.report(
                     Code::BadType,
                     node,
-                    message,
+                    message.to_string(),
                     "write string, integer?, [path], low | high, or { contract: id }",
                 );
                 None

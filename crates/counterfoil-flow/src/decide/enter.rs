@@ -14,7 +14,8 @@ use crate::workflow::{
     Body, Dispatch, Each, End, FailureKind, Failures, Listing, Machine, Question, State,
     StateClaims, Step, StepRule, Term, Workflow,
 };
-use counterfoil_contract::{ClaimPolicy, HeldClaim, Type};
+use counterfoil_contract::claim::{ClaimPolicy, EffectiveClaim};
+use counterfoil_contract::expr::Type;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -148,13 +149,16 @@ fn evaluate_terms(
 }
 
 /// The claims of a step that are not ignored, with the findings that it was asked to fix.
-fn verified_claims(step: &StateClaims, scope: &EvalScope<'_>) -> Result<Vec<HeldClaim>, String> {
+fn verified_claims(
+    step: &StateClaims,
+    scope: &EvalScope<'_>,
+) -> Result<Vec<EffectiveClaim>, String> {
     let counted =
         step.policies.claims.iter().filter(|held| held.claim.policy != ClaimPolicy::Ignore);
-    let with_findings = |claim: &HeldClaim| {
+    let with_findings = |claim: &EffectiveClaim| {
         let findings =
             step.findings.get(&claim.name).map(|findings| scope.evaluate(findings)).transpose()?;
-        Ok(HeldClaim { findings, ..claim.clone() })
+        Ok(EffectiveClaim { findings, ..claim.clone() })
     };
     counted.map(with_findings).collect()
 }

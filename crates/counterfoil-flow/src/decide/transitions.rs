@@ -9,7 +9,7 @@ use crate::scope::EvalScope;
 use crate::value::{fits, to_text};
 use crate::variable_types::{NO_CLAIM, problem_type};
 use crate::workflow::{End, Machine, State, Target, Transition, Wait, Workflow};
-use counterfoil_contract::{Expression, Type};
+use counterfoil_contract::expr::{Expression, Type};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

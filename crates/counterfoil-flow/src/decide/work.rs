@@ -4,7 +4,8 @@ use super::builtin::{ChangesWork, CommitWork, ReadWork};
 use crate::event::Event;
 use crate::step_rule::BoundRule;
 use crate::workflow::{Access, Bounds};
-use counterfoil_contract::{ClaimPolicy, Contract, HeldClaim};
+use counterfoil_contract::Contract;
+use counterfoil_contract::claim::{ClaimPolicy, EffectiveClaim};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -111,7 +112,7 @@ pub struct AgentWork {
     /// The workspace to work in; the repository, if there is none.
     pub workspace: Option<String>,
     /// The claims to verify, without ignored ones.
-    pub claims: Vec<HeldClaim>,
+    pub claims: Vec<EffectiveClaim>,
     /// The rules that the result must satisfy in addition to its contract.
     pub rules: Vec<BoundRule>,
     /// Globs of the paths that it may write; any path, if there is no list.

@@ -1,7 +1,7 @@
 //! The end of an attempt: its outcome, replies, changes and cost.
 
 use crate::workflow::FailureKind;
-use counterfoil_contract::ClaimReport;
+use counterfoil_contract::claim::ClaimReport;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use super::workspace::Workspace;
 use crate::fan_out::FanOut;
 use crate::problem::Problem;
 use crate::workflow::FailureKind;
-use counterfoil_contract::{ClaimPolicy, ClaimReport, Verdict};
+use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};

@@ -41,8 +41,10 @@ impl RunState {
         match &open.form {
             Form::Choices(choices) if choices.iter().any(|choice| choice == answer) => Ok(()),
             Form::Choices(choices) => {
-                let near =
-                    counterfoil_contract::did_you_mean(answer, choices.iter().map(String::as_str));
+                let near = counterfoil_contract::suggest::did_you_mean(
+                    answer,
+                    choices.iter().map(String::as_str),
+                );
                 let near = near.map(|near| format!("; {near}")).unwrap_or_default();
                 wrong(format!("one of {}{near}", choices.join(", ")))
             }

@@ -1,6 +1,7 @@
 //! Checks calls of functions and methods.
 
-use counterfoil_contract::{Type, did_you_mean};
+use counterfoil_contract::expr::Type;
+use counterfoil_contract::suggest::did_you_mean;
 use minijinja::machinery::ast::{Call, Expr};
 use std::sync::Arc;
 

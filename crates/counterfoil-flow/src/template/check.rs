@@ -1,6 +1,6 @@
 //! Type-checks a template: statements and the names they bind.
 
-use counterfoil_contract::Type;
+use counterfoil_contract::expr::Type;
 use minijinja::machinery::ast::{Expr, ForLoop, IfCond, Stmt};
 use std::collections::{BTreeMap, BTreeSet};
 

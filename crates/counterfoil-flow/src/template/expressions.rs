@@ -1,6 +1,7 @@
 //! Type-checks expressions.
 
-use counterfoil_contract::{Type, did_you_mean};
+use counterfoil_contract::expr::Type;
+use counterfoil_contract::suggest::did_you_mean;
 use minijinja::Value as Data;
 use minijinja::machinery::ast::{BinOp, BinOpKind, Expr, GetItem, Map, Slice, UnaryOpKind};
 use minijinja::value::ValueKind;

@@ -1,6 +1,6 @@
 //! Checks filters and tests against the values they are applied to.
 
-use counterfoil_contract::Type;
+use counterfoil_contract::expr::Type;
 use minijinja::machinery::ast::{CallArg, Expr, Filter, Test};
 
 use super::calls::pairs;

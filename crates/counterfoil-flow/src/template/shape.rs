@@ -1,6 +1,6 @@
 //! The shape of a value in a template: its type, and whether it may be absent.
 
-use counterfoil_contract::{Field, ObjectType, Type};
+use counterfoil_contract::expr::{Field, ObjectType, Type};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! The filters, tests and functions of templates: their names and arguments.
 
-use counterfoil_contract::{Type, did_you_mean};
+use counterfoil_contract::expr::Type;
+use counterfoil_contract::suggest::did_you_mean;
 use minijinja::machinery::ast::{CallArg, Expr};
 
 /// The name of a filter, the minimum and maximum number of its arguments, and its named arguments.

@@ -1,7 +1,7 @@
 //! Parses templates. Limits are checked before anything recurses over the text, and syntax errors
 //! get a position.
 
-use counterfoil_contract::did_you_mean;
+use counterfoil_contract::suggest::did_you_mean;
 use minijinja::machinery::{Token, ast, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 

@@ -1,7 +1,8 @@
 //! Claims, writable paths and workspaces of a step.
 
 use crate::template::Template;
-use counterfoil_contract::{ClaimPolicy, Expression, HeldClaim};
+use counterfoil_contract::claim::{ClaimPolicy, EffectiveClaim};
+use counterfoil_contract::expr::Expression;
 use std::collections::BTreeMap;
 
 /// The claim about protected paths that every agent step has, as guards name it.
@@ -13,7 +14,7 @@ pub(crate) const TESTS: &str = "tests";
 #[derive(Clone, Debug)]
 pub struct ClaimPolicies {
     /// The claims of its contract, with the overrides of the workflow.
-    pub claims: Vec<HeldClaim>,
+    pub claims: Vec<EffectiveClaim>,
     /// The policy for writes to protected paths. The files are restored under every policy.
     pub protected: ClaimPolicy,
     /// The policy for tests that were removed, skipped or emptied.

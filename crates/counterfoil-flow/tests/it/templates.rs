@@ -1,7 +1,7 @@
 //! Templates: the text they render, and the problems that the checker reports.
 #![allow(clippy::unwrap_used)] // Clippy does not recognise test helpers as tests.
 
-use counterfoil_contract::Type;
+use counterfoil_contract::expr::Type;
 use counterfoil_flow::template::{Template, TemplateProblem};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 
 mod play;
 
-use counterfoil_contract::{ClaimMatch, ClaimPolicy, Verdict};
+use counterfoil_contract::claim::{ClaimMatch, ClaimPolicy, Verdict};
 use counterfoil_flow::{AgentWork, AttemptOutcome, Event, FailureKind, Outcome, WorkspaceOpKind};
 use play::{Play, items, one, report};
 use serde_json::json;

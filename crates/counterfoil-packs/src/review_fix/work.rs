@@ -3,7 +3,8 @@
 
 use super::Usage;
 use crate::value::string_enum;
-use counterfoil_contract::{AgentOutput, Claim, ClaimKind, Definition, Framing, RepoPath, Rule};
+use counterfoil_contract::claim::{Claim, ClaimKind};
+use counterfoil_contract::{AgentOutput, Definition, Framing, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -98,7 +99,7 @@ pub struct FixResult {
 
 impl AgentOutput for FixResult {
     fn definition() -> Definition {
-        Definition::of::<Self>("review-fix/fix-result", 2, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/fix-result", 2, Framing::FencedJson)
             .summary("The fix of one issue: its cause, the files, the commit")
             .agent("issue-fixer")
             .display(
@@ -225,7 +226,7 @@ impl AgentOutput for ImplementationResult {
                 {"step": "test", "success": true, "output": "12 passed", "duration_ms": 800, "auto_fixed": false}
             ]
         });
-        Definition::of::<Self>("review-fix/implementation-result", 2, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/implementation-result", 2, Framing::FencedJson)
             .summary("What became of a list of tasks, one by one")
             .agent("implementer")
             .display(
@@ -293,7 +294,7 @@ pub struct AgentResult {
 impl AgentOutput for AgentResult {
     fn definition() -> Definition {
         let usage = json!({"input_tokens": 900, "output_tokens": 80, "duration_ms": 2100, "total_cost": 0.01});
-        Definition::of::<Self>("review-fix/agent-result", 1, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/agent-result", 1, Framing::FencedJson)
             .summary("Whether an agent succeeded and what it said, untyped")
             .deprecated(
                 "use the contract of the agent instead: fixer-result, fix-result, implementation-result, review-result, \

@@ -5,7 +5,8 @@ use super::{
     rename_finding_fields, result_rule, success_example,
 };
 use crate::value::string_enum;
-use counterfoil_contract::{Claim, ClaimKind, Definition, Figure, RepoPath, Rule};
+use counterfoil_contract::claim::{Claim, ClaimKind, Figure};
+use counterfoil_contract::{Definition, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

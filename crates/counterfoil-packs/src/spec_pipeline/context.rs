@@ -46,7 +46,7 @@ pub struct WorkflowContext {
 
 impl AgentOutput for WorkflowContext {
     fn definition() -> Definition {
-        Definition::of::<Self>("spec-pipeline/workflow-context", 1, Framing::AnyJson)
+        Definition::for_type::<Self>("spec-pipeline/workflow-context", 1, Framing::AnyJson)
             .summary("Where an agent is in the workflow, and what came before it")
             .display("{{ result.feature_id }} in {{ result.feature_dir }}, after {{ result.previous_results | length }} agents")
             .example(json!({
@@ -92,7 +92,8 @@ impl AgentOutput for FeedbackContext {
             "severity": "HIGH", "type": "coverage_gap", "message": "REQ-4 has no task",
             "location": "specs/007-search/tasks.md:12", "recommendation": "Add a task for it"
         });
-        let context = Definition::of::<Self>("spec-pipeline/feedback-context", 1, Framing::AnyJson);
+        let context =
+            Definition::for_type::<Self>("spec-pipeline/feedback-context", 1, Framing::AnyJson);
         rename_finding_fields(context, "/issues_to_fix/*")
             .summary("What a later agent wants fixed, and how many rounds are left")
             .display(

@@ -1,7 +1,8 @@
 //! The whole catalogue: every contract exists, compiles, renders, and agrees with its Rust type.
 
+use counterfoil_contract::policy::RepairPolicy;
 use counterfoil_contract::render::vendor::{self, Target};
-use counterfoil_contract::{AgentOutput, Framing, RepairPolicy};
+use counterfoil_contract::{AgentOutput, Framing};
 use counterfoil_packs::contracts::*;
 use counterfoil_packs::{definitions, registry};
 use serde_json::{Value, json};
@@ -77,7 +78,7 @@ fn every_contract_is_documented_by_examples() {
         assert!(definition.display.is_some(), "{id} has no display");
         let contract = registry().get(id).unwrap();
         for example in &definition.examples {
-            let line = contract.show(example);
+            let line = contract.display_line(example);
             assert!(!line.contains("display failed"), "{id}: {line:?}");
         }
         for counter in &definition.counter_examples {
@@ -125,12 +126,12 @@ fn every_display_shows_the_result() {
         ("gated-team/tasks", "2 tasks: T-001, T-002"),
     ] {
         let contract = registry.get(id).unwrap();
-        assert_eq!(contract.show(&contract.definition().examples[0]), line, "{id}");
+        assert_eq!(contract.display_line(&contract.definition().examples[0]), line, "{id}");
     }
     for definition in definitions() {
         let contract = registry.get(&definition.contract).unwrap();
         for example in &definition.examples {
-            assert!(contract.show(example).len() > 4, "{}", definition.contract);
+            assert!(contract.display_line(example).len() > 4, "{}", definition.contract);
         }
     }
 }
@@ -186,7 +187,7 @@ fn packs_read_as_strictly_as_they_say() {
         assert_eq!(definition.framing, framing, "{id}");
         let repairs = definition.policy.repair == RepairPolicy::Syntax;
         assert_eq!(repairs, id.starts_with("execution-loop/"), "{id}");
-        assert_eq!(definition.policy.coerce, counterfoil_contract::Coerce::None, "{id}");
+        assert_eq!(definition.policy.coerce, counterfoil_contract::policy::Coerce::None, "{id}");
         assert!(!definition.policy.closed, "{id}: unknown fields are kept");
     }
 }

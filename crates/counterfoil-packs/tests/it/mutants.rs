@@ -1,6 +1,7 @@
 //! Every invalid change to a valid result is rejected, and the violation points at the change.
 
-use counterfoil_contract::{Contract, Framing, Report, Type};
+use counterfoil_contract::expr::Type;
+use counterfoil_contract::{Contract, Framing, Report};
 use counterfoil_packs::registry;
 use serde_json::{Value, json};
 

@@ -9,13 +9,14 @@ use super::read;
 use super::scene::Scene;
 use super::shown::{self, few, number};
 use crate::yaml;
-use counterfoil_contract::{Contract, Evidence, HeldClaim, Report, Verdict};
+use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
+use counterfoil_contract::{Contract, Report};
 use counterfoil_workspace::tree::Changes;
 use serde_json::Value;
 use std::path::Path;
 
 pub(super) fn hold(
-    held: &HeldClaim,
+    held: &EffectiveClaim,
     value: &Value,
     scene: &Scene,
     world: &mut World<'_>,

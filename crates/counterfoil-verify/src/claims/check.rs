@@ -5,7 +5,7 @@ use super::cache::{self, Kept};
 use super::scene::Scene;
 use super::{Figures, World};
 use crate::config::{Check, Run};
-use counterfoil_contract::Evidence;
+use counterfoil_contract::claim::Evidence;
 use counterfoil_process::{
     Cause, Clocks, Environment, Exit, Output, Spawn, SpawnError, Watch, supervise,
 };

@@ -7,16 +7,16 @@ use super::scene::Scene;
 use super::shown::{self, few, number};
 use super::{Figures, World};
 use crate::config::{Check, Config};
-use counterfoil_contract::{
-    Claim, Contract, Evidence, Expression, Figure, HeldClaim, Scope, Verdict,
-};
+use counterfoil_contract::Contract;
+use counterfoil_contract::claim::{Claim, EffectiveClaim, Evidence, Figure, Verdict};
+use counterfoil_contract::expr::{Expression, Scope};
 use serde_json::{Value, json};
 
 /// Commands of one field that are run; a result can hold any number.
 const MOST_RUN: usize = 100;
 
 pub(super) async fn hold(
-    held: &HeldClaim,
+    held: &EffectiveClaim,
     contract: &Contract,
     value: &Value,
     scene: &mut Scene,
@@ -57,8 +57,10 @@ pub(super) fn find(claim: &Claim, config: &Config) -> Result<Check, String> {
                 .source
                 .as_ref()
                 .map_or_else(|| crate::config::FILE.into(), |path| path.to_string_lossy());
-            let near =
-                counterfoil_contract::did_you_mean(name, config.checks.keys().map(String::as_str));
+            let near = counterfoil_contract::suggest::did_you_mean(
+                name,
+                config.checks.keys().map(String::as_str),
+            );
             let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
             format!(
                 "there is no check '{name}'{near}; add it to {place}, as in\n[checks]\n{} = \"…\"",
@@ -77,7 +79,7 @@ fn toml_key(name: &str) -> String {
 
 /// What a result says of the command: by the claim's expression, or by the field itself.
 pub(super) fn said(
-    held: &HeldClaim,
+    held: &EffectiveClaim,
     contract: &Contract,
     value: &Value,
     found: &[Found<'_>],
@@ -215,7 +217,7 @@ fn observed(outcome: &Outcome) -> Value {
 
 /// The commands that a field itself holds.
 pub(super) async fn hold_each(
-    held: &HeldClaim,
+    held: &EffectiveClaim,
     value: &Value,
     scene: &mut Scene,
     world: &mut World<'_>,

@@ -8,7 +8,7 @@ use super::path::Meant;
 use super::read;
 use super::scene::Scene;
 use super::shown::{self, few, number};
-use counterfoil_contract::{Evidence, HeldClaim, Verdict};
+use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
 use counterfoil_workspace::git::Answer;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,7 +21,7 @@ const SHORTEST: usize = 7;
 const MOST_LISTED: usize = 500;
 
 pub(super) async fn hold(
-    held: &HeldClaim,
+    held: &EffectiveClaim,
     value: &Value,
     scene: &Scene,
     world: &mut World<'_>,

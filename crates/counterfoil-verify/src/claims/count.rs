@@ -7,13 +7,13 @@ use super::read;
 use super::scene::{Scene, index};
 use super::shown;
 use super::{Figures, World, command, look};
-use counterfoil_contract::{Evidence, Figure, HeldClaim, Verdict};
+use counterfoil_contract::claim::{EffectiveClaim, Evidence, Figure, Verdict};
 use counterfoil_workspace::tree::Change;
 use serde_json::{Value, json};
 use std::path::Path;
 
 pub(super) async fn hold(
-    held: &HeldClaim,
+    held: &EffectiveClaim,
     value: &Value,
     scene: &mut Scene,
     world: &mut World<'_>,
@@ -167,7 +167,7 @@ fn newer(report: &Path, scene: &Scene) -> Option<String> {
 async fn against_check(
     claimed: u64,
     figure: Figure,
-    held: &HeldClaim,
+    held: &EffectiveClaim,
     scene: &mut Scene,
     world: &mut World<'_>,
 ) -> Judged {

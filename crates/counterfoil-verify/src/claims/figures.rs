@@ -1,7 +1,7 @@
 //! The figures of a test run, from a report or from what a test runner printed. Pure.
 
 use super::xml;
-use counterfoil_contract::Figure;
+use counterfoil_contract::claim::Figure;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 

@@ -7,14 +7,14 @@ use super::path::Index;
 use super::read::{self, NamedFile, Told};
 use super::scene::{Scene, index};
 use super::shown::{self, few, number};
-use counterfoil_contract::{ClaimKind, ClaimMatch, Evidence, HeldClaim, Verdict};
+use counterfoil_contract::claim::{ClaimKind, ClaimMatch, EffectiveClaim, Evidence, Verdict};
 use counterfoil_workspace::tree::{Change, Changes};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 pub(super) fn hold(
-    held: &HeldClaim,
+    held: &EffectiveClaim,
     value: &Value,
     scene: &Scene,
     world: &mut World<'_>,

@@ -6,12 +6,12 @@ use super::look::sight;
 use super::read::{self, NamedFix};
 use super::scene::{Scene, index};
 use super::shown::{self, few, number};
-use counterfoil_contract::{Evidence, HeldClaim, Verdict};
+use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
 use serde_json::Value;
 use std::collections::HashMap;
 
 pub(super) fn hold(
-    held: &HeldClaim,
+    held: &EffectiveClaim,
     value: &Value,
     scene: &Scene,
     world: &mut World<'_>,

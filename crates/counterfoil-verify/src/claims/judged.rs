@@ -1,6 +1,6 @@
 //! What a claim came to, before it is a report.
 
-use counterfoil_contract::{ClaimReport, Evidence, HeldClaim, Verdict};
+use counterfoil_contract::claim::{ClaimReport, EffectiveClaim, Evidence, Verdict};
 use serde_json::Value;
 
 /// What a claim came to.
@@ -38,7 +38,7 @@ impl Judged {
         self
     }
 
-    pub(super) fn report(self, held: &HeldClaim, tree: Option<String>) -> ClaimReport {
+    pub(super) fn report(self, held: &EffectiveClaim, tree: Option<String>) -> ClaimReport {
         ClaimReport {
             claim: held.name.clone(),
             field: held.field.clone(),

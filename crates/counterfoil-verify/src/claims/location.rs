@@ -7,13 +7,13 @@ use super::places::{Lines, NamedPlace, places};
 use super::read;
 use super::scene::Scene;
 use super::shown::{self, few, number};
-use counterfoil_contract::{Evidence, HeldClaim, Verdict};
+use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
 use counterfoil_workspace::tree::{Change, Changes};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-pub(super) fn hold(held: &HeldClaim, value: &Value, scene: &Scene) -> Option<Judged> {
+pub(super) fn hold(held: &EffectiveClaim, value: &Value, scene: &Scene) -> Option<Judged> {
     let found = read::field(&held.field, value)?;
     let places = match places(&found) {
         Ok(places) if places.is_empty() => return None,

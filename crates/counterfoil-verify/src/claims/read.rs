@@ -1,6 +1,7 @@
 //! What a result claims: from a field and a value to paths, words, numbers and places. Pure.
 
-use counterfoil_contract::{ClaimKind, Contract, HeldClaim};
+use counterfoil_contract::Contract;
+use counterfoil_contract::claim::{ClaimKind, EffectiveClaim};
 use serde_json::{Map, Value};
 
 /// A value that a claim's field leads to.
@@ -378,7 +379,11 @@ pub(super) fn strings(found: &[Found<'_>]) -> Result<Vec<(Vec<String>, String)>,
 /// Whether what a result says in the field of a claim can be read: `Ok(true)` if it makes the
 /// claim, `Ok(false)` if it leaves it out, and else what about it cannot be understood. Nothing is
 /// held against anything.
-pub fn understands(held: &HeldClaim, contract: &Contract, value: &Value) -> Result<bool, String> {
+pub fn understands(
+    held: &EffectiveClaim,
+    contract: &Contract,
+    value: &Value,
+) -> Result<bool, String> {
     let Some(found) = field(&held.field, value) else { return Ok(false) };
     match held.claim.kind {
         ClaimKind::FilesModified

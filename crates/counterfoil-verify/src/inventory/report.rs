@@ -2,7 +2,7 @@
 
 use super::delta::{Delta, TestName};
 use crate::wording::{counted, listed, plain};
-use counterfoil_contract::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
+use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
 use serde_json::{Map, Value};
 
 /// How many tests of one kind are listed.

@@ -9,7 +9,8 @@ mod configs;
 mod kinds;
 mod paths;
 
-use counterfoil_contract::{Claim, ClaimReport, Contract, HeldClaim, Verdict};
+use counterfoil_contract::Contract;
+use counterfoil_contract::claim::{Claim, ClaimReport, EffectiveClaim, Verdict};
 use counterfoil_process::Stop;
 use counterfoil_verify::claims::{Config, Observer, Since, World, verify};
 use counterfoil_workspace::tree::{Change, Changes};
@@ -109,9 +110,9 @@ impl Stage {
 
     fn hold_all(&self, claims: &[(&str, Claim)], value: &Value) -> Vec<ClaimReport> {
         let contract = open_contract();
-        let held: Vec<HeldClaim> = claims
+        let held: Vec<EffectiveClaim> = claims
             .iter()
-            .map(|(field, claim)| HeldClaim {
+            .map(|(field, claim)| EffectiveClaim {
                 name: Claim::name(field),
                 field: (*field).to_owned(),
                 claim: claim.clone(),
@@ -121,14 +122,14 @@ impl Stage {
         self.run(&held, &contract, value)
     }
 
-    fn run(&self, held: &[HeldClaim], contract: &Contract, value: &Value) -> Vec<ClaimReport> {
+    fn run(&self, held: &[EffectiveClaim], contract: &Contract, value: &Value) -> Vec<ClaimReport> {
         let (_keep, stop) = watch::channel(Stop::No);
         self.run_until(held, contract, value, stop)
     }
 
     fn run_until(
         &self,
-        held: &[HeldClaim],
+        held: &[EffectiveClaim],
         contract: &Contract,
         value: &Value,
         stop: watch::Receiver<Stop>,

@@ -4,7 +4,8 @@ use crate::cli::{CheckArgs, Format};
 use crate::exit::Exit;
 use crate::{input, output, render};
 use anyhow::{Context, Result, bail};
-use counterfoil_contract::{Coerce, Contract, Framing, Policy, Report, diagnostic};
+use counterfoil_contract::policy::Coerce;
+use counterfoil_contract::{Contract, Framing, Policy, Report, diagnostic};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -98,7 +99,7 @@ pub(super) fn print_report(
                 ));
             }
             if let Some(value) = &report.value {
-                message.push_str(&format!("  {}\n", contract.show(value)));
+                message.push_str(&format!("  {}\n", contract.display_line(value)));
             }
             output::write_stderr(&message);
             match &report.value {

@@ -57,7 +57,8 @@ pub(crate) fn run(command: &ContractCommand) -> Result<Exit> {
 }
 
 fn list(registry: &Registry, format: ListFormat) -> Result<Exit> {
-    let entries: Vec<_> = registry.iter().map(counterfoil_contract::Entry::definition).collect();
+    let entries: Vec<_> =
+        registry.iter().map(counterfoil_contract::registry::Entry::definition).collect();
     if format == ListFormat::Json {
         let rows: Vec<Value> = entries
             .iter()

@@ -4,7 +4,7 @@ use crate::cli::UndoArgs;
 use crate::exit::Exit;
 use crate::{input, output, render};
 use anyhow::{Result, anyhow, bail};
-use counterfoil_contract::did_you_mean;
+use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_engine::Engine;
 use counterfoil_workspace::workspace::{FoldingState, Workspaces};
 use std::collections::BTreeSet;

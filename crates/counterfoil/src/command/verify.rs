@@ -5,7 +5,9 @@ use crate::exit::Exit;
 use crate::gate::{GatedClaim, gate};
 use crate::{input, output, render};
 use anyhow::{Context, Result, anyhow, bail};
-use counterfoil_contract::{ClaimPolicy, ClaimReport, Contract, HeldClaim, Report, did_you_mean};
+use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim};
+use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::{Contract, Report};
 use counterfoil_engine::ledger::Totals;
 use counterfoil_process::Stop;
 use counterfoil_verify::base::Base;
@@ -64,8 +66,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
 
 /// The claims to verify: those of the contract, and the required ones even if the contract ignores
 /// them.
-fn effective_claims(contract: &Contract, required: &[String]) -> Result<Vec<HeldClaim>> {
-    let mut claims = contract.held_claims();
+fn effective_claims(contract: &Contract, required: &[String]) -> Result<Vec<EffectiveClaim>> {
+    let mut claims = contract.effective_claims();
     for name in required {
         match claims.iter_mut().find(|claim| claim.name == *name) {
             Some(claim) if claim.claim.policy == ClaimPolicy::Ignore => {
@@ -103,7 +105,7 @@ fn excluded_paths(folder: &Path, file: &Path) -> BTreeSet<PathBuf> {
 fn verify_claims(
     args: &VerifyArgs,
     contract: &Contract,
-    claims: &[HeldClaim],
+    claims: &[EffectiveClaim],
     report: &Report,
     base: &mut Base,
     notes: &mut Vec<String>,

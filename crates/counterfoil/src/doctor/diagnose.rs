@@ -4,7 +4,7 @@ use super::probe::{CONFIG_FILE, Probe, ProgramProbe};
 use super::{Diagnosis, Finding, Level, Program, State};
 use counterfoil_agents::agent::adapter::Server;
 use counterfoil_agents::agent::installed::{Fit, Trouble};
-use counterfoil_contract::did_you_mean;
+use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_engine::config::{Agents, Channel};
 use counterfoil_process::Containment;
 use std::collections::BTreeSet;

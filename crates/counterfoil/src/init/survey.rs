@@ -67,7 +67,7 @@ pub(crate) fn survey(root: &Path, path: Option<&OsStr>) -> Survey {
     });
     let contracts = registry
         .iter()
-        .map(counterfoil_contract::Entry::definition)
+        .map(counterfoil_contract::registry::Entry::definition)
         .filter(|definition| definition.deprecated.is_none())
         .map(|definition| AvailableContract {
             id: definition.contract.clone(),

@@ -2,8 +2,10 @@
 //! without alternatives, so any other result is wrapped. With several contracts, the arguments also
 //! name the contract.
 
+use counterfoil_contract::Contract;
+use counterfoil_contract::expr::Type;
 use counterfoil_contract::render::vendor::{self, Target};
-use counterfoil_contract::{Contract, Type, did_you_mean};
+use counterfoil_contract::suggest::did_you_mean;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

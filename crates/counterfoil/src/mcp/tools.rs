@@ -6,9 +6,10 @@ use super::arguments::{
 };
 use super::response::ToolResponse;
 use counterfoil_agents::agent::adapter::Server;
+use counterfoil_contract::expr::Type;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::render::vendor::{self, Target, raise};
-use counterfoil_contract::{Contract, Report, Type};
+use counterfoil_contract::{Contract, Report};
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

@@ -335,7 +335,7 @@ impl EventFormatter {
                 if self.mode == OutputMode::Live
                     && role.contract.definition().display.is_some() =>
             {
-                format!("; {}", one_line(&role.contract.show(value)))
+                format!("; {}", one_line(&role.contract.display_line(value)))
             }
             _ => String::new(),
         }

@@ -83,7 +83,7 @@ impl<'a> Timeline<'a> {
             let role =
                 self.workflow.zip(agent).and_then(|(workflow, agent)| workflow.agents.get(agent));
             match (role, agent) {
-                (Some(role), _) => lines.push(one_line(&role.contract.show(value))),
+                (Some(role), _) => lines.push(one_line(&role.contract.display_line(value))),
                 (None, Some(_)) => lines.push(truncate_json(value)),
                 // The output of a command is in its transcript.
                 (None, None) => lines.extend(value.get("value").map(truncate_json)),

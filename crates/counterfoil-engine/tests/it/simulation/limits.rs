@@ -164,7 +164,7 @@ fn taken<'w>(moved: &TransitionTaken, machine: &'w Machine) -> Option<&'w Transi
         None => {
             let guard = moved.guard.as_deref();
             state.next.iter().find(|one| {
-                one.when.as_ref().map(counterfoil_contract::Expression::source) == guard
+                one.when.as_ref().map(counterfoil_contract::expr::Expression::source) == guard
             })
         }
     }?;

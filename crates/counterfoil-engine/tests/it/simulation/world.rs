@@ -2,7 +2,7 @@
 //! come at all.
 
 use crate::simulation::dice::Dice;
-use counterfoil_contract::{ClaimPolicy, ClaimReport, HeldClaim, Verdict};
+use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Verdict};
 use counterfoil_flow::{
     AttemptOutcome, AttemptRequest, AttemptWork, Ended, Event, Reply, Usage, WorkspaceOp,
     WorkspaceOpKind,
@@ -237,7 +237,7 @@ fn claims(dice: &mut Dice, work: &AttemptWork, outcome: AttemptOutcome) -> Vec<C
         return Vec::new();
     }
     let blocks = outcome == AttemptOutcome::Claim;
-    let report = |held: &HeldClaim| ClaimReport {
+    let report = |held: &EffectiveClaim| ClaimReport {
         claim: held.name.clone(),
         field: held.field.clone(),
         kind: held.claim.kind,

@@ -3,7 +3,8 @@
 
 use super::dice::Dice;
 use super::expressions::Kind;
-use counterfoil_contract::{ClaimReport, HeldClaim, Type, Verdict};
+use counterfoil_contract::claim::{ClaimReport, EffectiveClaim, Verdict};
+use counterfoil_contract::expr::Type;
 use counterfoil_flow::{
     AttemptMessage, AttemptOutcome, AttemptRequest, AttemptWork, Bundle, DECIDE, Ended, Event,
     Form, RunState, Started, Term, Turn, Usage, Workflow, WorkspaceOp, WorkspaceOpKind, artifacts,
@@ -311,7 +312,7 @@ fn workspace_fact(op: WorkspaceOp, dice: &mut Dice) -> Event {
 /// What became of the claims of a step.
 fn claims(work: &AttemptWork, dice: &mut Dice) -> Vec<ClaimReport> {
     let AttemptWork::Agent(work) = work else { return Vec::new() };
-    let report = |held: &HeldClaim, dice: &mut Dice| ClaimReport {
+    let report = |held: &EffectiveClaim, dice: &mut Dice| ClaimReport {
         claim: held.name.clone(),
         field: held.field.clone(),
         kind: held.claim.kind,

@@ -1,6 +1,7 @@
 //! Small workflows, and a run of one that is told what happens.
 
-use counterfoil_contract::{ClaimKind, ClaimPolicy, ClaimReport, Definition, Registry, Verdict};
+use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Verdict};
+use counterfoil_contract::{Definition, Registry};
 use counterfoil_flow::{
     AgentWork, AttemptOutcome, AttemptWork, Budget, DECIDE, Ended, Event, Outcome, RunState,
     Started, Turn, Usage, Workflow, WorkspaceOpKind, check, turn,

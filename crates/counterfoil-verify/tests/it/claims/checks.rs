@@ -1,7 +1,8 @@
 //! Checks that hang, fork, flood, change the tree, want a terminal or are not there.
 
 use crate::claims::{Stage, notes, open_contract, short};
-use counterfoil_contract::{Claim, ClaimKind, Contract, Figure, HeldClaim, Verdict};
+use counterfoil_contract::Contract;
+use counterfoil_contract::claim::{Claim, ClaimKind, EffectiveClaim, Figure, Verdict};
 use counterfoil_process::Stop;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -264,7 +265,8 @@ fn when_says_what_is_claimed() {
         ("some-fail", Some(Verdict::Verified)),
         ("not-run", None),
     ] {
-        let reports = stage.run(&contract.held_claims(), &contract, &json!({ "status": word }));
+        let reports =
+            stage.run(&contract.effective_claims(), &contract, &json!({ "status": word }));
         assert_eq!(reports.first().map(|report| report.verdict), verdict, "{word}");
     }
 }
@@ -297,8 +299,12 @@ fn commands_of_a_field_are_run_and_people_are_not() {
 #[test]
 fn whoever_stops_a_run_stops_its_checks() {
     let stage = Stage::with(&[]);
-    let held =
-        HeldClaim { name: "ok".into(), field: "ok".into(), claim: run("sleep 60"), findings: None };
+    let held = EffectiveClaim {
+        name: "ok".into(),
+        field: "ok".into(),
+        claim: run("sleep 60"),
+        findings: None,
+    };
     let (_stop, stopped) = watch::channel(Stop::AtOnce);
     let reports = stage.run_until(&[held], &open_contract(), &ok(), stopped);
     assert_eq!(reports[0].verdict, Verdict::Unverifiable);

@@ -1,7 +1,7 @@
 //! Commits, with real git.
 
 use crate::claims::{Stage, notes, short};
-use counterfoil_contract::{Claim, ClaimKind, Verdict};
+use counterfoil_contract::claim::{Claim, ClaimKind, Verdict};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Each kind of claim, verified, refuted, stale and unverifiable.
 
 use crate::claims::{Stage, files, notes, short};
-use counterfoil_contract::{Claim, ClaimKind, ClaimMatch, ClaimPolicy, Figure, Verdict};
+use counterfoil_contract::claim::{Claim, ClaimKind, ClaimMatch, ClaimPolicy, Figure, Verdict};
 use counterfoil_verify::claims::Since;
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};

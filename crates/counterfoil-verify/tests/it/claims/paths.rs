@@ -1,7 +1,7 @@
 //! Paths that are written in every way but the right one.
 
 use crate::claims::{Stage, files, notes, short};
-use counterfoil_contract::{Claim, ClaimKind, ClaimMatch, Verdict};
+use counterfoil_contract::claim::{Claim, ClaimKind, ClaimMatch, Verdict};
 use serde_json::json;
 use std::os::unix::ffi::OsStringExt;
 

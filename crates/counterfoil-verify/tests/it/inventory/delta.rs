@@ -1,6 +1,6 @@
 //! What becomes of tests between two versions of files.
 
-use counterfoil_contract::{ClaimPolicy, Verdict};
+use counterfoil_contract::claim::{ClaimPolicy, Verdict};
 use counterfoil_verify::inventory::{Delta, TestName, delta, report};
 use std::path::Path;
 

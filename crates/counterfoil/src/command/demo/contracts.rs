@@ -76,7 +76,7 @@ impl Example {
             let _ = writeln!(
                 out,
                 "  {}\n\n{}",
-                contract.show(value),
+                contract.display_line(value),
                 serde_json::to_string_pretty(value)?
             );
         }

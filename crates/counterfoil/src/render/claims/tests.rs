@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::render::EventFormatter;
-use counterfoil_contract::{ClaimKind, ClaimPolicy};
+use counterfoil_contract::claim::{ClaimKind, ClaimPolicy};
 use counterfoil_flow::{AttemptOutcome, Event, Reply, RunState, Usage};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Journals written by hand, so that their times and ids are fixed.
 
-use counterfoil::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
+use counterfoil::claim::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
 use counterfoil_engine::journal::{Batch, Journal, NewRun, Row};
 use counterfoil_flow::{
     AssignedAgent, AttemptOutcome, Budget, Cause, ChangedFiles, Ended, Event, Outcome, Reply,

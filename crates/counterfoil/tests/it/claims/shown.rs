@@ -5,7 +5,7 @@ use crate::claims::journal::{
     RUN_START, attempt_ended, attempt_started, claim_report, files_claim, frame_opened,
     repair_asked, run_ended, run_started, tests_claim, write_runs,
 };
-use counterfoil::{ClaimKind, ClaimReport, Verdict};
+use counterfoil::claim::{ClaimKind, ClaimReport, Verdict};
 use counterfoil_flow::{AttemptOutcome, Outcome};
 use counterfoil_testkit::TestProject;
 use serde_json::json;

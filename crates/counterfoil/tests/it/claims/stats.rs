@@ -5,7 +5,7 @@ use crate::claims::journal::{
     RUN_START, attempt_ended, attempt_started, files_claim, frame_opened, repair_asked, run_ended,
     run_started, tests_claim, write_runs,
 };
-use counterfoil::Verdict;
+use counterfoil::claim::Verdict;
 use counterfoil_flow::{AttemptOutcome, Cause, Event, Outcome};
 use counterfoil_testkit::TestProject;
 use serde_json::json;

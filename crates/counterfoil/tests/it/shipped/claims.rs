@@ -1,7 +1,7 @@
 //! `examples/claims`: every kind of claim with every possible verdict, and how they are displayed.
 
 use crate::shipped::{run_example_in, run_in};
-use counterfoil::{ClaimKind, Verdict};
+use counterfoil::claim::{ClaimKind, Verdict};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

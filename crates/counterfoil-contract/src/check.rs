@@ -1,0 +1,165 @@
+//! Applies a contract: to a text, to bytes, to a value, to a text that arrives in pieces.
+
+use crate::code::Code;
+use crate::contract::Contract;
+use crate::extractor::{self, ContractRef, Extractor};
+use crate::policy::Policy;
+use crate::render::prompt;
+use crate::report::{Report, Stage, Status};
+use crate::reporting;
+use crate::stream::Stream;
+use crate::validate::{bare_violation, excerpt};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A text that is not accepted, with the report that says why.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}", summarize(report))]
+pub struct Rejection {
+    /// The text that was checked.
+    pub text: String,
+    /// The report about it.
+    pub report: Box<Report>,
+}
+
+fn summarize(report: &Report) -> String {
+    let status = match report.status {
+        Status::Accepted => "accepted",
+        Status::Rejected => "rejected",
+        Status::Absent => "absent",
+    };
+    let mut lines = vec![format!("{} is {status}", report.contract)];
+    for violation in &report.violations {
+        let place = violation
+            .span
+            .map(|span| format!(" at {}:{}", span.line, span.column))
+            .unwrap_or_default();
+        lines.push(format!("{}{place}: {}", violation.code, violation.message));
+    }
+    lines.join("; ")
+}
+
+impl Contract {
+    /// Extracts the result from a text and validates it. The report says whether the result is
+    /// accepted, rejected or absent.
+    pub fn check(&self, text: &str) -> Report {
+        self.check_with(text, self.policy())
+    }
+
+    /// Like [`check`](Self::check), with another policy.
+    pub fn check_with(&self, text: &str, policy: &Policy) -> Report {
+        let report = Extractor::new(ContractRef::Borrowed(self), policy).check_whole(text);
+        reporting::log_rejection(self, &report);
+        report
+    }
+
+    /// Like [`check`](Self::check), and returns how many bytes the scanners read. The number grows
+    /// linearly with the length of the text.
+    pub fn check_measured(&self, text: &str) -> (Report, u64) {
+        let mut extractor = Extractor::new(ContractRef::Borrowed(self), self.policy());
+        let report = extractor.check_whole(text);
+        reporting::log_rejection(self, &report);
+        (report, extractor.examined())
+    }
+
+    /// Like [`check`](Self::check), but forgives nothing: no defaults, repairs, coercions or
+    /// duplicate keys.
+    pub fn check_strictly(&self, text: &str) -> Report {
+        self.check_with(text, &self.policy().strictly())
+    }
+
+    /// Like [`check`](Self::check), for bytes that may not be UTF-8.
+    pub fn check_bytes(&self, bytes: &[u8]) -> Report {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.check(text),
+            Err(error) => {
+                let report = extractor::not_utf8(self, bytes, error.valid_up_to());
+                reporting::log_rejection(self, &report);
+                report
+            }
+        }
+    }
+
+    /// Validates a value that was parsed by someone else. The report has no spans. The limits on
+    /// size and depth apply as they do to a text.
+    pub fn check_value(&self, value: &Value) -> Report {
+        let report = extractor::report_beyond_limits(self, value)
+            .unwrap_or_else(|| reporting::validate_value(self, value, self.policy()));
+        reporting::log_rejection(self, &report);
+        report
+    }
+
+    /// Extracts the result from a text, validates it, and deserializes it.
+    ///
+    /// # Errors
+    ///
+    /// If the text holds no result that satisfies the contract.
+    pub fn parse<T: DeserializeOwned>(&self, text: &str) -> Result<T, Rejection> {
+        into_typed(self.check(text), text)
+    }
+
+    /// A stream for a text that arrives in pieces. It borrows the contract.
+    pub fn stream(&self) -> Stream<'_> {
+        Stream::new(Extractor::new(ContractRef::Borrowed(self), self.policy()))
+    }
+
+    /// A stream that shares the contract, so that it can outlive every borrow: for tasks, threads
+    /// and bindings to other languages.
+    ///
+    /// ```
+    /// use counterfoil_contract::{Contract, Framing, Policy, Stream};
+    /// use std::sync::Arc;
+    ///
+    /// let schema = serde_json::json!({"type": "object", "required": ["ok"]});
+    /// let contract = Contract::from_schema(&schema, Framing::AnyJson, Policy::default())?;
+    /// let mut stream: Stream<'static> = Arc::new(contract).shared_stream();
+    /// stream.push("The result is {\"ok\"");
+    /// stream.push(": true}");
+    /// assert!(stream.finish().is_accepted());
+    /// # Ok::<(), counterfoil_contract::LoadError>(())
+    /// ```
+    pub fn shared_stream(self: &Arc<Self>) -> Stream<'static> {
+        let contract = ContractRef::Shared(Arc::clone(self));
+        Stream::new(Extractor::new(contract, self.policy()))
+    }
+
+    /// The instructions to append to an agent's prompt: which result to send, and in which form.
+    pub fn prompt(&self) -> String {
+        prompt::suffix(self)
+    }
+
+    /// The prompt that asks the agent to send the result again: what is wrong with it, where, and
+    /// in which form to send it.
+    pub fn repair(&self, report: &Report) -> String {
+        prompt::repair(self, report)
+    }
+
+    /// One line about a result, by the contract's `display` template.
+    pub fn display_line(&self, value: &Value) -> String {
+        match &self.display {
+            Some(display) => display.render(value),
+            None => excerpt(value),
+        }
+    }
+}
+
+/// The result of a report as a Rust type.
+fn into_typed<T: DeserializeOwned>(mut report: Report, text: &str) -> Result<T, Rejection> {
+    let reject = |report: Report| Rejection { text: text.to_owned(), report: Box::new(report) };
+    let Some(value) = report.value.clone() else { return Err(reject(report)) };
+    serde_json::from_value(value).map_err(|error| {
+        // The schema and the Rust type disagree. Only the author of the contract can fix that.
+        let mut violation = bare_violation(
+            Code::Forbidden,
+            "",
+            format!("the result satisfies the schema but not the Rust type: {error}"),
+        );
+        violation.hint = "make the schema and the type agree".into();
+        report.status = Status::Rejected;
+        report.stage = Some(Stage::Validation);
+        report.value = None;
+        report.violations.push(violation);
+        reject(report)
+    })
+}

@@ -1,0 +1,103 @@
+//! The report about a verified claim: claimed, observed, verdict, evidence.
+
+use super::{ClaimKind, ClaimPolicy};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The outcome of verifying a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The observation agrees with the claim.
+    Verified,
+    /// The observation contradicts the claim.
+    Refuted,
+    /// The claim agrees with evidence that is older than the last change.
+    Stale,
+    /// Nothing could be observed that supports or refutes the claim.
+    Unverifiable,
+}
+
+impl Verdict {
+    /// Every verdict.
+    pub const ALL: [Self; 4] = [Self::Verified, Self::Refuted, Self::Stale, Self::Unverifiable];
+
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Refuted => "refuted",
+            Self::Stale => "stale",
+            Self::Unverifiable => "unverifiable",
+        }
+    }
+}
+
+/// The report about one verified claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClaimReport {
+    /// The name of the claim, as guards write it.
+    pub claim: String,
+    /// The field that makes the claim, as the contract writes it; empty for a claim that is implied
+    /// for every step.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub field: String,
+    /// The kind of the claim.
+    pub kind: ClaimKind,
+    /// What happens when the claim is refuted.
+    pub policy: ClaimPolicy,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// What the result says. Long lists are truncated.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub claimed: Value,
+    /// What was observed. Long lists are truncated.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub observed: Value,
+    /// How the two differ, or why the claim is unverifiable; empty for a verified claim.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The evidence for the verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
+    /// The snapshot of the work tree that the evidence is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+}
+
+impl ClaimReport {
+    /// Whether the claim is implied for every step and made by no field.
+    pub fn is_own(&self) -> bool {
+        self.field.is_empty()
+    }
+
+    /// Whether the step cannot continue: a required claim is refuted.
+    pub fn blocks(&self) -> bool {
+        self.verdict == Verdict::Refuted && self.policy == ClaimPolicy::Require
+    }
+}
+
+/// One piece of evidence for a verdict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The kind of evidence: `diff`, `command`, `file`, `commit`, `list`, `report`, `note`.
+    pub kind: String,
+    /// The evidence in one line.
+    pub text: String,
+    /// The exit code of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The end of a command's output.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// The hash of a file or of an output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+impl Evidence {
+    /// Evidence of a kind, in one line.
+    pub fn new(kind: &str, text: impl Into<String>) -> Self {
+        Self { kind: kind.to_owned(), text: text.into(), ..Self::default() }
+    }
+}

@@ -1,0 +1,461 @@
+//! The strict scanner: finds the extent of every JSON object and list in prose, in one linear pass.
+//!
+//! It parses from an opening bracket with a stack. When that fails at some byte, every bracket that
+//! is still open fails there too, so none of them is tried again; the values that closed before
+//! remain candidates. The scan continues at the failing byte or, if the failure is in a string or
+//! right after one, just after that string's opening quote, because quotes in prose may not pair
+//! up. A strict string ends at the end of its line at the latest, and a quote that can begin a
+//! string never follows a backslash, so every byte is read a bounded number of times.
+//!
+//! It is resumable: `feed` may be called with a longer (or moved) window and continues where it
+//! stopped.
+
+use super::prose::{self, ProseEvent};
+
+/// A value that may be the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ScannedValue {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) shape: Shape,
+    /// Whether it is inside of a value that broke.
+    pub(crate) nested: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Brackets match; `height` is the depth of nesting, `quoted` whether there are Markdown quote
+    /// markers inside.
+    Closed { height: usize, quoted: bool },
+    /// It began like JSON and broke at this offset.
+    Broken { at: usize },
+}
+
+/// The bounds of thinking sections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ThinkMark {
+    Open,
+    Close,
+    /// A closing tag without an opening tag: everything before it was thinking.
+    Orphan,
+}
+
+/// What a scanner reports, in the order of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScanEvent {
+    Value(ScannedValue),
+    /// A thinking section begins or ends at the offset.
+    Think(ThinkMark, usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    object: bool,
+    start: usize,
+    /// The number of closed values that were pending when it opened.
+    mark: usize,
+    /// The greatest height among its closed children.
+    inner: usize,
+    /// Whether it has a complete member, so that it is worth explaining when it breaks.
+    looks_real: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Prose,
+    Value,
+    ValueOrClose,
+    KeyOrClose,
+    Key,
+    Colon,
+    After,
+    /// Inside a string that opened at the offset.
+    Str {
+        start: usize,
+        key: bool,
+    },
+    /// Inside a number or a literal that began at the offset.
+    Token {
+        start: usize,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct StrictScan {
+    pos: usize,
+    state: State,
+    stack: Vec<Frame>,
+    pending: Vec<ScannedValue>,
+    /// The opening quote of the string that ended right before, with only whitespace in between.
+    last_string: Option<usize>,
+    thinking: bool,
+    quote_depth: u8,
+    quote_left: u8,
+    quoted: bool,
+    events: Vec<ScanEvent>,
+    /// The bracket at this offset is reported as a candidate even if it breaks at once.
+    pub(crate) expected_start: Option<usize>,
+    /// The number of bytes read so far.
+    pub(crate) examined: u64,
+}
+
+impl StrictScan {
+    pub(crate) fn new(start: usize) -> Self {
+        Self {
+            pos: start,
+            state: State::Prose,
+            stack: Vec::new(),
+            pending: Vec::new(),
+            last_string: None,
+            thinking: false,
+            quote_depth: 0,
+            quote_left: 0,
+            quoted: false,
+            events: Vec::new(),
+            expected_start: None,
+            examined: 0,
+        }
+    }
+
+    /// The first offset that must stay in the window.
+    pub(crate) fn keep_from(&self) -> usize {
+        self.stack.first().map_or(self.pos, |root| root.start).saturating_sub(prose::LOOK_BACK)
+    }
+
+    /// Takes the events since the last call.
+    pub(crate) fn take_events(&mut self) -> Vec<ScanEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Scans the new part of `bytes`, whose first byte has offset `base`; at `eof` to the end.
+    pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool) {
+        let end = base + bytes.len();
+        loop {
+            if self.state == State::Prose {
+                match prose::next(bytes, base, self.pos, self.thinking, eof) {
+                    ProseEvent::Opener(at) => {
+                        self.examined += (at + 1 - self.pos) as u64;
+                        // A brace before another bracket begins no object, and prose is full of
+                        // them.
+                        let hopeless = bytes[at - base] == b'{'
+                            && matches!(bytes.get(at + 1 - base), Some(b'{' | b'['));
+                        if hopeless && self.expected_start != Some(at) {
+                            self.pos = at + 1;
+                            continue;
+                        }
+                        self.quote_depth = prose::quote_depth(bytes, base, at - base);
+                        self.quoted = false;
+                        self.pos = at;
+                        self.open(bytes[at - base] == b'{');
+                    }
+                    ProseEvent::End(at) => {
+                        self.examined += (at - self.pos) as u64;
+                        self.pos = at;
+                        return;
+                    }
+                    ProseEvent::ThinkOpen(at) => self.think(ThinkMark::Open, at + prose::OPEN_TAG),
+                    ProseEvent::ThinkClose(at) => self.think(ThinkMark::Close, at),
+                    ProseEvent::ThinkOrphan(at) => self.think(ThinkMark::Orphan, at),
+                }
+                continue;
+            }
+            if let State::Str { start, key } = self.state {
+                if !self.string(bytes, base, start, key, eof) {
+                    return;
+                }
+                continue;
+            }
+            if let State::Token { start } = self.state {
+                if !self.token(bytes, base, start, eof) {
+                    return;
+                }
+                continue;
+            }
+            if self.pos >= end {
+                if !eof {
+                    return;
+                }
+                self.fail(self.pos);
+                continue;
+            }
+            // Most bytes between tokens are indentation.
+            let blanks = bytes[self.pos - base..].iter().take_while(|byte| **byte == b' ').count();
+            if blanks > 0 {
+                self.examined += blanks as u64;
+                self.pos += blanks;
+                continue;
+            }
+            self.step(bytes[self.pos - base]);
+        }
+    }
+
+    fn think(&mut self, think: ThinkMark, to: usize) {
+        self.thinking = think == ThinkMark::Open;
+        self.events.push(ScanEvent::Think(think, to));
+        self.examined += (to - self.pos) as u64;
+        self.pos = to;
+    }
+
+    /// One byte between tokens.
+    fn step(&mut self, byte: u8) {
+        self.examined += 1;
+        match byte {
+            b' ' | b'\t' | b'\r' => self.pos += 1,
+            b'\n' => {
+                self.quote_left = self.quote_depth;
+                self.pos += 1;
+            }
+            b'>' if self.quote_left > 0 => {
+                self.quote_left -= 1;
+                self.quoted = true;
+                self.pos += 1;
+            }
+            _ => self.token_start(byte),
+        }
+    }
+
+    fn token_start(&mut self, byte: u8) {
+        match (self.state, byte) {
+            (State::KeyOrClose, b'}') | (State::ValueOrClose, b']') => self.close(),
+            (State::KeyOrClose | State::Key, b'"') => self.begin_string(true),
+            (State::Value | State::ValueOrClose, b'"') => self.begin_string(false),
+            (State::Value | State::ValueOrClose, b'{' | b'[') => self.open(byte == b'{'),
+            (State::Value | State::ValueOrClose, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => {
+                self.last_string = None;
+                self.state = State::Token { start: self.pos };
+            }
+            (State::Colon, b':') => {
+                if let Some(frame) = self.stack.last_mut() {
+                    frame.looks_real = true;
+                }
+                self.last_string = None;
+                self.state = State::Value;
+                self.pos += 1;
+            }
+            (State::After, b',') => {
+                let object = self.stack.last_mut().is_some_and(|frame| {
+                    frame.looks_real = true;
+                    frame.object
+                });
+                self.last_string = None;
+                self.state = if object { State::Key } else { State::Value };
+                self.pos += 1;
+            }
+            (State::After, b'}' | b']')
+                if self.stack.last().is_some_and(|frame| frame.object == (byte == b'}')) =>
+            {
+                self.close();
+            }
+            // Not JSON, but probably meant as an object: worth explaining.
+            (State::KeyOrClose, b'\'' | 0xe2) => {
+                if let Some(frame) = self.stack.last_mut() {
+                    frame.looks_real = true;
+                }
+                self.fail(self.pos);
+            }
+            _ => self.fail(self.pos),
+        }
+    }
+
+    fn begin_string(&mut self, key: bool) {
+        self.state = State::Str { start: self.pos, key };
+        self.pos += 1;
+    }
+
+    /// Continues in a string; false if the window ended first.
+    fn string(&mut self, bytes: &[u8], base: usize, start: usize, key: bool, eof: bool) -> bool {
+        let from = self.pos - base;
+        let Some(found) = memchr::memchr3(b'"', b'\\', b'\n', bytes.get(from..).unwrap_or(&[]))
+        else {
+            self.examined += (bytes.len().max(from) - from) as u64;
+            self.pos = self.pos.max(base + bytes.len());
+            if eof {
+                self.last_string = Some(start);
+                self.fail(self.pos);
+            }
+            return eof;
+        };
+        self.examined += found as u64 + 1;
+        let at = self.pos + found;
+        match bytes[at - base] {
+            b'"' => {
+                self.pos = at + 1;
+                self.last_string = Some(start);
+                self.state = if key { State::Colon } else { State::After };
+            }
+            b'\\' => self.pos = at + 2,
+            _ => {
+                self.last_string = Some(start);
+                self.fail(at);
+            }
+        }
+        true
+    }
+
+    /// Continues in a number or literal; false if the window ended first.
+    fn token(&mut self, bytes: &[u8], base: usize, start: usize, eof: bool) -> bool {
+        let rest = &bytes[self.pos - base..];
+        let length = rest.iter().position(
+            |byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'E' | b'+' | b'-' | b'.'),
+        );
+        self.examined += length.unwrap_or(rest.len()) as u64;
+        self.pos += length.unwrap_or(rest.len());
+        if length.is_none() && !eof {
+            return false;
+        }
+        let token = &bytes[start - base..self.pos - base];
+        let good = match token.first() {
+            Some(b't') => token == b"true",
+            Some(b'f') => token == b"false",
+            Some(b'n') => token == b"null",
+            _ => token
+                .iter()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'e' | b'E' | b'+' | b'-' | b'.')),
+        };
+        if good {
+            self.state = State::After;
+        } else {
+            self.fail(start);
+        }
+        true
+    }
+
+    fn open(&mut self, object: bool) {
+        self.stack.push(Frame {
+            object,
+            start: self.pos,
+            mark: self.pending.len(),
+            inner: 0,
+            looks_real: false,
+        });
+        self.last_string = None;
+        self.state = if object { State::KeyOrClose } else { State::ValueOrClose };
+        self.pos += 1;
+    }
+
+    fn close(&mut self) {
+        self.pos += 1;
+        self.last_string = None;
+        let Some(frame) = self.stack.pop() else { return };
+        self.pending.truncate(frame.mark);
+        let height = frame.inner + 1;
+        let candidate = ScannedValue {
+            start: frame.start,
+            end: self.pos,
+            shape: Shape::Closed { height, quoted: self.quoted },
+            nested: false,
+        };
+        if let Some(parent) = self.stack.last_mut() {
+            parent.inner = parent.inner.max(height);
+            self.pending.push(candidate);
+            self.state = State::After;
+        } else {
+            self.events.push(ScanEvent::Value(candidate));
+            self.state = State::Prose;
+        }
+    }
+
+    /// Everything open fails at `at`.
+    fn fail(&mut self, at: usize) {
+        let root = self.stack.first().copied();
+        let looks_real = |root: &Frame| {
+            self.expected_start == Some(root.start)
+                || self.stack.iter().any(|frame| frame.looks_real)
+        };
+        if let Some(broken) = root.filter(looks_real) {
+            self.events.push(ScanEvent::Value(ScannedValue {
+                start: broken.start,
+                end: at,
+                shape: Shape::Broken { at },
+                nested: false,
+            }));
+            self.events.extend(
+                self.pending
+                    .drain(..)
+                    .map(|inner| ScanEvent::Value(ScannedValue { nested: true, ..inner })),
+            );
+        } else {
+            self.events.extend(self.pending.drain(..).map(ScanEvent::Value));
+        }
+        self.stack.clear();
+        self.pos = match self.last_string.take() {
+            Some(quote) => quote + 1,
+            None => at.max(root.map_or(at, |root| root.start + 1)),
+        };
+        self.state = State::Prose;
+    }
+}
+
+/// All candidates of a text.
+#[cfg(test)]
+pub(crate) fn scan(text: &str) -> Vec<ScannedValue> {
+    let mut scan = StrictScan::new(0);
+    scan.feed(text.as_bytes(), 0, true);
+    scan.take_events()
+        .into_iter()
+        .filter_map(|event| match event {
+            ScanEvent::Value(candidate) => Some(candidate),
+            ScanEvent::Think(..) => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn closed(text: &str) -> Vec<&str> {
+        scan(text)
+            .into_iter()
+            .filter(|candidate| matches!(candidate.shape, Shape::Closed { .. }))
+            .map(|candidate| &text[candidate.start..candidate.end])
+            .collect()
+    }
+
+    #[test]
+    fn finds_values_in_prose() {
+        assert_eq!(closed(r#"so {"a": [1, {}]} and [2]."#), [r#"{"a": [1, {}]}"#, "[2]"]);
+    }
+
+    #[test]
+    fn a_stray_quote_pairs_up_wrongly_and_is_forgiven() {
+        assert_eq!(closed(r#"He said "use {" and then {"a": 1}"#), [r#"{"a": 1}"#]);
+        assert_eq!(closed("{\" stray\n{\"a\": 1}"), [r#"{"a": 1}"#]);
+    }
+
+    #[test]
+    fn values_inside_a_broken_one_stay() {
+        let text = r#"{"log": {"a": 1}, oops {"b": 2}"#;
+        let all = scan(text);
+        assert_eq!(closed(text), [r#"{"a": 1}"#, r#"{"b": 2}"#]);
+        assert!(matches!(all[0].shape, Shape::Broken { .. }));
+        assert!(all[1].nested && !all[2].nested);
+    }
+
+    #[test]
+    fn a_markdown_quote_may_be_inside() {
+        let text = "> {\n>   \"a\": 1\n> }";
+        let all = scan(text);
+        assert_eq!(all.len(), 1);
+        assert!(matches!(all[0].shape, Shape::Closed { quoted: true, .. }));
+    }
+
+    proptest! {
+        #[test]
+        fn any_chunking_gives_the_same(text in r#"[\[\]{}",:<>/a-c1\\ \n]{0,60}"#, cut in 1usize..7) {
+            let mut whole = StrictScan::new(0);
+            whole.feed(text.as_bytes(), 0, true);
+            let mut parts = StrictScan::new(0);
+            let mut at = 0;
+            while at < text.len() {
+                at = (at + cut).min(text.len());
+                let keep = parts.keep_from();
+                parts.feed(&text.as_bytes()[keep..at], keep, false);
+            }
+            let keep = parts.keep_from();
+            parts.feed(&text.as_bytes()[keep..], keep, true);
+            prop_assert_eq!(whole.take_events(), parts.take_events());
+        }
+    }
+}

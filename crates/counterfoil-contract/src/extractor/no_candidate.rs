@@ -1,0 +1,207 @@
+//! Reports about texts and values without a candidate: nothing found, too large, too deep, not UTF-8.
+
+use super::Extractor;
+use crate::code::Code;
+use crate::contract::Contract;
+use crate::policy::Framing;
+use crate::report::{Report, Stage, Status, Violation};
+use crate::reporting::{build_report, empty_provenance};
+use crate::source::{Source, Span};
+use crate::validate::{Judgement, bare_violation};
+use serde_json::Value;
+
+/// The warning that something after the result was skipped.
+pub(super) fn later_broken(span: Span) -> Violation {
+    let mut note = bare_violation(
+        Code::LaterNeedsRepair,
+        "",
+        "after the result there is something that looks like another result but is not strict JSON; it was skipped".into(),
+    );
+    note.span = Some(span);
+    note.expected = "the result last".into();
+    note.received = "text that would need repairs".into();
+    note.hint = "if that was meant to be the result, ask for it again".into();
+    note
+}
+
+impl Extractor<'_> {
+    pub(super) fn absent(&self) -> Report {
+        let mut violation = bare_violation(Code::NoResult, "", String::new());
+        violation.received = "text without a result".into();
+        let mut status = Status::Absent;
+        violation.expected = match self.framing {
+            Framing::JsonOnly => "one JSON value and nothing else",
+            Framing::FencedJson => "JSON in a fenced code block labelled json",
+            Framing::AnyJson => "a JSON value",
+            Framing::OutputBlock => "a block between ---OUTPUT--- and ---END---",
+        }
+        .into();
+        violation.message = format!("no result was found: expected {}", violation.expected);
+        violation.hint = "end the answer with the result the contract asks for".into();
+        if self.first_non_blank.is_none() {
+            violation.code = Code::EmptyText;
+            violation.message = "the text is empty".into();
+            violation.received = "nothing".into();
+        } else if self.tiers.iter().any(|tier| tier.inside_thinking > 0) {
+            violation.code = Code::OnlyThinking;
+            violation.message =
+                "the only result is in a thinking section, which is not part of the answer".into();
+            violation.hint = "repeat the result after the thinking section".into();
+        } else if let Some(span) = self.unclosed {
+            violation.code = Code::BlockNotClosed;
+            violation.message = "the output block has no ---END---".into();
+            violation.span = Some(span);
+            violation.received = "---OUTPUT--- without ---END---".into();
+            violation.hint = "close the block with ---END--- on a line of its own".into();
+            status = Status::Rejected;
+        } else if let (Some(span), Framing::OutputBlock) = (self.json_outside_framing, self.framing)
+        {
+            violation.span = Some(span);
+            violation.received = "JSON, but no block".into();
+            violation.hint = "write key: value lines between ---OUTPUT--- and ---END---".into();
+        } else if let Some(span) = self.json_outside_framing {
+            violation.code = Code::NotFenced;
+            violation.message = "there is JSON in the text, but not in a fenced code block".into();
+            violation.span = Some(span);
+            violation.received = "JSON outside any fence".into();
+            violation.hint = "put the JSON between ```json and ```".into();
+        }
+        let mut report = build_report(
+            &self.contract,
+            Judgement::unreadable(Stage::Extraction, vec![violation]),
+            empty_provenance(&self.contract),
+        );
+        report.status = status;
+        report
+    }
+
+    pub(crate) fn too_large(&self, length: usize) -> Report {
+        let mut violation = too_large(length, self.policy.max_bytes, "text");
+        violation.span = Some(Span { start: 0, end: length, line: 1, column: 1 });
+        build_report(
+            &self.contract,
+            Judgement::unreadable(Stage::Extraction, vec![violation]),
+            empty_provenance(&self.contract),
+        )
+    }
+}
+
+fn too_large(length: usize, limit: usize, what: &str) -> Violation {
+    let message = format!("the {what} has {length} bytes; the limit is {limit}");
+    let mut violation = bare_violation(Code::TextTooLarge, "", message);
+    violation.expected = format!("at limit {limit} bytes");
+    violation.received = format!("{length} bytes");
+    violation.hint = "raise the limit, or ask the agent for a shorter answer".into();
+    violation
+}
+
+/// The report about a value that is larger or deeper than the policy allows; none if it is not.
+pub(crate) fn report_beyond_limits(contract: &Contract, value: &Value) -> Option<Report> {
+    let policy = contract.policy();
+    let (violation, stage) = if deeper_than(value, policy.max_depth) {
+        let limit = policy.max_depth;
+        let mut violation = bare_violation(
+            Code::TooDeep,
+            "",
+            format!("the result is nested deeper than {limit} levels"),
+        );
+        violation.expected = format!("at limit {limit} levels");
+        violation.received = "more".into();
+        violation.hint = "flatten the result".into();
+        (violation, Stage::Parse)
+    } else {
+        let mut counted = ByteCounter(0);
+        // The counter accepts every write, so this does not fail.
+        let _ = serde_json::to_writer(&mut counted, value);
+        if counted.0 <= policy.max_bytes {
+            return None;
+        }
+        (too_large(counted.0, policy.max_bytes, "result"), Stage::Extraction)
+    };
+    Some(build_report(
+        contract,
+        Judgement::unreadable(stage, vec![violation]),
+        empty_provenance(contract),
+    ))
+}
+
+fn deeper_than(value: &Value, limit: usize) -> bool {
+    let mut open = vec![(value, 0)];
+    while let Some((value, depth)) = open.pop() {
+        let inner = depth + 1;
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, inner))),
+            Value::Object(members) => open.extend(members.values().map(|member| (member, inner))),
+            _ => continue,
+        }
+        if inner > limit {
+            return true;
+        }
+    }
+    false
+}
+
+/// Counts the bytes written to it.
+struct ByteCounter(usize);
+
+impl std::io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The report about bytes that are not UTF-8.
+pub(crate) fn not_utf8(contract: &Contract, bytes: &[u8], valid: usize) -> Report {
+    let text = std::str::from_utf8(&bytes[..valid]).unwrap_or_default();
+    let source = Source::whole(text);
+    let place = source.position(valid);
+    let mut violation: Violation =
+        bare_violation(Code::NotUtf8, "", "the text is not UTF-8".into());
+    violation.span = Some(Span {
+        start: valid,
+        end: (valid + 1).min(bytes.len()),
+        line: place.line,
+        column: place.column,
+    });
+    violation.expected = "UTF-8 text".into();
+    violation.received =
+        format!("the byte 0x{:02x}", bytes.get(valid).copied().unwrap_or_default());
+    violation.hint = "have the agent write UTF-8".into();
+    build_report(
+        contract,
+        Judgement::unreadable(Stage::Extraction, vec![violation]),
+        empty_provenance(contract),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Contract, Framing, Policy};
+    use serde_json::json;
+
+    #[test]
+    fn a_parsed_value_has_the_limits_of_a_text() {
+        let policy = Policy { max_bytes: 20, max_depth: 2, ..Policy::default() };
+        let contract =
+            Contract::from_schema(&json!({"type": "object"}), Framing::AnyJson, policy).unwrap();
+        for (value, code) in [
+            (json!({"a": "0123456789"}), None),
+            (json!({"a": "012345678901234"}), Some("C0103")),
+            (json!({"a": [1]}), None),
+            (json!({"a": [[]]}), Some("C0104")),
+        ] {
+            let text = contract.check(&value.to_string());
+            let from_value = contract.check_value(&value);
+            for report in [text, from_value] {
+                let found = report.violations.first().map(|violation| violation.code.as_str());
+                assert_eq!(found, code, "{value}");
+                assert_eq!(report.is_accepted(), code.is_none(), "{value}");
+            }
+        }
+    }
+}

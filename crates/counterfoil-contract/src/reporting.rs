@@ -1,0 +1,87 @@
+//! Builds reports from validated values, and logs those that are not accepted.
+
+use crate::code::Code;
+use crate::contract::Contract;
+use crate::policy::Policy;
+use crate::report::{Provenance, Report, Stage, Status};
+use crate::source::Source;
+use crate::validate::{Detail, Judgement, Places, Reading, bare_violation, judge};
+use serde_json::Value;
+
+/// Validates a value that was not read from a text. Nothing is logged.
+pub(crate) fn validate_value(contract: &Contract, value: &Value, policy: &Policy) -> Report {
+    let reading = Reading {
+        value: value.clone(),
+        places: Places::none(),
+        violations: Vec::new(),
+        warnings: Vec::new(),
+        coercions: Vec::new(),
+    };
+    let judgement = judge(contract, policy, reading, &Source::whole(""), Detail::Full);
+    build_report(contract, judgement, empty_provenance(contract))
+}
+
+/// The provenance of a report without a candidate.
+pub(crate) fn empty_provenance(contract: &Contract) -> Provenance {
+    Provenance {
+        framing: contract.framing(),
+        candidates: 0,
+        chosen: None,
+        span: None,
+        repairs: Vec::new(),
+        coercions: Vec::new(),
+        defaults: Vec::new(),
+        unwrapped: Vec::new(),
+        passed_over: Vec::new(),
+    }
+}
+
+/// The report about a validated candidate.
+pub(crate) fn build_report(
+    contract: &Contract,
+    judgement: Judgement,
+    mut provenance: Provenance,
+) -> Report {
+    provenance.coercions = judgement.coercions;
+    provenance.defaults = judgement.defaults;
+    provenance.unwrapped = judgement.unwrapped;
+    let accepted = judgement.stage.is_none();
+    let mut warnings = judgement.warnings;
+    if let Some(why) = &contract.definition.deprecated {
+        let mut note = bare_violation(
+            Code::Deprecated,
+            "",
+            format!("{} is deprecated: {why}", contract.reference),
+        );
+        why.clone_into(&mut note.hint);
+        warnings.push(note);
+    }
+    Report {
+        contract: contract.reference.clone(),
+        status: if accepted { Status::Accepted } else { Status::Rejected },
+        stage: judgement.stage,
+        value: accepted.then_some(judgement.value),
+        partial: judgement.partial,
+        violations: judgement.violations,
+        warnings,
+        rejected_items: judgement.rejected_items,
+        provenance,
+    }
+}
+
+/// Emits one structured event for a report that is not accepted.
+pub(crate) fn log_rejection(contract: &Contract, report: &Report) {
+    if report.is_accepted() {
+        return;
+    }
+    let codes = report.codes().iter().map(|code| code.as_str()).collect::<Vec<_>>().join(",");
+    tracing::warn!(
+        target: "counterfoil::rejected",
+        contract = %contract.reference,
+        agent = contract.definition.agent.as_deref().unwrap_or(""),
+        stage = report.stage.map_or("", Stage::name),
+        codes = %codes,
+        status = if report.status == Status::Absent { "absent" } else { "rejected" },
+        "result not accepted"
+    );
+}

@@ -1,0 +1,147 @@
+//! Compatibility of contract versions, in both directions.
+use counterfoil_contract::compat::{Comparison, Direction, compare};
+use counterfoil_contract::{Code, Contract};
+
+fn contract(body: &str) -> Contract {
+    Contract::from_yaml(&format!("contract: acme/check\n{body}")).unwrap()
+}
+
+fn diff(old: &str, new: &str) -> Comparison {
+    compare(&contract(&format!("version: 1\n{old}")), &contract(&format!("version: 2\n{new}")))
+}
+
+const BASE: &str = "fields: { ok: boolean, level: low | high, note?: string }";
+
+/// The one break of a change, with its witness.
+fn only_break(old: &str, new: &str) -> (Code, Direction, String) {
+    let found = diff(old, new);
+    assert_eq!(found.breaks.len(), 1, "{found:#?}");
+    let broken = &found.breaks[0];
+    (broken.code, broken.direction, broken.witness.as_ref().expect("a witness").to_string())
+}
+
+#[test]
+fn the_same_contract_is_its_own_successor() {
+    assert!(diff(BASE, BASE).is_additive());
+}
+
+#[test]
+fn an_optional_field_is_additive() {
+    let new =
+        "fields: { ok: boolean, level: low | high, note?: string, extra?: { count: integer } }";
+    let found = diff(BASE, new);
+    assert!(found.is_additive(), "{found:#?}");
+}
+
+#[test]
+fn a_new_required_field_breaks_old_writers() {
+    let (code, direction, witness) =
+        only_break(BASE, "fields: { ok: boolean, level: low | high, note?: string, by: string }");
+    assert_eq!((code, direction), (Code::OldValuesFail, Direction::OldWriterNewReader));
+    assert!(!witness.contains("\"by\""), "{witness}");
+}
+
+#[test]
+fn a_narrower_enum_breaks_old_writers() {
+    let (code, direction, witness) = only_break(
+        BASE,
+        "fields: { ok: boolean, level: low, note?: string }"
+            .replace("level: low,", "level: { enum: [low] },")
+            .as_str(),
+    );
+    assert_eq!((code, direction), (Code::OldValuesFail, Direction::OldWriterNewReader));
+    assert!(witness.contains("\"high\""), "{witness}");
+}
+
+#[test]
+fn a_wider_enum_breaks_old_readers() {
+    let (code, direction, witness) =
+        only_break(BASE, "fields: { ok: boolean, level: low | high | extreme, note?: string }");
+    assert_eq!((code, direction), (Code::NewValuesFail, Direction::NewWriterOldReader));
+    assert!(witness.contains("\"extreme\""), "{witness}");
+}
+
+#[test]
+fn a_removed_required_field_breaks_old_readers() {
+    let found = diff(BASE, "fields: { level: low | high, note?: string }");
+    assert!(
+        found.breaks.iter().any(|b| b.code == Code::NewValuesFail && b.witness.is_some()),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn a_removed_optional_field_breaks_old_readers() {
+    let (code, direction, _) = only_break(BASE, "fields: { ok: boolean, level: low | high }");
+    assert_eq!((code, direction), (Code::NewValuesFail, Direction::NewWriterOldReader));
+}
+
+#[test]
+fn a_changed_type_breaks_both() {
+    let found = diff(BASE, "fields: { ok: string, level: low | high, note?: string }");
+    let directions: Vec<_> = found.breaks.iter().map(|b| b.direction).collect();
+    assert!(
+        directions.contains(&Direction::OldWriterNewReader)
+            && directions.contains(&Direction::NewWriterOldReader)
+    );
+}
+
+#[test]
+fn a_changed_framing_breaks_with_a_text_that_shows_it() {
+    let example = "\nexamples: [{ ok: true, level: low }]";
+    let (code, _, witness) =
+        only_break(&format!("{BASE}{example}"), &format!("framing: json-only\n{BASE}{example}"));
+    assert_eq!(code, Code::FramingChanged);
+    assert!(witness.contains("```json"), "{witness}");
+}
+
+#[test]
+fn a_new_rule_that_old_values_fail_breaks() {
+    let rule = "\nrules: [{ id: note-when-failed, when: '!result.ok', require: [note] }]";
+    let (code, direction, witness) = only_break(BASE, &format!("{BASE}{rule}"));
+    assert_eq!((code, direction), (Code::RuleChanged, Direction::OldWriterNewReader));
+    assert!(witness.contains("\"ok\":false"), "{witness}");
+}
+
+#[test]
+fn a_rule_on_a_new_field_is_additive() {
+    let new = "fields: { ok: boolean, level: low | high, note?: string, count?: integer }
+rules: [{ id: count-positive, when: 'has(result.count)', check: 'result.count > 0' }]";
+    let found = diff(BASE, new);
+    assert!(found.is_additive(), "{found:#?}");
+}
+
+#[test]
+fn a_removed_rule_breaks_old_readers() {
+    let rule = "\nrules: [{ id: note-when-failed, when: '!result.ok', require: [note] }]";
+    let (code, direction, _) = only_break(&format!("{BASE}{rule}"), BASE);
+    assert_eq!((code, direction), (Code::RuleChanged, Direction::NewWriterOldReader));
+}
+
+#[test]
+fn a_rule_nobody_can_be_seen_to_fail_is_unproven_and_says_so() {
+    let old = "fields: { text: string }";
+    let new =
+        "fields: { text: string }\nrules: [{ id: odd, check: \"result.text != 'xyzzy-42'\" }]";
+    let found = diff(old, new);
+    assert_eq!(found.breaks.len(), 1);
+    assert_eq!(found.breaks[0].code, Code::Unproven);
+    assert!(found.breaks[0].message.contains("could not be proven"));
+}
+
+#[test]
+fn a_tighter_bound_breaks_old_writers() {
+    let (code, _, witness) = only_break(
+        "fields: { n: { type: integer, minimum: 0 } }",
+        "fields: { n: { type: integer, minimum: 5 } }",
+    );
+    assert_eq!(code, Code::OldValuesFail);
+    assert!(witness.contains("\"n\":"), "{witness}");
+}
+
+#[test]
+fn an_older_version_is_no_successor() {
+    let old = contract(&format!("version: 2\n{BASE}"));
+    let new = contract(&format!("version: 1\n{BASE}"));
+    assert_eq!(compare(&old, &new).breaks[0].code, Code::NotNewer);
+}

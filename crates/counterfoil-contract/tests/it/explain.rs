@@ -1,0 +1,298 @@
+//! Every code has a page, and every page does what it says: its bad texts produce the code, its
+//! good ones do not.
+use counterfoil_contract::compat::compare;
+use counterfoil_contract::{Code, Contract, Definition, LoadError, Registry, Report, ResolveError};
+
+/// A page, taken apart.
+struct Page {
+    blocks: Vec<Block>,
+    headings: Vec<String>,
+}
+
+/// A fenced block.
+struct Block {
+    /// What stands behind the fence, such as `text bad`.
+    info: String,
+    /// The heading above it.
+    section: String,
+    text: String,
+}
+
+fn parse(page: &str) -> Result<Page, String> {
+    let mut headings: Vec<String> = Vec::new();
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let ticks = line.len() - line.trim_start_matches('`').len();
+        if let Some(heading) = line.strip_prefix("## ") {
+            headings.push(heading.to_owned());
+        }
+        if ticks < 3 {
+            continue;
+        }
+        let info = line[ticks..].trim().to_owned();
+        let mut text: Vec<&str> = Vec::new();
+        loop {
+            let line = lines.next().ok_or_else(|| format!("the block `{info}` is not closed"))?;
+            if line.len() >= ticks && line.bytes().all(|byte| byte == b'`') {
+                break;
+            }
+            text.push(line);
+        }
+        let section = headings.last().cloned().unwrap_or_default();
+        blocks.push(Block { info, section, text: text.join("\n") });
+    }
+    Ok(Page { blocks, headings })
+}
+
+/// What a page's blocks are about.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// A text held to a contract.
+    Text,
+    /// A contract that does not load.
+    Contract,
+    /// Two contracts that cannot stand side by side.
+    Registry,
+    /// A reference that leads nowhere.
+    Reference,
+    /// Two versions of a contract.
+    Versions,
+}
+
+fn kind(code: Code) -> Kind {
+    match code {
+        Code::DuplicateContract => Kind::Registry,
+        Code::UnknownContract => Kind::Reference,
+        _ if code.as_str().starts_with("C04") => Kind::Contract,
+        _ if code.as_str().starts_with("C05") => Kind::Versions,
+        _ => Kind::Text,
+    }
+}
+
+/// The text of the only block with this info.
+fn only<'p>(page: &'p Page, info: &str) -> Result<&'p str, String> {
+    match page.blocks.iter().filter(|block| block.info == info).collect::<Vec<_>>().as_slice() {
+        [block] => Ok(&block.text),
+        found => Err(format!("{} blocks `{info}` where there should be one", found.len())),
+    }
+}
+
+fn load(yaml: &str) -> Result<Contract, String> {
+    Contract::from_yaml(yaml)
+        .map_err(|error| format!("a contract that should load does not: {error}"))
+}
+
+fn check_page(code: Code) -> Result<(), String> {
+    let text = code.page();
+    let title = format!("# {code}: {}", code.title());
+    if text.lines().next() != Some(&title) {
+        return Err(format!("the first line is not `{title}`"));
+    }
+    let page = parse(text)?;
+    if page.headings != ["Bad", "Good"] {
+        return Err(format!("the sections are {:?}, not Bad and Good", page.headings));
+    }
+    let words = text.split("## Bad").next().unwrap_or_default().lines().skip(1).collect::<String>();
+    if words.trim().is_empty() {
+        return Err("nothing is explained".to_owned());
+    }
+    let known: &[&str] = match kind(code) {
+        Kind::Text => &[
+            "yaml contract",
+            "text bad",
+            "text bad strict",
+            "text bad hex",
+            "text good",
+            "text good strict",
+        ],
+        Kind::Contract | Kind::Registry => &["yaml bad", "yaml good"],
+        Kind::Reference => &["yaml contract", "text bad", "text good"],
+        Kind::Versions => &["yaml old", "yaml bad", "yaml good"],
+    };
+    for block in &page.blocks {
+        if !known.contains(&block.info.as_str()) {
+            return Err(format!("a block `{}` has no meaning here", block.info));
+        }
+        let misplaced = [("bad", "Good"), ("good", "Bad")].iter().any(|(word, section)| {
+            block.info.split(' ').any(|info| info == *word) && block.section == *section
+        });
+        if misplaced {
+            return Err(format!("a block `{}` stands under {}", block.info, block.section));
+        }
+    }
+    match kind(code) {
+        Kind::Text => text_page_holds(code, &page),
+        Kind::Contract => contract_page_holds(code, &page),
+        Kind::Registry => registry_page_holds(code, &page),
+        Kind::Reference => reference_page_holds(&page),
+        Kind::Versions => compat_pages_hold(code, &page),
+    }
+}
+
+/// Each text is held to the contract that stands last above it.
+fn text_page_holds(code: Code, page: &Page) -> Result<(), String> {
+    let mut contract: Option<Contract> = None;
+    let (mut bad, mut good) = (0, 0);
+    for block in &page.blocks {
+        if block.info == "yaml contract" {
+            contract = Some(load(&block.text)?);
+            continue;
+        }
+        let contract = contract.as_ref().ok_or("a text stands above the contract")?;
+        let report = match block.info.as_str() {
+            "text bad hex" => contract.check_bytes(&bytes_of(&block.text)?),
+            "text bad strict" | "text good strict" => contract.check_strictly(&block.text),
+            _ => contract.check(&block.text),
+        };
+        if block.info.starts_with("text bad") {
+            bad += 1;
+            bad_text_holds(code, &report)?;
+        } else {
+            good += 1;
+            if !report.is_accepted() || warned(&report).contains(&code) {
+                return Err(format!("the good text is not good: {}", shown(&report)));
+            }
+        }
+    }
+    if bad == 0 || good == 0 { Err("a bad or a good text is missing".to_owned()) } else { Ok(()) }
+}
+
+/// A bad text shows the code and nothing else, so that a page is about one thing.
+fn bad_text_holds(code: Code, report: &Report) -> Result<(), String> {
+    let wanted = if code.is_warning() {
+        report.is_accepted() && warned(report) == [code]
+    } else {
+        !report.is_accepted() && report.codes() == [code] && report.warnings.is_empty()
+    };
+    if !wanted {
+        return Err(format!("the bad text does not show {code} alone: {}", shown(report)));
+    }
+    let silent = report
+        .violations
+        .iter()
+        .chain(&report.warnings)
+        .any(|found| found.message.is_empty() || found.hint.is_empty());
+    if silent { Err(format!("a message or a hint is empty: {}", shown(report))) } else { Ok(()) }
+}
+
+fn warned(report: &Report) -> Vec<Code> {
+    report.warnings.iter().map(|warning| warning.code).collect()
+}
+
+fn shown(report: &Report) -> String {
+    let found = report.violations.iter().chain(&report.warnings);
+    let lines: Vec<String> =
+        found.map(|found| format!("{} {}", found.code, found.message)).collect();
+    format!(
+        "{:?}, {}",
+        report.status,
+        if lines.is_empty() { "nothing found".to_owned() } else { lines.join("; ") }
+    )
+}
+
+fn bytes_of(hex: &str) -> Result<Vec<u8>, String> {
+    hex.split_whitespace()
+        .map(|pair| u8::from_str_radix(pair, 16).map_err(|error| format!("{pair}: {error}")))
+        .collect()
+}
+
+fn has_only(error: &LoadError, code: Code) -> Result<(), String> {
+    let silent =
+        error.problems.iter().any(|problem| problem.message.is_empty() || problem.hint.is_empty());
+    if silent {
+        return Err(format!("a message or a hint is empty: {error}"));
+    }
+    let good =
+        !error.problems.is_empty() && error.problems.iter().all(|problem| problem.code == code);
+    if good { Ok(()) } else { Err(format!("the bad contract does not show {code} alone: {error}")) }
+}
+
+fn contract_page_holds(code: Code, page: &Page) -> Result<(), String> {
+    load(only(page, "yaml good")?)?;
+    match Contract::from_yaml(only(page, "yaml bad")?) {
+        Ok(_) => Err("the bad contract loads".to_owned()),
+        Err(error) => has_only(&error, code),
+    }
+}
+
+/// Documents are separated by a line `---`.
+fn registry_page_holds(code: Code, page: &Page) -> Result<(), String> {
+    let add_all = |text: &str| -> Result<(), LoadError> {
+        let mut registry = Registry::new();
+        text.split("\n---\n")
+            .try_for_each(|document| registry.add(Definition::from_yaml(document, "contract")?))
+    };
+    add_all(only(page, "yaml good")?)
+        .map_err(|error| format!("the good contracts do not load: {error}"))?;
+    match add_all(only(page, "yaml bad")?) {
+        Ok(()) => Err("the bad contracts stand side by side".to_owned()),
+        Err(error) => has_only(&error, code),
+    }
+}
+
+fn reference_page_holds(page: &Page) -> Result<(), String> {
+    let mut registry = Registry::new();
+    let definition = Definition::from_yaml(only(page, "yaml contract")?, "contract")
+        .map_err(|error| error.to_string())?;
+    registry.add(definition).map_err(|error| error.to_string())?;
+    registry
+        .get(only(page, "text good")?)
+        .map_err(|error| format!("the good reference leads nowhere: {error}"))?;
+    match registry.get(only(page, "text bad")?) {
+        // The error has no code of its own: the command line is what says C0408.
+        Err(ResolveError::NotFound(error)) if !error.message.is_empty() => Ok(()),
+        Err(error) => Err(format!("the bad reference fails in another way: {error}")),
+        Ok(_) => Err("the bad reference leads somewhere".to_owned()),
+    }
+}
+
+/// The bad version breaks by this code alone, the good one does not break at all.
+fn compat_pages_hold(code: Code, page: &Page) -> Result<(), String> {
+    let old = load(only(page, "yaml old")?)?;
+    let bad = load(only(page, "yaml bad")?)?;
+    let good = load(only(page, "yaml good")?)?;
+    let grown = (bad.version() > old.version()) == (code != Code::NotNewer)
+        && good.version() > old.version();
+    let same = old.id() == bad.id() && old.id() == good.id();
+    if !grown || !same {
+        return Err("the three contracts are not versions of one".to_owned());
+    }
+    let broken = compare(&old, &bad);
+    if broken.is_additive() || broken.breaks.iter().any(|found| found.code != code) {
+        return Err(format!("the bad version does not show {code} alone: {broken:#?}"));
+    }
+    let additive = compare(&old, &good);
+    if additive.is_additive() {
+        Ok(())
+    } else {
+        Err(format!("the good version breaks: {additive:#?}"))
+    }
+}
+
+#[test]
+fn every_page_does_what_it_says() {
+    let failures: Vec<String> = Code::ALL
+        .iter()
+        .filter_map(|code| {
+            check_page(*code).err().map(|why| format!("{code} ({}): {why}", code.title()))
+        })
+        .collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {} pages fail:\n{}",
+        failures.len(),
+        Code::ALL.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn codes_and_titles_stand_once() {
+    for (index, code) in Code::ALL.iter().enumerate() {
+        let again = Code::ALL[..index]
+            .iter()
+            .find(|other| other.as_str() == code.as_str() || other.title() == code.title());
+        assert_eq!(again, None, "{code}");
+    }
+}

@@ -1,0 +1,279 @@
+//! Laws that hold for every text: reading in pieces changes nothing, spans are the offending
+//! values, repairs can be replayed, strict text is never repaired, and the work is linear.
+use counterfoil_contract::edit::{Edit, RepairKind, apply as apply_edits};
+use counterfoil_contract::{Contract, Progress, Report, Status};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::sync::LazyLock;
+
+fn contract(framing: &str, repair: &str) -> Contract {
+    Contract::from_yaml(&format!(
+        "contract: law/any\nversion: 1\nframing: {framing}\npolicy: {{ repair: {repair} }}\nfields: {{ status: a | b, n?: any }}"
+    ))
+    .unwrap()
+}
+
+static ALL: LazyLock<Vec<Contract>> = LazyLock::new(|| {
+    let mut all = Vec::new();
+    for framing in ["any-json", "fenced-json", "json-only", "output-block"] {
+        for repair in ["none", "syntax"] {
+            all.push(contract(framing, repair));
+        }
+    }
+    all
+});
+
+/// Pieces that make texts interesting.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(r#"{"status": "a"}"#.to_owned()),
+        Just(r#"{"status": "b", "n": [1, {"x": "y"}]}"#.to_owned()),
+        Just("{'status': 'a',}".to_owned()),
+        Just("{\"status\": \"a\", \"n\": \"cut".to_owned()),
+        Just("{\"status\": \"A\"}".to_owned()),
+        Just("```json\n".to_owned()),
+        Just("\n```\n".to_owned()),
+        Just("````md\n".to_owned()),
+        Just("\n> ".to_owned()),
+        Just("- ".to_owned()),
+        Just("\n<think>\n".to_owned()),
+        Just("\n</think>\n".to_owned()),
+        Just("\n---OUTPUT---\n".to_owned()),
+        Just("\n---END---\n".to_owned()),
+        Just("status: a\n".to_owned()),
+        Just("n: [x, y]\n".to_owned()),
+        Just("\u{1b}[32m".to_owned()),
+        r#"[\[\]{}"',:<>/#`~a-c1\\ \n]{0,12}"#,
+        "[a-zä ]{0,20}",
+    ]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(piece(), 0..14).prop_map(|pieces| pieces.concat())
+}
+
+/// An object that needs mending, in one way or several.
+fn mendable() -> impl Strategy<Value = String> {
+    let word = "[a-z \"'\n\\\\]{0,16}";
+    (word, prop_oneof![Just("'"), Just("\"")], prop_oneof![Just("True"), Just("None"), Just("1")], any::<[bool; 5]>()).prop_map(
+        |(word, quote, literal, [trailing, comment, bare, open, comma])| {
+            let key = if bare { "n".to_owned() } else { format!("{quote}n{quote}") };
+            let separator = if comma { "\n" } else { ", " };
+            format!(
+                "{{{}{quote}status{quote}: {quote}a{quote}{separator}{key}: [{literal}, {quote}{word}{quote}{}]{}{}",
+                if comment { "// note\n" } else { "" },
+                if trailing { "," } else { "" },
+                if trailing { "," } else { "" },
+                if open { "" } else { "}" },
+            )
+        },
+    )
+}
+
+fn in_pieces(contract: &Contract, text: &str, size: usize) -> Report {
+    let mut stream = contract.stream();
+    let characters: Vec<char> = text.chars().collect();
+    for piece in characters.chunks(size) {
+        stream.push(&piece.iter().collect::<String>());
+    }
+    stream.finish()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_global_rejects: 200_000, failure_persistence: None, ..ProptestConfig::with_cases(ProptestConfig::default().cases.max(2000)) })]
+
+    #[test]
+    fn reading_in_pieces_gives_the_answer_of_the_whole(text in text(), size in 1usize..9) {
+        for contract in ALL.iter() {
+            let whole = contract.check(&text);
+            prop_assert_eq!(in_pieces(contract, &text, size), whole, "{:?} {:?}", contract.framing(), text);
+        }
+    }
+
+    #[test]
+    fn work_is_linear(text in text()) {
+        for contract in ALL.iter() {
+            let (_, examined) = contract.check_measured(&text);
+            prop_assert!(examined <= 8 * text.len() as u64 + 256, "{} bytes examined of {}", examined, text.len());
+        }
+    }
+
+    #[test]
+    fn recorded_repairs_can_be_replayed(before in "[a-z .\n]{0,20}", mendable in mendable(), after in "[a-z .\n]{0,20}") {
+        let contract = &ALL[1];
+        let text = format!("{before}\n{mendable}\n{after}");
+        let report = contract.check(&text);
+        prop_assume!(report.status == Status::Accepted && !report.provenance.repairs.is_empty());
+        let span = report.provenance.span.unwrap();
+        let raw = &text[span.start..span.end];
+        prop_assert!(serde_json::from_str::<Value>(raw).is_err(), "a strict parser reads {raw:?}: no repair was needed");
+        let edits: Vec<Edit> = report
+            .provenance
+            .repairs
+            .iter()
+            .map(|repair| Edit { kind: repair.kind, start: repair.span.start, end: repair.span.end, replacement: repair.replacement.clone() })
+            .collect();
+        let mended = apply_edits(raw, span.start, &edits);
+        // Quote markers are framing, not repair: blank them as the framing does.
+        let mended = mended.lines().map(|line| line.trim_start_matches(['>', ' '])).collect::<Vec<_>>().join("\n");
+        let value: Value = serde_json::from_str(&mended).map_err(|error| TestCaseError::fail(format!("{mended:?}: {error}")))?;
+        prop_assert_eq!(Some(value), report.value);
+    }
+
+    #[test]
+    fn strict_text_is_never_repaired(value in "[a-z \"'/,{}\\[\\]]{0,20}") {
+        let text = format!("so: {}", json!({"status": "a", "n": value}));
+        let report = ALL[1].check(&text);
+        prop_assert_eq!(report.status, Status::Accepted);
+        prop_assert!(report.provenance.repairs.is_empty());
+    }
+
+    /// Spans come from parsing, not from searching: the offending value stands elsewhere in the text too.
+    #[test]
+    fn the_slice_at_a_span_is_the_offending_value(
+        wrong in prop_oneof![Just(json!(true)), Just(json!(17)), Just(json!("zzz")), Just(json!([1])), Just(json!(null))],
+        before in 0usize..4,
+        position in 0usize..5,
+        pretty in any::<bool>(),
+    ) {
+        let contract = Contract::from_yaml("contract: law/spans\nversion: 1\nframing: any-json\nfields: { items: [{ level: low | high, note?: any }] }").unwrap();
+        let mut items: Vec<Value> = (0..5).map(|_| json!({"note": wrong.clone(), "level": "low"})).collect();
+        items[position]["level"] = wrong.clone();
+        let object = json!({"items": items});
+        let json = if pretty { format!("{object:#}") } else { object.to_string() };
+        let text = format!("{}Result ä: {json} {wrong}", format!("note {wrong} ").repeat(before));
+        let report = contract.check(&text);
+        prop_assert_eq!(report.violations.len(), 1);
+        let violation = &report.violations[0];
+        prop_assert_eq!(&violation.pointer, &format!("/items/{position}/level"));
+        let span = violation.span.unwrap();
+        let slice: Value = serde_json::from_str(&text[span.start..span.end]).unwrap();
+        prop_assert_eq!(slice, wrong);
+        // It is the one behind the right key, in the right item.
+        prop_assert_eq!(text[..span.start].matches("\"level\"").count(), position + 1);
+        prop_assert!(text[..span.start].trim_end().ends_with("\"level\":"));
+    }
+}
+
+/// Texts made to be slow, each `size` bytes long or a little more.
+fn hostile(size: usize) -> Vec<(&'static str, String)> {
+    let fill = |piece: &str| piece.repeat(size / piece.len());
+    vec![
+        ("only braces", fill("{")),
+        ("only brackets", fill("[")),
+        ("nested members", fill("[{\"a\":")),
+        ("unmatched braces and quotes in prose", fill("he said \"use { and \" then [ 'x }\n")),
+        ("bad fences", fill("```json\n{\"a\": \n```\n")),
+        ("fences that never close", fill("```json\n")),
+        ("output markers", fill("---OUTPUT---\n")),
+        ("output markers and ends", fill("---OUTPUT---\na: b\n---END---\n")),
+        ("quotes", fill("\"")),
+        ("opened quotes", fill("{\"")),
+        ("opened members", fill("{\"a\": \"x ")),
+        ("single quotes", fill("{'a': 'x ")),
+        ("comments", fill("{/* ")),
+        ("backslashes", fill("{\"\\")),
+        ("empty objects", fill("{}")),
+        ("unclosed values in fences", fill("{\"a\": \"x\n```\n")),
+        ("thinking", fill("<think>\n")),
+        ("deep nesting", format!("{}{}", "[".repeat(size / 2), "]".repeat(size / 2))),
+        ("one long line of prose", fill("word ")),
+        ("dashes", fill("-")),
+        ("quote markers", fill("> {\n")),
+        ("bare words", fill("{a: b ")),
+    ]
+}
+
+#[test]
+fn hostile_texts_are_read_in_linear_work_and_hide_no_answer() {
+    for contract in ALL.iter() {
+        let answer = match contract.framing().name() {
+            "any-json" => "\n{\"status\": \"a\"}\n",
+            "fenced-json" => "\n\n~~~json\n{\"status\": \"a\"}\n~~~\n",
+            "output-block" => "\n---OUTPUT---\nstatus: a\n---END---\n",
+            _ => "",
+        };
+        for (name, prefix) in hostile(200_000) {
+            let text = format!("{prefix}{answer}");
+            let (report, examined) = contract.check_measured(&text);
+            assert!(
+                examined <= 8 * text.len() as u64,
+                "{name}, {:?}: {examined} of {}",
+                contract.framing(),
+                text.len()
+            );
+            let hidden = name == "thinking"
+                || (contract.framing().name() == "fenced-json" && name.contains("fences"));
+            if !answer.is_empty() && !hidden {
+                assert!(
+                    report.is_accepted(),
+                    "{name}, {:?}, {:?}: {:#?}",
+                    contract.framing(),
+                    contract.policy().repair,
+                    report.violations.first()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stream_holds_little_and_knows_early() {
+    let contract = Contract::from_yaml("contract: law/stream\nversion: 1\nframing: any-json\npolicy: { repair: syntax, max_bytes: 300000000 }\nfields: { status: a | b }").unwrap();
+    let mut stream = contract.stream();
+    let prose =
+        "The agent goes on and on, it's \"fine\" [really] {or not}, see a < b.\n".repeat(1000);
+    let mut most = 0;
+    let mut length = 0;
+    while length < 100_000_000 {
+        assert_eq!(stream.push(&prose), Progress::Searching);
+        length += prose.len();
+        most = most.max(stream.buffered_bytes());
+    }
+    assert!(most < 1_000_000, "{most} bytes held of {length}");
+    assert_eq!(stream.push("{\"status\": "), Progress::Searching);
+    assert_eq!(stream.push("\"a\"}"), Progress::Complete, "the answer is complete before the end");
+    assert_eq!(stream.push(" That was it."), Progress::Complete);
+    let report = stream.finish();
+    assert_eq!(report.value, Some(json!({"status": "a"})));
+    assert_eq!(report.provenance.span.unwrap().start, length);
+}
+
+#[test]
+fn every_framing_knows_early() {
+    for (framing, head, tail) in [
+        ("any-json", "x {\"status\": \"a\"", "}"),
+        ("json-only", "{\"status\": \"a\"", "}"),
+        ("fenced-json", "```json\n{\"status\": \"a\"}\n", "```\n"),
+        ("output-block", "---OUTPUT---\nstatus: a\n", "---END---\n"),
+    ] {
+        let contract = contract(framing, "none");
+        let mut stream = contract.stream();
+        assert_eq!(stream.push(head), Progress::Searching, "{framing}");
+        assert_eq!(stream.push(tail), Progress::Complete, "{framing}");
+    }
+}
+
+#[test]
+fn a_long_block_warns() {
+    let contract = Contract::from_yaml(
+        "contract: law/long\nversion: 1\nframing: output-block\nfields: { note: string }",
+    )
+    .unwrap();
+    let codes = |length: usize| {
+        let report =
+            contract.check(&format!("---OUTPUT---\nnote: {}\n---END---\n", "x".repeat(length)));
+        report.warnings.iter().map(|warning| warning.code.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(900), Vec::<&str>::new());
+    assert_eq!(codes(1000), ["W0104"]);
+}
+
+#[test]
+fn every_kind_of_repair_has_a_name_of_its_own() {
+    let names: std::collections::HashSet<&str> =
+        [RepairKind::Comment, RepairKind::TrailingComma, RepairKind::BareKey]
+            .map(RepairKind::name)
+            .into();
+    assert_eq!(names.len(), 3);
+}
