@@ -1,56 +1,57 @@
-//! Whether a new version of a contract is an additive successor of an old one, in both directions:
-//! what an old writer produced still loads, and what a new writer produces still satisfies an old
-//! reader.
+//! Checks whether a new version of a contract is an additive successor of an old one, in both
+//! directions: results of old writers are still accepted, and results of new writers satisfy old
+//! readers.
 //!
-//! Inclusion of the schemas is proven (or disproven) by the jsonschema crate's canonical forms. A
-//! break comes with a concrete value that shows it. What cannot be proven counts as breaking and
-//! says so.
+//! Inclusion of the schemas is proven or disproven with the canonical forms of the `jsonschema`
+//! crate. A break comes with a concrete value that demonstrates it. A change that cannot be proven
+//! compatible counts as a break of its own kind.
 
-mod witness;
+mod counterexample;
 
 use crate::code::Code;
 use crate::contract::Contract;
 use crate::definition::Rule;
 use crate::policy::Coerce;
-use crate::render::prompt::framed;
+use crate::render::prompt::frame_result;
 use crate::reporting::validate_value;
 use jsonschema::canonical::{self, CanonicalSchema, Containment};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Which promise is broken.
+/// The direction of compatibility that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// What an old writer produced no longer loads.
+    /// Results of an old writer are no longer accepted.
     OldWriterNewReader,
-    /// What a new writer produces does not satisfy an old reader.
+    /// Results of a new writer do not satisfy an old reader.
     NewWriterOldReader,
 }
 
-/// One way in which the new version breaks a promise.
+/// One incompatibility of the new version.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Break {
-    /// The stable code.
+    /// The stable code of the incompatibility.
     pub code: Code,
-    /// Which promise.
+    /// The direction that is broken.
     pub direction: Direction,
-    /// What is wrong.
+    /// The message that describes the incompatibility.
     pub message: String,
-    /// A value that shows it: accepted by one side, refused by the other.
-    pub witness: Option<Value>,
-    /// What the refusing side says of it.
+    /// A value that demonstrates it: accepted by one version, rejected by the other.
+    #[serde(rename = "witness")]
+    pub counterexample: Option<Value>,
+    /// The first violation that the rejecting version reports for that value.
     pub because: Option<String>,
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The old contract.
+    /// The reference of the old contract.
     pub old: String,
-    /// The new one.
+    /// The reference of the new contract.
     pub new: String,
-    /// The promises broken; none if the new one is an additive successor.
+    /// The incompatibilities; empty if the new version is an additive successor.
     pub breaks: Vec<Break>,
 }
 
@@ -69,7 +70,7 @@ pub fn compare(old: &Contract, new: &Contract) -> Comparison {
             code: Code::NotNewer,
             direction: Direction::OldWriterNewReader,
             message: format!("{} is older than {}", new.reference(), old.reference()),
-            witness: None,
+            counterexample: None,
             because: None,
         });
     }
@@ -91,16 +92,16 @@ fn framing(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
         code: Code::FramingChanged,
         direction: Direction::OldWriterNewReader,
         message: format!(
-            "the framing changed from {} to {}: what an old writer sends stands elsewhere in the text",
+            "the framing changed from {} to {}: a reader may not find the result in texts of old writers",
             old.framing().name(),
             new.framing().name()
         ),
-        witness: example.map(|example| Value::from(framed(old, example))),
+        counterexample: example.map(|example| Value::from(frame_result(old, example))),
         because: Some(format!("a reader of {} looks for {}", new.reference(), new.framing().name())),
     });
 }
 
-/// What an old writer got away with must still be forgiven.
+/// Reports policies that accept fewer texts than before.
 fn policy(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
     let (before, after) = (old.policy(), new.policy());
     let coerces_less = match (&before.coerce, &after.coerce) {
@@ -113,15 +114,15 @@ fn policy(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
         (coerces_less, "fewer values are coerced"),
         (
             !before.unwrap.keys.iter().all(|key| after.unwrap.keys.contains(key)),
-            "fewer envelopes are taken off",
+            "fewer envelopes are removed",
         ),
         (
             before.unwrap.strings && !after.unwrap.strings,
-            "strings that hold JSON are no longer read",
+            "strings that contain JSON are no longer parsed",
         ),
         (
             !before.rename.iter().all(|rename| after.rename.contains(rename)),
-            "fewer fields go by other names",
+            "fewer fields are renamed",
         ),
         (after.max_bytes < before.max_bytes, "the limit on bytes is lower"),
         (after.max_depth < before.max_depth, "the limit on depth is lower"),
@@ -132,13 +133,13 @@ fn policy(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
             code: Code::ReadsLess,
             direction: Direction::OldWriterNewReader,
             message: format!("texts that were accepted may no longer be: {what}"),
-            witness: None,
+            counterexample: None,
             because: None,
         });
     }
 }
 
-/// The schema a reader really applies: a closed one refuses fields it does not know.
+/// The schema that a reader applies. A closed contract rejects unknown fields.
 fn read_by(contract: &Contract) -> Value {
     if contract.policy().closed {
         closed(contract.raw_schema())
@@ -147,8 +148,8 @@ fn read_by(contract: &Contract) -> Value {
     }
 }
 
-/// Every value the writer can produce must satisfy the reader's schema. An old writer knows no
-/// fields but its own.
+/// Checks that every value of the writer satisfies the reader's schema. An old writer produces only
+/// the fields that it declares.
 fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mut Vec<Break>) {
     let knows_only_its_own = direction == Direction::OldWriterNewReader;
     let written =
@@ -173,7 +174,7 @@ fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &m
     };
     let reads = crate::schema::build_validator(&read).ok();
     let passes = |value: &Value| reads.as_ref().is_some_and(|validator| validator.is_valid(value));
-    let found = witness::search(writer, reader, &accepts, &passes);
+    let found = counterexample::search(writer, reader, &accepts, &passes);
     if found.is_empty() {
         let (code, message) = match verdict {
             Ok(Containment::No) => (code, format!("{what} (no short example was found)")),
@@ -183,7 +184,7 @@ fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &m
             ),
             Err(why) => (Code::Unproven, format!("compatibility could not be proven: {why}")),
         };
-        breaks.push(Break { code, direction, message, witness: None, because: None });
+        breaks.push(Break { code, direction, message, counterexample: None, because: None });
         return;
     }
     for (pointer, value) in found {
@@ -202,7 +203,7 @@ fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &m
                     format!("`{}`", pointer.trim_start_matches('/'))
                 }
             ),
-            witness: Some(value),
+            counterexample: Some(value),
             because,
         });
     }
@@ -223,7 +224,7 @@ fn canonicalize(schema: &Value) -> Result<CanonicalSchema, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A schema without annotations of ours, which would make it opaque.
+/// A schema without annotations, which the canonical form cannot handle.
 fn without_notes(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => Value::Object(
@@ -247,7 +248,7 @@ fn without_notes(schema: &Value) -> Value {
     }
 }
 
-/// The schema of values with no fields but the named ones.
+/// The schema with all objects closed to unknown fields.
 fn closed(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => {
@@ -256,7 +257,7 @@ fn closed(schema: &Value) -> Value {
                 .map(|(key, value)| {
                     let value = match key.as_str() {
                         "enum" | "const" | "default" | "examples" | "required" => value.clone(),
-                        // A property may be called like a keyword: its name is no keyword there.
+                        // A property may have the name of a keyword.
                         "properties" | "$defs" | "patternProperties" => Value::Object(
                             value
                                 .as_object()
@@ -280,7 +281,7 @@ fn closed(schema: &Value) -> Value {
     }
 }
 
-/// A rule that the reader has and the writer has not: values of the writer may fail it.
+/// Reports rules that the reader has and the writer lacks: values of the writer may fail them.
 fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mut Vec<Break>) {
     let same = |a: &Rule, b: &Rule| {
         (&a.each, &a.when, &a.require, &a.forbid, &a.check, &a.unique, a.warn)
@@ -302,7 +303,7 @@ fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mu
             let report = validate_value(reader, value, reader.policy());
             report.is_accepted() || report.stage != Some(crate::report::Stage::Rules)
         };
-        let found = witness::search(writer, reader, &accepts, &passes).into_iter().next();
+        let found = counterexample::search(writer, reader, &accepts, &passes).into_iter().next();
         breaks.push(match found {
             Some((_, value)) => {
                 let because = validate_value(reader, &value, &reader.policy().strictly())
@@ -313,7 +314,7 @@ fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mu
                     code: Code::RuleChanged,
                     direction,
                     message: format!("the rule '{}' {verb}, and values fail it", rule.id),
-                    witness: Some(value),
+                    counterexample: Some(value),
                     because,
                 }
             }
@@ -324,14 +325,14 @@ fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mu
                     "the rule '{}' {verb}; it could not be proven that no value fails it",
                     rule.id
                 ),
-                witness: None,
+                counterexample: None,
                 because: None,
             },
         });
     }
 }
 
-/// Whether a rule applies only where a field is present that the writer does not know.
+/// Whether a rule applies only if a field is present that the writer does not declare.
 fn never_applies(rule: &Rule, writer: &Contract) -> bool {
     let (Some(when), Some(object)) = (&rule.when, writer.ty().object()) else { return false };
     if rule.each.as_ref().is_some_and(|each| writer.ty().at(each.split('/').skip(1)).is_none()) {

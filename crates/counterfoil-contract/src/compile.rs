@@ -60,7 +60,7 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
             return Err(LoadError { name, problems });
         }
     };
-    let ty = Type::of_schema(&schema);
+    let ty = Type::from_schema(&schema);
     #[cfg(feature = "rules")]
     let rules = rules::compile_rules(&definition.rules, &ty, &mut problems);
     #[cfg(not(feature = "rules"))]

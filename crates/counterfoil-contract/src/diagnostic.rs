@@ -1,5 +1,5 @@
-//! Reports as people read them: the code, the line of the raw output with carets, what was expected
-//! and found, and a hint. Rendering only; it decides nothing.
+//! Renders reports for people: the code, the line of the raw output with carets, the expected and
+//! the received value, and a hint.
 
 use crate::report::{Report, Status, Violation};
 use crate::source::Span;
@@ -9,14 +9,14 @@ use miette::{
 };
 use std::fmt::{self, Display, Write};
 
-/// How to render.
+/// Options for rendering.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// Colours and bold.
+    /// Whether to use colours and bold text.
     pub color: bool,
-    /// Box-drawing characters rather than ASCII.
+    /// Whether to use box-drawing characters instead of ASCII.
     pub unicode: bool,
-    /// Columns at hand.
+    /// The available width, in columns.
     pub width: usize,
 }
 
@@ -26,26 +26,26 @@ impl Default for Style {
     }
 }
 
-/// Violations shown in full; the rest is counted.
-const MOST_SHOWN: usize = 20;
+/// The maximum number of violations to render; the rest is counted.
+const MAX_SHOWN: usize = 20;
 
-/// A report for a person; `name` is the file's name and `text` what was checked.
+/// Renders a report. `name` is the name of the file and `text` its content.
 pub fn render(report: &Report, name: &str, text: &str, style: Style) -> String {
     let mut out = String::new();
-    for violation in report.violations.iter().take(MOST_SHOWN) {
-        out.push_str(&one(violation, name, text, style));
+    for violation in report.violations.iter().take(MAX_SHOWN) {
+        out.push_str(&render_violation(violation, name, text, style));
     }
-    if report.violations.len() > MOST_SHOWN {
-        let _ = writeln!(out, "  … and {} more violations\n", report.violations.len() - MOST_SHOWN);
+    if report.violations.len() > MAX_SHOWN {
+        let _ = writeln!(out, "  … and {} more violations\n", report.violations.len() - MAX_SHOWN);
     }
-    for warning in report.warnings.iter().take(MOST_SHOWN) {
-        out.push_str(&one(warning, name, text, style));
+    for warning in report.warnings.iter().take(MAX_SHOWN) {
+        out.push_str(&render_violation(warning, name, text, style));
     }
     let _ = writeln!(out, "{}", summary(report));
     out
 }
 
-/// The last line: what came of it.
+/// The summary of a report: status, counts and where to read more.
 pub fn summary(report: &Report) -> String {
     let count = |number: usize, noun: &str| {
         format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
@@ -84,9 +84,9 @@ pub fn summary(report: &Report) -> String {
     line
 }
 
-/// One violation or warning.
-pub fn one(violation: &Violation, name: &str, text: &str, style: Style) -> String {
-    // A rule's expression is for its author; what it saw is for everybody.
+/// Renders one violation or warning.
+pub fn render_violation(violation: &Violation, name: &str, text: &str, style: Style) -> String {
+    // For a rule, show the values that it read; its expression matters only to its author.
     let label = match violation {
         Violation { rule: Some(_), received, .. } if !received.is_empty() => {
             Some(format!("here {received}"))
@@ -101,26 +101,26 @@ pub fn one(violation: &Violation, name: &str, text: &str, style: Style) -> Strin
         hint: &violation.hint,
         span: violation.span,
     };
-    note(&shown, name, text, style)
+    render_note(&shown, name, text, style)
 }
 
-/// Something to show with its place: the form that violations and every other finding share.
+/// A message with a position. Violations and all other findings are rendered through it.
 #[derive(Clone, Copy, Debug)]
 pub struct Note<'a> {
-    /// The code; one that begins with `W` is a warning.
+    /// The code. A code that begins with `W` is a warning.
     pub code: &'a str,
-    /// What is wrong.
+    /// The message.
     pub message: &'a str,
-    /// What stands under the caret.
+    /// The label under the caret.
     pub label: Option<&'a str>,
-    /// What to do about it.
+    /// How to fix it; may be empty.
     pub hint: &'a str,
-    /// Where.
+    /// The position in the text, if known.
     pub span: Option<Span>,
 }
 
-/// One note, with the line it concerns.
-pub fn note(note: &Note<'_>, name: &str, text: &str, style: Style) -> String {
+/// Renders a note with the affected line.
+pub fn render_note(note: &Note<'_>, name: &str, text: &str, style: Style) -> String {
     let theme = match (style.color, style.unicode) {
         (true, true) => GraphicalTheme::unicode(),
         (false, true) => GraphicalTheme::unicode_nocolor(),
@@ -132,8 +132,8 @@ pub fn note(note: &Note<'_>, name: &str, text: &str, style: Style) -> String {
     let excerpt = note
         .span
         .filter(|_| !text.is_empty())
-        .map(|span| Excerpt::of(name, text, span, style.width.max(40)));
-    let shown = Shown { note, excerpt };
+        .map(|span| Excerpt::new(name, text, span, style.width.max(40)));
+    let shown = RenderedNote { note, excerpt };
     let mut out = String::new();
     if handler.render_report(&mut out, &shown).is_err() {
         let _ = writeln!(out, "{}: {}", note.code, note.message);
@@ -143,20 +143,20 @@ pub fn note(note: &Note<'_>, name: &str, text: &str, style: Style) -> String {
 }
 
 #[derive(Debug)]
-struct Shown<'a> {
+struct RenderedNote<'a> {
     note: &'a Note<'a>,
     excerpt: Option<Excerpt>,
 }
 
-impl Display for Shown<'_> {
+impl Display for RenderedNote<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.note.code, self.note.message)
     }
 }
 
-impl std::error::Error for Shown<'_> {}
+impl std::error::Error for RenderedNote<'_> {}
 
-impl Diagnostic for Shown<'_> {
+impl Diagnostic for RenderedNote<'_> {
     fn severity(&self) -> Option<Severity> {
         Some(if self.note.code.starts_with('W') { Severity::Warning } else { Severity::Error })
     }
@@ -176,7 +176,7 @@ impl Diagnostic for Shown<'_> {
     }
 }
 
-/// The lines around a span, cut to the width at hand.
+/// The line of a span, cropped to the available width.
 #[derive(Debug)]
 struct Excerpt {
     name: String,
@@ -188,23 +188,23 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    fn of(name: &str, text: &str, span: Span, width: usize) -> Self {
-        let at = floor(text, span.start);
+    fn new(name: &str, text: &str, span: Span, width: usize) -> Self {
+        let at = char_boundary_before(text, span.start);
         let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
-        let end = floor(text, span.end).clamp(at, line_end);
-        // Room for the margin and a little air.
+        let end = char_boundary_before(text, span.end).clamp(at, line_end);
+        // Leave room for the margin.
         let room = width.saturating_sub(12).max(20);
         let (from, to) = crop(text, (line_start, line_end), (at, end), room);
         let mut shown = String::new();
         if from > line_start {
             shown.push('…');
         }
-        clean(&text[from..at], &mut shown);
+        push_printable(&text[from..at], &mut shown);
         let start = shown.len();
-        clean(&text[at..end.min(to)], &mut shown);
+        push_printable(&text[at..end.min(to)], &mut shown);
         let length = shown.len() - start;
-        clean(&text[end.min(to)..to], &mut shown);
+        push_printable(&text[end.min(to)..to], &mut shown);
         if to < line_end {
             shown.push('…');
         }
@@ -219,10 +219,10 @@ impl Excerpt {
     }
 }
 
-/// The part of a line to show, so that the span is in it.
+/// The part of a line to show. It includes the start of the span.
 fn crop(text: &str, line: (usize, usize), span: (usize, usize), room: usize) -> (usize, usize) {
     let chars = |from: usize, to: usize| text[from..to].chars().count();
-    if chars(line.0, line.1.min(floor(text, line.0 + room * 4))) <= room
+    if chars(line.0, line.1.min(char_boundary_before(text, line.0 + room * 4))) <= room
         && line.1 - line.0 <= room * 4
     {
         return line;
@@ -230,7 +230,7 @@ fn crop(text: &str, line: (usize, usize), span: (usize, usize), room: usize) -> 
     let mut from = span.0;
     let mut lead = 0;
     while from > line.0 && lead < room / 3 {
-        from = floor(text, from - 1);
+        from = char_boundary_before(text, from - 1);
         lead += 1;
     }
     let mut to = from;
@@ -243,7 +243,7 @@ fn crop(text: &str, line: (usize, usize), span: (usize, usize), room: usize) -> 
     (from, to)
 }
 
-fn floor(text: &str, at: usize) -> usize {
+fn char_boundary_before(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -251,14 +251,14 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
-/// Control characters are shown, not sent to the terminal.
-fn clean(text: &str, out: &mut String) {
+/// Appends text with control characters replaced by visible symbols.
+fn push_printable(text: &str, out: &mut String) {
     for character in text.chars() {
         match character {
             '\t' => out.push(' '),
             '\u{7f}' => out.push('\u{2421}'),
             control if control < ' ' => {
-                out.push(char::from_u32(0x2400 + control as u32).unwrap_or('?'))
+                out.push(char::from_u32(0x2400 + control as u32).unwrap_or('?'));
             }
             other => out.push(other),
         }

@@ -1,5 +1,5 @@
-//! Expressions over results: CEL's grammar and evaluation from the `cel` crate, and our own type
-//! checker over its syntax tree, against the types that a JSON Schema gives.
+//! Expressions over results. Parsing and evaluation come from the `cel` crate; the type checker is
+//! our own and checks the syntax tree against types derived from a JSON Schema.
 
 #[cfg(feature = "rules")]
 mod assign;
@@ -8,7 +8,7 @@ mod branches;
 #[cfg(feature = "rules")]
 mod calls;
 #[cfg(feature = "rules")]
-mod cells;
+mod cases;
 #[cfg(feature = "rules")]
 mod check;
 #[cfg(feature = "rules")]

@@ -19,7 +19,7 @@ use crate::policy::{Framing, Policy};
 use crate::report::{Report, repairs};
 use crate::reporting::log_rejection;
 use crate::source::{Position, Source, Span};
-use crate::validate::{Detail, Judgement};
+use crate::validate::{Detail, ValidationOutcome};
 use candidate::{Candidate, CandidateSource, LOOK_AHEAD, RankedCandidate, Tier};
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -439,7 +439,7 @@ impl<'c> Extractor<'c> {
         } else {
             Some(found.judge(&self.contract, &self.policy, source, Detail::Probe))
         };
-        let accepted = probe.as_ref().is_some_and(Judgement::is_accepted);
+        let accepted = probe.as_ref().is_some_and(ValidationOutcome::is_accepted);
         let index = self.tiers[tier].candidates.len();
         if let Some(judgement) = probe.filter(|_| accepted) {
             let repairs = repairs(found.edits(), source);

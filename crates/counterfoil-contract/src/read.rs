@@ -11,7 +11,7 @@ use crate::json::{self, Children, Fault, Node, ParseFault};
 use crate::policy::Policy;
 use crate::report::{Coercion, Violation};
 use crate::source::Source;
-use crate::validate::{Detail, Places, Reading, bare_violation, excerpt, parse_violation};
+use crate::validate::{Detail, ParsedValue, ValueSpans, bare_violation, excerpt, parse_violation};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -65,7 +65,7 @@ pub(crate) fn json<'t>(
     edits: &[Edit],
     policy: &Policy,
     detail: Detail,
-) -> Result<Reading<'t>, Option<Box<Violation>>> {
+) -> Result<ParsedValue<'t>, Option<Box<Violation>>> {
     let raw = source.slice(start, end);
     let (text, map) = if edits.is_empty() {
         (Cow::Borrowed(raw), OffsetMap::identity(start))
@@ -88,9 +88,9 @@ pub(crate) fn json<'t>(
         }
     };
     let duplicates = parsed.duplicates;
-    let mut reading = Reading {
+    let mut reading = ParsedValue {
         value: parsed.value,
-        places: Places::of_json(text, map),
+        spans: ValueSpans::from_json(text, map),
         violations: Vec::new(),
         warnings: Vec::new(),
         coercions: Vec::new(),
@@ -101,8 +101,8 @@ pub(crate) fn json<'t>(
     Ok(reading)
 }
 
-fn note_duplicates(reading: &mut Reading<'_>, source: &Source<'_>, policy: &Policy) {
-    let found = reading.places.node().map(json::duplicate_keys).unwrap_or_default();
+fn note_duplicates(reading: &mut ParsedValue<'_>, source: &Source<'_>, policy: &Policy) {
+    let found = reading.spans.node().map(json::duplicate_keys).unwrap_or_default();
     for (pointer, (start, end)) in found {
         let key = pointer.rsplit('/').next().unwrap_or_default().to_owned();
         let code = if policy.strict { Code::DuplicateKey } else { Code::DuplicateKeyNote };
@@ -156,13 +156,13 @@ pub(crate) fn block<'t>(
     start: usize,
     end: usize,
     policy: &Policy,
-) -> Reading<'t> {
+) -> ParsedValue<'t> {
     let content = source.slice(start, end);
     let mut map = Map::new();
     let mut members: Vec<(String, Node)> = Vec::new();
-    let mut reading = Reading {
+    let mut reading = ParsedValue {
         value: Value::Null,
-        places: Places::none(),
+        spans: ValueSpans::none(),
         violations: Vec::new(),
         warnings: Vec::new(),
         coercions: Vec::new(),
@@ -255,8 +255,8 @@ pub(crate) fn block<'t>(
         reading.warnings.push(note);
     }
     reading.value = Value::Object(map);
-    reading.places =
-        Places::of_node(Node { start, end, key: None, children: Children::Members(members) });
+    reading.spans =
+        ValueSpans::from_node(Node { start, end, key: None, children: Children::Members(members) });
     reading
 }
 

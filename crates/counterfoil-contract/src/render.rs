@@ -1,6 +1,5 @@
-//! What one contract yields besides its verdicts: the schema with its id, the prompt suffix, the
-//! repair prompt, each vendor's native schema, a reference page. Pure text: nothing here decides
-//! anything.
+//! Everything that is generated from a contract: the schema with its id, the prompt suffix, the
+//! repair prompts, the native schema of each vendor, and a reference page.
 
 mod claims;
 pub mod markdown;

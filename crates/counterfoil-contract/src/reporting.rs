@@ -5,19 +5,21 @@ use crate::contract::Contract;
 use crate::policy::Policy;
 use crate::report::{Provenance, Report, Stage, Status};
 use crate::source::Source;
-use crate::validate::{Detail, Judgement, Places, Reading, bare_violation, judge};
+use crate::validate::{
+    Detail, ParsedValue, ValidationOutcome, ValueSpans, bare_violation, validate,
+};
 use serde_json::Value;
 
 /// Validates a value that was not read from a text. Nothing is logged.
 pub(crate) fn validate_value(contract: &Contract, value: &Value, policy: &Policy) -> Report {
-    let reading = Reading {
+    let reading = ParsedValue {
         value: value.clone(),
-        places: Places::none(),
+        spans: ValueSpans::none(),
         violations: Vec::new(),
         warnings: Vec::new(),
         coercions: Vec::new(),
     };
-    let judgement = judge(contract, policy, reading, &Source::whole(""), Detail::Full);
+    let judgement = validate(contract, policy, reading, &Source::whole(""), Detail::Full);
     build_report(contract, judgement, empty_provenance(contract))
 }
 
@@ -39,7 +41,7 @@ pub(crate) fn empty_provenance(contract: &Contract) -> Provenance {
 /// The report about a validated candidate.
 pub(crate) fn build_report(
     contract: &Contract,
-    judgement: Judgement,
+    judgement: ValidationOutcome,
     mut provenance: Provenance,
 ) -> Report {
     provenance.coercions = judgement.coercions;

@@ -1,19 +1,19 @@
-//! Holding a value to its contract: schema, placeholders, rules; all that is wrong at once, each
-//! with its place.
+//! Validates a value against its contract: schema, placeholders and rules. All violations are
+//! reported at once, each with its position.
 
 mod coerce;
 mod describe;
-mod leaf;
-mod places;
 #[cfg(feature = "rules")]
 mod rules;
 mod salvage;
+mod schema_error;
 mod select;
 mod unwrap;
+mod value_spans;
 mod walk;
 
-pub(crate) use describe::{Located, excerpt, parse_violation};
-pub(crate) use places::Places;
+pub(crate) use describe::{SpanResolver, excerpt, parse_violation};
+pub(crate) use value_spans::ValueSpans;
 
 use crate::code::Code;
 use crate::contract::Contract;
@@ -22,19 +22,19 @@ use crate::report::{Coercion, RejectedItem, Stage, Violation};
 use crate::source::Source;
 use serde_json::Value;
 
-/// A value that was read, and where its parts stand.
-pub(crate) struct Reading<'t> {
+/// A parsed value and the positions of its parts in the text.
+pub(crate) struct ParsedValue<'t> {
     pub(crate) value: Value,
-    pub(crate) places: Places<'t>,
-    /// Violations and warnings of the reading itself.
+    pub(crate) spans: ValueSpans<'t>,
+    /// Violations that were found while parsing.
     pub(crate) violations: Vec<Violation>,
     pub(crate) warnings: Vec<Violation>,
     pub(crate) coercions: Vec<Coercion>,
 }
 
-/// What came of a value.
+/// The outcome of validating a value. `stage` is the stage that rejected it, `None` if accepted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Judgement {
+pub(crate) struct ValidationOutcome {
     pub(crate) value: Value,
     pub(crate) stage: Option<Stage>,
     pub(crate) violations: Vec<Violation>,
@@ -46,37 +46,37 @@ pub(crate) struct Judgement {
     pub(crate) rejected_items: Vec<RejectedItem>,
 }
 
-impl Judgement {
+impl ValidationOutcome {
     pub(crate) fn is_accepted(&self) -> bool {
         self.stage.is_none()
     }
 
-    /// A text that could not be read.
+    /// The outcome for a text that could not be parsed.
     pub(crate) fn unreadable(stage: Stage, violations: Vec<Violation>) -> Self {
         Self { stage: Some(stage), violations, ..Self::default() }
     }
 }
 
-/// How much is wanted of a judgement.
+/// How much detail an outcome must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Only whether it is accepted; a rejection says nothing.
+    /// Only whether the value is accepted; a rejection carries no violations.
     Probe,
-    /// Everything.
+    /// All violations and warnings.
     Full,
 }
 
-/// Holds a reading to a contract.
-pub(crate) fn judge(
+/// Validates a parsed value against a contract.
+pub(crate) fn validate(
     contract: &Contract,
     policy: &Policy,
-    reading: Reading<'_>,
+    parsed: ParsedValue<'_>,
     source: &Source<'_>,
     detail: Detail,
-) -> Judgement {
-    let Reading { mut value, mut places, violations: mut found, mut warnings, mut coercions } =
-        reading;
-    let unwrapped = unwrap::unwrap(contract, policy, &mut value, &mut places);
+) -> ValidationOutcome {
+    let ParsedValue { mut value, mut spans, violations: mut found, mut warnings, mut coercions } =
+        parsed;
+    let unwrapped = unwrap::unwrap(contract, policy, &mut value, &mut spans);
     coerce::rename(&policy.rename, &mut value, &mut coercions);
     let mut defaults = Vec::new();
     if !policy.strict {
@@ -91,39 +91,39 @@ pub(crate) fn judge(
         }
         valid = validator.is_valid(&value);
     }
-    let rejected = |violations: Vec<Violation>| Judgement {
+    let rejected = |violations: Vec<Violation>| ValidationOutcome {
         stage: Some(Stage::Validation),
         violations,
-        ..Judgement::default()
+        ..ValidationOutcome::default()
     };
     if detail == Detail::Probe && (!valid || !found.is_empty()) {
         return rejected(Vec::new());
     }
-    let located = Located { source, places: &places };
+    let spans = SpanResolver { source, spans: &spans };
     if !valid {
-        let leaves = leaf::leaves(validator.iter_errors(&value));
-        found.extend(leaves.iter().map(|leaf| describe::describe(leaf, &value, policy, &located)));
+        let errors = schema_error::flatten_errors(validator.iter_errors(&value));
+        found.extend(errors.iter().map(|error| describe::describe(error, &value, policy, &spans)));
     }
-    let notes = walk::notes(&value, contract.ty(), policy.placeholders);
-    for pointer in &notes.placeholders {
-        let inside = |violation: &Violation| {
+    let scan = walk::scan_fields(&value, contract.ty(), policy.placeholders);
+    for pointer in &scan.placeholders {
+        let is_inside = |violation: &Violation| {
             violation.code == Code::Placeholder
                 && pointer
                     .strip_prefix(&violation.pointer)
                     .is_some_and(|rest| rest.starts_with('/'))
         };
-        if found.iter().any(inside) {
+        if found.iter().any(is_inside) {
             continue;
         }
-        // A placeholder explains what else the schema says of the same value.
+        // A placeholder is the cause of other schema violations of the same value.
         found.retain(|violation| violation.pointer != *pointer);
-        found.push(describe::placeholder(pointer, &value, &located));
+        found.push(describe::placeholder(pointer, &value, &spans));
     }
-    for pointer in &notes.unknown {
+    for pointer in &scan.unknown {
         if found.iter().any(|violation| violation.pointer == *pointer) {
             continue;
         }
-        let note = describe::unknown_field(pointer, contract.ty(), policy.closed, &located);
+        let note = describe::unknown_field(pointer, contract.ty(), policy.closed, &spans);
         if policy.closed {
             found.push(note);
         } else {
@@ -136,33 +136,33 @@ pub(crate) fn judge(
     let stage = if found.is_empty() { Stage::Rules } else { Stage::Validation };
     #[cfg(feature = "rules")]
     {
-        let by_rules = rules::apply(contract, &value, &found, &located);
-        if detail == Detail::Probe && !by_rules.violations.is_empty() {
+        let findings = rules::apply(contract, &value, &found, &spans);
+        if detail == Detail::Probe && !findings.violations.is_empty() {
             return rejected(Vec::new());
         }
-        found.extend(by_rules.violations);
-        warnings.extend(by_rules.warnings);
+        found.extend(findings.violations);
+        warnings.extend(findings.warnings);
     }
     warnings.extend(
         defaults
             .iter()
-            .filter_map(|pointer| describe::default_used(pointer, contract.ty(), &located)),
+            .filter_map(|pointer| describe::default_used(pointer, contract.ty(), &spans)),
     );
     if found.is_empty() {
-        return Judgement {
+        return ValidationOutcome {
             value,
             warnings,
             coercions,
             defaults,
             unwrapped,
-            ..Judgement::default()
+            ..ValidationOutcome::default()
         };
     }
     found.sort_by_key(|violation| {
         violation.span.map_or((usize::MAX, 0), |span| (span.start, span.end))
     });
     let (partial, rejected_items) = salvage::salvage(&value, &found, &policy.salvage);
-    Judgement {
+    ValidationOutcome {
         value,
         stage: Some(stage),
         violations: found,
@@ -175,7 +175,7 @@ pub(crate) fn judge(
     }
 }
 
-/// A violation with nothing filled in but its code and place.
+/// A violation with only code, pointer and message filled in.
 pub(crate) fn bare_violation(code: Code, pointer: &str, message: String) -> Violation {
     Violation {
         code,

@@ -93,7 +93,7 @@ pub fn render(findings: &[Finding], files: &BTreeMap<String, String>, style: Sty
             hint: &finding.hint,
             span: finding.span,
         };
-        out.push_str(&diagnostic::note(&note, &finding.file, text, style));
+        out.push_str(&diagnostic::render_note(&note, &finding.file, text, style));
     }
     out
 }

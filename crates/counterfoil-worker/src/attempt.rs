@@ -413,7 +413,7 @@ fn judge(
 ) -> Judged {
     match report.value {
         Some(value) if refuted.is_empty() => Judged::Accepted(value),
-        Some(_) if repairs < most => Judged::Repair(prompt::claims(contract, refuted)),
+        Some(_) if repairs < most => Judged::Repair(prompt::repair_claims(contract, refuted)),
         Some(value) => Judged::Refuted(value),
         None if repairs < most => Judged::Repair(prompt::repair(contract, &report)),
         None => Judged::GiveUp(Box::new(report)),

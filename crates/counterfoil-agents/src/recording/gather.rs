@@ -122,7 +122,7 @@ impl Gathered {
 /// stands in its place.
 fn rule(held: &BoundRule) -> Rule {
     let known = held.known.iter().map(|(name, value, ty)| {
-        let scope = Scope::of(name, ty.clone());
+        let scope = Scope::for_variable(name, ty.clone());
         let seen = Expression::compile(name, &scope)
             .ok()
             .and_then(|expression| expression.evaluate(&[(name.as_str(), value, ty)]).ok());

@@ -326,7 +326,7 @@ fn outcome_of(status: &str, denied: bool) -> &str {
 
 /// A rule as it is held. Its values are what they are: their types went with the workflow.
 fn held(rule: &Rule, contract: &Contract) -> Result<BoundRule, Unruly> {
-    let scope = Scope::of("result", contract.ty().clone());
+    let scope = Scope::for_variable("result", contract.ty().clone());
     let scope = rule.known.keys().fold(scope, |scope, name| scope.with(name, Type::Any));
     let check = Expression::compile(&rule.check, &scope).map_err(|problems| Unruly {
         rule: rule.id.clone(),

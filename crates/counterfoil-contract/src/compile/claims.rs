@@ -184,7 +184,7 @@ fn check_one(field: &str, claim: &Claim, root: &Type, wrong: &mut dyn FnMut(&str
 
 #[cfg(feature = "rules")]
 fn check_when(when: &str, root: &Type, wrong: &mut dyn FnMut(&str, String, String)) {
-    match expr::check(when, &Scope::of("result", root.clone())) {
+    match expr::check(when, &Scope::for_variable("result", root.clone())) {
         Ok(checked) if checked.ty == Type::Bool || checked.ty == Type::Any => {}
         Ok(checked) => wrong(
             ".when",

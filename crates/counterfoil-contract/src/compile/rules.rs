@@ -129,7 +129,7 @@ fn compile_rule(
             }
         }
     }
-    let mut scope = Scope::of("result", root.clone());
+    let mut scope = Scope::for_variable("result", root.clone());
     if let Some(item) = &item {
         scope = scope.with("item", item.clone());
     }
@@ -166,7 +166,7 @@ fn compile_rule(
                             }
                         }
                     }
-                    let scope = scope.clone().knowing(&checked);
+                    let scope = scope.clone().assuming(&checked);
                     Some((Expr::new(source, checked.into_code()), scope))
                 }
                 Err(found) => {

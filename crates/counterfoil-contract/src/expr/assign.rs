@@ -1,19 +1,22 @@
-//! Whether every value of one type is a value of another: what a step hands on must fit where it
-//! goes.
+//! Assignability: whether every value of one type is also a value of another.
 
 use super::path::quoted;
 use super::types::{ObjectType, Type};
 
-/// Whether every value of `from` is a value of `to`; if not, why, in words.
+/// Checks that every value of `from` is also a value of `to`.
+///
+/// # Errors
+///
+/// The reason as a message, if some value of `from` is not a value of `to`.
 pub fn assignable(from: &Type, to: &Type) -> Result<(), String> {
     if *to == Type::Any {
         return Ok(());
     }
-    from.alternatives().iter().try_for_each(|from| one(from, to))
+    from.alternatives().iter().try_for_each(|from| alternative_assignable(from, to))
 }
 
-/// One alternative against a type.
-fn one(from: &Type, to: &Type) -> Result<(), String> {
+/// Checks one alternative of a union against a type.
+fn alternative_assignable(from: &Type, to: &Type) -> Result<(), String> {
     if *from == Type::Any {
         return Err(format!(
             "the type of this value is not known: a contract should say that it is {}",
@@ -21,21 +24,21 @@ fn one(from: &Type, to: &Type) -> Result<(), String> {
         ));
     }
     let options = to.alternatives();
-    if options.iter().any(|to| fits(from, to).is_ok()) {
+    if options.iter().any(|to| check_fit(from, to).is_ok()) {
         return Ok(());
     }
     if *from == Type::Null {
         return Err("may be null".into());
     }
-    // The reason is that of the alternative of the same kind, if there is one.
-    let kin: Vec<&Type> = options.iter().filter(|to| same_kind(from, to)).collect();
-    match kin.as_slice() {
-        [kin] => fits(from, kin),
+    // Report the reason for the only alternative of the same kind, if there is exactly one.
+    let candidates: Vec<&Type> = options.iter().filter(|to| same_kind(from, to)).collect();
+    match candidates.as_slice() {
+        [candidates] => check_fit(from, candidates),
         _ => Err(format!("{} is not {}", with_article(from), with_article(to))),
     }
 }
 
-fn fits(from: &Type, to: &Type) -> Result<(), String> {
+fn check_fit(from: &Type, to: &Type) -> Result<(), String> {
     match (from, to) {
         (_, Type::Any)
         | (Type::Null, Type::Null)
@@ -49,7 +52,7 @@ fn fits(from: &Type, to: &Type) -> Result<(), String> {
                 Some(value) => Err(format!("{} is not one of {}", quoted(value), to.join(" | "))),
             }
         }
-        // A list that is always empty is a list of everything.
+        // An always-empty list has no item alternatives, so it is assignable to any list.
         (Type::List(from), Type::List(to)) => assignable(from, to).map_err(|reason| {
             if **from == Type::Any || (from.object().is_some() && to.object().is_some()) {
                 format!("in the items of the list: {reason}")
@@ -57,7 +60,7 @@ fn fits(from: &Type, to: &Type) -> Result<(), String> {
                 format!("a list of {from} is not a list of {to}")
             }
         }),
-        (Type::Object(from), Type::Object(to)) => object(from, to),
+        (Type::Object(from), Type::Object(to)) => check_object_fit(from, to),
         (Type::Map(from), Type::Map(to)) => {
             assignable(from, to).map_err(|reason| format!("in the values of the object: {reason}"))
         }
@@ -84,7 +87,7 @@ fn fits(from: &Type, to: &Type) -> Result<(), String> {
     }
 }
 
-fn object(from: &ObjectType, to: &ObjectType) -> Result<(), String> {
+fn check_object_fit(from: &ObjectType, to: &ObjectType) -> Result<(), String> {
     for (name, wanted) in to.in_order() {
         match from.fields.get(name) {
             Some(field) => {
@@ -92,7 +95,7 @@ fn object(from: &ObjectType, to: &ObjectType) -> Result<(), String> {
                     return Err(format!("field '{name}' may be missing"));
                 }
                 let ty = if field.required { field.ty.clone() } else { field.ty.non_null() };
-                // Null is absence where a field is optional.
+                // In an optional field, null means that the field is absent.
                 if !wanted.required && ty == Type::Null {
                     continue;
                 }

@@ -1,46 +1,46 @@
-//! Whether a list of guards, of which the first that is true wins, leaves a case out or holds a
-//! branch that never fires.
+//! Exhaustiveness and reachability of a list of guarded branches, of which the first whose guard is
+//! true fires.
 //!
-//! Each guard becomes a formula over the cases of what it looks at, and all combinations of cases
-//! are tried. What the checker cannot see into is taken to be independent of everything else, so
-//! more combinations are tried than can occur: a case may be reported that never comes, but none
-//! that can come is overlooked.
+//! Each guard becomes a formula over the cases of its subjects, and all combinations of cases are
+//! enumerated. Subexpressions that the analysis cannot interpret count as independent of everything
+//! else. The enumeration therefore covers more combinations than can occur: an impossible case may
+//! be reported, but a possible one is never missed.
 
-use super::cells::{Cell, cells};
-use super::formula::{Formula, Kind, Reader};
+use super::cases::{Case, cases};
+use super::formula::{Formula, FormulaBuilder, Kind};
 use super::{Expression, Scope};
 use std::collections::BTreeMap;
 
-/// More combinations of cases than this are not tried.
-const MOST_COMBINATIONS: usize = 20_000;
+/// The maximum number of combinations of cases to enumerate.
+const MAX_COMBINATIONS: usize = 20_000;
 
-/// What a list of branches covers.
+/// The result of the analysis of a list of branches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Branches {
-    /// A case in which no branch fires, in words.
+    /// A description of a case in which no branch fires.
     pub uncovered: Option<String>,
-    /// The branches that never fire, by their index, and why in words. The words count branches
-    /// from 1.
+    /// The branches that never fire: their index, and the reason as a message. Messages number
+    /// branches from 1.
     pub dead: Vec<(usize, String)>,
 }
 
-/// Decides what a list of branches covers; the first whose guard is true fires, `None` is a branch
+/// Analyses a list of branches. The first branch whose guard is true fires; `None` is a branch
 /// without a guard.
 ///
-/// The scope is the one that holds before the first branch.
+/// `scope` is the scope before the first branch.
 pub fn branches(guards: &[Option<&Expression>], scope: &Scope) -> Branches {
-    let mut reader = Reader { scope, subjects: BTreeMap::new() };
+    let mut builder = FormulaBuilder { scope, subjects: BTreeMap::new() };
     let formulas: Vec<Formula> = guards
         .iter()
-        .map(|guard| guard.map_or(Formula::Always(true), |guard| reader.condition(guard.ast())))
+        .map(|guard| guard.map_or(Formula::Always(true), |guard| builder.condition(guard.ast())))
         .collect();
-    let subjects: Vec<Dimension> = reader
+    let subjects: Vec<Dimension> = builder
         .subjects
         .iter()
-        .map(|(name, subject)| Dimension { name, kind: &subject.kind, cells: cells(subject) })
+        .map(|(name, subject)| Dimension { name, kind: &subject.kind, cases: cases(subject) })
         .collect();
-    let space = Space {
-        nodes: formulas.iter().map(|formula| Node::of(formula, &subjects)).collect(),
+    let space = CaseSpace {
+        nodes: formulas.iter().map(|formula| Node::from_formula(formula, &subjects)).collect(),
         subjects,
     };
     match space.combinations() {
@@ -49,7 +49,7 @@ pub fn branches(guards: &[Option<&Expression>], scope: &Scope) -> Branches {
     }
 }
 
-/// What can be said without trying combinations.
+/// The result when there are too many combinations to enumerate.
 fn too_complex(formulas: &[Formula]) -> Branches {
     let always = formulas.iter().position(|formula| *formula == Formula::Always(true));
     let mut dead = Vec::new();
@@ -72,14 +72,14 @@ fn fires_first(index: usize) -> String {
     format!("branch {} always fires first", index + 1)
 }
 
-/// What guards look at, with its cases.
+/// A subject of guards with its cases.
 struct Dimension<'r> {
     name: &'r str,
     kind: &'r Kind,
-    cells: Vec<Cell>,
+    cases: Vec<Case>,
 }
 
-/// A formula whose tests are answered for each case.
+/// A formula with the result of each test precomputed for every case.
 enum Node {
     Always(bool),
     Not(Box<Node>),
@@ -90,8 +90,8 @@ enum Node {
 }
 
 impl Node {
-    fn of(formula: &Formula, subjects: &[Dimension<'_>]) -> Self {
-        let node = |formula: &Formula| Box::new(Self::of(formula, subjects));
+    fn from_formula(formula: &Formula, subjects: &[Dimension<'_>]) -> Self {
+        let node = |formula: &Formula| Box::new(Self::from_formula(formula, subjects));
         match formula {
             Formula::Always(truth) => Self::Always(*truth),
             Formula::Not(inner) => Self::Not(node(inner)),
@@ -102,7 +102,7 @@ impl Node {
                 match subjects.iter().position(|subject| subject.name == name) {
                     Some(at) => Self::Test(
                         at,
-                        subjects[at].cells.iter().map(|cell| cell.answers(test)).collect(),
+                        subjects[at].cases.iter().map(|case| case.satisfies(test)).collect(),
                     ),
                     None => Self::Always(false),
                 }
@@ -110,53 +110,53 @@ impl Node {
         }
     }
 
-    fn holds(&self, combination: &[usize]) -> bool {
+    fn is_true(&self, combination: &[usize]) -> bool {
         match self {
             Self::Always(truth) => *truth,
-            Self::Not(inner) => !inner.holds(combination),
-            Self::And(left, right) => left.holds(combination) && right.holds(combination),
-            Self::Or(left, right) => left.holds(combination) || right.holds(combination),
+            Self::Not(inner) => !inner.is_true(combination),
+            Self::And(left, right) => left.is_true(combination) && right.is_true(combination),
+            Self::Or(left, right) => left.is_true(combination) || right.is_true(combination),
             Self::If(condition, yes, no) => {
-                if condition.holds(combination) {
-                    yes.holds(combination)
+                if condition.is_true(combination) {
+                    yes.is_true(combination)
                 } else {
-                    no.holds(combination)
+                    no.is_true(combination)
                 }
             }
-            Self::Test(subject, answers) => answers[combination[*subject]],
+            Self::Test(subject, results) => results[combination[*subject]],
         }
     }
 }
 
-struct Space<'r> {
+struct CaseSpace<'r> {
     subjects: Vec<Dimension<'r>>,
     nodes: Vec<Node>,
 }
 
-impl Space<'_> {
-    /// How many combinations of cases there are; `None` if too many.
+impl CaseSpace<'_> {
+    /// The number of combinations of cases; `None` if it exceeds the limit.
     fn combinations(&self) -> Option<usize> {
         self.subjects
             .iter()
-            .try_fold(1_usize, |product, subject| product.checked_mul(subject.cells.len()))
-            .filter(|product| *product <= MOST_COMBINATIONS)
+            .try_fold(1_usize, |product, subject| product.checked_mul(subject.cases.len()))
+            .filter(|product| *product <= MAX_COMBINATIONS)
     }
 
     fn decide(&self, combinations: usize) -> Branches {
         let count = self.nodes.len();
         let mut fires = vec![false; count];
         let mut is_ever_true = vec![false; count];
-        // For each branch, which earlier ones are true whenever it is.
+        // For each branch, which earlier branches are true whenever it is.
         let mut implied: Vec<Vec<bool>> = (0..count).map(|index| vec![true; index]).collect();
-        let mut witness = None;
+        let mut uncovered = None;
         let every: Vec<usize> = (0..self.subjects.len()).collect();
         let mut combination = vec![0; self.subjects.len()];
         for _ in 0..combinations {
             let truths: Vec<bool> =
-                self.nodes.iter().map(|node| node.holds(&combination)).collect();
+                self.nodes.iter().map(|node| node.is_true(&combination)).collect();
             match truths.iter().position(|truth| *truth) {
                 Some(first) => fires[first] = true,
-                None if witness.is_none() => witness = Some(combination.clone()),
+                None if uncovered.is_none() => uncovered = Some(combination.clone()),
                 None => {}
             }
             for index in (0..count).filter(|index| truths[*index]) {
@@ -177,49 +177,51 @@ impl Space<'_> {
             };
             (index, why)
         });
-        Branches { uncovered: witness.map(|witness| self.in_words(&witness)), dead: dead.collect() }
+        Branches {
+            uncovered: uncovered.map(|uncovered| self.describe(&uncovered)),
+            dead: dead.collect(),
+        }
     }
 
-    /// Goes on to the next combination of the cases of some subjects; after the last comes the
-    /// first.
+    /// Advances to the next combination of the cases of some subjects; wraps around after the last.
     fn advance(&self, combination: &mut [usize], subjects: &[usize]) {
         for subject in subjects.iter().rev() {
             combination[*subject] += 1;
-            if combination[*subject] < self.subjects[*subject].cells.len() {
+            if combination[*subject] < self.subjects[*subject].cases.len() {
                 return;
             }
             combination[*subject] = 0;
         }
     }
 
-    /// A case without a branch in words: only what matters, which is what cannot be otherwise.
-    fn in_words(&self, witness: &[usize]) -> String {
+    /// Describes an uncovered case, using only the subjects that matter for it.
+    fn describe(&self, uncovered: &[usize]) -> String {
         let mut free: Vec<usize> = Vec::new();
         for subject in 0..self.subjects.len() {
             free.push(subject);
-            if !self.is_uncovered(witness, &free) {
+            if !self.is_uncovered(uncovered, &free) {
                 free.pop();
             }
         }
-        let words: Vec<String> = self
+        let parts: Vec<String> = self
             .subjects
             .iter()
             .enumerate()
             .filter(|(index, _)| !free.contains(index))
             .map(|(index, subject)| {
-                subject.cells[witness[index]].in_words(subject.name, subject.kind)
+                subject.cases[uncovered[index]].to_text(subject.name, subject.kind)
             })
             .collect();
-        if words.is_empty() { "every case".into() } else { words.join(" and ") }
+        if parts.is_empty() { "every case".into() } else { parts.join(" and ") }
     }
 
-    /// Whether no branch fires, whatever the free subjects are.
-    fn is_uncovered(&self, witness: &[usize], free: &[usize]) -> bool {
-        let mut combination = witness.to_vec();
+    /// Whether no branch fires for any values of the free subjects.
+    fn is_uncovered(&self, uncovered: &[usize], free: &[usize]) -> bool {
+        let mut combination = uncovered.to_vec();
         let combinations =
-            free.iter().map(|subject| self.subjects[*subject].cells.len()).product::<usize>();
+            free.iter().map(|subject| self.subjects[*subject].cases.len()).product::<usize>();
         (0..combinations).all(|_| {
-            let uncovered = !self.nodes.iter().any(|node| node.holds(&combination));
+            let uncovered = !self.nodes.iter().any(|node| node.is_true(&combination));
             self.advance(&mut combination, free);
             uncovered
         })

@@ -1,7 +1,7 @@
-//! The checks on operators: every alternative of an operand's type must support the operation.
+//! Type checks of operators: every alternative of an operand's type must support the operation.
 
 use super::assign::with_article;
-use super::check::{Checker, View, every, joined, narrowed, shown};
+use super::check::{Checker, Inferred, all_alternatives, display_type, narrowed, union_of};
 use super::members::Access;
 use super::path::{Path, Step};
 use super::scope::{Fact, Facts, Scope};
@@ -10,47 +10,49 @@ use crate::suggest::did_you_mean;
 use cel::common::ast::{CallExpr, Expr as Ast, IdedExpr, LiteralValue, operators as op};
 
 impl Checker<'_> {
-    pub(super) fn call(&mut self, id: u64, call: &CallExpr, scope: &Scope) -> View {
+    pub(super) fn call(&mut self, id: u64, call: &CallExpr, scope: &Scope) -> Inferred {
         if call.target.is_some() {
             return self.function(id, call, scope);
         }
         match (call.func_name.as_str(), call.args.as_slice()) {
             (op::LOGICAL_AND, [left, right]) => {
                 let left = self.boolean(left, scope);
-                let right = self.boolean(right, &scope.and(&left.if_true));
-                View {
+                let right = self.boolean(right, &scope.with_facts(&left.if_true));
+                Inferred {
                     ty: Type::Bool,
-                    if_true: left.if_true.and(&right.if_true),
-                    if_false: left.if_false.common(&right.if_false),
+                    if_true: left.if_true.union(&right.if_true),
+                    if_false: left.if_false.intersection(&right.if_false),
                 }
             }
             (op::LOGICAL_OR, [left, right]) => {
                 let left = self.boolean(left, scope);
-                let right = self.boolean(right, &scope.and(&left.if_false));
-                View {
+                let right = self.boolean(right, &scope.with_facts(&left.if_false));
+                Inferred {
                     ty: Type::Bool,
-                    if_true: left.if_true.common(&right.if_true),
-                    if_false: left.if_false.and(&right.if_false),
+                    if_true: left.if_true.intersection(&right.if_true),
+                    if_false: left.if_false.union(&right.if_false),
                 }
             }
             (op::LOGICAL_NOT, [inner]) => {
                 let view = self.boolean(inner, scope);
-                View { ty: Type::Bool, if_true: view.if_false, if_false: view.if_true }
+                Inferred { ty: Type::Bool, if_true: view.if_false, if_false: view.if_true }
             }
             (op::CONDITIONAL, [condition, yes, no]) => {
                 let condition = self.boolean(condition, scope);
-                let yes = self.expr(yes, &scope.and(&condition.if_true)).ty;
-                let no = self.expr(no, &scope.and(&condition.if_false)).ty;
-                View::of(joined(vec![yes, no]))
+                let yes = self.expr(yes, &scope.with_facts(&condition.if_true)).ty;
+                let no = self.expr(no, &scope.with_facts(&condition.if_false)).ty;
+                Inferred::from_type(union_of(vec![yes, no]))
             }
             (op::EQUALS, [left, right]) => self.equality(id, left, right, scope),
             (op::NOT_EQUALS, [left, right]) => {
                 let view = self.equality(id, left, right, scope);
-                View { ty: view.ty, if_true: view.if_false, if_false: view.if_true }
+                Inferred { ty: view.ty, if_true: view.if_false, if_false: view.if_true }
             }
             (op::LESS | op::LESS_EQUALS | op::GREATER | op::GREATER_EQUALS, [left, right]) => {
                 let (a, b) = (self.operand(left, scope), self.operand(right, scope));
-                let together = |wanted: fn(&Type) -> bool| every(&a, wanted) && every(&b, wanted);
+                let together = |wanted: fn(&Type) -> bool| {
+                    all_alternatives(&a, wanted) && all_alternatives(&b, wanted)
+                };
                 if !together(is_number) && !together(is_text) {
                     self.report(
                         id,
@@ -58,17 +60,17 @@ impl Checker<'_> {
                         "order numbers with numbers",
                     );
                 }
-                View::of(Type::Bool)
+                Inferred::from_type(Type::Bool)
             }
             (op::ADD | op::SUBSTRACT | op::MULTIPLY | op::DIVIDE | op::MODULO, [left, right]) => {
-                View::of(self.arithmetic(id, &call.func_name, left, right, scope))
+                Inferred::from_type(self.arithmetic(id, &call.func_name, left, right, scope))
             }
             (op::NEGATE, [inner]) => {
                 let ty = self.operand(inner, scope);
-                if !every(&ty, is_number) {
+                if !all_alternatives(&ty, is_number) {
                     self.report(id, format!("cannot negate {ty}"), "calculate with numbers");
                 }
-                View::of(ty)
+                Inferred::from_type(ty)
             }
             (op::IN, [item, container]) => self.membership(id, item, container, scope),
             (op::INDEX, [target, index]) => match &index.expr {
@@ -81,33 +83,33 @@ impl Checker<'_> {
         }
     }
 
-    fn equality(&mut self, id: u64, left: &IdedExpr, right: &IdedExpr, scope: &Scope) -> View {
+    fn equality(&mut self, id: u64, left: &IdedExpr, right: &IdedExpr, scope: &Scope) -> Inferred {
         let (a, b) = (self.expr(left, scope).ty, self.expr(right, scope).ty);
         self.literal_among(left, &b, right);
         self.literal_among(right, &a, left);
         if !comparable(&a, &b) {
-            let (a, b) = (shown(left, a.clone()), shown(right, b.clone()));
+            let (a, b) = (display_type(left, a.clone()), display_type(right, b.clone()));
             self.report(
                 id,
                 format!("{} is never equal to {}", with_article(&a), with_article(&b)),
                 "compare values of one type",
             );
         }
-        let mut view = View::of(Type::Bool);
-        for (place, other, ty) in [(left, right, &b), (right, left, &a)] {
-            if let Some(path) = Path::of(place).filter(|_| cannot_fail(other)) {
-                let fact = Facts::one(path, Fact::NotNull);
+        let mut view = Inferred::from_type(Type::Bool);
+        for (side, other, ty) in [(left, right, &b), (right, left, &a)] {
+            if let Some(path) = Path::from_expr(side).filter(|_| cannot_fail(other)) {
+                let fact = Facts::single(path, Fact::NotNull);
                 if *ty == Type::Null {
-                    view.if_false = view.if_false.and(&fact);
+                    view.if_false = view.if_false.union(&fact);
                 } else if !ty.is_nullable() {
-                    view.if_true = view.if_true.and(&fact);
+                    view.if_true = view.if_true.union(&fact);
                 }
             }
         }
         view
     }
 
-    /// A literal that is compared with an enum must be one of its values.
+    /// Reports a literal that is compared with an enum but is not one of its values.
     fn literal_among(&mut self, literal: &IdedExpr, ty: &Type, other: &IdedExpr) {
         if let (Ast::Literal(LiteralValue::String(text)), Type::String(Some(values))) =
             (&literal.expr, &ty.non_null())
@@ -142,7 +144,7 @@ impl Checker<'_> {
                 (Type::Int, Type::Int) => Type::Int,
                 (Type::Double, Type::Double) if name != op::MODULO => Type::Double,
                 (Type::Double, Type::Double) => {
-                    self.report(id, "numbers have no remainder".into(), "convert both with int()");
+                    self.report(id, "% works only on integers".into(), "convert both with int()");
                     return Type::Double;
                 }
                 (Type::Int, Type::Double) | (Type::Double, Type::Int) => {
@@ -155,7 +157,7 @@ impl Checker<'_> {
                 }
                 (Type::String(_), Type::String(_)) if name == op::ADD => Type::text(),
                 (Type::List(x), Type::List(y)) if name == op::ADD => {
-                    Type::List(joined(vec![x.as_ref().clone(), y.as_ref().clone()]).into())
+                    Type::List(union_of(vec![x.as_ref().clone(), y.as_ref().clone()]).into())
                 }
                 _ => {
                     self.report(
@@ -167,7 +169,7 @@ impl Checker<'_> {
                 }
             });
         }
-        joined(types)
+        union_of(types)
     }
 
     fn membership(
@@ -176,48 +178,58 @@ impl Checker<'_> {
         item: &IdedExpr,
         container: &IdedExpr,
         scope: &Scope,
-    ) -> View {
+    ) -> Inferred {
         let mut ty = self.expr(item, scope).ty;
-        let between = self.paths.len();
-        let place = self.expr(container, scope).ty;
-        let place = self.solid(container, place);
-        let mut view = View::of(Type::Bool);
+        let reads_before = self.paths.len();
+        let container_type = self.expr(container, scope).ty;
+        let container_type = self.require_non_null(container, container_type);
+        let mut view = Inferred::from_type(Type::Bool);
         if let Ast::List(list) = &container.expr {
             for element in &list.elements {
                 self.literal_among(element, &ty, item);
             }
         }
         let is_keyed = |ty: &Type| matches!(ty, Type::Object(_) | Type::Map(_));
-        if place.alternatives().iter().any(is_keyed) {
-            ty = self.solid(item, ty);
-            if !every(&ty, is_text) {
+        if container_type.alternatives().iter().any(is_keyed) {
+            ty = self.require_non_null(item, ty);
+            if !all_alternatives(&ty, is_text) {
                 self.report(
                     id,
                     format!("{} is never a key of an object", with_article(&ty)),
                     "look for a string",
                 );
             } else if let Ast::Literal(LiteralValue::String(key)) = &item.expr
-                && place.alternatives().iter().all(is_keyed)
-                && let Some(path) = Path::of(container)
+                && container_type.alternatives().iter().all(is_keyed)
+                && let Some(path) = Path::from_expr(container)
             {
-                let member =
-                    self.member_of(id, &place, container, key.inner(), Access::Test, scope);
-                let path = path.then(Step::Field(key.inner().to_owned()));
-                self.paths.truncate(between);
-                self.reads(&path, scope);
-                view.if_true = Facts::one(path, member.proves);
+                let member = self.member_of(
+                    id,
+                    &container_type,
+                    container,
+                    key.inner(),
+                    Access::Test,
+                    scope,
+                );
+                let path = path.child(Step::Field(key.inner().to_owned()));
+                self.paths.truncate(reads_before);
+                self.record_read(&path, scope);
+                view.if_true = Facts::single(path, member.proves);
             }
             return view;
         }
-        for alternative in place.alternatives() {
+        for alternative in container_type.alternatives() {
             match alternative {
                 Type::Any => {}
                 Type::List(items) if comparable(&ty, items) => {}
                 Type::List(_) => {
-                    let ty = shown(item, ty.clone());
+                    let ty = display_type(item, ty.clone());
                     self.report(
                         id,
-                        format!("{} is never in {}", with_article(&ty), with_article(&place)),
+                        format!(
+                            "{} is never in {}",
+                            with_article(&ty),
+                            with_article(&container_type)
+                        ),
                         "compare values of one type",
                     );
                 }
@@ -228,29 +240,29 @@ impl Checker<'_> {
                 ),
             }
         }
-        if let (Some(path), Ast::List(list)) = (Path::of(item), &container.expr)
-            && place.items().is_some_and(|items| !items.is_nullable())
+        if let (Some(path), Ast::List(list)) = (Path::from_expr(item), &container.expr)
+            && container_type.items().is_some_and(|items| !items.is_nullable())
             && list.elements.iter().all(cannot_fail)
         {
-            view.if_true = Facts::one(path, Fact::NotNull);
+            view.if_true = Facts::single(path, Fact::NotNull);
         }
         view
     }
 
-    fn item(&mut self, id: u64, target: &IdedExpr, index: &IdedExpr, scope: &Scope) -> View {
-        let place = self.operand(target, scope);
-        let by = self.operand(index, scope);
+    fn item(&mut self, id: u64, target: &IdedExpr, index: &IdedExpr, scope: &Scope) -> Inferred {
+        let target_type = self.operand(target, scope);
+        let index_type = self.operand(index, scope);
         let mut types = Vec::new();
-        for alternative in place.alternatives() {
+        for alternative in target_type.alternatives() {
             match alternative {
                 Type::Any => types.push(Type::Any),
-                Type::List(items) if every(&by, |ty| *ty == Type::Int) => {
-                    types.push(items.as_ref().clone())
+                Type::List(items) if all_alternatives(&index_type, |ty| *ty == Type::Int) => {
+                    types.push(items.as_ref().clone());
                 }
                 Type::List(_) => {
                     self.report(
                         index.id,
-                        format!("a list has no item at a {by}"),
+                        format!("a list has no item at a {index_type}"),
                         "index it by an integer",
                     );
                     types.push(Type::Any);
@@ -275,18 +287,18 @@ impl Checker<'_> {
         }
         let path = match &index.expr {
             Ast::Literal(LiteralValue::Int(at)) => {
-                Path::of(target).map(|path| path.then(Step::Item(*at.inner())))
+                Path::from_expr(target).map(|path| path.child(Step::Item(*at.inner())))
             }
             _ => None,
         };
-        View::of(narrowed(&joined(types), path.as_ref(), scope))
+        Inferred::from_type(narrowed(&union_of(types), path.as_ref(), scope))
     }
 }
 
-/// Whether evaluating an expression always gives a value, once it is checked.
+/// Whether the evaluation of a checked expression can never fail.
 fn cannot_fail(expr: &IdedExpr) -> bool {
     matches!(expr.expr, Ast::Literal(_))
-        || Path::of(expr).is_some_and(|path| path.fields().count() == path.steps.len())
+        || Path::from_expr(expr).is_some_and(|path| path.fields().count() == path.steps.len())
 }
 
 pub(super) fn is_number(ty: &Type) -> bool {

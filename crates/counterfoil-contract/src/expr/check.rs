@@ -1,15 +1,14 @@
-//! The type checker over CEL's syntax tree: unknown fields, wrong enum values, values of different
-//! types in one operation, and optional or null values used without a guard that proves they are
-//! there.
+//! The type checker for CEL's syntax tree. It reports unknown fields, wrong enum values, operations
+//! on incompatible types, and optional or nullable values that are used without a guard.
 //!
-//! What a guard proves must hold wherever the guard is not false, also where evaluating it fails:
-//! CEL goes on with the other side of `&&` and `||` then. So only tests that cannot fail prove
-//! anything.
+//! The facts that a guard establishes must hold wherever the guard is not false, including where
+//! its evaluation fails, because CEL then continues with the other side of `&&` and `||`. Therefore
+//! only tests that cannot fail establish facts.
 
 use super::assign::with_article;
 use super::depth::is_deeper_than;
-use super::eval::parsed;
-use super::lower::{Code, Notes};
+use super::eval::parse_cached;
+use super::lower::{ExprCode, LoweringHints};
 use super::members::Access;
 use super::path::Path;
 use super::scope::{Facts, Proof, Scope};
@@ -19,34 +18,34 @@ use cel::Program;
 use cel::common::ast::{Expr as Ast, IdedExpr, LiteralValue};
 use std::sync::Arc;
 
-/// The deepest nesting that is checked and evaluated: both recurse.
-const DEEPEST: usize = 150;
+/// The maximum nesting depth. Checking and evaluation both recurse.
+const MAX_DEPTH: usize = 150;
 
-/// Something wrong in an expression.
+/// A problem in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprProblem {
-    /// What is wrong.
+    /// The message that describes the problem.
     pub message: String,
-    /// What to do about it.
+    /// A hint how to fix it.
     pub hint: String,
-    /// The characters concerned, as a range of the source.
+    /// The start of the affected range of the source, in characters.
     pub start: usize,
-    /// One behind the last.
+    /// The end of the range, exclusive.
     pub end: usize,
 }
 
-/// An expression that holds together.
+/// An expression that passed the type check.
 #[derive(Debug)]
 pub struct Checked {
-    /// Its type.
+    /// The type of its value.
     pub ty: Type,
-    /// The field paths it reads, such as `result.checks`, in the order they stand.
+    /// The field paths it reads, such as `result.checks`, in source order.
     pub reads: Vec<String>,
-    /// The places it reads: variables as a whole too, and not what only leads to a place.
+    /// The paths it reads, including whole variables but not the prefixes of longer paths.
     pub(super) paths: Vec<Path>,
     pub(super) if_true: Facts,
     pub(super) if_false: Facts,
-    pub(super) code: Code,
+    pub(super) code: ExprCode,
 }
 
 impl Proof for Checked {
@@ -65,12 +64,16 @@ impl Checked {
         self.paths.iter().any(|path| path.root == variable && path.fields().next().is_none())
     }
 
-    pub(crate) fn into_code(self) -> Code {
+    pub(crate) fn into_code(self) -> ExprCode {
         self.code
     }
 }
 
-/// Parses an expression and checks it against the types of its variables; all problems at once.
+/// Parses an expression and checks it against the types of its variables.
+///
+/// # Errors
+///
+/// All problems that were found, with their positions in the source.
 pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
     let end = source.chars().count();
     if source.len() > 10_000 {
@@ -81,8 +84,8 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
             end,
         )]);
     }
-    let program = parsed(source).map_err(|errors| {
-        // What comes after the first is mostly because of the first.
+    let program = parse_cached(source).map_err(|errors| {
+        // Later syntax errors are mostly consequences of the first.
         errors
             .errors
             .iter()
@@ -90,7 +93,7 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
             .map(|error| syntax_problem(source, error.pos, &error.msg))
             .collect::<Vec<_>>()
     })?;
-    if is_deeper_than(DEEPEST, program.expression()) {
+    if is_deeper_than(MAX_DEPTH, program.expression()) {
         return Err(vec![problem(
             "the expression is nested too deeply",
             "split it into several",
@@ -104,12 +107,12 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
         problems: Vec::new(),
         reads: Vec::new(),
         paths: Vec::new(),
-        notes: Notes::default(),
+        notes: LoweringHints::default(),
     };
     let view = checker.expr(program.expression(), scope);
     let Checker { problems, reads, paths, notes, .. } = checker;
     if problems.is_empty() {
-        let code = Code::new(program, &notes);
+        let code = ExprCode::new(program, &notes);
         Ok(Checked {
             ty: view.ty,
             reads,
@@ -123,29 +126,36 @@ pub fn check(source: &str, scope: &Scope) -> Result<Checked, Vec<ExprProblem>> {
     }
 }
 
-/// What the parser said, in words, at its place: a line and a column from 1.
-fn syntax_problem(source: &str, (line, column): (isize, isize), said: &str) -> ExprProblem {
+/// Converts a parser error to a problem. Line and column count from 1.
+fn syntax_problem(
+    source: &str,
+    (line, column): (isize, isize),
+    parser_message: &str,
+) -> ExprProblem {
     let (line, column) = (usize::try_from(line).unwrap_or(1), usize::try_from(column).unwrap_or(1));
     let before: usize =
         source.split('\n').take(line.saturating_sub(1)).map(|line| line.chars().count() + 1).sum();
     let end = source.chars().count();
     let start = (before + column.saturating_sub(1)).min(end);
-    let said = said.strip_prefix("Syntax error: ").unwrap_or(said);
-    let quoted = said
+    let parser_message = parser_message.strip_prefix("Syntax error: ").unwrap_or(parser_message);
+    let quoted = parser_message
         .split_once('\'')
         .and_then(|(_, rest)| rest.split_once('\''))
         .map(|(word, _)| word.trim());
     let (message, hint) = match quoted {
-        Some("<EOF>") => (
-            "the expression ends too early".to_owned(),
-            "something is missing behind the last sign",
-        ),
-        Some("=") => ("'=' has no meaning here".to_owned(), "two values are compared by =="),
-        Some(word) if said.contains("input") || said.contains("recognition") => (
-            format!("'{word}' is not expected here"),
-            "an operator, a quote or a bracket may be missing before it",
-        ),
-        _ => (said.to_owned(), "see the CEL language definition"),
+        Some("<EOF>") => {
+            ("the expression ends too early".to_owned(), "something is missing at the end")
+        }
+        Some("=") => ("'=' is not an operator".to_owned(), "compare two values with =="),
+        Some(word)
+            if parser_message.contains("input") || parser_message.contains("recognition") =>
+        {
+            (
+                format!("'{word}' is not expected here"),
+                "an operator, a quote or a bracket may be missing before it",
+            )
+        }
+        _ => (parser_message.to_owned(), "see the CEL language definition"),
     };
     problem(&message, hint, start, (start + 1).min(end.max(1)))
 }
@@ -154,15 +164,15 @@ fn problem(message: &str, hint: &str, start: usize, end: usize) -> ExprProblem {
     ExprProblem { message: message.to_owned(), hint: hint.to_owned(), start, end }
 }
 
-/// What is known of a subexpression.
-pub(super) struct View {
+/// The inferred type of a subexpression and the facts that its outcome establishes.
+pub(super) struct Inferred {
     pub(super) ty: Type,
     pub(super) if_true: Facts,
     pub(super) if_false: Facts,
 }
 
-impl View {
-    pub(super) fn of(ty: Type) -> Self {
+impl Inferred {
+    pub(super) fn from_type(ty: Type) -> Self {
         Self { ty, if_true: Facts::default(), if_false: Facts::default() }
     }
 }
@@ -173,7 +183,7 @@ pub(super) struct Checker<'p> {
     pub(super) problems: Vec<ExprProblem>,
     pub(super) reads: Vec<String>,
     pub(super) paths: Vec<Path>,
-    pub(super) notes: Notes,
+    pub(super) notes: LoweringHints,
 }
 
 impl Checker<'_> {
@@ -186,7 +196,7 @@ impl Checker<'_> {
         self.problems.push(ExprProblem { message, hint: hint.into(), start, end });
     }
 
-    /// The parser counts bytes, and a place is given in characters.
+    /// Converts a byte offset of the parser to a character offset.
     fn characters(&self, bytes: usize) -> usize {
         let mut left = bytes;
         self.source
@@ -195,8 +205,8 @@ impl Checker<'_> {
             .count()
     }
 
-    /// The name of a field where its dot stands, or the path inside `has(…)` where the bracket
-    /// does: what the parser gives as their place is only that sign.
+    /// The range of a field name after its dot, or of the path inside `has(…)`. The parser reports
+    /// only the position of the dot or the parenthesis.
     fn field_at(&self, sign: usize) -> Option<(usize, usize)> {
         let is_dot = match self.source.get(sign)? {
             '.' => true,
@@ -210,7 +220,7 @@ impl Checker<'_> {
         (long > 0).then_some((start, start + long))
     }
 
-    pub(super) fn expr(&mut self, expr: &IdedExpr, scope: &Scope) -> View {
+    pub(super) fn expr(&mut self, expr: &IdedExpr, scope: &Scope) -> Inferred {
         match &expr.expr {
             Ast::Ident(name) => {
                 let Some(ty) = scope.variables.get(name) else {
@@ -219,13 +229,13 @@ impl Checker<'_> {
                         format!("known: {}", names.collect::<Vec<_>>().join(", "))
                     });
                     self.report(expr.id, format!("unknown variable '{name}'"), hint);
-                    return View::of(Type::Any);
+                    return Inferred::from_type(Type::Any);
                 };
                 let path = Path { root: name.clone(), steps: Vec::new() };
-                self.reads(&path, scope);
-                View::of(narrowed(ty, Some(&path), scope))
+                self.record_read(&path, scope);
+                Inferred::from_type(narrowed(ty, Some(&path), scope))
             }
-            Ast::Literal(literal) => View::of(self.literal(expr.id, literal)),
+            Ast::Literal(literal) => Inferred::from_type(self.literal(expr.id, literal)),
             Ast::Select(select) => {
                 let access = if select.test { Access::Test } else { Access::Read };
                 self.member(expr.id, &select.operand, &select.field, access, scope)
@@ -235,23 +245,23 @@ impl Checker<'_> {
                 if !list.optional_indices.is_empty() {
                     self.report(
                         expr.id,
-                        "optional items have no meaning here".into(),
+                        "optional items are not supported".into(),
                         "write them without ?",
                     );
                 }
                 let items =
                     list.elements.iter().map(|element| self.expr(element, scope).ty).collect();
-                View::of(Type::List(joined(items).into()))
+                Inferred::from_type(Type::List(union_of(items).into()))
             }
-            Ast::Map(map) => View::of(self.object_literal(map, scope)),
+            Ast::Map(map) => Inferred::from_type(self.object_literal(map, scope)),
             Ast::Comprehension(comprehension) => self.comprehension(expr.id, comprehension, scope),
             Ast::Struct(_) | Ast::Unspecified => {
                 self.report(
                     expr.id,
-                    "this form has no meaning here".into(),
+                    "this syntax is not supported".into(),
                     "use fields, comparisons and && || !",
                 );
-                View::of(Type::Any)
+                Inferred::from_type(Type::Any)
             }
         }
     }
@@ -274,14 +284,14 @@ impl Checker<'_> {
                 Type::Any
             }
             LiteralValue::Bytes(_) => {
-                self.report(id, "results hold no bytes".into(), "write a string");
+                self.report(id, "byte literals are not supported".into(), "write a string");
                 Type::Any
             }
         }
     }
 
-    /// Notes that a place is read.
-    pub(super) fn reads(&mut self, path: &Path, scope: &Scope) {
+    /// Records that a path is read.
+    pub(super) fn record_read(&mut self, path: &Path, scope: &Scope) {
         if scope.local.contains(&path.root) {
             return;
         }
@@ -295,12 +305,12 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of a value that an operation needs: null is a problem there.
-    pub(super) fn solid(&mut self, expr: &IdedExpr, ty: Type) -> Type {
+    /// The type of a value without null. Reports a problem if the value may be null.
+    pub(super) fn require_non_null(&mut self, expr: &IdedExpr, ty: Type) -> Type {
         if !ty.alternatives().contains(&Type::Null) {
             return ty;
         }
-        match Path::of(expr) {
+        match Path::from_expr(expr) {
             Some(path) => self.report(
                 expr.id,
                 format!("'{path}' may be null here"),
@@ -317,18 +327,18 @@ impl Checker<'_> {
         ty.non_null()
     }
 
-    /// The operand of an operation that needs a value.
+    /// The type of an operand that must not be null.
     pub(super) fn operand(&mut self, expr: &IdedExpr, scope: &Scope) -> Type {
         let ty = self.expr(expr, scope).ty;
-        let ty = self.solid(expr, ty);
-        shown(expr, ty)
+        let ty = self.require_non_null(expr, ty);
+        display_type(expr, ty)
     }
 
-    pub(super) fn boolean(&mut self, expr: &IdedExpr, scope: &Scope) -> View {
+    pub(super) fn boolean(&mut self, expr: &IdedExpr, scope: &Scope) -> Inferred {
         let mut view = self.expr(expr, scope);
-        view.ty = self.solid(expr, view.ty);
-        if !every(&view.ty, |ty| *ty == Type::Bool) {
-            let ty = shown(expr, view.ty.clone());
+        view.ty = self.require_non_null(expr, view.ty);
+        if !all_alternatives(&view.ty, |ty| *ty == Type::Bool) {
+            let ty = display_type(expr, view.ty.clone());
             self.report(
                 expr.id,
                 format!("{} is not a condition", with_article(&ty)),
@@ -339,27 +349,27 @@ impl Checker<'_> {
     }
 }
 
-/// The type of a place, given what is known of it.
+/// The type of the value at a path, narrowed by the known facts.
 pub(super) fn narrowed(ty: &Type, path: Option<&Path>, scope: &Scope) -> Type {
     if path.is_some_and(|path| scope.known.is_not_null(path)) { ty.non_null() } else { ty.clone() }
 }
 
-/// The type as messages name it: a literal is a string, not the one value it is.
-pub(super) fn shown(expr: &IdedExpr, ty: Type) -> Type {
+/// The type to show in messages: `string` for a string literal, not its value.
+pub(super) fn display_type(expr: &IdedExpr, ty: Type) -> Type {
     match &expr.expr {
         Ast::Literal(LiteralValue::String(_)) => Type::text(),
         _ => ty,
     }
 }
 
-/// Whether every alternative is as wanted; where nothing is known, anything may be.
-pub(super) fn every(ty: &Type, wanted: impl Fn(&Type) -> bool) -> bool {
+/// Whether every alternative of a type satisfies a predicate; `Any` always does.
+pub(super) fn all_alternatives(ty: &Type, wanted: impl Fn(&Type) -> bool) -> bool {
     ty.alternatives().iter().all(|ty| *ty == Type::Any || wanted(ty))
 }
 
-/// The union of types of values: a string of any content takes in the others, and no types give a
-/// type of no value.
-pub(super) fn joined(mut types: Vec<Type>) -> Type {
+/// The union of types. A string of any content absorbs enums, and the union of no types is the type
+/// without values.
+pub(super) fn union_of(mut types: Vec<Type>) -> Type {
     if types.iter().all(|ty| ty.alternatives().is_empty()) {
         return Type::nothing();
     }

@@ -1,5 +1,5 @@
-//! How deep an expression is nested, found without going as deep: what walks the tree later
-//! recurses.
+//! The nesting depth of an expression, computed without recursion. Code that walks the tree later
+//! does recurse, so the depth is limited first.
 
 use cel::common::ast::{EntryExpr, Expr as Ast, IdedExpr};
 

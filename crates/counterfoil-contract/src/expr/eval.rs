@@ -1,7 +1,7 @@
 //! Evaluation of checked expressions.
 
 use super::library;
-use super::lower::Code;
+use super::lower::ExprCode;
 use super::meter::metered;
 use super::types::Type;
 use cel::common::ast::{IdedExpr, operators as op};
@@ -15,43 +15,44 @@ use std::sync::{Arc, LazyLock};
 /// The standard environment and our own functions, built once.
 pub(crate) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
-    // No two have the same name, as each of their tests shows.
+    // Adding fails only for duplicate names, which tests would reveal.
     let added = library::add_to(&mut env);
     debug_assert!(added.is_ok(), "{added:?}");
     Arc::new(env)
 });
 
 thread_local! {
-    /// What was parsed lately: the same guard stands in many states, and parsing is most of what checking costs.
-    static LATELY: RefCell<HashMap<String, Arc<Program>>> = RefCell::default();
+    /// Recently parsed programs. The same guard often occurs in many states, and parsing dominates
+    /// the cost of checking.
+    static PARSE_CACHE: RefCell<HashMap<String, Arc<Program>>> = RefCell::default();
 }
 
-/// More than this is forgotten.
-const MOST_REMEMBERED: usize = 2048;
+/// The maximum number of cached programs; the cache is cleared when it is full.
+const MAX_CACHED_PROGRAMS: usize = 2048;
 
-/// The program of a source. A pure function of its text, remembered.
-pub(crate) fn parsed(source: &str) -> Result<Arc<Program>, ParseErrors> {
-    if let Some(known) = LATELY.with_borrow(|lately| lately.get(source).cloned()) {
+/// Parses a source, using a cache of recent results.
+pub(crate) fn parse_cached(source: &str) -> Result<Arc<Program>, ParseErrors> {
+    if let Some(known) = PARSE_CACHE.with_borrow(|cache| cache.get(source).cloned()) {
         return Ok(known);
     }
     let program = Arc::new(ENV.compile(source)?);
-    LATELY.with_borrow_mut(|lately| {
-        if lately.len() >= MOST_REMEMBERED {
-            lately.clear();
+    PARSE_CACHE.with_borrow_mut(|cache| {
+        if cache.len() >= MAX_CACHED_PROGRAMS {
+            cache.clear();
         }
-        lately.insert(source.to_owned(), program.clone());
+        cache.insert(source.to_owned(), program.clone());
     });
     Ok(program)
 }
 
-/// A compiled expression.
+/// A compiled expression of a rule.
 #[derive(Debug)]
 pub(crate) struct Expr {
     pub(crate) source: String,
-    code: Code,
+    code: ExprCode,
 }
 
-/// What came of an evaluation.
+/// The outcome of evaluating a condition.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Evaluated {
     True,
@@ -60,7 +61,7 @@ pub(crate) enum Evaluated {
 }
 
 impl Expr {
-    pub(crate) fn new(source: &str, code: Code) -> Self {
+    pub(crate) fn new(source: &str, code: ExprCode) -> Self {
         Self { source: source.to_owned(), code }
     }
 
@@ -69,14 +70,14 @@ impl Expr {
             Ok(CelValue::Bool(true)) => Evaluated::True,
             Ok(CelValue::Bool(false)) => Evaluated::False,
             Ok(other) => {
-                Evaluated::Failed(format!("gave {} where a boolean is needed", name_of(&other)))
+                Evaluated::Failed(format!("gave {} where a boolean is needed", kind_name(&other)))
             }
             Err(why) => Evaluated::Failed(why),
         }
     }
 }
 
-/// The value of an expression; if there is none, why, in words.
+/// Evaluates an expression; an error is a message that says why it has no value.
 pub(super) fn run<'n>(
     expr: &IdedExpr,
     variables: impl IntoIterator<Item = (&'n str, CelValue)>,
@@ -85,10 +86,10 @@ pub(super) fn run<'n>(
     for (name, value) in variables {
         context.add_variable_from_value(name, value);
     }
-    metered(|| context.resolve(expr)).map_err(|error| in_words(&error))
+    metered(|| context.resolve(expr)).map_err(|error| error_message(&error))
 }
 
-fn in_words(error: &ExecutionError) -> String {
+fn error_message(error: &ExecutionError) -> String {
     match error {
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
             "it divides by zero".into()
@@ -105,16 +106,15 @@ fn in_words(error: &ExecutionError) -> String {
             format!("{function}() cannot convert the value")
         }
         ExecutionError::FunctionError { message, .. } => message.clone(),
-        // Checked expressions order numbers with numbers, and of those only what is no number has
-        // no order.
+        // Checked expressions compare only numbers with numbers, so only NaN has no ordering.
         ExecutionError::NoSuchOverload(found)
             if ORDERINGS.contains(&found.function())
                 && found.argument_types().iter().any(|ty| ty == "double") =>
         {
             "it compares something that is not a number".into()
         }
-        // Integers and numbers do not mix in checked expressions: this integer did not fit and
-        // became a number.
+        // Checked expressions do not mix integers and doubles: this integer did not fit into 64
+        // bits and became a double.
         ExecutionError::UnsupportedBinaryOperator(_, left, right) if is_mixed(left, right) => {
             "a number is too large to calculate with".into()
         }
@@ -132,8 +132,8 @@ fn is_mixed(left: &CelValue, right: &CelValue) -> bool {
     is_number(left) && is_number(right) && (is_float(left) || is_float(right))
 }
 
-/// Whether a text is a regular expression; if not, why.
-pub(super) fn is_pattern(pattern: &str) -> Result<(), String> {
+/// Checks that a string is a valid regular expression; an error is a message that says why not.
+pub(super) fn validate_pattern(pattern: &str) -> Result<(), String> {
     static MATCHES: LazyLock<Option<Program>> =
         LazyLock::new(|| ENV.compile("''.matches(pattern)").ok());
     let Some(program) = MATCHES.as_ref() else { return Ok(()) };
@@ -141,7 +141,7 @@ pub(super) fn is_pattern(pattern: &str) -> Result<(), String> {
     run(program.expression(), [("pattern", pattern)]).map(|_| ())
 }
 
-/// A value of CEL as JSON. Objects come with their keys sorted: CEL keeps no order.
+/// Converts a CEL value to JSON. Object keys are sorted, because CEL keeps no order.
 pub(super) fn to_json(value: &CelValue) -> Result<Value, String> {
     Ok(match value {
         CelValue::Null => Value::Null,
@@ -150,7 +150,7 @@ pub(super) fn to_json(value: &CelValue) -> Result<Value, String> {
         CelValue::UInt(int) => Value::from(*int),
         CelValue::Float(float) => serde_json::Number::from_f64(*float)
             .map(Value::Number)
-            .ok_or_else(|| format!("it gives {float}, which JSON cannot write"))?,
+            .ok_or_else(|| format!("it gives {float}, which JSON cannot represent"))?,
         CelValue::String(text) => Value::String(text.as_ref().clone()),
         CelValue::List(items) => Value::Array(items.iter().map(to_json).collect::<Result<_, _>>()?),
         CelValue::Map(map) => {
@@ -163,11 +163,11 @@ pub(super) fn to_json(value: &CelValue) -> Result<Value, String> {
             }
             Value::Object(members.into_iter().collect())
         }
-        other => return Err(format!("it gives {}, which has no form in JSON", name_of(other))),
+        other => return Err(format!("it gives {}, which JSON cannot represent", kind_name(other))),
     })
 }
 
-fn name_of(value: &CelValue) -> &'static str {
+fn kind_name(value: &CelValue) -> &'static str {
     match value {
         CelValue::List(_) => "a list",
         CelValue::Map(_) => "an object",
@@ -179,11 +179,11 @@ fn name_of(value: &CelValue) -> &'static str {
     }
 }
 
-/// A JSON value as CEL sees it. The type decides what JSON leaves open: whether `1` is an integer
-/// or a number, that null is absence where a field is optional, and what stands for a field that
+/// Converts a JSON value to CEL. The type decides what JSON leaves open: whether `1` is an integer
+/// or a double, that null means absent in an optional field, and the value of a missing field that
 /// has a default.
 ///
-/// Of a root object only the fields in `wanted` are converted, if it is given.
+/// If `wanted` is given, only these fields of a root object are converted.
 pub(crate) fn to_cel(value: &Value, ty: &Type, wanted: Option<&[String]>) -> CelValue {
     match value {
         Value::Null => CelValue::Null,

@@ -1,38 +1,42 @@
-//! An expression that was checked once and is evaluated many times.
+//! A compiled expression: checked once, evaluated many times.
 
 use super::check::{Checked, ExprProblem, check};
 use super::eval::{run, to_cel, to_json};
-use super::lower::Code;
+use super::lower::ExprCode;
 use super::path::Path;
 use super::scope::{Facts, Proof, Scope};
 use super::types::Type;
 use cel::common::ast::IdedExpr;
 use serde_json::Value;
 
-/// An expression that holds together: evaluating it over values of the types it was compiled
-/// against can only fail on what the values are (a division by zero, an index past the end), never
-/// on how it is wired.
+/// A type-checked expression. Evaluating it over values of the types it was compiled against can
+/// fail only because of the data (a division by zero, an index out of bounds), never because of a
+/// type error.
 #[derive(Debug)]
 pub struct Expression {
     source: String,
     ty: Type,
     reads: Vec<String>,
-    /// What to convert of each variable it reads.
-    needs: Vec<Need>,
+    /// The parts of each variable that must be converted for evaluation.
+    variable_reads: Vec<VariableRead>,
     when_true: Facts,
     when_false: Facts,
-    code: Code,
+    code: ExprCode,
 }
 
-/// A variable that is read: whole, or some of its fields.
+/// A variable that an expression reads: as a whole (`None`), or only some of its fields.
 #[derive(Debug)]
-struct Need {
+struct VariableRead {
     variable: String,
     fields: Option<Vec<String>>,
 }
 
 impl Expression {
-    /// Parses an expression and checks it against the types of its variables; all problems at once.
+    /// Parses an expression and checks it against the types of its variables.
+    ///
+    /// # Errors
+    ///
+    /// All problems that were found, with their positions in the source.
     pub fn compile(source: &str, scope: &Scope) -> Result<Self, Vec<ExprProblem>> {
         let Checked { ty, paths, if_true, if_false, code, .. } = check(source, scope)?;
         let mut reads: Vec<String> = Vec::new();
@@ -48,14 +52,14 @@ impl Expression {
             source: source.to_owned(),
             ty,
             reads,
-            needs: needs(&paths),
+            variable_reads: variable_reads(&paths),
             when_true: if_true,
             when_false: if_false,
             code,
         })
     }
 
-    /// The text it was compiled from.
+    /// The source text.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -65,30 +69,35 @@ impl Expression {
         &self.ty
     }
 
-    /// The places it reads, such as `result.checks`, or `fix_info` for a variable as a whole, in
-    /// the order they stand.
+    /// The paths it reads, in source order: `result.checks` for a field, `fix_info` for a variable
+    /// as a whole.
     pub fn reads(&self) -> &[String] {
         &self.reads
     }
 
-    /// Its value for values of the variables; if there is none, why, in words.
+    /// Evaluates the expression. Only the parts of the variables that it reads are converted.
     ///
-    /// Of the variables only what the expression reads is looked at.
+    /// # Errors
+    ///
+    /// The reason as a message, if a variable has no value or the data prevents an evaluation.
     pub fn evaluate(&self, variables: &[(&str, &Value, &Type)]) -> Result<Value, String> {
-        let mut converted = Vec::with_capacity(self.needs.len());
-        for need in &self.needs {
+        let mut converted = Vec::with_capacity(self.variable_reads.len());
+        for read in &self.variable_reads {
             let Some((name, value, ty)) =
-                variables.iter().find(|(name, ..)| *name == need.variable)
+                variables.iter().find(|(name, ..)| *name == read.variable)
             else {
-                return Err(format!("`{}` has no value", need.variable));
+                return Err(format!("`{}` has no value", read.variable));
             };
-            converted.push((*name, to_cel(value, ty, need.fields.as_deref())));
+            converted.push((*name, to_cel(value, ty, read.fields.as_deref())));
         }
         to_json(&run(self.code.expr(), converted)?)
     }
 
-    /// Whether it is true for values of the variables; if it has no value or is no boolean, why, in
-    /// words.
+    /// Evaluates the expression as a condition.
+    ///
+    /// # Errors
+    ///
+    /// The reason as a message, if the evaluation fails or does not yield a boolean.
     pub fn test(&self, variables: &[(&str, &Value, &Type)]) -> Result<bool, String> {
         match self.evaluate(variables)? {
             Value::Bool(truth) => Ok(truth),
@@ -97,7 +106,7 @@ impl Expression {
     }
 
     pub(super) fn ast(&self) -> &IdedExpr {
-        self.code.written()
+        self.code.source_expr()
     }
 }
 
@@ -111,24 +120,25 @@ impl Proof for Expression {
     }
 }
 
-fn needs(paths: &[Path]) -> Vec<Need> {
-    let mut needs: Vec<Need> = Vec::new();
+fn variable_reads(paths: &[Path]) -> Vec<VariableRead> {
+    let mut variable_reads: Vec<VariableRead> = Vec::new();
     for path in paths {
         let field = path.fields().next().map(str::to_owned);
-        let at = match needs.iter().position(|need| need.variable == path.root) {
+        let at = match variable_reads.iter().position(|read| read.variable == path.root) {
             Some(at) => at,
             None => {
-                needs.push(Need { variable: path.root.clone(), fields: Some(Vec::new()) });
-                needs.len() - 1
+                variable_reads
+                    .push(VariableRead { variable: path.root.clone(), fields: Some(Vec::new()) });
+                variable_reads.len() - 1
             }
         };
-        match (&mut needs[at].fields, field) {
+        match (&mut variable_reads[at].fields, field) {
             (Some(fields), Some(field)) if !fields.contains(&field) => fields.push(field),
-            (Some(_), None) => needs[at].fields = None,
+            (Some(_), None) => variable_reads[at].fields = None,
             _ => {}
         }
     }
-    needs
+    variable_reads
 }
 
 fn kind(value: &Value) -> &'static str {

@@ -1,4 +1,4 @@
-//! A guard as a formula over the cases of what it looks at.
+//! Converts a guard to a formula over its subjects, the values that it tests.
 
 use super::path::{Path, Step};
 use super::render::render;
@@ -8,7 +8,7 @@ use cel::common::ast::{CallExpr, Expr as Ast, IdedExpr, LiteralValue, operators 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// A condition over subjects; a subject is known by its text.
+/// A condition over subjects. A subject is identified by the text of its expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Formula {
     Always(bool),
@@ -19,31 +19,31 @@ pub(super) enum Formula {
     Test(String, Test),
 }
 
-/// What is asked of one subject.
+/// A test of one subject.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Test {
     Present,
     Null,
     Bool(bool),
     Text(String),
-    /// How a number stands to a literal.
-    Number(f64, Orders),
-    /// How two values stand to each other.
-    Pair(Orders),
+    /// A comparison of a number with a literal.
+    Number(f64, OrderingSet),
+    /// A comparison of two values.
+    Pair(OrderingSet),
 }
 
-/// Which of less, equal and greater count.
+/// The orderings for which a comparison is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Orders {
+pub(super) struct OrderingSet {
     less: bool,
     equal: bool,
     greater: bool,
 }
 
-impl Orders {
+impl OrderingSet {
     const EQUAL: Self = Self { less: false, equal: true, greater: false };
 
-    fn of(operator: &str) -> Option<Self> {
+    fn from_operator(operator: &str) -> Option<Self> {
         let (less, equal, greater) = match operator {
             op::LESS => (true, false, false),
             op::LESS_EQUALS => (true, true, false),
@@ -59,7 +59,7 @@ impl Orders {
         Self { less: self.greater, equal: self.equal, greater: self.less }
     }
 
-    pub(super) fn holds(self, ordering: Ordering) -> bool {
+    pub(super) fn contains(self, ordering: Ordering) -> bool {
         match ordering {
             Ordering::Less => self.less,
             Ordering::Equal => self.equal,
@@ -68,27 +68,27 @@ impl Orders {
     }
 }
 
-/// What a guard looks at, and what its type says of it.
+/// A value that guards test, and what is known about it.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     pub(super) kind: Kind,
-    /// The literals it is compared with.
+    /// The literals that it is compared with.
     pub(super) texts: Vec<String>,
     pub(super) numbers: Vec<f64>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    /// A value of a type, which may not be there.
+    /// A value of a type, which may be missing.
     Value { ty: Type, may_be_missing: bool },
-    /// A whole number from zero on.
+    /// A non-negative integer.
     Count,
-    /// How one value stands to another.
+    /// The ordering of two values.
     Pair { left: String, right: String },
 }
 
-/// Reads guards and gathers their subjects.
-pub(super) struct Reader<'s> {
+/// Builds formulas from guards and collects their subjects.
+pub(super) struct FormulaBuilder<'s> {
     pub(super) scope: &'s Scope,
     pub(super) subjects: BTreeMap<String, Subject>,
 }
@@ -101,16 +101,16 @@ enum Literal {
     Number(f64),
 }
 
-impl Reader<'_> {
+impl FormulaBuilder<'_> {
     pub(super) fn condition(&mut self, expr: &IdedExpr) -> Formula {
         match &expr.expr {
             Ast::Literal(LiteralValue::Boolean(flag)) => Formula::Always(*flag.inner()),
-            Ast::Select(select) if select.test => match Path::of(&select.operand) {
-                Some(path) => self.present(&path.then(Step::Field(select.field.clone()))),
-                None => self.truth(expr),
+            Ast::Select(select) if select.test => match Path::from_expr(&select.operand) {
+                Some(path) => self.present(&path.child(Step::Field(select.field.clone()))),
+                None => self.boolean_test(expr),
             },
             Ast::Call(call) if call.target.is_none() => self.call(expr, call),
-            _ => self.truth(expr),
+            _ => self.boolean_test(expr),
         }
     }
 
@@ -128,13 +128,13 @@ impl Reader<'_> {
                 Formula::If(condition, self.condition(yes).into(), self.condition(no).into())
             }
             (op::NOT_EQUALS, [left, right]) => {
-                Formula::Not(self.compare(expr, left, right, Orders::EQUAL).into())
+                Formula::Not(self.compare(expr, left, right, OrderingSet::EQUAL).into())
             }
-            (name, [left, right]) if let Some(orders) = Orders::of(name) => {
+            (name, [left, right]) if let Some(orders) = OrderingSet::from_operator(name) => {
                 self.compare(expr, left, right, orders)
             }
             (op::IN, [item, container]) => self.membership(expr, item, container),
-            _ => self.truth(expr),
+            _ => self.boolean_test(expr),
         }
     }
 
@@ -143,18 +143,18 @@ impl Reader<'_> {
         expr: &IdedExpr,
         left: &IdedExpr,
         right: &IdedExpr,
-        orders: Orders,
+        orders: OrderingSet,
     ) -> Formula {
-        let is_equality = orders == Orders::EQUAL;
+        let is_equality = orders == OrderingSet::EQUAL;
         match (literal(left), literal(right)) {
             (None, Some(right)) if is_equality || matches!(right, Literal::Number(_)) => {
-                self.against(left, right, orders)
+                self.compare_with_literal(left, right, orders)
             }
             (Some(left), None) if is_equality || matches!(left, Literal::Number(_)) => {
-                self.against(right, left, orders.swapped())
+                self.compare_with_literal(right, left, orders.swapped())
             }
             (Some(Literal::Number(a)), Some(Literal::Number(b))) => {
-                Formula::Always(a.partial_cmp(&b).is_some_and(|ordering| orders.holds(ordering)))
+                Formula::Always(a.partial_cmp(&b).is_some_and(|ordering| orders.contains(ordering)))
             }
             (Some(Literal::Text(a)), Some(Literal::Text(b))) if is_equality => {
                 Formula::Always(a == b)
@@ -173,11 +173,16 @@ impl Reader<'_> {
                 self.subject(&key, || Kind::Pair { left, right });
                 Formula::Test(key, Test::Pair(orders))
             }
-            _ => self.truth(expr),
+            _ => self.boolean_test(expr),
         }
     }
 
-    fn against(&mut self, expr: &IdedExpr, literal: Literal, orders: Orders) -> Formula {
+    fn compare_with_literal(
+        &mut self,
+        expr: &IdedExpr,
+        literal: Literal,
+        orders: OrderingSet,
+    ) -> Formula {
         let key = self.value(expr);
         let test = match literal {
             Literal::Null => Test::Null,
@@ -203,47 +208,50 @@ impl Reader<'_> {
             let literals: Option<Vec<Literal>> = list.elements.iter().map(literal).collect();
             if let (Some(literals), None) = (literals, literal(item)) {
                 return literals.into_iter().fold(Formula::Always(false), |formula, literal| {
-                    Formula::Or(formula.into(), self.against(item, literal, Orders::EQUAL).into())
+                    Formula::Or(
+                        formula.into(),
+                        self.compare_with_literal(item, literal, OrderingSet::EQUAL).into(),
+                    )
                 });
             }
         }
-        if let (Some(Literal::Text(key)), Some(path)) = (literal(item), Path::of(container))
-            && let Some((ty, _)) = self.place(&path)
+        if let (Some(Literal::Text(key)), Some(path)) = (literal(item), Path::from_expr(container))
+            && let Some((ty, _)) = self.type_at(&path)
             && ty
                 .non_null()
                 .alternatives()
                 .iter()
                 .all(|ty| matches!(ty, Type::Object(_) | Type::Map(_)))
         {
-            return self.present(&path.then(Step::Field(key)));
+            return self.present(&path.child(Step::Field(key)));
         }
-        self.truth(expr)
+        self.boolean_test(expr)
     }
 
     fn present(&mut self, path: &Path) -> Formula {
         let key = path.to_string();
-        self.place_subject(&key, path);
+        self.path_subject(&key, path);
         Formula::Test(key, Test::Present)
     }
 
-    /// An expression that is the condition itself.
-    fn truth(&mut self, expr: &IdedExpr) -> Formula {
+    /// A test that the expression itself is true.
+    fn boolean_test(&mut self, expr: &IdedExpr) -> Formula {
         Formula::Test(self.value(expr), Test::Bool(true))
     }
 
-    /// The subject that an expression is.
+    /// Registers an expression as a subject and returns its key.
     fn value(&mut self, expr: &IdedExpr) -> String {
         let key = render(expr);
-        if let Some(path) = Path::of(expr) {
-            self.place_subject(&key, &path);
+        if let Some(path) = Path::from_expr(expr) {
+            self.path_subject(&key, &path);
         } else {
-            self.subject(&key, || computed(expr));
+            self.subject(&key, || computed_kind(expr));
         }
         key
     }
 
-    fn place_subject(&mut self, key: &str, path: &Path) {
-        let (ty, may_be_missing) = self.place(path).unwrap_or((Type::Any, true));
+    fn path_subject(&mut self, key: &str, path: &Path) {
+        let (ty, may_be_missing) = self.type_at(path).unwrap_or((Type::Any, true));
         self.subject(key, || Kind::Value { ty, may_be_missing });
     }
 
@@ -254,13 +262,13 @@ impl Reader<'_> {
         }
     }
 
-    /// The type of a place and whether it may be missing, given what is known of it.
-    fn place(&self, path: &Path) -> Option<(Type, bool)> {
+    /// The type of the value at a path and whether it may be missing, given the known facts.
+    fn type_at(&self, path: &Path) -> Option<(Type, bool)> {
         let mut ty = self.scope.variables.get(&path.root)?.clone();
         let mut may_be_missing = false;
         let mut so_far = Path { root: path.root.clone(), steps: Vec::new() };
         for step in &path.steps {
-            so_far = so_far.then(step.clone());
+            so_far = so_far.child(step.clone());
             let mut types = Vec::new();
             may_be_missing = false;
             for alternative in ty.alternatives() {
@@ -298,8 +306,8 @@ impl Reader<'_> {
     }
 }
 
-/// What is known of a value that is computed.
-fn computed(expr: &IdedExpr) -> Kind {
+/// The kind of a subject that is computed rather than read from a path.
+fn computed_kind(expr: &IdedExpr) -> Kind {
     let value = |ty: Type| Kind::Value { ty, may_be_missing: false };
     match &expr.expr {
         Ast::Comprehension(comprehension)
@@ -326,8 +334,8 @@ fn computed(expr: &IdedExpr) -> Kind {
     }
 }
 
-/// Beyond this, a number and the integer next to it may be the same to CEL.
-const EXACT: f64 = 9e15;
+/// Numbers at or above this limit may be indistinguishable from a neighbouring integer in CEL.
+const MAX_EXACT: f64 = 9e15;
 
 fn literal(expr: &IdedExpr) -> Option<Literal> {
     match &expr.expr {
@@ -335,7 +343,7 @@ fn literal(expr: &IdedExpr) -> Option<Literal> {
         Ast::Literal(LiteralValue::Boolean(flag)) => Some(Literal::Bool(*flag.inner())),
         Ast::Literal(LiteralValue::String(text)) => Some(Literal::Text(text.inner().to_owned())),
         Ast::Literal(LiteralValue::Double(number)) => number_within(*number.inner()),
-        #[allow(clippy::cast_precision_loss)] // Numbers that lose precision are not taken.
+        #[allow(clippy::cast_precision_loss)] // Numbers that lose precision are rejected below.
         Ast::Literal(LiteralValue::Int(number)) => number_within(*number.inner() as f64),
         Ast::Call(call) if call.func_name == op::NEGATE => match literal(call.args.first()?)? {
             Literal::Number(number) => Some(Literal::Number(-number)),
@@ -346,5 +354,5 @@ fn literal(expr: &IdedExpr) -> Option<Literal> {
 }
 
 fn number_within(number: f64) -> Option<Literal> {
-    (number.abs() < EXACT).then_some(Literal::Number(number))
+    (number.abs() < MAX_EXACT).then_some(Literal::Number(number))
 }

@@ -1,137 +1,141 @@
-//! The functions there are, and the checks on their arguments.
+//! The functions of the expression language and the type checks of their arguments.
 
 use super::assign::with_article;
 use super::calls::{is_number, is_text};
-use super::check::{Checker, View, every, joined, shown};
-use super::eval::is_pattern;
-use super::library::LONGEST_RANGE;
+use super::check::{Checker, Inferred, all_alternatives, display_type, union_of};
+use super::eval::validate_pattern;
+use super::library::MAX_RANGE;
 use super::scope::Scope;
 use super::types::Type;
 use crate::suggest::did_you_mean;
 use cel::common::ast::{CallExpr, Expr as Ast, IdedExpr, LiteralValue};
 
-/// How a function is called.
-enum Way {
-    /// `function(…)`, with so many arguments.
+/// The ways in which a function can be called.
+enum CallStyle {
+    /// `function(…)`, with this number of arguments.
     Function(usize),
-    /// `value.function(…)`, with so many arguments besides the value.
+    /// `value.function(…)`, with this number of arguments in the parentheses.
     Method(usize),
-    /// Either way, with so many arguments in all.
+    /// As a function or as a method, with this number of arguments including the value.
     Either(usize),
-    /// As the parser expands it, which leaves only wrong calls to be looked at here.
+    /// A macro. The parser expands correct calls, so a call that is left over is wrong.
     Expanded,
 }
 
-/// The functions there are, how each is called, and how that is written.
-const FUNCTIONS: [(&str, Way, &str); 32] = [
-    ("size", Way::Either(1), "size(value)"),
-    ("contains", Way::Method(1), "text.contains(part)"),
-    ("startsWith", Way::Method(1), "text.startsWith(part)"),
-    ("endsWith", Way::Method(1), "text.endsWith(part)"),
-    ("matches", Way::Either(2), "text.matches(pattern)"),
-    ("indexOf", Way::Method(1), "text.indexOf(part)"),
-    ("substring", Way::Method(2), "text.substring(from, to)"),
-    ("split", Way::Method(1), "text.split(separator)"),
-    ("lines", Way::Method(0), "text.lines()"),
-    ("trim", Way::Method(0), "text.trim()"),
-    ("lowerAscii", Way::Method(0), "text.lowerAscii()"),
-    ("upperAscii", Way::Method(0), "text.upperAscii()"),
-    ("replace", Way::Method(2), "text.replace(part, by)"),
-    ("slug", Way::Method(0), "text.slug()"),
-    ("join", Way::Method(1), "list.join(separator)"),
-    ("flatten", Way::Method(0), "list.flatten()"),
-    ("distinct", Way::Method(0), "list.distinct()"),
-    ("slice", Way::Method(2), "list.slice(from, to)"),
-    ("sum", Way::Method(0), "list.sum()"),
-    ("put", Way::Method(2), "object.put(key, value)"),
-    ("range", Way::Function(1), "range(count)"),
-    ("json", Way::Function(1), "json(value)"),
-    ("int", Way::Function(1), "int(value)"),
-    ("double", Way::Function(1), "double(value)"),
-    ("string", Way::Function(1), "string(value)"),
-    ("bool", Way::Function(1), "bool(value)"),
-    ("has", Way::Expanded, "has(object.field)"),
-    ("all", Way::Expanded, "list.all(x, condition)"),
-    ("exists", Way::Expanded, "list.exists(x, condition)"),
-    ("exists_one", Way::Expanded, "list.exists_one(x, condition)"),
-    ("map", Way::Expanded, "list.map(x, value)"),
-    ("filter", Way::Expanded, "list.filter(x, condition)"),
+/// All functions: the name, how the function is called, and an example of a call.
+const FUNCTIONS: [(&str, CallStyle, &str); 32] = [
+    ("size", CallStyle::Either(1), "size(value)"),
+    ("contains", CallStyle::Method(1), "text.contains(part)"),
+    ("startsWith", CallStyle::Method(1), "text.startsWith(part)"),
+    ("endsWith", CallStyle::Method(1), "text.endsWith(part)"),
+    ("matches", CallStyle::Either(2), "text.matches(pattern)"),
+    ("indexOf", CallStyle::Method(1), "text.indexOf(part)"),
+    ("substring", CallStyle::Method(2), "text.substring(from, to)"),
+    ("split", CallStyle::Method(1), "text.split(separator)"),
+    ("lines", CallStyle::Method(0), "text.lines()"),
+    ("trim", CallStyle::Method(0), "text.trim()"),
+    ("lowerAscii", CallStyle::Method(0), "text.lowerAscii()"),
+    ("upperAscii", CallStyle::Method(0), "text.upperAscii()"),
+    ("replace", CallStyle::Method(2), "text.replace(part, by)"),
+    ("slug", CallStyle::Method(0), "text.slug()"),
+    ("join", CallStyle::Method(1), "list.join(separator)"),
+    ("flatten", CallStyle::Method(0), "list.flatten()"),
+    ("distinct", CallStyle::Method(0), "list.distinct()"),
+    ("slice", CallStyle::Method(2), "list.slice(from, to)"),
+    ("sum", CallStyle::Method(0), "list.sum()"),
+    ("put", CallStyle::Method(2), "object.put(key, value)"),
+    ("range", CallStyle::Function(1), "range(count)"),
+    ("json", CallStyle::Function(1), "json(value)"),
+    ("int", CallStyle::Function(1), "int(value)"),
+    ("double", CallStyle::Function(1), "double(value)"),
+    ("string", CallStyle::Function(1), "string(value)"),
+    ("bool", CallStyle::Function(1), "bool(value)"),
+    ("has", CallStyle::Expanded, "has(object.field)"),
+    ("all", CallStyle::Expanded, "list.all(x, condition)"),
+    ("exists", CallStyle::Expanded, "list.exists(x, condition)"),
+    ("exists_one", CallStyle::Expanded, "list.exists_one(x, condition)"),
+    ("map", CallStyle::Expanded, "list.map(x, value)"),
+    ("filter", CallStyle::Expanded, "list.filter(x, condition)"),
 ];
 
 impl Checker<'_> {
-    pub(super) fn function(&mut self, id: u64, call: &CallExpr, scope: &Scope) -> View {
+    pub(super) fn function(&mut self, id: u64, call: &CallExpr, scope: &Scope) -> Inferred {
         let name = call.func_name.as_str();
-        let Some((_, way, form)) = FUNCTIONS.iter().find(|(known, ..)| *known == name) else {
+        let Some((_, style, form)) = FUNCTIONS.iter().find(|(known, ..)| *known == name) else {
             let known = FUNCTIONS.iter().map(|(name, ..)| *name);
             let hint = did_you_mean(name, known.clone())
                 .unwrap_or_else(|| format!("known: {}", known.collect::<Vec<_>>().join(", ")));
             self.report(id, format!("unknown function '{name}'"), hint);
-            return View::of(Type::Any);
+            return Inferred::from_type(Type::Any);
         };
         let args: Vec<&IdedExpr> =
             call.target.as_deref().into_iter().chain(call.args.iter()).collect();
-        let fits = match *way {
-            Way::Function(count) => call.target.is_none() && call.args.len() == count,
-            Way::Method(count) => call.target.is_some() && call.args.len() == count,
-            Way::Either(count) => args.len() == count,
-            Way::Expanded => false,
+        let fits = match *style {
+            CallStyle::Function(count) => call.target.is_none() && call.args.len() == count,
+            CallStyle::Method(count) => call.target.is_some() && call.args.len() == count,
+            CallStyle::Either(count) => args.len() == count,
+            CallStyle::Expanded => false,
         };
         if !fits {
-            self.report(id, format!("'{name}' is written another way"), format!("write {form}"));
-            return View::of(Type::Any);
+            self.report(
+                id,
+                format!("'{name}' cannot be called like this"),
+                format!("write {form}"),
+            );
+            return Inferred::from_type(Type::Any);
         }
         if name == "json" {
-            // Null is a value like any other there.
+            // json() accepts null.
             for arg in args {
                 self.expr(arg, scope);
             }
-            return View::of(Type::text());
+            return Inferred::from_type(Type::text());
         }
         let types: Vec<Type> = args
             .iter()
             .map(|arg| {
                 let ty = self.expr(arg, scope).ty;
-                let ty = self.solid(arg, ty);
-                // What is put is kept, and a literal fits where only some words do.
-                if name == "put" { ty } else { shown(arg, ty) }
+                let ty = self.require_non_null(arg, ty);
+                // The map keeps the exact type of the value: a literal stays assignable to an enum.
+                if name == "put" { ty } else { display_type(arg, ty) }
             })
             .collect();
-        View::of(match (name, types.as_slice()) {
+        Inferred::from_type(match (name, types.as_slice()) {
             ("size", _) => self.size(id, &types),
             ("matches", _) => self.pattern(id, &args, &types),
             ("contains" | "startsWith" | "endsWith", _) => {
-                self.on_texts(id, name, &types, Type::Bool)
+                self.string_function(id, name, &types, Type::Bool)
             }
-            ("indexOf", _) => self.on_texts(id, name, &types, Type::Int),
+            ("indexOf", _) => self.string_function(id, name, &types, Type::Int),
             ("split" | "lines", _) => {
-                self.on_texts(id, name, &types, Type::List(Type::text().into()))
+                self.string_function(id, name, &types, Type::List(Type::text().into()))
             }
             ("trim" | "lowerAscii" | "upperAscii" | "replace" | "slug", _) => {
-                self.on_texts(id, name, &types, Type::text())
+                self.string_function(id, name, &types, Type::text())
             }
-            ("substring", [text, places @ ..]) => {
-                self.integers(id, name, places);
-                self.on_texts(id, name, std::slice::from_ref(text), Type::text())
+            ("substring", [text, positions @ ..]) => {
+                self.require_integers(id, name, positions);
+                self.string_function(id, name, std::slice::from_ref(text), Type::text())
             }
             ("join", [list, separator]) => {
-                self.joined_texts(id, list);
-                self.on_texts(id, name, std::slice::from_ref(separator), Type::text())
+                self.check_join(id, list);
+                self.string_function(id, name, std::slice::from_ref(separator), Type::text())
             }
             ("distinct", [list]) => Type::List(self.items(id, name, list).into()),
-            ("slice", [list, places @ ..]) => {
-                self.integers(id, name, places);
+            ("slice", [list, positions @ ..]) => {
+                self.require_integers(id, name, positions);
                 Type::List(self.items(id, name, list).into())
             }
-            ("flatten", [list]) => self.flattened(id, list),
+            ("flatten", [list]) => self.flatten(id, list),
             ("sum", [list]) => self.sum(id, list),
             ("put", [object, key, value]) => self.put(id, object, key, value),
             ("range", _) => self.range(id, &args, &types),
-            _ => self.converted(id, name, &types),
+            _ => self.conversion(id, name, &types),
         })
     }
 
     fn size(&mut self, id: u64, types: &[Type]) -> Type {
-        if let Some(bad) = types.iter().find(|ty| !every(ty, has_size)) {
+        if let Some(bad) = types.iter().find(|ty| !all_alternatives(ty, has_size)) {
             self.report(
                 id,
                 format!("{} has no size", with_article(bad)),
@@ -142,18 +146,18 @@ impl Checker<'_> {
     }
 
     fn pattern(&mut self, id: u64, args: &[&IdedExpr], types: &[Type]) -> Type {
-        let ty = self.on_texts(id, "matches", types, Type::Bool);
+        let ty = self.string_function(id, "matches", types, Type::Bool);
         if let Some(Ast::Literal(LiteralValue::String(pattern))) = args.last().map(|arg| &arg.expr)
-            && let Err(why) = is_pattern(pattern.inner())
+            && let Err(why) = validate_pattern(pattern.inner())
         {
             self.report(id, why, "write a regular expression");
         }
         ty
     }
 
-    fn converted(&mut self, id: u64, name: &str, types: &[Type]) -> Type {
+    fn conversion(&mut self, id: u64, name: &str, types: &[Type]) -> Type {
         for ty in types {
-            if !every(ty, |ty| converts(ty, name)) {
+            if !all_alternatives(ty, |ty| converts(ty, name)) {
                 self.report(
                     id,
                     format!("{name}() cannot convert {ty}"),
@@ -169,21 +173,21 @@ impl Checker<'_> {
         }
     }
 
-    /// A function all of whose arguments are texts.
-    fn on_texts(&mut self, id: u64, name: &str, types: &[Type], gives: Type) -> Type {
-        if let Some(bad) = types.iter().find(|ty| !every(ty, is_text)) {
+    /// Checks a function whose arguments are all strings.
+    fn string_function(&mut self, id: u64, name: &str, types: &[Type], result: Type) -> Type {
+        if let Some(bad) = types.iter().find(|ty| !all_alternatives(ty, is_text)) {
             self.report(
                 id,
                 format!("'{name}' works on strings, not on {bad}"),
                 "convert with string()",
             );
         }
-        gives
+        result
     }
 
-    /// Arguments that are places or counts.
-    fn integers(&mut self, id: u64, name: &str, types: &[Type]) {
-        if let Some(bad) = types.iter().find(|ty| !every(ty, |ty| *ty == Type::Int)) {
+    /// Checks arguments that are positions or counts.
+    fn require_integers(&mut self, id: u64, name: &str, types: &[Type]) {
+        if let Some(bad) = types.iter().find(|ty| !all_alternatives(ty, |ty| *ty == Type::Int)) {
             self.report(
                 id,
                 format!("'{name}' takes integers, not {}", with_article(bad)),
@@ -192,7 +196,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The items of a list that a function works on.
+    /// The item type of a list argument.
     fn items(&mut self, id: u64, name: &str, list: &Type) -> Type {
         let mut items = Vec::new();
         for alternative in list.alternatives() {
@@ -209,11 +213,11 @@ impl Checker<'_> {
                 }
             });
         }
-        joined(items)
+        union_of(items)
     }
 
-    /// The same where no item may be null.
-    fn solid_items(&mut self, id: u64, name: &str, list: &Type) -> Type {
+    /// The item type of a list argument whose items must not be null.
+    fn non_null_items(&mut self, id: u64, name: &str, list: &Type) -> Type {
         let items = self.items(id, name, list);
         if !items.alternatives().contains(&Type::Null) {
             return items;
@@ -221,13 +225,13 @@ impl Checker<'_> {
         self.report(
             id,
             format!("'{name}' works on every item, and items may be null here"),
-            "leave those out: list.filter(x, x != null)",
+            "filter them out: list.filter(x, x != null)",
         );
         Type::Any
     }
 
-    fn joined_texts(&mut self, id: u64, list: &Type) {
-        if !every(&self.solid_items(id, "join", list), is_text) {
+    fn check_join(&mut self, id: u64, list: &Type) {
+        if !all_alternatives(&self.non_null_items(id, "join", list), is_text) {
             self.report(
                 id,
                 format!("'join' works on lists of strings, not on {list}"),
@@ -236,10 +240,10 @@ impl Checker<'_> {
         }
     }
 
-    fn flattened(&mut self, id: u64, list: &Type) -> Type {
-        let items = self.solid_items(id, "flatten", list);
+    fn flatten(&mut self, id: u64, list: &Type) -> Type {
+        let items = self.non_null_items(id, "flatten", list);
         let is_list = |ty: &Type| matches!(ty, Type::List(_));
-        if !every(&items, is_list) {
+        if !all_alternatives(&items, is_list) {
             self.report(
                 id,
                 format!("'flatten' works on lists of lists, not on {list}"),
@@ -251,12 +255,12 @@ impl Checker<'_> {
             Type::List(inner) => inner.as_ref().clone(),
             _ => Type::Any,
         });
-        Type::List(joined(inner.collect()).into())
+        Type::List(union_of(inner.collect()).into())
     }
 
     fn sum(&mut self, id: u64, list: &Type) -> Type {
-        let items = self.solid_items(id, "sum", list);
-        if !every(&items, is_number) {
+        let items = self.non_null_items(id, "sum", list);
+        if !all_alternatives(&items, is_number) {
             self.report(
                 id,
                 format!("'sum' works on lists of numbers, not on {list}"),
@@ -282,9 +286,9 @@ impl Checker<'_> {
         }
     }
 
-    /// One more member: only where the keys are data, since those of other objects are known.
+    /// Checks `put`, which works only on maps: the fields of other objects are fixed by their type.
     fn put(&mut self, id: u64, object: &Type, key: &Type, value: &Type) -> Type {
-        self.on_texts(id, "put", std::slice::from_ref(key), Type::text());
+        self.string_function(id, "put", std::slice::from_ref(key), Type::text());
         let mut values = vec![value.clone()];
         for alternative in object.alternatives() {
             match alternative {
@@ -303,13 +307,13 @@ impl Checker<'_> {
                 }
             }
         }
-        Type::Map(joined(values).into())
+        Type::Map(union_of(values).into())
     }
 
     fn range(&mut self, id: u64, args: &[&IdedExpr], types: &[Type]) -> Type {
-        self.integers(id, "range", types);
+        self.require_integers(id, "range", types);
         if let [IdedExpr { expr: Ast::Literal(LiteralValue::Int(count)), .. }] = args
-            && *count.inner() > LONGEST_RANGE
+            && *count.inner() > MAX_RANGE
         {
             self.report(
                 id,

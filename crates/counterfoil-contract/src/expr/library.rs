@@ -1,37 +1,40 @@
-//! The functions that expressions have besides those of CEL's standard library. The `cel` crate has
-//! some of them as extensions, but those fail on places past the end and their results have no
-//! bounds.
+//! Functions of the expression language beyond CEL's standard library. The `cel` crate offers some
+//! of them as extensions, but those fail on positions past the end and do not limit the size of
+//! their results.
 //!
-//! The checker has seen the types of all arguments; what is said of wrong ones here is for values
-//! whose type nobody knows.
+//! The type checker has already checked the arguments. Type errors at run time occur only for
+//! values of unknown type.
 
 mod json;
 mod list;
 mod object;
 mod text;
 
-use super::meter::{self, AMONG, KEPT, OVER, among, kept, over};
+use super::meter::{
+    self, METER_COLLECTED, METER_CONTAINER, METER_RANGE, meter_collected, meter_container,
+    meter_range,
+};
 use cel::common::functions::Function;
 use cel::common::types::{CelInt, CelList, CelNull, CelString, DYN_TYPE, Kind};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
-/// The largest text that a function gives, in bytes.
-const MOST_TEXT: usize = 4 << 20;
+/// The maximum size of a string that a function returns.
+const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// The most items that a function gives.
-const MOST_ITEMS: usize = 1_000_000;
+/// The maximum number of items in a list that a function returns.
+const MAX_ITEMS: usize = 1_000_000;
 
-/// The longest list of numbers that `range` gives.
-pub(super) const LONGEST_RANGE: i64 = 10_000;
+/// The maximum length of a list that `range` returns.
+pub(super) const MAX_RANGE: i64 = 10_000;
 
-/// The sum of numbers that are not integers, also of none.
+/// The internal function that sums doubles, including an empty list of them.
 pub(super) const SUM_OF_NUMBERS: &str = "@sum";
 
-/// A member of an object, null if it is missing.
-pub(super) const MEMBER: &str = "@member";
+/// The internal function that reads a member of an object, or null if it is missing.
+pub(super) const MEMBER_OR_NULL: &str = "@member_or_null";
 
-type Given<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+type FunctionResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// Adds the functions to an environment.
 pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
@@ -60,10 +63,10 @@ pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
     let functions: [(&str, usize, Function); 6] = [
         ("range", 1, list::range),
         ("json", 1, json::json),
-        (MEMBER, 2, member),
-        (OVER, 1, over),
-        (AMONG, 1, among),
-        (KEPT, 1, kept),
+        (MEMBER_OR_NULL, 2, member_or_null),
+        (METER_RANGE, 1, meter_range),
+        (METER_CONTAINER, 1, meter_container),
+        (METER_COLLECTED, 1, meter_collected),
     ];
     for (name, arguments, function) in functions {
         env.add_overload(name, name, any(arguments), function)?;
@@ -71,17 +74,22 @@ pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
     Ok(())
 }
 
-/// The arguments of a call, as many as the function takes.
+/// The arguments of a call as an array.
+///
+/// Fails if their number is wrong.
 pub(super) fn arguments<'b, 'v, const N: usize>(
     args: Vec<CowVal<'b, 'v>>,
 ) -> Result<[CowVal<'b, 'v>; N], ExecutionError> {
     args.try_into().map_err(|args: Vec<_>| ExecutionError::invalid_argument_count(N, args.len()))
 }
 
-fn member<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Given<'b, 'v> {
+fn member_or_null<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
     let [object, name] = arguments(args)?;
     let Some(indexer) = object.as_indexer() else {
-        return Err(failed(MEMBER, format!("{} has no fields", named(object.as_ref()))));
+        return Err(function_error(
+            MEMBER_OR_NULL,
+            format!("{} has no fields", kind_name(object.as_ref())),
+        ));
     };
     match indexer.get(name.as_ref()) {
         Ok(member) => Ok(CowVal::Owned(member.into_owned())),
@@ -90,17 +98,17 @@ fn member<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Given<'b, 'v> {
     }
 }
 
-/// An error of a function, in words.
-fn failed(function: &str, why: impl ToString) -> ExecutionError {
+/// An error of a function with a message.
+fn function_error(function: &str, why: impl ToString) -> ExecutionError {
     ExecutionError::function_error(function, why)
 }
 
-fn wrong_kind(function: &str, wanted: &str, found: &dyn Val) -> ExecutionError {
-    failed(function, format!("{function}() works on {wanted}, not on {}", named(found)))
+fn wrong_type_error(function: &str, wanted: &str, found: &dyn Val) -> ExecutionError {
+    function_error(function, format!("{function}() works on {wanted}, not on {}", kind_name(found)))
 }
 
-/// A value by its kind, in words.
-fn named(value: &dyn Val) -> &'static str {
+/// The kind of a value, for messages.
+fn kind_name(value: &dyn Val) -> &'static str {
     match value.get_type().kind() {
         Kind::NullType => "null",
         Kind::Boolean => "a boolean",
@@ -113,63 +121,70 @@ fn named(value: &dyn Val) -> &'static str {
     }
 }
 
-/// A text that a function is given.
-fn text_of<'a>(function: &str, value: &'a dyn Val) -> Result<&'a str, ExecutionError> {
+/// A string argument of a function.
+fn string_arg<'a>(function: &str, value: &'a dyn Val) -> Result<&'a str, ExecutionError> {
     let text = value
         .downcast_ref::<CelString>()
-        .ok_or_else(|| wrong_kind(function, "strings", value))?
+        .ok_or_else(|| wrong_type_error(function, "strings", value))?
         .inner();
-    meter::reads_text(text.len())?;
+    meter::count_text_read(text.len())?;
     Ok(text)
 }
 
-/// An integer that a function is given.
-fn int_of(function: &str, value: &dyn Val) -> Result<i64, ExecutionError> {
+/// An integer argument of a function.
+fn int_arg(function: &str, value: &dyn Val) -> Result<i64, ExecutionError> {
     value.downcast_ref::<CelInt>().map(|int| *int.inner()).ok_or_else(|| {
-        failed(function, format!("{function}() takes integers, not {}", named(value)))
+        function_error(function, format!("{function}() takes integers, not {}", kind_name(value)))
     })
 }
 
-/// A list that a function is given.
-fn items_of<'a, 'v>(
+/// The items of a list argument of a function.
+fn list_arg<'a, 'v>(
     function: &str,
     value: &'a (dyn Val + 'v),
 ) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
     let items = value
         .downcast_ref::<CelList>()
-        .ok_or_else(|| wrong_kind(function, "lists", value))?
+        .ok_or_else(|| wrong_type_error(function, "lists", value))?
         .inner();
-    meter::steps(items.len() + 1)?;
+    meter::count_steps(items.len() + 1)?;
     Ok(items)
 }
 
-/// A place in a sequence so long: what lies before or behind it is its start or its end.
-fn clamped(place: i64, length: usize) -> usize {
-    usize::try_from(place.max(0)).map_or(length, |place| place.min(length))
+/// A position clamped to a sequence of the given length.
+fn clamped(position: i64, length: usize) -> usize {
+    usize::try_from(position.max(0)).map_or(length, |position| position.min(length))
 }
 
-/// A text that a function gives, of a length that was looked at.
-fn given_text<'b, 'v>(function: &str, text: impl Into<String>) -> Given<'b, 'v> {
+/// A string as the result of a function.
+///
+/// Fails if it is too long.
+fn string_result<'b, 'v>(function: &str, text: impl Into<String>) -> FunctionResult<'b, 'v> {
     let text = text.into();
-    bounded_text(function, text.len())?;
+    check_text_size(function, text.len())?;
     Ok(CowVal::owned(CelString::from(text)))
 }
 
-fn bounded_text(function: &str, bytes: usize) -> Result<(), ExecutionError> {
-    if bytes > MOST_TEXT {
-        return Err(failed(function, format!("{function}() gives more than 4 MB of text")));
+fn check_text_size(function: &str, bytes: usize) -> Result<(), ExecutionError> {
+    if bytes > MAX_TEXT_BYTES {
+        return Err(function_error(function, format!("{function}() gives more than 4 MB of text")));
     }
     Ok(())
 }
 
-/// A list that a function gives.
-fn given_list<'b, 'v>(
+/// A list as the result of a function.
+///
+/// Fails if it is too long.
+fn list_result<'b, 'v>(
     function: &str,
     items: impl Iterator<Item = Box<dyn Val + 'v>>,
-) -> Given<'b, 'v> {
-    let items: Vec<Box<dyn Val + 'v>> = items.take(MOST_ITEMS + 1).collect();
-    if items.len() > MOST_ITEMS {
-        return Err(failed(function, format!("{function}() gives more than 1,000,000 items")));
+) -> FunctionResult<'b, 'v> {
+    let items: Vec<Box<dyn Val + 'v>> = items.take(MAX_ITEMS + 1).collect();
+    if items.len() > MAX_ITEMS {
+        return Err(function_error(
+            function,
+            format!("{function}() gives more than 1,000,000 items"),
+        ));
     }
     Ok(CowVal::owned(CelList::from(items)))
 }

@@ -1,23 +1,23 @@
-//! The checks on `all`, `exists`, `exists_one`, `map` and `filter`, which the parser expands to
-//! loops of known shapes.
+//! Type checks of `all`, `exists`, `exists_one`, `map` and `filter`. The parser expands these
+//! macros to comprehensions of known shapes.
 
 use super::assign::with_article;
-use super::check::{Checker, View, joined};
+use super::check::{Checker, Inferred, union_of};
 use super::path::Path;
 use super::scope::Scope;
 use super::types::Type;
 use cel::common::ast::{ComprehensionExpr, Expr as Ast, IdedExpr, LiteralValue, operators as op};
 
-/// What a loop does with each item.
+/// The macro that a comprehension was expanded from.
 pub(super) enum Loop<'e> {
-    /// `all`, `exists` or `exists_one`: a condition.
+    /// `all`, `exists` or `exists_one`: tests a condition on each item.
     Test { name: &'static str, condition: &'e IdedExpr },
-    /// `map` or `filter`: a value, for the items that meet a condition.
+    /// `map` or `filter`: collects a value for each item that meets the condition.
     Collect { condition: Option<&'e IdedExpr>, value: &'e IdedExpr },
 }
 
 impl<'e> Loop<'e> {
-    pub(super) fn of(comprehension: &'e ComprehensionExpr) -> Option<Self> {
+    pub(super) fn from_comprehension(comprehension: &'e ComprehensionExpr) -> Option<Self> {
         let Ast::Call(step) = &comprehension.loop_step.expr else { return None };
         match (&comprehension.accu_init.expr, step.func_name.as_str(), step.args.as_slice()) {
             (Ast::Literal(LiteralValue::Boolean(_)), op::LOGICAL_AND, [_, condition]) => {
@@ -40,14 +40,14 @@ impl<'e> Loop<'e> {
     }
 }
 
-/// The value of `@result + [value]`.
+/// The `value` in `@result + [value]`.
 fn appended(step: &IdedExpr) -> Option<&IdedExpr> {
     let Ast::Call(call) = &step.expr else { return None };
     let Ast::List(list) = &call.args.get(1)?.expr else { return None };
     list.elements.first()
 }
 
-/// The value that a step of `map` or `filter` appends, to be changed.
+/// A mutable reference to the value that a step of `map` or `filter` appends.
 pub(super) fn appended_mut(step: &mut IdedExpr) -> Option<&mut IdedExpr> {
     let Ast::Call(call) = &mut step.expr else { return None };
     let second = call.args.get_mut(1)?;
@@ -67,7 +67,7 @@ impl Checker<'_> {
         id: u64,
         comprehension: &ComprehensionExpr,
         scope: &Scope,
-    ) -> View {
+    ) -> Inferred {
         let range = self.operand(&comprehension.iter_range, scope);
         let mut items = Vec::new();
         let mut is_keyed = false;
@@ -91,34 +91,34 @@ impl Checker<'_> {
         }
         let inner = scope.with_local(
             &comprehension.iter_var,
-            joined(items),
-            Path::of(&comprehension.iter_range).as_ref(),
+            union_of(items),
+            Path::from_expr(&comprehension.iter_range).as_ref(),
         );
-        match Loop::of(comprehension) {
+        match Loop::from_comprehension(comprehension) {
             Some(Loop::Test { condition, .. }) => {
                 self.boolean(condition, &inner);
-                View::of(Type::Bool)
+                Inferred::from_type(Type::Bool)
             }
             Some(Loop::Collect { condition, value }) => {
                 if is_keyed {
                     self.report(
                         id,
                         "the keys of an object have no order".into(),
-                        "use exists() or all() on it, or hold the entries in a list",
+                        "use exists() or all() on it, or use a list of entries",
                     );
                 }
                 let facts = condition.map(|condition| self.boolean(condition, &inner).if_true);
-                let inner = facts.map_or_else(|| inner.clone(), |facts| inner.and(&facts));
+                let inner = facts.map_or_else(|| inner.clone(), |facts| inner.with_facts(&facts));
                 let value = self.expr(value, &inner).ty;
-                View::of(Type::List(value.into()))
+                Inferred::from_type(Type::List(value.into()))
             }
             None => {
                 self.report(
                     id,
-                    "this form has no meaning here".into(),
+                    "this syntax is not supported".into(),
                     "use all, exists, map or filter",
                 );
-                View::of(Type::Any)
+                Inferred::from_type(Type::Any)
             }
         }
     }

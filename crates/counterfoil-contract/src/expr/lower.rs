@@ -1,41 +1,41 @@
-//! From the expression that was checked to the one that is evaluated: what the checker found out
-//! and `cel` cannot know, and the meters of its loops.
+//! Lowers a checked expression to the one that is evaluated. Lowering inserts the metering of loops
+//! and applies what the type checker knows and `cel` cannot know.
 
-use super::library::{MEMBER, SUM_OF_NUMBERS};
+use super::library::{MEMBER_OR_NULL, SUM_OF_NUMBERS};
 use super::loops::appended_mut;
-use super::meter::{AMONG, KEPT, OVER};
+use super::meter::{METER_COLLECTED, METER_CONTAINER, METER_RANGE};
 use cel::Program;
 use cel::common::ast::{CallExpr, EntryExpr, Expr as Ast, IdedExpr, LiteralValue, operators as op};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What the checker found out about parts of an expression, by their ids.
+/// Facts from the type checker about parts of an expression, by their ids.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
-    /// Sums of numbers that are not integers: of an empty list, `cel` would not know.
+pub(super) struct LoweringHints {
+    /// Calls of `sum` over doubles. For an empty list, the item type is known only to the checker.
     pub(super) sums_of_numbers: BTreeSet<u64>,
-    /// Members that are null where they are missing.
+    /// Member accesses that yield null where the member is missing.
     pub(super) or_null: BTreeSet<u64>,
 }
 
 /// An expression ready to be evaluated.
 #[derive(Clone, Debug)]
-pub(crate) struct Code {
-    /// As it was written and checked.
+pub(crate) struct ExprCode {
+    /// The expression as written and checked.
     program: Arc<Program>,
-    /// As it is evaluated, where that differs.
+    /// The expression to evaluate, where it differs from `program`.
     lowered: Option<Arc<IdedExpr>>,
 }
 
-impl Code {
-    pub(super) fn new(program: Arc<Program>, notes: &Notes) -> Self {
+impl ExprCode {
+    pub(super) fn new(program: Arc<Program>, notes: &LoweringHints) -> Self {
         let mut expr = program.expression().clone();
         let is_changed = lower(&mut expr, notes);
         Self { program, lowered: is_changed.then(|| Arc::new(expr)) }
     }
 
     /// The expression as it was written.
-    pub(super) fn written(&self) -> &IdedExpr {
+    pub(super) fn source_expr(&self) -> &IdedExpr {
         self.program.expression()
     }
 
@@ -45,9 +45,9 @@ impl Code {
     }
 }
 
-/// Lowers an expression in place; whether anything changed. As deep as the expression, which is
-/// bounded.
-fn lower(expr: &mut IdedExpr, notes: &Notes) -> bool {
+/// Lowers an expression in place and returns whether anything changed. The recursion is bounded by
+/// the depth limit of expressions.
+fn lower(expr: &mut IdedExpr, notes: &LoweringHints) -> bool {
     let mut is_changed = false;
     match &mut expr.expr {
         Ast::Call(call) => {
@@ -61,7 +61,7 @@ fn lower(expr: &mut IdedExpr, notes: &Notes) -> bool {
             if let (op::IN, [_, container]) = (call.func_name.as_str(), call.args.as_mut_slice())
                 && !matches!(container.expr, Ast::List(_))
             {
-                wrap(container, AMONG);
+                wrap(container, METER_CONTAINER);
                 is_changed = true;
             }
         }
@@ -81,32 +81,32 @@ fn lower(expr: &mut IdedExpr, notes: &Notes) -> bool {
         Ast::Comprehension(comprehension) => {
             lower(&mut comprehension.iter_range, notes);
             lower(&mut comprehension.loop_step, notes);
-            wrap(&mut comprehension.iter_range, OVER);
+            wrap(&mut comprehension.iter_range, METER_RANGE);
             if let Some(value) = appended_mut(&mut comprehension.loop_step)
                 && !matches!(&value.expr, Ast::Ident(name) if *name == comprehension.iter_var)
             {
-                wrap(value, KEPT);
+                wrap(value, METER_COLLECTED);
             }
             is_changed = true;
         }
         Ast::Struct(_) | Ast::Ident(_) | Ast::Literal(_) | Ast::Unspecified => {}
     }
     if notes.or_null.contains(&expr.id) {
-        soften(expr);
+        make_nullable(expr);
         is_changed = true;
     }
     is_changed
 }
 
-/// Puts a function of one argument around an expression.
+/// Wraps an expression in a call of a function with one argument.
 fn wrap(expr: &mut IdedExpr, function: &str) {
     let inner = std::mem::take(expr);
     expr.id = inner.id;
-    expr.expr = call(function, vec![inner]);
+    expr.expr = call_expr(function, vec![inner]);
 }
 
-/// Turns `object.name` and `object["name"]` into what gives null where the member is missing.
-fn soften(expr: &mut IdedExpr) {
+/// Rewrites `object.name` and `object["name"]` to yield null where the member is missing.
+fn make_nullable(expr: &mut IdedExpr) {
     let args = match std::mem::take(&mut expr.expr) {
         Ast::Select(select) => {
             let name = Ast::Literal(LiteralValue::String(select.field.into()));
@@ -118,9 +118,9 @@ fn soften(expr: &mut IdedExpr) {
             return;
         }
     };
-    expr.expr = call(MEMBER, args);
+    expr.expr = call_expr(MEMBER_OR_NULL, args);
 }
 
-fn call(function: &str, args: Vec<IdedExpr>) -> Ast {
+fn call_expr(function: &str, args: Vec<IdedExpr>) -> Ast {
     Ast::Call(CallExpr { func_name: function.to_owned(), target: None, args })
 }

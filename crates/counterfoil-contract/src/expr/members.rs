@@ -1,8 +1,7 @@
-//! The checks on objects and their members: what is read of an object, and the objects that an
-//! expression builds.
+//! Type checks of objects: access to their members, and object literals.
 
 use super::assign::with_article;
-use super::check::{Checker, View, joined, narrowed};
+use super::check::{Checker, Inferred, narrowed, union_of};
 use super::path::{Path, Step};
 use super::scope::{Fact, Facts, Scope};
 use super::types::Type;
@@ -11,20 +10,20 @@ use cel::common::ast::{
     CallExpr, EntryExpr, Expr as Ast, IdedExpr, LiteralValue, MapExpr, operators as op,
 };
 
-/// What is done with a member of an object.
+/// How a member of an object is accessed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
-    /// Null if it is missing.
+    /// Reads the member, or null if it is missing.
     ReadOrNull,
-    /// Only whether it is there.
+    /// Tests only whether the member is present.
     Test,
 }
 
-/// A member of an object.
+/// The result of checking the access to a member.
 pub(super) struct Member {
     pub(super) ty: Type,
-    /// What a test for it proves.
+    /// The fact that a successful presence test establishes.
     pub(super) proves: Fact,
 }
 
@@ -36,7 +35,7 @@ impl Checker<'_> {
             if member.optional {
                 self.report(
                     entry.id,
-                    "optional members have no meaning here".into(),
+                    "optional members are not supported".into(),
                     "write them without ?",
                 );
             }
@@ -53,7 +52,7 @@ impl Checker<'_> {
             if fields.iter().any(|(known, _)| *known == key) {
                 self.report(
                     member.key.id,
-                    format!("the key '{key}' stands twice"),
+                    format!("the key '{key}' appears twice"),
                     "leave one out",
                 );
                 continue;
@@ -63,8 +62,8 @@ impl Checker<'_> {
         Type::object_of(fields)
     }
 
-    /// The value of a member of an object that is built. A field that may be missing is null there,
-    /// which is absence again where the object goes to a type whose field is optional.
+    /// The type of a member value in an object literal. A field that may be missing yields null,
+    /// which means absent again where the object is assigned to a type with an optional field.
     fn member_value(&mut self, value: &IdedExpr, scope: &Scope) -> Type {
         let (target, name) = match &value.expr {
             Ast::Select(select) if !select.test => (select.operand.as_ref(), select.field.as_str()),
@@ -81,8 +80,8 @@ impl Checker<'_> {
         self.member(value.id, target, name, Access::ReadOrNull, scope).ty
     }
 
-    /// A member by its name: `object.name`, `object["name"]`, `has(object.name)`, `"name" in
-    /// object`.
+    /// Checks the access to a member by name: `object.name`, `object["name"]`, `has(object.name)`
+    /// or `"name" in object`.
     pub(super) fn member(
         &mut self,
         id: u64,
@@ -90,23 +89,23 @@ impl Checker<'_> {
         name: &str,
         access: Access,
         scope: &Scope,
-    ) -> View {
+    ) -> Inferred {
         let before = self.paths.len();
         let operand = self.expr(target, scope).ty;
-        let path = Path::of(target).map(|path| path.then(Step::Field(name.to_owned())));
+        let path = Path::from_expr(target).map(|path| path.child(Step::Field(name.to_owned())));
         let member = self.member_of(id, &operand, target, name, access, scope);
         if let Some(path) = &path {
-            // What leads to the member is not read as a whole.
+            // The objects on the way to the member are not read as a whole.
             self.paths.truncate(before);
-            self.reads(path, scope);
+            self.record_read(path, scope);
         }
         match access {
             Access::Read | Access::ReadOrNull => {
-                View::of(narrowed(&member.ty, path.as_ref(), scope))
+                Inferred::from_type(narrowed(&member.ty, path.as_ref(), scope))
             }
-            Access::Test => View {
+            Access::Test => Inferred {
                 ty: Type::Bool,
-                if_true: path.map(|path| Facts::one(path, member.proves)).unwrap_or_default(),
+                if_true: path.map(|path| Facts::single(path, member.proves)).unwrap_or_default(),
                 if_false: Facts::default(),
             },
         }
@@ -122,15 +121,16 @@ impl Checker<'_> {
         scope: &Scope,
     ) -> Member {
         let before = self.problems.len();
-        let operand = self.solid(target, operand.clone());
-        let path = Path::of(target).map(|path| path.then(Step::Field(name.to_owned())));
-        let shown = path.as_ref().map_or_else(|| name.to_owned(), Path::to_string);
-        let is_built = path.as_ref().is_none_or(|path| scope.built.contains(&path.root));
+        let operand = self.require_non_null(target, operand.clone());
+        let path = Path::from_expr(target).map(|path| path.child(Step::Field(name.to_owned())));
+        let display = path.as_ref().map_or_else(|| name.to_owned(), Path::to_string);
+        let is_constructed =
+            path.as_ref().is_none_or(|path| scope.constructed.contains(&path.root));
         let is_known = path.is_some_and(|path| scope.known.is_present(&path));
         let needed = access == Access::Read && !is_known;
         let or_null = access == Access::ReadOrNull && !is_known;
         let mut may_be_missing = false;
-        let guard = format!("guard it: has({shown}) && …");
+        let guard = format!("guard it: has({display}) && …");
         let mut types = Vec::new();
         let mut proves = Fact::NotNull;
         for alternative in operand.alternatives() {
@@ -148,8 +148,8 @@ impl Checker<'_> {
                         continue;
                     }
                     Some(field) => {
-                        // Where an optional field is present it is not null: null is absence there.
-                        if is_built {
+                        // A present optional field is not null, because null means absent there.
+                        if is_constructed {
                             types.push(field.ty.clone());
                             proves = Fact::Present;
                         } else {
@@ -159,7 +159,7 @@ impl Checker<'_> {
                         if field.is_present() || !needed {
                             continue;
                         }
-                        (format!("'{shown}' is optional and may be missing here"), guard.clone())
+                        (format!("'{display}' is optional and may be missing here"), guard.clone())
                     }
                     None if object.open => {
                         types.push(Type::Any);
@@ -182,7 +182,7 @@ impl Checker<'_> {
                     if !needed || **values == Type::Any {
                         continue;
                     }
-                    (format!("'{shown}' may be missing here"), guard.clone())
+                    (format!("'{display}' may be missing here"), guard.clone())
                 }
                 _ => (
                     format!("{} has no field '{name}'", with_article(&operand)),
@@ -198,6 +198,6 @@ impl Checker<'_> {
             self.notes.or_null.insert(id);
             types.push(Type::Null);
         }
-        Member { ty: joined(types), proves }
+        Member { ty: union_of(types), proves }
     }
 }

@@ -1,5 +1,5 @@
-//! What one evaluation may cost. Loops stand inside of loops and `range` needs no data, so a short
-//! expression can ask for more than a machine has; it is told so instead.
+//! Limits on the cost of one evaluation. Loops can be nested and `range` needs no data, so a short
+//! expression could exhaust time or memory; it fails with an error instead.
 
 use super::library::arguments;
 use cel::ExecutionError;
@@ -7,104 +7,116 @@ use cel::common::types::{CelList, CelMap, CelString};
 use cel::common::value::{CowVal, Val};
 use std::cell::Cell;
 
-/// The most rounds of all loops, and what functions read: each item of a list and each 64 bytes of
-/// a text is one.
-const MOST_STEPS: usize = 10_000_000;
+/// The maximum number of steps: loop iterations, plus one step for each list item and for each 64
+/// bytes of text that a function reads.
+const MAX_STEPS: usize = 10_000_000;
 
-/// The most that all `map` loops collect, in bytes.
-const MOST_KEPT: usize = 64 << 20;
+/// The maximum size of everything that `map` and `filter` loops collect, in bytes.
+const MAX_COLLECTED_BYTES: usize = 64 << 20;
 
-/// What a value weighs besides its text.
-const VALUE: usize = 32;
+/// The size of a value without its content, in bytes.
+const VALUE_OVERHEAD_BYTES: usize = 32;
 
 #[derive(Clone, Copy, Default)]
-struct Spent {
+struct Usage {
     steps: usize,
-    kept: usize,
+    collected_bytes: usize,
 }
 
 thread_local! {
-    /// What the evaluation at work on this thread has spent: the functions that `cel` calls hold nothing of their own.
-    static SPENT: Cell<Spent> = const { Cell::new(Spent { steps: 0, kept: 0 }) };
+    /// The usage of the evaluation that runs on this thread. It is thread-local because functions
+    /// called by `cel` carry no state of their own.
+    static USAGE: Cell<Usage> = const { Cell::new(Usage { steps: 0, collected_bytes: 0 }) };
 }
 
-/// Evaluates something with nothing spent yet.
+/// Runs an evaluation with fresh counters and restores the previous ones afterwards.
 pub(super) fn metered<T>(evaluate: impl FnOnce() -> T) -> T {
-    let before = SPENT.take();
+    let before = USAGE.take();
     let value = evaluate();
-    SPENT.set(before);
+    USAGE.set(before);
     value
 }
 
-/// Counts steps.
-pub(super) fn steps(count: usize) -> Result<(), ExecutionError> {
-    let mut spent = SPENT.get();
-    spent.steps = spent.steps.saturating_add(count);
-    SPENT.set(spent);
-    if spent.steps > MOST_STEPS {
+/// Adds steps to the usage.
+///
+/// Fails when the limit is exceeded.
+pub(super) fn count_steps(count: usize) -> Result<(), ExecutionError> {
+    let mut usage = USAGE.get();
+    usage.steps = usage.steps.saturating_add(count);
+    USAGE.set(usage);
+    if usage.steps > MAX_STEPS {
         return Err(ExecutionError::function_error(
-            OVER,
-            "it takes more than 10,000,000 steps: loop over less, or over fewer lists inside of each other",
+            METER_RANGE,
+            "it takes more than 10,000,000 steps: use smaller lists or fewer nested loops",
         ));
     }
     Ok(())
 }
 
-/// Counts the steps of reading a text.
-pub(super) fn reads_text(bytes: usize) -> Result<(), ExecutionError> {
-    steps(bytes / 64 + 1)
+/// Adds the steps for reading a text.
+pub(super) fn count_text_read(bytes: usize) -> Result<(), ExecutionError> {
+    count_steps(bytes / 64 + 1)
 }
 
-/// The function that stands around what a loop goes over.
-pub(super) const OVER: &str = "@over";
+/// The internal function that wraps the range of a loop.
+pub(super) const METER_RANGE: &str = "@meter_range";
 
-/// Counts the items of a list or an object and hands it on.
-pub(super) fn over<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+/// Counts the items of a list or an object as steps and returns the value unchanged.
+pub(super) fn meter_range<'b, 'v>(
+    args: Vec<CowVal<'b, 'v>>,
+) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let [range] = arguments(args)?;
     let size = range.as_sizer().map_or(0, |sizer| *sizer.size().inner());
-    steps(usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1))?;
+    count_steps(usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1))?;
     Ok(range)
 }
 
-/// The function that stands around what something is looked for in.
-pub(super) const AMONG: &str = "@among";
+/// The internal function that wraps the right-hand side of `in`.
+pub(super) const METER_CONTAINER: &str = "@meter_container";
 
-/// Counts the items of a list and hands it on; the keys of an object are found without looking at
-/// each.
-pub(super) fn among<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+/// Counts the items of a list as steps and returns the value unchanged. Looking up the key of an
+/// object does not scan its keys.
+pub(super) fn meter_container<'b, 'v>(
+    args: Vec<CowVal<'b, 'v>>,
+) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let [container] = arguments(args)?;
-    steps(container.downcast_ref::<CelList>().map_or(0, |list| list.inner().len()) + 1)?;
+    count_steps(container.downcast_ref::<CelList>().map_or(0, |list| list.inner().len()) + 1)?;
     Ok(container)
 }
 
-/// The function that stands around what a loop collects.
-pub(super) const KEPT: &str = "@kept";
+/// The internal function that wraps each value a loop collects.
+pub(super) const METER_COLLECTED: &str = "@meter_collected";
 
-/// Weighs a value and hands it on.
-pub(super) fn kept<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+/// Adds the size of a value to the usage and returns the value unchanged.
+pub(super) fn meter_collected<'b, 'v>(
+    args: Vec<CowVal<'b, 'v>>,
+) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let [value] = arguments(args)?;
-    let mut spent = SPENT.get();
-    spent.kept = spent.kept.saturating_add(weight(value.as_ref()));
-    SPENT.set(spent);
-    if spent.kept > MOST_KEPT {
+    let mut usage = USAGE.get();
+    usage.collected_bytes = usage.collected_bytes.saturating_add(value_bytes(value.as_ref()));
+    USAGE.set(usage);
+    if usage.collected_bytes > MAX_COLLECTED_BYTES {
         return Err(ExecutionError::function_error(
-            KEPT,
+            METER_COLLECTED,
             "it collects more than 64 MB: collect less, or in fewer loops",
         ));
     }
     Ok(value)
 }
 
-/// How much room a value takes, about.
-fn weight(value: &dyn Val) -> usize {
+/// The approximate size of a value, in bytes.
+fn value_bytes(value: &dyn Val) -> usize {
     let inside = if let Some(text) = value.downcast_ref::<CelString>() {
         text.inner().len()
     } else if let Some(list) = value.downcast_ref::<CelList>() {
-        list.inner().iter().map(|item| weight(item.as_ref())).sum()
+        list.inner().iter().map(|item| value_bytes(item.as_ref())).sum()
     } else if let Some(map) = value.downcast_ref::<CelMap>() {
-        map.inner().iter().map(|(key, value)| weight(key.inner()) + weight(value.as_ref())).sum()
+        map.inner()
+            .iter()
+            .map(|(key, value)| value_bytes(key.inner()) + value_bytes(value.as_ref()))
+            .sum()
     } else {
         0
     };
-    VALUE + inside
+    VALUE_OVERHEAD_BYTES + inside
 }

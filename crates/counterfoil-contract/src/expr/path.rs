@@ -1,16 +1,17 @@
-//! The places that an expression names: `result.checks`, `result["a-b"]`, `result.checks[0].name`.
+//! Paths to values that an expression refers to: `result.checks`, `result["a-b"]`,
+//! `result.checks[0].name`.
 
 use cel::common::ast::{Expr as Ast, IdedExpr, LiteralValue, operators as op};
 use std::fmt;
 
-/// A variable and the way from it to a value inside it.
+/// A variable and the steps from it to a value inside it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Path {
     pub(crate) root: String,
     pub(crate) steps: Vec<Step>,
 }
 
-/// One step of the way.
+/// One step of a path: a field of an object or an item of a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     Field(String),
@@ -18,20 +19,20 @@ pub(crate) enum Step {
 }
 
 impl Path {
-    /// The path that an expression is; `None` if it computes something.
-    pub(crate) fn of(expr: &IdedExpr) -> Option<Self> {
+    /// The path that an expression denotes; `None` if the expression computes a value.
+    pub(crate) fn from_expr(expr: &IdedExpr) -> Option<Self> {
         match &expr.expr {
             Ast::Ident(name) => Some(Self { root: name.clone(), steps: Vec::new() }),
             Ast::Select(select) if !select.test => {
-                Some(Self::of(&select.operand)?.then(Step::Field(select.field.clone())))
+                Some(Self::from_expr(&select.operand)?.child(Step::Field(select.field.clone())))
             }
             Ast::Call(call) if call.func_name == op::INDEX => match call.args.as_slice() {
                 [target, index] => match &index.expr {
                     Ast::Literal(LiteralValue::String(key)) => {
-                        Some(Self::of(target)?.then(Step::Field(key.inner().to_owned())))
+                        Some(Self::from_expr(target)?.child(Step::Field(key.inner().to_owned())))
                     }
                     Ast::Literal(LiteralValue::Int(at)) => {
-                        Some(Self::of(target)?.then(Step::Item(*at.inner())))
+                        Some(Self::from_expr(target)?.child(Step::Item(*at.inner())))
                     }
                     _ => None,
                 },
@@ -41,13 +42,13 @@ impl Path {
         }
     }
 
-    /// The path one step further.
-    pub(crate) fn then(mut self, step: Step) -> Self {
+    /// The path extended by one step.
+    pub(crate) fn child(mut self, step: Step) -> Self {
         self.steps.push(step);
         self
     }
 
-    /// The fields up to the first item of a list.
+    /// The names of the leading field steps, up to the first list item.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().map_while(|step| match step {
             Step::Field(name) => Some(name.as_str()),
@@ -76,7 +77,7 @@ fn is_identifier(name: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// A text as a literal.
+/// A string as a quoted literal.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,5 +1,5 @@
-//! A syntax tree as text again, in one form however it was written: what a branch depends on is
-//! named and told apart by it.
+//! Renders a syntax tree as text in a canonical form. Branch analysis uses the text to name and
+//! compare the subjects of guards.
 
 use super::loops::Loop;
 use super::path::{Path, quoted};
@@ -24,7 +24,7 @@ const INFIX: [(&str, &str); 14] = [
 
 /// The text of an expression.
 pub(super) fn render(expr: &IdedExpr) -> String {
-    if let Some(path) = Path::of(expr) {
+    if let Some(path) = Path::from_expr(expr) {
         return path.to_string();
     }
     match &expr.expr {
@@ -35,7 +35,7 @@ pub(super) fn render(expr: &IdedExpr) -> String {
         }
         Ast::Select(select) => format!("{}.{}", operand(&select.operand), select.field),
         Ast::Call(call) => render_call(call),
-        Ast::List(list) => format!("[{}]", all(&list.elements)),
+        Ast::List(list) => format!("[{}]", render_list(&list.elements)),
         Ast::Map(map) => {
             let entries = map.entries.iter().map(|entry| match &entry.expr {
                 EntryExpr::MapEntry(entry) => {
@@ -49,7 +49,7 @@ pub(super) fn render(expr: &IdedExpr) -> String {
         }
         Ast::Comprehension(comprehension) => {
             let (range, item) = (operand(&comprehension.iter_range), &comprehension.iter_var);
-            match Loop::of(comprehension) {
+            match Loop::from_comprehension(comprehension) {
                 Some(Loop::Test { name, condition }) => {
                     format!("{range}.{name}({item}, {})", render(condition))
                 }
@@ -74,13 +74,13 @@ pub(super) fn render(expr: &IdedExpr) -> String {
 fn render_call(call: &CallExpr) -> String {
     let infix = INFIX.iter().find(|(name, _)| *name == call.func_name);
     match (&call.target, infix, call.func_name.as_str(), call.args.as_slice()) {
-        // What can be written as a function and as a method is written one way.
+        // Functions that can also be called as methods are rendered in one form.
         (Some(target), _, "size", []) => format!("size({})", render(target)),
         (None, _, "matches", [text, pattern]) => {
             format!("{}.matches({})", operand(text), render(pattern))
         }
         (Some(target), ..) => {
-            format!("{}.{}({})", operand(target), call.func_name, all(&call.args))
+            format!("{}.{}({})", operand(target), call.func_name, render_list(&call.args))
         }
         (None, Some((_, sign)), _, [left, right]) => {
             format!("{} {sign} {}", operand(left), operand(right))
@@ -91,15 +91,15 @@ fn render_call(call: &CallExpr) -> String {
         (None, _, op::CONDITIONAL, [condition, yes, no]) => {
             format!("{} ? {} : {}", operand(condition), operand(yes), operand(no))
         }
-        _ => format!("{}({})", call.func_name, all(&call.args)),
+        _ => format!("{}({})", call.func_name, render_list(&call.args)),
     }
 }
 
-fn all(exprs: &[IdedExpr]) -> String {
+fn render_list(exprs: &[IdedExpr]) -> String {
     exprs.iter().map(render).collect::<Vec<_>>().join(", ")
 }
 
-/// In parentheses where it could be read another way.
+/// The text of an operand, in parentheses where precedence requires them.
 fn operand(expr: &IdedExpr) -> String {
     let text = render(expr);
     match &expr.expr {

@@ -1,5 +1,4 @@
-//! What an expression may use: variables with their types, and what is known of their values at
-//! that point.
+//! The scope of an expression: variables with their types, and facts about their values.
 
 use super::path::Path;
 use super::types::Type;
@@ -10,43 +9,43 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Scope {
     pub(super) variables: BTreeMap<String, Type>,
     pub(super) known: Facts,
-    /// Variables that the expression itself introduces.
+    /// Variables that the expression introduces itself, in comprehensions.
     pub(super) local: BTreeSet<String>,
-    /// Those among them that may hold objects which the expression builds: null is no absence in
-    /// these.
-    pub(super) built: BTreeSet<String>,
+    /// Local variables that may hold objects constructed by the expression. In these objects, null
+    /// does not stand for an absent field.
+    pub(super) constructed: BTreeSet<String>,
 }
 
-/// What is known of places: that they are there, that they are not null.
+/// Facts about paths: that a value is present, or that it is not null.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts(pub(super) BTreeSet<(Path, Fact)>);
 
-/// One thing known of a place.
+/// A fact about one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fact {
     Present,
     NotNull,
 }
 
-/// Something whose truth says more about the variables: a [`Checked`](super::Checked) or an
+/// A condition whose outcome narrows the types of variables: a [`Checked`](super::Checked) or an
 /// [`Expression`](super::Expression).
 pub trait Proof {
-    /// What is known where it is true.
+    /// Facts that hold where the condition is true.
     fn when_true(&self) -> &Facts;
-    /// What is known where it is false.
+    /// Facts that hold where the condition is false.
     fn when_false(&self) -> &Facts;
 }
 
 impl Facts {
-    pub(super) fn one(path: Path, fact: Fact) -> Self {
+    pub(super) fn single(path: Path, fact: Fact) -> Self {
         Self(BTreeSet::from([(path, fact)]))
     }
 
-    pub(super) fn and(&self, other: &Self) -> Self {
+    pub(super) fn union(&self, other: &Self) -> Self {
         Self(self.0.union(&other.0).cloned().collect())
     }
 
-    pub(super) fn common(&self, other: &Self) -> Self {
+    pub(super) fn intersection(&self, other: &Self) -> Self {
         Self(self.0.intersection(&other.0).cloned().collect())
     }
 
@@ -61,48 +60,49 @@ impl Facts {
 
 impl Scope {
     /// A scope with one variable.
-    pub fn of(name: &str, ty: Type) -> Self {
+    pub fn for_variable(name: &str, ty: Type) -> Self {
         Self::default().with(name, ty)
     }
 
-    /// Adds a variable; what was known of another one by that name is forgotten.
+    /// Adds a variable. Facts about an earlier variable of the same name are dropped.
     #[must_use]
     pub fn with(mut self, name: &str, ty: Type) -> Self {
         self.known.0.retain(|(path, _)| path.root != name);
         self.local.remove(name);
-        self.built.remove(name);
+        self.constructed.remove(name);
         self.variables.insert(name.to_owned(), ty);
         self
     }
 
-    /// Adds what another expression proved by being true.
+    /// Adds the facts that hold when another expression is true.
     #[must_use]
-    pub fn knowing(mut self, proof: &impl Proof) -> Self {
-        self.known = self.known.and(proof.when_true());
+    pub fn assuming(mut self, proof: &impl Proof) -> Self {
+        self.known = self.known.union(proof.when_true());
         self
     }
 
-    /// Adds what another expression proved by being false.
+    /// Adds the facts that hold when another expression is false.
     #[must_use]
-    pub fn knowing_not(mut self, proof: &impl Proof) -> Self {
-        self.known = self.known.and(proof.when_false());
+    pub fn assuming_not(mut self, proof: &impl Proof) -> Self {
+        self.known = self.known.union(proof.when_false());
         self
     }
 
-    /// The scope inside a comprehension over items of a type, at a place if they are not computed.
+    /// The scope inside a comprehension. `range` is the path of the list, or `None` if the list is
+    /// computed.
     pub(super) fn with_local(&self, name: &str, ty: Type, range: Option<&Path>) -> Self {
-        let is_built = range.is_none_or(|range| self.built.contains(&range.root));
+        let is_constructed = range.is_none_or(|range| self.constructed.contains(&range.root));
         let mut scope = self.clone().with(name, ty);
         scope.local.insert(name.to_owned());
-        if is_built {
-            scope.built.insert(name.to_owned());
+        if is_constructed {
+            scope.constructed.insert(name.to_owned());
         }
         scope
     }
 
-    pub(super) fn and(&self, facts: &Facts) -> Self {
+    pub(super) fn with_facts(&self, facts: &Facts) -> Self {
         let mut scope = self.clone();
-        scope.known = scope.known.and(facts);
+        scope.known = scope.known.union(facts);
         scope
     }
 }

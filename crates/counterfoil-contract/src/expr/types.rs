@@ -1,58 +1,58 @@
-//! The type of a value, as far as a JSON Schema tells.
+//! Types of values, derived from a JSON Schema.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// A type.
+/// The type of a value in an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
-    /// Anything.
+    /// A value of unknown type.
     Any,
-    /// Null.
+    /// The null value.
     Null,
     /// A boolean.
     Bool,
-    /// A whole number.
+    /// An integer.
     Int,
-    /// A number.
+    /// A number, not necessarily an integer.
     Double,
-    /// A text; of an enum, its values.
+    /// A string. For an enum, the allowed values.
     String(Option<Arc<Vec<String>>>),
-    /// A list.
+    /// A list with items of a type.
     List(Arc<Type>),
     /// An object with known fields.
     Object(Arc<ObjectType>),
-    /// An object whose keys are data.
+    /// An object with arbitrary keys and values of one type.
     Map(Arc<Type>),
-    /// One of several.
+    /// One of several types; a union without members has no values.
     Union(Arc<Vec<Type>>),
 }
 
-/// An object's fields.
+/// The fields of an object type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObjectType {
-    /// The fields it knows.
+    /// The declared fields, by name.
     pub fields: BTreeMap<String, Field>,
-    /// Whether the schema says anything about fields it does not name.
+    /// Whether the schema explicitly allows other fields.
     pub open: bool,
 }
 
 /// A field of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// Its type.
+    /// The type of the field.
     pub ty: Type,
     /// Whether the schema requires it.
     pub required: bool,
-    /// What stands for it when it is missing.
+    /// The value to use when the field is missing.
     pub default: Option<Value>,
-    /// What a template shows in its place.
+    /// The placeholder that a prompt template shows for its value.
     pub placeholder: Option<String>,
-    /// What it is.
+    /// The description from the schema.
     pub description: Option<String>,
-    /// Where it stands among the fields of the schema.
+    /// The position among the fields of the schema.
     pub position: usize,
 }
 
@@ -64,8 +64,8 @@ impl ObjectType {
         fields
     }
 
-    /// What is known of an object that has one of two forms: the fields of both, and what both
-    /// require.
+    /// The type of an object that has one of two forms: the fields of both, of which only those
+    /// required by both are required.
     fn merged(&self, other: &Self) -> Self {
         if self == other {
             return self.clone();
@@ -73,9 +73,9 @@ impl ObjectType {
         let mut fields = self.fields.clone();
         for (name, field) in &mut fields {
             match other.fields.get(name) {
-                Some(twin) => {
-                    field.ty = Type::union(vec![field.ty.clone(), twin.ty.clone()]);
-                    field.required &= twin.required;
+                Some(counterpart) => {
+                    field.ty = Type::union(vec![field.ty.clone(), counterpart.ty.clone()]);
+                    field.required &= counterpart.required;
                     field.default = None;
                 }
                 None => (field.required, field.default) = (false, None),
@@ -93,30 +93,30 @@ impl ObjectType {
 }
 
 impl Field {
-    /// Whether it is there in every result that was accepted.
+    /// Whether the field is present in every accepted result.
     pub fn is_present(&self) -> bool {
         self.required || self.default.is_some()
     }
 }
 
 impl Type {
-    /// The type that a schema describes. References are followed inside the schema; where it
-    /// recurs, the type is `Any`.
-    pub fn of_schema(schema: &Value) -> Self {
+    /// The type that a schema describes. References inside the schema are followed; a recursive
+    /// reference has the type `Any`.
+    pub fn from_schema(schema: &Value) -> Self {
         Builder { root: schema, path: Vec::new() }.build(schema)
     }
 
-    /// A text of any content.
+    /// A string of any content.
     pub fn text() -> Self {
         Self::String(None)
     }
 
-    /// The type that no value has: that of the items of a list which is always empty.
+    /// The type without values: the item type of an always-empty list.
     pub(super) fn nothing() -> Self {
         Self::Union(Arc::default())
     }
 
-    /// An object with these fields, all of them present.
+    /// An object type with these fields, all of them required.
     pub(super) fn object_of(fields: Vec<(String, Type)>) -> Self {
         let field = |(position, (name, ty)): (usize, (String, Type))| {
             let field = Field {
@@ -133,7 +133,7 @@ impl Type {
         Self::Object(Arc::new(ObjectType { fields, open: false }))
     }
 
-    /// The alternatives: of a union its members, otherwise the type itself.
+    /// The members of a union; for any other type, the type itself.
     pub fn alternatives(&self) -> &[Type] {
         match self {
             Self::Union(types) => types,
@@ -154,7 +154,7 @@ impl Type {
         self.alternatives().iter().any(|ty| matches!(ty, Type::Null | Type::Any))
     }
 
-    /// The union of types, simplified.
+    /// The simplified union of types.
     #[allow(clippy::needless_pass_by_value)] // Callers build the list for this call.
     pub fn union(types: Vec<Type>) -> Self {
         let mut flat: Vec<Type> = Vec::new();
@@ -189,7 +189,7 @@ impl Type {
         }
     }
 
-    /// The fields, if it is (or may be) an object with fields.
+    /// The object type, if the type is an object with declared fields or a union that includes one.
     pub fn object(&self) -> Option<&Arc<ObjectType>> {
         self.alternatives().iter().find_map(|ty| match ty {
             Type::Object(object) => Some(object),
@@ -197,7 +197,7 @@ impl Type {
         })
     }
 
-    /// The items' type, if it is (or may be) a list.
+    /// The item type, if the type is a list or a union that includes one.
     pub fn items(&self) -> Option<&Type> {
         self.alternatives().iter().find_map(|ty| match ty {
             Type::List(items) => Some(items.as_ref()),
@@ -205,7 +205,7 @@ impl Type {
         })
     }
 
-    /// The type at a path of fields; `None` if the path leads nowhere.
+    /// The type at a path of fields; `None` if there is no such path.
     pub fn at<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<Type> {
         let mut ty = self.clone();
         for token in path {
@@ -252,17 +252,17 @@ impl fmt::Display for Type {
 
 struct Builder<'s> {
     root: &'s Value,
-    /// References being followed.
+    /// The references and keywords on the way to the current schema.
     path: Vec<&'s str>,
 }
 
-/// Schemas nested deeper than this have type `Any` below.
-const DEEPEST_SCHEMA: usize = 64;
+/// The maximum nesting depth of a schema; deeper parts have the type `Any`.
+const MAX_SCHEMA_DEPTH: usize = 64;
 
 impl<'s> Builder<'s> {
     fn build(&mut self, schema: &'s Value) -> Type {
         let Value::Object(map) = schema else { return Type::Any };
-        if self.path.len() >= DEEPEST_SCHEMA {
+        if self.path.len() >= MAX_SCHEMA_DEPTH {
             return Type::Any;
         }
         if let Some(Value::String(reference)) = map.get("$ref") {

@@ -8,7 +8,7 @@ use crate::policy::Policy;
 use crate::read;
 use crate::report::{Repair, Stage};
 use crate::source::{Source, Span};
-use crate::validate::{Detail, Judgement, judge};
+use crate::validate::{Detail, ValidationOutcome, validate};
 
 /// Where a candidate comes from, and so how it is parsed.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub(crate) struct RankedCandidate {
     pub(crate) index: usize,
     pub(crate) found: Candidate,
     pub(crate) rank: u8,
-    pub(crate) judgement: Judgement,
+    pub(crate) judgement: ValidationOutcome,
     pub(crate) repairs: Vec<Repair>,
 }
 
@@ -83,7 +83,7 @@ impl Candidate {
         policy: &Policy,
         source: &Source<'_>,
         detail: Detail,
-    ) -> Judgement {
+    ) -> ValidationOutcome {
         let reading = match &self.how {
             CandidateSource::Block => {
                 Ok(read::block(contract, source, self.start, self.end, policy))
@@ -118,8 +118,8 @@ impl Candidate {
             }
         };
         match reading {
-            Ok(reading) => judge(contract, policy, reading, source, detail),
-            Err(violation) => Judgement::unreadable(
+            Ok(reading) => validate(contract, policy, reading, source, detail),
+            Err(violation) => ValidationOutcome::unreadable(
                 Stage::Parse,
                 violation.into_iter().map(|violation| *violation).collect(),
             ),

@@ -9,7 +9,7 @@ use crate::policy::Framing;
 use crate::report::{Report, Stage, repairs};
 use crate::reporting::{build_report, empty_provenance};
 use crate::source::{Position, Source, Span};
-use crate::validate::{Detail, Judgement, bare_violation};
+use crate::validate::{Detail, ValidationOutcome, bare_violation};
 
 /// The number of other candidates that a report names.
 const MAX_PASSED_OVER: usize = 8;
@@ -213,7 +213,7 @@ impl Extractor<'_> {
                 format!("{} bytes of other text", span.end.saturating_sub(span.start));
             violation.hint = "send only the JSON: no fence, no sentence before or after it".into();
         }
-        let judgement = Judgement::unreadable(Stage::Extraction, vec![violation]);
+        let judgement = ValidationOutcome::unreadable(Stage::Extraction, vec![violation]);
         let picked =
             RankedCandidate { index: 0, found: last, rank: 0, judgement, repairs: Vec::new() };
         let tier = if matches!(picked.found.how, CandidateSource::Repaired(_)) {

@@ -7,7 +7,7 @@ use crate::policy::Framing;
 use crate::report::{Report, Stage, Status, Violation};
 use crate::reporting::{build_report, empty_provenance};
 use crate::source::{Source, Span};
-use crate::validate::{Judgement, bare_violation};
+use crate::validate::{ValidationOutcome, bare_violation};
 use serde_json::Value;
 
 /// The warning that something after the result was skipped.
@@ -68,7 +68,7 @@ impl Extractor<'_> {
         }
         let mut report = build_report(
             &self.contract,
-            Judgement::unreadable(Stage::Extraction, vec![violation]),
+            ValidationOutcome::unreadable(Stage::Extraction, vec![violation]),
             empty_provenance(&self.contract),
         );
         report.status = status;
@@ -80,7 +80,7 @@ impl Extractor<'_> {
         violation.span = Some(Span { start: 0, end: length, line: 1, column: 1 });
         build_report(
             &self.contract,
-            Judgement::unreadable(Stage::Extraction, vec![violation]),
+            ValidationOutcome::unreadable(Stage::Extraction, vec![violation]),
             empty_provenance(&self.contract),
         )
     }
@@ -120,7 +120,7 @@ pub(crate) fn report_beyond_limits(contract: &Contract, value: &Value) -> Option
     };
     Some(build_report(
         contract,
-        Judgement::unreadable(stage, vec![violation]),
+        ValidationOutcome::unreadable(stage, vec![violation]),
         empty_provenance(contract),
     ))
 }
@@ -174,7 +174,7 @@ pub(crate) fn not_utf8(contract: &Contract, bytes: &[u8], valid: usize) -> Repor
     violation.hint = "have the agent write UTF-8".into();
     build_report(
         contract,
-        Judgement::unreadable(Stage::Extraction, vec![violation]),
+        ValidationOutcome::unreadable(Stage::Extraction, vec![violation]),
         empty_provenance(contract),
     )
 }

@@ -1,7 +1,7 @@
-//! Claims in words: for the agent whose result does not agree with what was observed, and for the
-//! reference page.
+//! Text about claims: the prompt for an agent whose claims were refuted, and the descriptions on
+//! the reference page.
 
-use super::prompt::{asks_for, block_template};
+use super::prompt::{block_template, framing_instruction};
 use crate::claim::{Claim, ClaimKind, ClaimMatch, ClaimPolicy, Figure};
 use crate::claim::{ClaimReport, Evidence};
 use crate::contract::Contract;
@@ -9,50 +9,50 @@ use crate::policy::Framing;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Claims told of in one prompt; more would not be read.
-const MOST_CLAIMS: usize = 20;
-/// Evidence told of for one claim.
-const MOST_EVIDENCE: usize = 10;
-/// Items of a list.
-const MOST_ITEMS: usize = 20;
-/// Outputs shown in one prompt: each may be long.
-const MOST_OUTPUTS: usize = 5;
-/// The end of a command's output, in bytes.
-const TAIL: usize = 2000;
+/// The maximum number of claims in one prompt.
+const MAX_CLAIMS: usize = 20;
+/// The maximum number of pieces of evidence for one claim.
+const MAX_EVIDENCE: usize = 10;
+/// The maximum number of items shown of a list or an object.
+const MAX_ITEMS: usize = 20;
+/// The maximum number of command outputs in one prompt; each may be long.
+const MAX_OUTPUTS: usize = 5;
+/// The maximum size of the tail of a command's output, in bytes.
+const MAX_TAIL_BYTES: usize = 2000;
 
-/// The prompt that shows an agent where its result does not agree with what was observed, and asks
-/// for a correct one.
+/// The prompt that shows an agent where its result differs from what was observed, and asks for a
+/// corrected one.
 pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport]) -> String {
     if refuted.is_empty() {
         return "What you handed back agrees with what was observed; there is nothing to send again.\n"
             .to_owned();
     }
     let mut text = String::from("What you handed back does not agree with what was observed.\n");
-    let mut outputs = MOST_OUTPUTS;
-    for report in refuted.iter().take(MOST_CLAIMS) {
+    let mut outputs = MAX_OUTPUTS;
+    for report in refuted.iter().take(MAX_CLAIMS) {
         let named = if report.field.is_empty() { &report.claim } else { &report.field };
         let _ = writeln!(text, "\n`{named}`");
         if !report.claimed.is_null() {
-            let _ = writeln!(text, "- claimed: {}", in_a_line(&report.claimed));
+            let _ = writeln!(text, "- claimed: {}", value_text(&report.claimed));
         }
         if !report.observed.is_null() {
-            let _ = writeln!(text, "- observed: {}", in_a_line(&report.observed));
+            let _ = writeln!(text, "- observed: {}", value_text(&report.observed));
         }
         if !report.reason.is_empty() {
             let _ = writeln!(text, "- difference: {}", one_line(&report.reason));
         }
-        for evidence in report.evidence.iter().take(MOST_EVIDENCE) {
-            tell(evidence, &mut outputs, &mut text);
+        for evidence in report.evidence.iter().take(MAX_EVIDENCE) {
+            write_evidence(evidence, &mut outputs, &mut text);
         }
     }
-    if refuted.len() > MOST_CLAIMS {
-        let _ = writeln!(text, "\nAnd {} more of the same kind.", refuted.len() - MOST_CLAIMS);
+    if refuted.len() > MAX_CLAIMS {
+        let _ = writeln!(text, "\nAnd {} more of the same kind.", refuted.len() - MAX_CLAIMS);
     }
     let _ = writeln!(
         text,
         "\nIf the result is wrong, correct it. If work is missing, do it first. Then hand back the whole result once more, as \
          it is then.\n{}",
-        asks_for(contract)
+        framing_instruction(contract)
     );
     if contract.framing() == Framing::OutputBlock {
         let _ = write!(text, "\n{}", block_template(contract));
@@ -60,23 +60,23 @@ pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport]) -> String {
     text
 }
 
-fn tell(evidence: &Evidence, outputs: &mut usize, text: &mut String) {
+fn write_evidence(evidence: &Evidence, outputs: &mut usize, text: &mut String) {
     let _ = writeln!(text, "- {}: {}", evidence.kind, one_line(&evidence.text));
-    let output = end(&evidence.output);
+    let output = output_tail(&evidence.output);
     if output.is_empty() || *outputs == 0 {
         return;
     }
     *outputs -= 1;
-    // Longer than any run of backticks in it, so that the output cannot end its own block.
+    // Longer than any run of backticks in the output, so that the output cannot close its block.
     let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = writeln!(text, "\n{fence}text\n{output}\n{fence}");
 }
 
-/// The end of an output, from the beginning of a line if there is one.
-fn end(output: &str) -> &str {
+/// The tail of an output, starting at the beginning of a line if possible.
+fn output_tail(output: &str) -> &str {
     let output = output.trim_end();
-    let Some(mut from) = output.len().checked_sub(TAIL).filter(|from| *from > 0) else {
+    let Some(mut from) = output.len().checked_sub(MAX_TAIL_BYTES).filter(|from| *from > 0) else {
         return output;
     };
     while !output.is_char_boundary(from) {
@@ -86,22 +86,22 @@ fn end(output: &str) -> &str {
     end.split_once('\n').map_or(end, |(_, whole)| whole)
 }
 
-fn in_a_line(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => one_line(text),
         Value::Array(items) if items.is_empty() => "nothing".to_owned(),
         Value::Array(items) => {
-            let mut shown: Vec<String> = items.iter().take(MOST_ITEMS).map(in_a_line).collect();
-            if items.len() > MOST_ITEMS {
-                shown.push(format!("and {} more", items.len() - MOST_ITEMS));
+            let mut shown: Vec<String> = items.iter().take(MAX_ITEMS).map(value_text).collect();
+            if items.len() > MAX_ITEMS {
+                shown.push(format!("and {} more", items.len() - MAX_ITEMS));
             }
             shown.join(", ")
         }
         Value::Object(members) => {
             let shown: Vec<String> = members
                 .iter()
-                .take(MOST_ITEMS)
-                .map(|(key, value)| format!("{key} {}", in_a_line(value)))
+                .take(MAX_ITEMS)
+                .map(|(key, value)| format!("{key} {}", value_text(value)))
                 .collect();
             shown.join(", ")
         }
@@ -113,9 +113,9 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A claim in a sentence: what it says, and what it is held against.
-pub(super) fn in_words(claim: &Claim) -> String {
-    let exactly = match claim.matching {
+/// One sentence about a claim: what must be true for it to be confirmed.
+pub(super) fn describe(claim: &Claim) -> String {
+    let quantifier = match claim.matching {
         ClaimMatch::Exact => "exactly these files were",
         ClaimMatch::Subset => "at least these files were",
         ClaimMatch::BestEffort => "some of these files were",
@@ -126,17 +126,17 @@ pub(super) fn in_words(claim: &Claim) -> String {
         (None, None) => "a command".to_owned(),
     };
     match claim.kind {
-        ClaimKind::FilesModified => format!("{exactly} modified"),
-        ClaimKind::FilesAdded => format!("{exactly} added"),
-        ClaimKind::FilesDeleted => format!("{exactly} deleted"),
-        ClaimKind::FilesRenamed => format!("{exactly} renamed"),
-        ClaimKind::FilesChanged => format!("{exactly} changed"),
+        ClaimKind::FilesModified => format!("{quantifier} modified"),
+        ClaimKind::FilesAdded => format!("{quantifier} added"),
+        ClaimKind::FilesDeleted => format!("{quantifier} deleted"),
+        ClaimKind::FilesRenamed => format!("{quantifier} renamed"),
+        ClaimKind::FilesChanged => format!("{quantifier} changed"),
         ClaimKind::Command => match &claim.when {
             Some(when) => format!("{run} succeeds, when `{}`", when.replace('|', "\\|")),
             None => format!("{run} succeeds, or fails, as the field says"),
         },
         ClaimKind::Commands => "each `cmd: …` in it succeeds".to_owned(),
-        ClaimKind::Count => count(claim, &run),
+        ClaimKind::Count => describe_count(claim, &run),
         ClaimKind::Artifact => match &claim.contract {
             Some(contract) => format!("the file is there and satisfies `{contract}`"),
             None => "the file is there and not empty".to_owned(),
@@ -157,7 +157,7 @@ pub(super) fn in_words(claim: &Claim) -> String {
     }
 }
 
-fn count(claim: &Claim, run: &str) -> String {
+fn describe_count(claim: &Claim, run: &str) -> String {
     if let Some(of) = &claim.of {
         return format!("as many as `{}` has", of.trim_start_matches('/'));
     }
@@ -182,8 +182,8 @@ fn count(claim: &Claim, run: &str) -> String {
     }
 }
 
-/// What follows from a refuted claim, in words.
-pub(super) fn follows(claim: &Claim) -> &'static str {
+/// The consequence of a refuted claim.
+pub(super) fn consequence(claim: &Claim) -> &'static str {
     match claim.policy {
         ClaimPolicy::Record => "it is recorded",
         ClaimPolicy::Require => "it is sent back",

@@ -1,13 +1,13 @@
 //! The reference page of a contract.
 
-use super::claims::{follows, in_words};
-use super::prompt::{framed, ordered, rules, short_type, suffix};
+use super::claims::{consequence, describe};
+use super::prompt::{frame_result, root_fields, rules, short_type, suffix};
 use crate::claim::Claim;
 use crate::contract::Contract;
 use crate::policy::{Coerce, RepairPolicy};
 use std::fmt::Write;
 
-/// The page as Markdown.
+/// Renders the reference page as Markdown.
 pub fn page(contract: &Contract) -> String {
     let definition = contract.definition();
     let mut text = format!("# {}\n\n", contract.reference());
@@ -25,12 +25,12 @@ pub fn page(contract: &Contract) -> String {
     if !definition.aliases.is_empty() {
         let _ = writeln!(text, "| aliases | {} |", definition.aliases.join(", "));
     }
-    let _ = writeln!(text, "| reading | {} |", reading(contract));
+    let _ = writeln!(text, "| reading | {} |", policy_summary(contract));
     if let Some(display) = &definition.display {
         let _ = writeln!(text, "| display | `{}` |", display.replace('|', "\\|"));
     }
     text.push_str("\n## Fields\n\n| field | type | required | what |\n|---|---|---|---|\n");
-    for (name, field) in ordered(contract) {
+    for (name, field) in root_fields(contract) {
         let required = match (field.required, &field.default) {
             (true, None) => "yes".to_owned(),
             (true, Some(default)) => format!("yes; a lenient reader uses `{default}`"),
@@ -54,7 +54,7 @@ pub fn page(contract: &Contract) -> String {
     }
     let warnings: Vec<_> = definition.rules.iter().filter(|rule| rule.warn).collect();
     if !warnings.is_empty() {
-        text.push_str("\nOnly warned of:\n\n");
+        text.push_str("\nWarnings only:\n\n");
         for rule in warnings {
             let _ = writeln!(
                 text,
@@ -65,20 +65,20 @@ pub fn page(contract: &Contract) -> String {
     }
     if !definition.claims.is_empty() {
         text.push_str(
-            "\n## Claims\n\n| field | held against | when refuted | guards |\n|---|---|---|---|\n",
+            "\n## Claims\n\n| field | verified against | when refuted | guards |\n|---|---|---|---|\n",
         );
         for (field, claim) in &definition.claims {
-            let (words, follows) = (in_words(claim), follows(claim));
+            let (meaning, consequence) = (describe(claim), consequence(claim));
             let _ = writeln!(
                 text,
-                "| `{field}` | {words} | {follows} | `claims.{}` |",
+                "| `{field}` | {meaning} | {consequence} | `claims.{}` |",
                 Claim::name(field)
             );
         }
     }
     text.push_str("\n## Examples\n\n");
     for example in &definition.examples {
-        let _ = writeln!(text, "````text\n{}````\n", framed(contract, example));
+        let _ = writeln!(text, "````text\n{}````\n", frame_result(contract, example));
     }
     if !definition.counter_examples.is_empty() {
         text.push_str("## Refused\n\n");
@@ -87,7 +87,7 @@ pub fn page(contract: &Contract) -> String {
                 text,
                 "By {}:\n\n````text\n{}````\n",
                 counter.because,
-                framed(contract, &counter.value)
+                frame_result(contract, &counter.value)
             );
         }
     }
@@ -95,7 +95,7 @@ pub fn page(contract: &Contract) -> String {
     text
 }
 
-fn reading(contract: &Contract) -> String {
+fn policy_summary(contract: &Contract) -> String {
     let policy = contract.policy();
     let mut parts = vec![match policy.repair {
         RepairPolicy::None => "no repairs".to_owned(),

@@ -1,4 +1,5 @@
-//! The words that tell an agent what to hand back, and the ones that ask for it again.
+//! Prompts: the suffix that tells an agent which result to return, and the prompts that ask for a
+//! corrected result.
 
 use crate::claim::ClaimReport;
 use crate::contract::Contract;
@@ -8,23 +9,23 @@ use crate::report::{Report, Status, Violation};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Violations named in a repair prompt; more would not be read.
-const MOST_NAMED: usize = 20;
-/// No violation takes more characters than this.
-const LONGEST_LINE: usize = 600;
-/// Fields nested deeper than this are left to the example.
-const DEEPEST_SHOWN: usize = 4;
+/// The maximum number of violations in a repair prompt.
+const MAX_VIOLATIONS: usize = 20;
+/// The maximum number of characters for one violation.
+const MAX_LINE_CHARS: usize = 600;
+/// The maximum depth of listed fields; deeper ones appear only in the example.
+const MAX_FIELD_DEPTH: usize = 4;
 
-/// The suffix that tells an agent what to hand back.
+/// The prompt suffix that tells an agent which result to return, and how.
 pub fn suffix(contract: &Contract) -> String {
-    let mut text = format!("{}\n", asks_for(contract));
+    let mut text = format!("{}\n", framing_instruction(contract));
     if contract.framing() == Framing::OutputBlock {
         text.push('\n');
         text.push_str(&block_template(contract));
     }
     if let Some(object) = contract.ty().object() {
         text.push_str("\nFields:\n");
-        fields(object, 0, &mut text);
+        write_fields(object, 0, &mut text);
     }
     let rules = rules(contract);
     if !rules.is_empty() {
@@ -34,12 +35,12 @@ pub fn suffix(contract: &Contract) -> String {
         }
     }
     if let Some(example) = example(contract) {
-        let _ = write!(text, "\nExample:\n{}", framed(contract, example));
+        let _ = write!(text, "\nExample:\n{}", frame_result(contract, example));
     }
     text
 }
 
-/// The example that shows most: the one with most values, and among equals the first.
+/// The most informative example: the first of those with the most values.
 pub fn example(contract: &Contract) -> Option<&Value> {
     fn values(value: &Value) -> usize {
         match value {
@@ -51,7 +52,7 @@ pub fn example(contract: &Contract) -> Option<&Value> {
     contract.definition().examples.iter().rev().max_by_key(|example| values(example))
 }
 
-/// The rules of a contract, in words.
+/// The rules of a contract as sentences.
 pub(crate) fn rules(contract: &Contract) -> Vec<String> {
     contract
         .definition()
@@ -83,8 +84,8 @@ pub(crate) fn rules(contract: &Contract) -> Vec<String> {
         .collect()
 }
 
-/// The sentence that says in which form a text must hold the result.
-pub fn asks_for(contract: &Contract) -> &'static str {
+/// The sentence that tells an agent in which form to write the result.
+pub fn framing_instruction(contract: &Contract) -> &'static str {
     match contract.framing() {
         Framing::JsonOnly => {
             "Answer with one JSON object and nothing else: no fence, no comment, no text before or after it."
@@ -98,10 +99,10 @@ pub fn asks_for(contract: &Contract) -> &'static str {
     }
 }
 
-/// The block with a placeholder for each value.
+/// The template of an output block, with a placeholder for each value.
 pub(super) fn block_template(contract: &Contract) -> String {
     let mut text = String::from("---OUTPUT---\n");
-    for (name, field) in ordered(contract) {
+    for (name, field) in root_fields(contract) {
         let shown =
             field.placeholder.clone().unwrap_or_else(|| format!("[{}]", short_type(&field.ty)));
         let _ = writeln!(text, "{name}: {shown}");
@@ -111,12 +112,12 @@ pub(super) fn block_template(contract: &Contract) -> String {
 }
 
 /// The root fields, in the order of the schema.
-pub(crate) fn ordered(contract: &Contract) -> Vec<(String, Field)> {
+pub(crate) fn root_fields(contract: &Contract) -> Vec<(String, Field)> {
     let Some(object) = contract.ty().object() else { return Vec::new() };
     object.in_order().into_iter().map(|(name, field)| (name.clone(), field.clone())).collect()
 }
 
-/// A type in a line.
+/// A short name of a type.
 pub(crate) fn short_type(ty: &Type) -> String {
     match ty {
         Type::Object(_) => "object".into(),
@@ -126,13 +127,13 @@ pub(crate) fn short_type(ty: &Type) -> String {
     }
 }
 
-fn fields(object: &ObjectType, depth: usize, text: &mut String) {
+fn write_fields(object: &ObjectType, depth: usize, text: &mut String) {
     for (name, field) in object.in_order() {
         let need = if field.required { "" } else { ", optional" };
         let what = field
             .description
             .as_deref()
-            .map(|words| format!(": {}", one_line(words)))
+            .map(|description| format!(": {}", one_line(description)))
             .unwrap_or_default();
         let _ = writeln!(
             text,
@@ -140,10 +141,10 @@ fn fields(object: &ObjectType, depth: usize, text: &mut String) {
             "  ".repeat(depth),
             short_type(&field.ty)
         );
-        if depth < DEEPEST_SHOWN {
+        if depth < MAX_FIELD_DEPTH {
             let inner = field.ty.object().or_else(|| field.ty.items().and_then(Type::object));
             if let Some(inner) = inner {
-                fields(inner, depth + 1, text);
+                write_fields(inner, depth + 1, text);
             }
         }
     }
@@ -153,8 +154,8 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A result as an agent would hand it back.
-pub fn framed(contract: &Contract, value: &Value) -> String {
+/// A result in the framing of the contract, as an agent would write it.
+pub fn frame_result(contract: &Contract, value: &Value) -> String {
     match contract.framing() {
         Framing::OutputBlock => {
             let mut text = String::from("---OUTPUT---\n");
@@ -191,47 +192,50 @@ fn block_value(value: &Value) -> String {
     }
 }
 
-/// The prompt that asks the same agent for just the result again: what was wrong, where, what to
-/// send.
+/// The prompt that asks the same agent for a corrected result: the violations, their positions, and
+/// what to send.
 pub fn repair(contract: &Contract, report: &Report) -> String {
     let mut text = match report.status {
         Status::Accepted => {
             return "The result was accepted; there is nothing to send again.\n".to_owned();
         }
-        Status::Absent => "Your answer held no result.\n".to_owned(),
+        Status::Absent => "Your answer contained no result.\n".to_owned(),
         Status::Rejected => "Your result was not accepted:\n".to_owned(),
     };
-    for violation in report.violations.iter().take(MOST_NAMED) {
-        let _ = writeln!(text, "- {}", in_a_line(violation));
+    for violation in report.violations.iter().take(MAX_VIOLATIONS) {
+        let _ = writeln!(text, "- {}", violation_line(violation));
     }
-    if report.violations.len() > MOST_NAMED {
-        let _ =
-            writeln!(text, "- and {} more of the same kind", report.violations.len() - MOST_NAMED);
+    if report.violations.len() > MAX_VIOLATIONS {
+        let _ = writeln!(
+            text,
+            "- and {} more of the same kind",
+            report.violations.len() - MAX_VIOLATIONS
+        );
     }
     let _ = writeln!(
         text,
         "\nSend only the corrected result. Do not repeat the work.\n{}",
-        asks_for(contract)
+        framing_instruction(contract)
     );
     if contract.framing() == Framing::OutputBlock {
         let _ = write!(text, "\n{}", block_template(contract));
     } else if report.status == Status::Absent
         && let Some(example) = example(contract)
     {
-        let _ = write!(text, "\nIts form:\n{}", framed(contract, example));
+        let _ = write!(text, "\nIts form:\n{}", frame_result(contract, example));
     }
     text
 }
 
-/// What an agent that handed in a result through a tool is told of it: everything that is wrong,
-/// with what was expected and what was received, and that it hands in the whole result again.
+/// The reply to an agent that submitted an invalid result through a tool: all violations with the
+/// expected and received values, and the request to submit the whole result again.
 pub fn resubmit(report: &Report, tool: &str) -> String {
     let (count, contract) = (report.violations.len(), &report.contract);
     let mut text = match report.status {
         Status::Accepted => {
             return format!("The result satisfies {contract}; there is nothing to correct.\n");
         }
-        Status::Absent => format!("There is no result here. It is held to {contract}:\n"),
+        Status::Absent => format!("There is no result here. It must satisfy {contract}:\n"),
         Status::Rejected if count == 1 => {
             format!("The result was not accepted. It breaks {contract}:\n")
         }
@@ -239,11 +243,11 @@ pub fn resubmit(report: &Report, tool: &str) -> String {
             format!("The result was not accepted. It breaks {contract} in {count} places:\n")
         }
     };
-    for violation in report.violations.iter().take(MOST_NAMED) {
-        let _ = writeln!(text, "- {}", cut(&in_full(violation), LONGEST_LINE));
+    for violation in report.violations.iter().take(MAX_VIOLATIONS) {
+        let _ = writeln!(text, "- {}", truncate(&violation_details(violation), MAX_LINE_CHARS));
     }
-    if count > MOST_NAMED {
-        let _ = writeln!(text, "- and {} more", count - MOST_NAMED);
+    if count > MAX_VIOLATIONS {
+        let _ = writeln!(text, "- and {} more", count - MAX_VIOLATIONS);
     }
     let _ = writeln!(
         text,
@@ -252,12 +256,12 @@ pub fn resubmit(report: &Report, tool: &str) -> String {
     text
 }
 
-/// A violation with its code and all it knows.
-fn in_full(violation: &Violation) -> String {
+/// A violation with its code and all details, on one line.
+fn violation_details(violation: &Violation) -> String {
     let mut line = format!(
         "{} {}",
         violation.code,
-        in_a_line(&Violation { hint: String::new(), ..violation.clone() })
+        violation_line(&Violation { hint: String::new(), ..violation.clone() })
     );
     if !violation.expected.is_empty() {
         let _ = write!(line, "; expected {}", one_line(&violation.expected));
@@ -271,21 +275,21 @@ fn in_full(violation: &Violation) -> String {
     line
 }
 
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+fn truncate(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-/// The prompt that shows the same agent where what it claims does not agree with what was observed:
-/// claimed, observed, the evidence, and what to do about it.
-pub fn claims(contract: &Contract, refuted: &[ClaimReport]) -> String {
+/// The prompt that shows the same agent which of its claims were refuted: what it claimed, what was
+/// observed, the evidence, and what to do.
+pub fn repair_claims(contract: &Contract, refuted: &[ClaimReport]) -> String {
     super::claims::repair(contract, refuted)
 }
 
-fn in_a_line(violation: &Violation) -> String {
-    let place = match (violation.pointer.as_str(), violation.span) {
+fn violation_line(violation: &Violation) -> String {
+    let location = match (violation.pointer.as_str(), violation.span) {
         ("", None) => String::new(),
         ("", Some(span)) => format!("line {}: ", span.line),
         (pointer, None) => format!("{pointer}: "),
@@ -293,5 +297,5 @@ fn in_a_line(violation: &Violation) -> String {
     };
     let hint =
         if violation.hint.is_empty() { String::new() } else { format!("; {}", violation.hint) };
-    format!("{place}{}{hint}", one_line(&violation.message))
+    format!("{location}{}{hint}", one_line(&violation.message))
 }

@@ -1,6 +1,6 @@
-//! A contract's schema in the dialects of the vendors' structured outputs, with a report of what
-//! each cannot express. Whatever is lost here is still checked: a vendor's output is always held to
-//! the contract itself.
+//! A contract's schema in the dialects of the vendors' structured outputs, with a list of what each
+//! dialect cannot express. Nothing is lost in the end: the output is always validated against the
+//! contract itself.
 
 mod raise;
 mod strict;
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::str::FromStr;
 
-/// Whose dialect.
+/// A schema dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
-    /// JSON Schema 2020-12, whole.
+    /// Full JSON Schema 2020-12.
     Draft2020,
     /// Claude Code's schema flag and tool schemas.
     Claude,
@@ -28,10 +28,10 @@ pub enum Target {
 }
 
 impl Target {
-    /// Every target.
+    /// All targets.
     pub const ALL: [Self; 4] = [Self::Draft2020, Self::Claude, Self::Codex, Self::Gemini];
 
-    /// The name on the command line.
+    /// The name of the target, as in configuration and arguments.
     pub fn name(self) -> &'static str {
         match self {
             Self::Draft2020 => "draft2020",
@@ -43,33 +43,38 @@ impl Target {
 }
 
 impl FromStr for Target {
-    type Err = String;
+    type Err = UnknownTarget;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|target| target.name() == text).ok_or_else(|| {
-            format!("unknown target '{text}'; known: {}", Self::ALL.map(Self::name).join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|target| target.name() == text)
+            .ok_or_else(|| UnknownTarget(text.to_owned()))
     }
 }
 
-/// A schema in a dialect.
+/// The text is not the name of a target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown target '{0}'; known: {known}", known = Target::ALL.map(Target::name).join(", "))]
+pub struct UnknownTarget(pub String);
+
+/// A schema that was converted to a dialect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lowered {
-    /// The schema.
+    /// The schema in the dialect.
     pub schema: Value,
-    /// What was changed or lost on the way, with the place in the schema.
+    /// What was changed or lost in the conversion, with the position in the schema.
     pub losses: Vec<Loss>,
-    /// Whether it would be refused, or keep an agent from saying what it must.
-    left_out: bool,
+    /// Whether the vendor would reject the schema, or it would prevent a valid result.
+    unusable: bool,
 }
 
 impl Lowered {
-    /// Whether the vendor takes it, and an agent that is held to it can still satisfy the contract:
-    /// an object at the root, without alternatives beside it, and nothing lost that must be
-    /// said.
+    /// Whether the vendor accepts the schema and a result that follows it can still satisfy the
+    /// contract: the root is an object without alternatives, and nothing essential was lost.
     pub fn is_usable(&self) -> bool {
         let root = self.schema.as_object();
-        !self.left_out
+        !self.unusable
             && root.is_some_and(|root| {
                 root.get("type").is_some_and(|ty| ty == "object")
                     && !["anyOf", "oneOf", "allOf", "not", "enum"]
@@ -79,23 +84,23 @@ impl Lowered {
     }
 }
 
-/// Something a dialect cannot say.
+/// Something that a dialect cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The place in the schema.
+    /// The position in the schema, as a JSON pointer.
     pub pointer: String,
-    /// What became of it.
+    /// What was changed or lost.
     pub what: String,
 }
 
-/// The schema of a contract for a target.
+/// Converts the schema of a contract to a dialect.
 pub fn schema(contract: &Contract, target: Target) -> Lowered {
     let root = contract.raw_schema();
     let mut lowering =
-        Lowering { target, root, losses: Vec::new(), path: Vec::new(), left_out: false };
+        Lowering { target, root, losses: Vec::new(), path: Vec::new(), unusable: false };
     if target == Target::Draft2020 {
         let schema = with_id(root, contract.reference());
-        return Lowered { schema, losses: Vec::new(), left_out: false };
+        return Lowered { schema, losses: Vec::new(), unusable: false };
     }
     let mut schema = lowering.lower(root, "");
     if let (Value::Object(map), Some(defs)) =
@@ -109,46 +114,46 @@ pub fn schema(contract: &Contract, target: Target) -> Lowered {
         map.insert("$defs".into(), Value::Object(lowered));
     }
     if contract.ty().object().is_none() {
-        lowering.lose("", "the root must be an object: this dialect will refuse the schema");
+        lowering.record_loss("", "the root must be an object: this dialect will refuse the schema");
     }
     for rule in &contract.definition().rules {
-        lowering.lose("", &format!("the rule '{}' cannot be expressed", rule.id));
+        lowering.record_loss("", &format!("the rule '{}' cannot be expressed", rule.id));
     }
     if target == Target::Codex {
         lowering.strict_bounds(&schema);
     }
-    Lowered { schema, losses: lowering.losses, left_out: lowering.left_out }
+    Lowered { schema, losses: lowering.losses, unusable: lowering.unusable }
 }
 
 struct Lowering<'s> {
     target: Target,
     root: &'s Value,
     losses: Vec<Loss>,
-    /// References being followed, where the dialect has none.
+    /// The references that are being inlined.
     path: Vec<String>,
-    /// Whether something was lost without which the schema is better left out.
-    left_out: bool,
+    /// Whether the resulting schema should not be used.
+    unusable: bool,
 }
 
-/// Formats of our own, which no vendor knows.
-const OUR_FORMATS: [&str; 2] = ["repo-path", "n-of-m"];
+/// Formats defined by Counterfoil, which no vendor supports.
+const OWN_FORMATS: [&str; 2] = ["repo-path", "n-of-m"];
 
 impl Lowering<'_> {
-    fn lose(&mut self, pointer: &str, what: &str) {
+    fn record_loss(&mut self, pointer: &str, what: &str) {
         let loss = Loss { pointer: pointer.to_owned(), what: what.to_owned() };
         if !self.losses.contains(&loss) {
             self.losses.push(loss);
         }
     }
 
-    /// Something is lost without which the schema is better left out.
-    fn leave_out(&mut self, pointer: &str, what: &str) {
-        self.left_out = true;
-        self.lose(pointer, &format!("{what}: the schema is better left out"));
+    /// Records a loss that makes the schema unusable.
+    fn mark_unusable(&mut self, pointer: &str, what: &str) {
+        self.unusable = true;
+        self.record_loss(pointer, &format!("{what}: do not use this schema"));
     }
 
-    /// What the dialect makes of a keyword.
-    fn keeps(&self, keyword: &str) -> bool {
+    /// Whether the dialect supports a keyword.
+    fn supports(&self, keyword: &str) -> bool {
         let shared =
             ["type", "enum", "description", "title", "properties", "required", "items", "anyOf"];
         let more: &[&str] = match self.target {
@@ -187,7 +192,7 @@ impl Lowering<'_> {
     fn lower(&mut self, schema: &Value, at: &str) -> Value {
         let Value::Object(map) = schema else {
             if self.target != Target::Claude {
-                self.lose(at, "a schema that is only true or false cannot be expressed");
+                self.record_loss(at, "a schema that is only true or false cannot be expressed");
             }
             return if self.target == Target::Claude {
                 schema.clone()
@@ -201,9 +206,9 @@ impl Lowering<'_> {
             return self.inline(reference, map, at);
         }
         if self.target == Target::Codex
-            && let Some(written_out) = self.strict_reference(map, at)
+            && let Some(inlined) = self.strict_reference(map, at)
         {
-            return written_out;
+            return inlined;
         }
         let mut out = Map::new();
         for (keyword, value) in map {
@@ -218,7 +223,7 @@ impl Lowering<'_> {
     }
 
     fn keyword(&mut self, keyword: &str, value: &Value, at: &str, out: &mut Map<String, Value>) {
-        let place = format!("{at}/{keyword}");
+        let pointer = format!("{at}/{keyword}");
         match (keyword, value) {
             (
                 "$defs" | "$schema" | "$id" | "default" | "examples" | "deprecated" | "$comment",
@@ -226,36 +231,39 @@ impl Lowering<'_> {
             ) => {}
             (keyword, _) if keyword.starts_with("x-") => {}
             ("format" | "pattern", _) if self.target == Target::Codex => {
-                if let Some(value) = self.strict_keyword(keyword, value, &place) {
+                if let Some(value) = self.strict_keyword(keyword, value, &pointer) {
                     out.insert(keyword.into(), value);
                 }
             }
-            // It is told with the rest of the schema.
+            // Handled with the rest of the schema.
             ("allOf", Value::Array(_)) if self.target == Target::Codex => {}
-            ("format", Value::String(format)) if OUR_FORMATS.contains(&format.as_str()) => {
-                self.lose(&place, &format!("the format {format} is only checked by Counterfoil"));
+            ("format", Value::String(format)) if OWN_FORMATS.contains(&format.as_str()) => {
+                self.record_loss(
+                    &pointer,
+                    &format!("the format {format} is only checked by Counterfoil"),
+                );
             }
             ("oneOf", Value::Array(branches)) if self.target != Target::Claude => {
-                self.lose(&place, "oneOf became anyOf");
+                self.record_loss(&pointer, "oneOf became anyOf");
                 let lowered = branches
                     .iter()
                     .enumerate()
-                    .map(|(i, branch)| self.lower(branch, &format!("{place}/{i}")))
+                    .map(|(i, branch)| self.lower(branch, &format!("{pointer}/{i}")))
                     .collect();
                 out.insert("anyOf".into(), Value::Array(lowered));
             }
             ("const", value) if self.target == Target::Gemini => {
                 out.insert("enum".into(), json!([value]));
-                self.lose(&place, "const became an enum of one");
+                self.record_loss(&pointer, "const became an enum of one");
             }
             ("additionalProperties", Value::Object(_)) if self.target != Target::Claude => {
-                self.lose(&place, "an object whose keys are data cannot be expressed");
+                self.record_loss(&pointer, "an object whose keys are data cannot be expressed");
             }
             ("properties", Value::Object(properties)) => {
                 let lowered: Map<String, Value> = properties
                     .iter()
                     .map(|(name, schema)| {
-                        (name.clone(), self.lower(schema, &format!("{place}/{name}")))
+                        (name.clone(), self.lower(schema, &format!("{pointer}/{name}")))
                     })
                     .collect();
                 out.insert(keyword.into(), Value::Object(lowered));
@@ -263,32 +271,32 @@ impl Lowering<'_> {
             (
                 "items" | "additionalProperties" | "not" | "contains" | "propertyNames",
                 Value::Object(_),
-            ) if self.keeps(keyword) => {
-                let lowered = self.lower(value, &place);
+            ) if self.supports(keyword) => {
+                let lowered = self.lower(value, &pointer);
                 out.insert(keyword.into(), lowered);
             }
-            ("anyOf" | "allOf" | "oneOf", Value::Array(branches)) if self.keeps(keyword) => {
+            ("anyOf" | "allOf" | "oneOf", Value::Array(branches)) if self.supports(keyword) => {
                 let lowered = branches
                     .iter()
                     .enumerate()
-                    .map(|(i, branch)| self.lower(branch, &format!("{place}/{i}")))
+                    .map(|(i, branch)| self.lower(branch, &format!("{pointer}/{i}")))
                     .collect();
                 out.insert(keyword.into(), Value::Array(lowered));
             }
-            (keyword, value) if self.keeps(keyword) => {
+            (keyword, value) if self.supports(keyword) => {
                 out.insert(keyword.into(), value.clone());
             }
-            (keyword, _) => self.lose(&place, &format!("`{keyword}` cannot be expressed")),
+            (keyword, _) => self.record_loss(&pointer, &format!("`{keyword}` cannot be expressed")),
         }
     }
 
-    /// Gemini: references are written out.
+    /// Gemini has no references: replaces a reference by its target.
     fn inline(&mut self, reference: &str, map: &Map<String, Value>, at: &str) -> Value {
         let target =
             reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)).cloned();
         let Some(target) = target.filter(|_| !self.path.iter().any(|seen| seen == reference))
         else {
-            self.lose(at, "a recursive type cannot be expressed");
+            self.record_loss(at, "a recursive type cannot be expressed");
             return json!({"type": "object"});
         };
         self.path.push(reference.to_owned());
@@ -302,7 +310,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Gemini: null is a flag, not a type.
+/// Gemini expresses null as a flag, not as a type.
 fn nullable(out: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = out.get("type").cloned() {
         let rest: Vec<Value> = types.iter().filter(|ty| **ty != json!("null")).cloned().collect();
@@ -335,8 +343,8 @@ fn nullable(out: &mut Map<String, Value>) {
             }
         }
     }
-    // A list of values is taken at its word, whatever the flag says, and it cannot hold null: that
-    // is an alternative to it.
+    // An enum takes precedence over the flag and cannot contain null, so null becomes a separate
+    // alternative.
     if out.get("enum").and_then(Value::as_array).is_some_and(|values| values.contains(&Value::Null))
     {
         let mut listed: Map<String, Value> =

@@ -1,7 +1,7 @@
-//! Changes of type that a contract asks for. Driven by the validator's own errors, so that a value
-//! which is right is never touched; each change is recorded, and nothing is rounded or dropped.
+//! Type coercions that a contract allows. They are driven by validation errors, so a valid value is
+//! never changed. Each change is recorded, and nothing is rounded or dropped.
 
-use super::leaf::{What, leaves};
+use super::schema_error::{SchemaErrorKind, flatten_errors};
 use super::select::select;
 use crate::contract::Contract;
 use crate::json::escape;
@@ -9,10 +9,11 @@ use crate::policy::{Coerce, Framing, Policy, Rename};
 use crate::report::Coercion;
 use serde_json::{Number, Value};
 
-/// A value can need a few rounds: a list of one, then its item.
-const ROUNDS: usize = 4;
+/// The maximum number of rounds. A value can need several, for example first to become a list and
+/// then to have its item converted.
+const MAX_ROUNDS: usize = 4;
 
-/// Coerces what the policy allows.
+/// Applies the coercions that the policy allows.
 pub(crate) fn coerce(
     contract: &Contract,
     policy: &Policy,
@@ -23,21 +24,23 @@ pub(crate) fn coerce(
     if policy.coerce == Coerce::None && !block {
         return;
     }
-    for _ in 0..ROUNDS {
-        let found = leaves(contract.validator().iter_errors(value));
+    for _ in 0..MAX_ROUNDS {
+        let errors = flatten_errors(contract.validator().iter_errors(value));
         let mut changed = false;
-        for leaf in found {
-            let all = policy.coerce.allows(&leaf.pointer);
-            changed |= match &leaf.what {
-                What::Missing(property) => {
-                    policy.coerce.allows(&format!("{}/{}", leaf.pointer, escape(property)))
-                        && rename_key(value, &leaf.pointer, property, record)
+        for error in errors {
+            let all = policy.coerce.allows(&error.pointer);
+            changed |= match &error.kind {
+                SchemaErrorKind::Missing(property) => {
+                    policy.coerce.allows(&format!("{}/{}", error.pointer, escape(property)))
+                        && rename_key(value, &error.pointer, property, record)
                 }
-                What::Type(types) => {
+                SchemaErrorKind::Type(types) => {
                     let only_list = !all;
-                    (all || block) && retype(value, &leaf.pointer, types, only_list, record)
+                    (all || block) && retype(value, &error.pointer, types, only_list, record)
                 }
-                What::Enum(allowed) => all && recase(value, &leaf.pointer, allowed, record),
+                SchemaErrorKind::Enum(allowed) => {
+                    all && recase(value, &error.pointer, allowed, record)
+                }
                 _ => false,
             };
         }
@@ -47,7 +50,7 @@ pub(crate) fn coerce(
     }
 }
 
-/// Gives fields that go by another name the one the contract knows, where that one is missing.
+/// Renames fields as the contract's `rename` policy says, where the target field is missing.
 pub(crate) fn rename(renames: &[Rename], value: &mut Value, record: &mut Vec<Coercion>) {
     for Rename { at, from, to } in renames {
         let objects: Vec<String> =
@@ -72,7 +75,7 @@ fn replace(target: &mut Value, pointer: &str, new: Value, record: &mut Vec<Coerc
     *target = new;
 }
 
-/// An object key that differs only in case.
+/// Renames an object key that differs from the required one only in case.
 fn rename_key(root: &mut Value, pointer: &str, wanted: &str, record: &mut Vec<Coercion>) -> bool {
     let Some(Value::Object(map)) = root.pointer_mut(pointer) else { return false };
     let mut same: Vec<String> =
@@ -82,7 +85,7 @@ fn rename_key(root: &mut Value, pointer: &str, wanted: &str, record: &mut Vec<Co
     true
 }
 
-/// Renames a key, keeping its place among the others.
+/// Renames a key and keeps its position among the others.
 fn rename_exactly(
     root: &mut Value,
     pointer: &str,
@@ -141,8 +144,8 @@ fn retype(
     false
 }
 
-/// A number in a text, with its digits as they are; thousands separators in groups of three are
-/// left out.
+/// Parses a number and keeps its digits exactly. Thousands separators between groups of three are
+/// removed.
 fn number(text: &str) -> Option<Number> {
     let text = text.trim();
     if let Ok(number) = text.parse::<Number>() {

@@ -1,9 +1,8 @@
-//! Saying what is wrong: the message, what was expected and received, and a hint that can be acted
-//! on.
+//! Describes violations: the message, the expected and the received value, and a hint for the fix.
 
 use super::bare_violation;
-use super::leaf::{Leaf, What};
-use super::places::Places;
+use super::schema_error::{SchemaError, SchemaErrorKind};
+use super::value_spans::ValueSpans;
 use crate::code::Code;
 use crate::expr::Type;
 use crate::json::{Fault, ParseFault, escape};
@@ -14,25 +13,25 @@ use crate::suggest::nearest;
 use crate::text::article;
 use serde_json::Value;
 
-/// A value's places in its text.
-pub(crate) struct Located<'a, 't> {
+/// Resolves JSON pointers to spans in the raw text.
+pub(crate) struct SpanResolver<'a, 't> {
     pub(crate) source: &'a Source<'t>,
-    pub(crate) places: &'a Places<'t>,
+    pub(crate) spans: &'a ValueSpans<'t>,
 }
 
-impl Located<'_, '_> {
+impl SpanResolver<'_, '_> {
     pub(crate) fn value(&self, pointer: &str) -> Option<Span> {
-        self.places.value(pointer).map(|(start, end)| self.source.span(start, end))
+        self.spans.value(pointer).map(|(start, end)| self.source.span(start, end))
     }
 
     pub(crate) fn key(&self, pointer: &str) -> Option<Span> {
-        self.places.key(pointer).map(|(start, end)| self.source.span(start, end))
+        self.spans.key(pointer).map(|(start, end)| self.source.span(start, end))
     }
 }
 
-/// A value in a message: compact JSON, cut to a readable length.
+/// A value for a message: compact JSON, truncated to a readable length.
 pub(crate) fn excerpt(value: &Value) -> String {
-    const LONGEST: usize = 80;
+    const MAX_CHARS: usize = 80;
     let text = match value {
         Value::Array(items) if items.len() > 8 => {
             return format!("a list of {} items", items.len());
@@ -42,15 +41,15 @@ pub(crate) fn excerpt(value: &Value) -> String {
         }
         _ => value.to_string(),
     };
-    if text.chars().count() <= LONGEST {
+    if text.chars().count() <= MAX_CHARS {
         return text;
     }
-    let mut cut: String = text.chars().take(LONGEST - 1).collect();
+    let mut cut: String = text.chars().take(MAX_CHARS - 1).collect();
     cut.push('…');
     cut
 }
 
-/// The kind of a value, as a schema names it.
+/// The type of a value, for messages.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -63,11 +62,11 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-fn plain_type(name: &str) -> &str {
+fn display_type(name: &str) -> &str {
     if name == "array" { "list" } else { name }
 }
 
-/// `/a/0/b` as people say it.
+/// The name of a field for messages: `` `a/0/b` `` for the pointer `/a/0/b`.
 pub(crate) fn field_name(pointer: &str) -> String {
     if pointer.is_empty() {
         return "the result".to_owned();
@@ -75,7 +74,7 @@ pub(crate) fn field_name(pointer: &str) -> String {
     format!("`{}`", pointer.trim_start_matches('/').replace("~1", "/").replace("~0", "~"))
 }
 
-fn list(values: &[Value]) -> String {
+fn join_values(values: &[Value]) -> String {
     values
         .iter()
         .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
@@ -83,22 +82,22 @@ fn list(values: &[Value]) -> String {
         .join(", ")
 }
 
-/// A violation of the schema.
+/// Converts a schema error to a violation.
 pub(crate) fn describe(
-    leaf: &Leaf,
+    error: &SchemaError,
     root: &Value,
     policy: &Policy,
-    located: &Located<'_, '_>,
+    spans: &SpanResolver<'_, '_>,
 ) -> Violation {
-    let at = root.pointer(&leaf.pointer).unwrap_or(&Value::Null);
-    let name = field_name(&leaf.pointer);
-    let mut violation = bare_violation(Code::Forbidden, &leaf.pointer, String::new());
-    violation.span = located.value(&leaf.pointer);
+    let at = root.pointer(&error.pointer).unwrap_or(&Value::Null);
+    let name = field_name(&error.pointer);
+    let mut violation = bare_violation(Code::Forbidden, &error.pointer, String::new());
+    violation.span = spans.value(&error.pointer);
     violation.received = excerpt(at);
-    match &leaf.what {
-        What::Missing(property) => {
+    match &error.kind {
+        SchemaErrorKind::Missing(property) => {
             violation.code = Code::Missing;
-            violation.pointer = format!("{}/{}", leaf.pointer, escape(property));
+            violation.pointer = format!("{}/{}", error.pointer, escape(property));
             violation.message = format!("the required field `{property}` is missing");
             violation.expected = format!("a field `{property}`");
             let names: Vec<&str> = at
@@ -121,22 +120,26 @@ pub(crate) fn describe(
                 None => format!("add `{property}`"),
             };
         }
-        What::Type(types) => {
+        SchemaErrorKind::Type(types) => {
             violation.code = Code::WrongType;
-            let wanted = types.iter().map(|name| plain_type(name)).collect::<Vec<_>>().join(" or ");
+            let wanted =
+                types.iter().map(|name| display_type(name)).collect::<Vec<_>>().join(" or ");
             violation.message =
                 format!("{name} must be {}, not {}", article(&wanted), article(type_name(at)));
             violation.expected.clone_from(&wanted);
             violation.received = format!("{} {}", type_name(at), excerpt(at));
             violation.hint = type_hint(at, &wanted);
         }
-        What::Enum(values) => {
+        SchemaErrorKind::Enum(values) => {
             violation.code = Code::NotAllowed;
             violation.message = format!("{name} is {}, which is not allowed", excerpt(at));
-            violation.expected =
-                if values.len() == 1 { list(values) } else { format!("one of {}", list(values)) };
+            violation.expected = if values.len() == 1 {
+                join_values(values)
+            } else {
+                format!("one of {}", join_values(values))
+            };
             if policy.placeholders && is_alternatives(at, values) {
-                return placeholder(&leaf.pointer, root, located);
+                return placeholder(&error.pointer, root, spans);
             }
             violation.hint = at
                 .as_str()
@@ -146,76 +149,76 @@ pub(crate) fn describe(
                         format!(
                             "use {}{}",
                             if values.len() == 1 { "" } else { "one of " },
-                            list(values)
+                            join_values(values)
                         )
                     },
                     |near| format!("did you mean \"{near}\"?"),
                 );
         }
-        What::Range(bound) => {
+        SchemaErrorKind::Range(bound) => {
             violation.code = Code::OutOfRange;
             violation.message = format!("{name} is {}, but must be {bound}", excerpt(at));
             violation.expected.clone_from(bound);
             violation.hint = format!("give a number that is {bound}");
         }
-        What::Length(bound) => {
+        SchemaErrorKind::Length(bound) => {
             violation.code = Code::WrongLength;
             let length = at.as_str().map_or(0, |text| text.chars().count());
             violation.message = format!("{name} has {length} characters, but must have {bound}");
             violation.expected.clone_from(bound);
             violation.hint = format!("write {bound}");
         }
-        What::Pattern(pattern) => {
+        SchemaErrorKind::Pattern(pattern) => {
             violation.code = Code::WrongPattern;
-            violation.message = format!("{name} does not have the form it must have");
+            violation.message = format!("{name} does not match the required pattern");
             violation.expected = format!("text that matches {pattern}");
             violation.hint = format!("write it so that it matches {pattern}");
         }
-        What::Size(bound) => {
+        SchemaErrorKind::Size(bound) => {
             violation.code = Code::WrongSize;
             violation.message = format!("{name} must have {bound}");
             violation.expected.clone_from(bound);
             violation.hint = format!("give it {bound}");
         }
-        What::NotUnique => {
+        SchemaErrorKind::NotUnique => {
             violation.code = Code::NotUnique;
             violation.message = format!("the items of {name} must differ from one another");
             violation.expected = "items that all differ".into();
             violation.hint = "leave out the repeated ones".into();
         }
-        What::Unexpected(field) => {
+        SchemaErrorKind::Unexpected(field) => {
             violation.code = Code::UnknownField;
-            violation.span = located.key(&leaf.pointer);
+            violation.span = spans.key(&error.pointer);
             violation.message = format!("the field `{field}` is not part of the contract");
             violation.expected = "no such field".into();
             violation.hint = format!("leave out `{field}`");
         }
-        What::Format(format) if format == "repo-path" => {
+        SchemaErrorKind::Format(format) if format == "repo-path" => {
             violation.code = Code::NotRelativePath;
             violation.message = format!("{name} is not a path inside the repository");
             violation.expected = "a relative path without `..`".into();
             violation.hint =
                 "write the path relative to the repository's root, as in src/main.rs".into();
         }
-        What::Format(format) => {
+        SchemaErrorKind::Format(format) => {
             violation.code = Code::WrongFormat;
             violation.message = format!("{name} is not a valid {format}");
             violation.expected = format_example(format);
             violation.hint = format!("write {}", format_example(format));
         }
-        What::TwoAlternatives => {
+        SchemaErrorKind::TwoAlternatives => {
             violation.code = Code::NoAlternative;
             violation.message = format!("{name} matches more than one of the alternatives");
             violation.expected = "exactly one of the alternatives of the contract".into();
             violation.hint = "leave out what belongs to the other alternative".into();
         }
-        What::NoAlternative => {
+        SchemaErrorKind::NoAlternative => {
             violation.code = Code::NoAlternative;
             violation.message = format!("{name} matches none of the alternatives");
             violation.expected = "one of the alternatives of the contract".into();
             violation.hint = "compare it with the contract's examples".into();
         }
-        What::Other(keyword) => {
+        SchemaErrorKind::Other(keyword) => {
             violation.message = format!("{name} is not allowed by `{keyword}`");
             violation.expected = format!("a value that satisfies `{keyword}`");
             violation.hint = "compare it with the contract's schema".into();
@@ -258,7 +261,7 @@ fn format_example(format: &str) -> String {
     }
 }
 
-/// Whether a text lists the alternatives it should choose from, as in `success|error`.
+/// Whether a text lists all the alternatives instead of one of them, as in `success|error`.
 fn is_alternatives(value: &Value, allowed: &[Value]) -> bool {
     let Some(text) = value.as_str() else { return false };
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
@@ -269,15 +272,15 @@ fn is_alternatives(value: &Value, allowed: &[Value]) -> bool {
     })
 }
 
-/// A placeholder that was left in.
-pub(crate) fn placeholder(pointer: &str, root: &Value, located: &Located<'_, '_>) -> Violation {
+/// The violation for a placeholder that was left in.
+pub(crate) fn placeholder(pointer: &str, root: &Value, spans: &SpanResolver<'_, '_>) -> Violation {
     let value = root.pointer(pointer).unwrap_or(&Value::Null);
     Violation {
         code: Code::Placeholder,
         pointer: pointer.to_owned(),
-        span: located.value(pointer),
+        span: spans.value(pointer),
         message: format!(
-            "{} still holds the placeholder {} of the template",
+            "{} still contains the placeholder {} from the template",
             field_name(pointer),
             excerpt(value)
         ),
@@ -288,12 +291,12 @@ pub(crate) fn placeholder(pointer: &str, root: &Value, located: &Located<'_, '_>
     }
 }
 
-/// A field that the contract does not know.
+/// The violation or warning for a field that the contract does not declare.
 pub(crate) fn unknown_field(
     pointer: &str,
     root: &Type,
     closed: bool,
-    located: &Located<'_, '_>,
+    spans: &SpanResolver<'_, '_>,
 ) -> Violation {
     let (parent, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
     let name = &name.replace("~1", "/").replace("~0", "~");
@@ -310,7 +313,7 @@ pub(crate) fn unknown_field(
             format!("the field `{name}` is not part of the contract; it was kept")
         },
     );
-    violation.span = located.key(pointer);
+    violation.span = spans.key(pointer);
     violation.expected = "a field of the contract".into();
     violation.received = format!("`{name}`");
     violation.hint =
@@ -318,11 +321,11 @@ pub(crate) fn unknown_field(
     violation
 }
 
-/// A required field that was given its default. An optional one needs no word.
+/// The warning for a required field that was filled with its default; `None` for an optional one.
 pub(crate) fn default_used(
     pointer: &str,
     root: &Type,
-    located: &Located<'_, '_>,
+    spans: &SpanResolver<'_, '_>,
 ) -> Option<Violation> {
     let (parent, name) = pointer.rsplit_once('/')?;
     let object = root.at(parent.split('/').skip(1)).and_then(|ty| ty.object().cloned())?;
@@ -333,14 +336,14 @@ pub(crate) fn default_used(
         pointer,
         format!("the field `{name}` is missing; its default {} was used", excerpt(default)),
     );
-    violation.span = located.value(parent);
+    violation.span = spans.value(parent);
     violation.expected = format!("a field `{name}`");
     violation.received = "nothing".into();
     violation.hint = format!("add `{name}`; a strict reader refuses a result without it");
     Some(violation)
 }
 
-/// A text that is not JSON.
+/// The violation for a text that is not valid JSON.
 pub(crate) fn parse_violation(
     fault: &ParseFault,
     span: Span,
@@ -368,7 +371,7 @@ pub(crate) fn parse_violation(
         ),
         Fault::LoneSurrogate => (
             Code::LoneSurrogate,
-            "an escape holds half of a surrogate pair".to_owned(),
+            "an escape contains half of a surrogate pair".to_owned(),
             "a whole character".to_owned(),
             "write the character itself instead of \\u escapes",
         ),
@@ -386,7 +389,7 @@ pub(crate) fn parse_violation(
         ),
         Fault::Trailing => (
             Code::Trailing,
-            "something stands behind the result in its block".to_owned(),
+            "there is extra content after the result in its block".to_owned(),
             "nothing but the result".to_owned(),
             "put only one JSON value into the block",
         ),

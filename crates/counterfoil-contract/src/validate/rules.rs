@@ -1,8 +1,8 @@
-//! Rules: what a schema cannot say. Conditional requirements, contradictions between fields, ids
-//! that must differ.
+//! Applies the rules of a contract, which express what a schema cannot: conditional requirements,
+//! contradictions between fields, unique ids.
 
 use super::bare_violation;
-use super::describe::{Located, excerpt, field_name};
+use super::describe::{SpanResolver, excerpt, field_name};
 use super::select::select;
 use crate::code::Code;
 use crate::contract::{CompiledRule, Contract};
@@ -13,33 +13,33 @@ use cel::Value as CelValue;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// What the rules say of a value.
+/// The violations and warnings that rules produced.
 #[derive(Default)]
-pub(crate) struct ByRules {
+pub(crate) struct RuleFindings {
     pub(crate) violations: Vec<Violation>,
     pub(crate) warnings: Vec<Violation>,
 }
 
-/// Applies every rule whose fields are as the schema wants them.
+/// Applies every rule whose fields have no schema violations.
 pub(crate) fn apply(
     contract: &Contract,
     value: &Value,
-    so_far: &[Violation],
-    located: &Located<'_, '_>,
-) -> ByRules {
-    let mut by_rules = ByRules::default();
+    existing: &[Violation],
+    spans: &SpanResolver<'_, '_>,
+) -> RuleFindings {
+    let mut findings = RuleFindings::default();
     let rules = contract.compiled_rules();
     if rules.is_empty()
-        || (!so_far.is_empty() && so_far.iter().any(|violation| violation.pointer.is_empty()))
+        || (!existing.is_empty() && existing.iter().any(|violation| violation.pointer.is_empty()))
     {
-        return by_rules;
+        return findings;
     }
     let result = to_cel(value, contract.ty(), contract.fields_read());
     for rule in rules {
-        // A field that is wrong already makes the rule meaningless, not broken.
-        let touched = |read: &String| {
+        // A rule is skipped if a field that it reads is already invalid.
+        let is_invalid = |read: &String| {
             let root = format!("/{}", read.split('/').nth(1).unwrap_or_default());
-            so_far.iter().any(|violation| {
+            existing.iter().any(|violation| {
                 violation.pointer == root || violation.pointer.starts_with(&format!("{root}/"))
             })
         };
@@ -47,30 +47,30 @@ pub(crate) fn apply(
             (Some(pattern), _) | (None, Some(pattern)) => vec![pattern.clone()],
             _ => rule.reads.clone(),
         };
-        if roots.iter().any(touched) || (rule.reads_whole && !so_far.is_empty()) {
+        if roots.iter().any(is_invalid) || (rule.reads_whole && !existing.is_empty()) {
             continue;
         }
         if let Some(pattern) = &rule.rule.unique {
-            unique(rule, pattern, value, located, &mut by_rules);
+            apply_unique(rule, pattern, value, spans, &mut findings);
         } else if let Some(pattern) = &rule.rule.each {
             for (pointer, item) in select(value, pattern) {
                 let item_value = to_cel(item, rule.item.as_ref().unwrap_or(&Type::Any), None);
                 let variables = [("result", result.clone()), ("item", item_value)];
-                one(rule, &pointer, item, &variables, located, &mut by_rules);
+                apply_rule(rule, &pointer, item, &variables, spans, &mut findings);
             }
         } else {
-            one(rule, "", value, &[("result", result.clone())], located, &mut by_rules);
+            apply_rule(rule, "", value, &[("result", result.clone())], spans, &mut findings);
         }
     }
-    by_rules
+    findings
 }
 
-fn unique(
+fn apply_unique(
     rule: &CompiledRule,
     pattern: &str,
     root: &Value,
-    located: &Located<'_, '_>,
-    by_rules: &mut ByRules,
+    spans: &SpanResolver<'_, '_>,
+    findings: &mut RuleFindings,
 ) {
     let mut seen: HashMap<String, String> = HashMap::new();
     for (pointer, value) in select(root, pattern) {
@@ -87,13 +87,13 @@ fn unique(
                     &pointer,
                     rule.rule.message.clone().unwrap_or_else(|| {
                         format!(
-                            "{} stands twice: {} has it too",
+                            "{} appears twice: {} has it too",
                             excerpt(value),
                             field_name(first.get())
                         )
                     }),
                 );
-                violation.span = located.value(&pointer);
+                violation.span = spans.value(&pointer);
                 violation.expected = "ids that all differ".into();
                 violation.received = excerpt(value);
                 violation.hint = rule
@@ -101,40 +101,42 @@ fn unique(
                     .hint
                     .clone()
                     .unwrap_or_else(|| "give each entry an id of its own".into());
-                push(rule, violation, by_rules);
+                push(rule, violation, findings);
             }
         }
     }
 }
 
-fn push(rule: &CompiledRule, mut violation: Violation, by_rules: &mut ByRules) {
+fn push(rule: &CompiledRule, mut violation: Violation, findings: &mut RuleFindings) {
     violation.rule = Some(rule.rule.id.clone());
     if rule.rule.warn {
         violation.code = Code::RuleWarning;
-        by_rules.warnings.push(violation);
+        findings.warnings.push(violation);
     } else {
-        by_rules.violations.push(violation);
+        findings.violations.push(violation);
     }
 }
 
-fn one(
+fn apply_rule(
     rule: &CompiledRule,
     base: &str,
     value: &Value,
     variables: &[(&str, CelValue)],
-    located: &Located<'_, '_>,
-    by_rules: &mut ByRules,
+    spans: &SpanResolver<'_, '_>,
+    findings: &mut RuleFindings,
 ) {
     if let Some(when) = &rule.when {
         match when.test(variables) {
             Evaluated::True => {}
             Evaluated::False => return,
-            Evaluated::Failed(why) => return broken(rule, base, when, &why, located, by_rules),
+            Evaluated::Failed(why) => {
+                return report_failure(rule, base, when, &why, spans, findings);
+            }
         }
     }
     for field in &rule.rule.require {
-        if !is_given(value.get(field)) {
-            by_rules_required(rule, base, field, value, located, by_rules);
+        if !has_value(value.get(field)) {
+            report_missing(rule, base, field, value, spans, findings);
         }
     }
     for field in &rule.rule.forbid {
@@ -143,29 +145,28 @@ fn one(
             let mut violation = bare_violation(
                 Code::PresentWhen,
                 &pointer,
-                rule.rule
-                    .message
-                    .clone()
-                    .unwrap_or_else(|| format!("`{field}` must be absent{}", because(rule))),
+                rule.rule.message.clone().unwrap_or_else(|| {
+                    format!("`{field}` must be absent{}", condition_suffix(rule))
+                }),
             );
-            violation.span = located.value(&pointer);
+            violation.span = spans.value(&pointer);
             violation.expected = format!("no `{field}`");
             violation.received = excerpt(value.get(field).unwrap_or(&Value::Null));
             violation.hint =
                 rule.rule.hint.clone().unwrap_or_else(|| format!("leave out `{field}`"));
-            push(rule, violation, by_rules);
+            push(rule, violation, findings);
         }
     }
     if let Some(check) = &rule.check {
         match check.test(variables) {
             Evaluated::True => {}
-            Evaluated::False => contradiction(rule, base, value, check, located, by_rules),
-            Evaluated::Failed(why) => broken(rule, base, check, &why, located, by_rules),
+            Evaluated::False => report_contradiction(rule, base, value, check, spans, findings),
+            Evaluated::Failed(why) => report_failure(rule, base, check, &why, spans, findings),
         }
     }
 }
 
-fn is_given(value: Option<&Value>) -> bool {
+fn has_value(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => false,
         Some(Value::String(text)) => !text.trim().is_empty(),
@@ -182,17 +183,17 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn because(rule: &CompiledRule) -> String {
+fn condition_suffix(rule: &CompiledRule) -> String {
     rule.when.as_ref().map(|when| format!(" when `{}`", when.source)).unwrap_or_default()
 }
 
-fn by_rules_required(
+fn report_missing(
     rule: &CompiledRule,
     base: &str,
     field: &str,
     value: &Value,
-    located: &Located<'_, '_>,
-    by_rules: &mut ByRules,
+    spans: &SpanResolver<'_, '_>,
+    findings: &mut RuleFindings,
 ) {
     let pointer = format!("{base}/{}", escape(field));
     let mut violation = bare_violation(
@@ -201,22 +202,22 @@ fn by_rules_required(
         rule.rule
             .message
             .clone()
-            .unwrap_or_else(|| format!("`{field}` is required{}", because(rule))),
+            .unwrap_or_else(|| format!("`{field}` is required{}", condition_suffix(rule))),
     );
-    violation.span = located.value(&pointer);
+    violation.span = spans.value(&pointer);
     violation.expected = format!("a field `{field}` that is not empty");
     violation.received = value.get(field).map_or_else(|| "nothing".to_owned(), excerpt);
     violation.hint = rule.rule.hint.clone().unwrap_or_else(|| format!("add `{field}`"));
-    push(rule, violation, by_rules);
+    push(rule, violation, findings);
 }
 
-fn contradiction(
+fn report_contradiction(
     rule: &CompiledRule,
     base: &str,
     value: &Value,
     check: &Expr,
-    located: &Located<'_, '_>,
-    by_rules: &mut ByRules,
+    spans: &SpanResolver<'_, '_>,
+    findings: &mut RuleFindings,
 ) {
     let at = rule.rule.at.clone().or_else(|| rule.reads.first().cloned()).unwrap_or_default();
     let pointer = format!("{base}{at}");
@@ -225,7 +226,7 @@ fn contradiction(
         &pointer,
         rule.rule.message.clone().unwrap_or_else(|| format!("`{}` does not hold", check.source)),
     );
-    violation.span = located.value(&pointer);
+    violation.span = spans.value(&pointer);
     violation.expected = match &rule.when {
         Some(when) => format!("{} when {}", check.source, when.source),
         None => check.source.clone(),
@@ -242,25 +243,25 @@ fn contradiction(
     violation.received = seen.join(", ");
     violation.hint =
         rule.rule.hint.clone().unwrap_or_else(|| "correct the field that is wrong".into());
-    push(rule, violation, by_rules);
+    push(rule, violation, findings);
 }
 
-fn broken(
+fn report_failure(
     rule: &CompiledRule,
     base: &str,
     expr: &Expr,
     why: &str,
-    located: &Located<'_, '_>,
-    by_rules: &mut ByRules,
+    spans: &SpanResolver<'_, '_>,
+    findings: &mut RuleFindings,
 ) {
     let mut violation = bare_violation(
         Code::RuleFailed,
         base,
         format!("the rule '{}' could not be evaluated: {why}", rule.rule.id),
     );
-    violation.span = located.value(base);
+    violation.span = spans.value(base);
     violation.expected.clone_from(&expr.source);
     violation.received = why.into();
     violation.hint = "the values are outside of what the rule can handle".into();
-    push(rule, violation, by_rules);
+    push(rule, violation, findings);
 }

@@ -1,5 +1,5 @@
-//! What can be kept of a rejected result: the good items of the lists a contract names. Nothing is
-//! dropped silently: every item left out stands in the report with its reasons.
+//! Salvages the valid items of a rejected result, from the lists that the contract names. Every
+//! omitted item is in the report with its violations.
 
 use super::select::select;
 use crate::json::escape;
@@ -7,10 +7,10 @@ use crate::report::{RejectedItem, Violation};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 
-/// The salvaged value and the items left out of it.
+/// Returns the salvaged value and the rejected items.
 ///
-/// Lists inside lists come first: what is wrong with an inner item costs that item, not the one
-/// around it.
+/// Nested lists are processed first, so a violation in an inner item rejects that item and not the
+/// enclosing one.
 pub(crate) fn salvage(
     value: &Value,
     violations: &[Violation],
@@ -21,7 +21,7 @@ pub(crate) fn salvage(
     }
     let mut patterns: Vec<&String> = lists.iter().collect();
     patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.matches('/').count()));
-    let mut open: Vec<&Violation> = violations.iter().collect();
+    let mut unassigned: Vec<&Violation> = violations.iter().collect();
     let mut rejected: Vec<RejectedItem> = Vec::new();
     for pattern in patterns {
         for (pointer, target) in select(value, pattern) {
@@ -34,10 +34,10 @@ pub(crate) fn salvage(
                 }
                 _ => Vec::new(),
             };
-            // Violations are few; look each one's item up rather than each item's violations.
-            let mut own: BTreeMap<&str, Vec<Violation>> = BTreeMap::new();
+            // There are few violations, so look up the item of each violation, not the reverse.
+            let mut by_item: BTreeMap<&str, Vec<Violation>> = BTreeMap::new();
             let known: HashSet<&str> = items.iter().map(String::as_str).collect();
-            open.retain(|violation| {
+            unassigned.retain(|violation| {
                 let depth = pointer.len() + 1;
                 let end = violation
                     .pointer
@@ -48,26 +48,26 @@ pub(crate) fn salvage(
                     .and_then(|item| known.get(item));
                 match item {
                     Some(item) => {
-                        own.entry(item).or_default().push((*violation).clone());
+                        by_item.entry(item).or_default().push((*violation).clone());
                         false
                     }
                     None => true,
                 }
             });
             rejected.extend(
-                own.into_iter().map(|(item, violations)| RejectedItem {
+                by_item.into_iter().map(|(item, violations)| RejectedItem {
                     pointer: item.to_owned(),
                     violations,
                 }),
             );
         }
     }
-    rejected.sort_by_key(|item| order(&item.pointer));
-    (Some(without(value, &rejected)), rejected)
+    rejected.sort_by_key(|item| sort_key(&item.pointer));
+    (Some(remove_items(value, &rejected)), rejected)
 }
 
-/// Pointers in the order of the value: numbers by size.
-fn order(pointer: &str) -> Vec<(usize, String)> {
+/// A sort key that orders pointers as in the value: indexes numerically.
+fn sort_key(pointer: &str) -> Vec<(usize, String)> {
     pointer
         .split('/')
         .skip(1)
@@ -75,9 +75,9 @@ fn order(pointer: &str) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// The value without the rejected items. Inner lists first, so that the places of what is around
-/// them stay.
-fn without(value: &Value, rejected: &[RejectedItem]) -> Value {
+/// The value without the rejected items. Inner lists are processed first, so that the indexes of
+/// enclosing items stay valid.
+fn remove_items(value: &Value, rejected: &[RejectedItem]) -> Value {
     let mut partial = value.clone();
     let mut by_list: BTreeMap<(std::cmp::Reverse<usize>, &str), HashSet<&str>> = BTreeMap::new();
     for item in rejected {
@@ -88,17 +88,17 @@ fn without(value: &Value, rejected: &[RejectedItem]) -> Value {
                 .insert(token);
         }
     }
-    for ((_, list), gone) in by_list {
+    for ((_, list), rejected_tokens) in by_list {
         match partial.pointer_mut(list) {
             Some(Value::Array(items)) => {
                 let mut index = 0;
                 items.retain(|_| {
                     index += 1;
-                    !gone.contains((index - 1).to_string().as_str())
+                    !rejected_tokens.contains((index - 1).to_string().as_str())
                 });
             }
             Some(Value::Object(members)) => {
-                members.retain(|key, _| !gone.contains(escape(key).as_str()))
+                members.retain(|key, _| !rejected_tokens.contains(escape(key).as_str()));
             }
             _ => {}
         }

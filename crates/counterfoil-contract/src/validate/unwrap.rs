@@ -1,26 +1,27 @@
-//! Envelopes around a result, taken off where the contract asks for it.
+//! Removes envelopes around a result where the contract allows it.
 
-use super::places::Places;
+use super::value_spans::ValueSpans;
 use crate::contract::Contract;
 use crate::json;
 use crate::policy::Policy;
 use serde_json::Value;
 
-/// Envelopes inside envelopes deeper than this stay on.
-const DEEPEST: usize = 8;
+/// The maximum number of nested envelopes to remove.
+const MAX_ENVELOPES: usize = 8;
 
-/// Takes envelopes off until the value fits the contract or none is left; says which.
+/// Removes envelopes until the value satisfies the schema or none is left, and returns the removed
+/// ones.
 pub(crate) fn unwrap(
     contract: &Contract,
     policy: &Policy,
     value: &mut Value,
-    places: &mut Places<'_>,
+    spans: &mut ValueSpans<'_>,
 ) -> Vec<String> {
-    let mut taken = Vec::new();
+    let mut removed = Vec::new();
     if policy.unwrap.is_empty() {
-        return taken;
+        return removed;
     }
-    while taken.len() < DEEPEST && !contract.validator().is_valid(value) {
+    while removed.len() < MAX_ENVELOPES && !contract.validator().is_valid(value) {
         if let Value::String(text) = value {
             let inner = policy
                 .unwrap
@@ -33,8 +34,8 @@ pub(crate) fn unwrap(
                 break;
             };
             *value = inner.value;
-            places.enter_string();
-            taken.push("string".to_owned());
+            spans.enter_string();
+            removed.push("string".to_owned());
             continue;
         }
         let Value::Object(members) = value else { break };
@@ -44,14 +45,14 @@ pub(crate) fn unwrap(
                 .is_some_and(|member| member.is_object() || member.is_array() || member.is_string())
         });
         let (Some(key), None) = (keys.next(), keys.next()) else { break };
-        // An object of the contract may have a field of that name itself.
+        // The contract itself may declare a field with that name.
         if contract.ty().object().is_some_and(|object| object.fields.contains_key(key)) {
             break;
         }
         let Some(inner) = members.get(key).cloned() else { break };
         *value = inner;
-        places.descend(key);
-        taken.push(key.clone());
+        spans.descend(key);
+        removed.push(key.clone());
     }
-    taken
+    removed
 }

@@ -1,11 +1,11 @@
-//! Walks a value along its type: defaults for what is missing, fields nobody knows, placeholders
-//! left in.
+//! Walks a value along its type: fills in defaults, and finds unknown fields and placeholders that
+//! were left in.
 
 use crate::expr::{Field, Type};
 use crate::json::escape;
 use serde_json::Value;
 
-/// A place in a value, as a list that leads back to the root.
+/// A path in a value, as a linked list back to the root.
 #[derive(Clone, Copy)]
 struct Path<'p> {
     parent: Option<&'p Path<'p>>,
@@ -47,7 +47,7 @@ impl<'p> Path<'p> {
     }
 }
 
-/// Gives missing fields their defaults; their pointers are added to `filled`.
+/// Fills missing fields with their defaults and adds their pointers to `filled`.
 pub(crate) fn fill_defaults(value: &mut Value, ty: &Type, filled: &mut Vec<String>) {
     fill(value, ty, &ROOT, filled);
 }
@@ -84,27 +84,27 @@ fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, filled: &mut Vec<String>)
     }
 }
 
-/// What a walk notices.
+/// The pointers of unknown fields and of placeholders.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct FieldScan {
     pub(crate) unknown: Vec<String>,
     pub(crate) placeholders: Vec<String>,
 }
 
-/// Looks for fields nobody knows and, if wanted, placeholders left in.
-pub(crate) fn notes(value: &Value, ty: &Type, placeholders: bool) -> Notes {
-    let mut notes = Notes::default();
-    note(value, ty, None, &ROOT, placeholders, &mut notes);
-    notes
+/// Finds unknown fields and, if `placeholders` is set, placeholders that were left in.
+pub(crate) fn scan_fields(value: &Value, ty: &Type, placeholders: bool) -> FieldScan {
+    let mut scan = FieldScan::default();
+    scan_value(value, ty, None, &ROOT, placeholders, &mut scan);
+    scan
 }
 
-fn note(
+fn scan_value(
     value: &Value,
     ty: &Type,
     field: Option<&Field>,
     path: &Path<'_>,
     placeholders: bool,
-    notes: &mut Notes,
+    scan: &mut FieldScan,
 ) {
     match value {
         Value::Object(members) => {
@@ -113,11 +113,13 @@ fn note(
                 let path = path.key(name);
                 let known = object.and_then(|object| object.fields.get(name));
                 if placeholders && is_ellipsis(name) {
-                    notes.placeholders.push(path.pointer());
+                    scan.placeholders.push(path.pointer());
                     continue;
                 }
                 match known {
-                    Some(field) => note(member, &field.ty, Some(field), &path, placeholders, notes),
+                    Some(field) => {
+                        scan_value(member, &field.ty, Some(field), &path, placeholders, scan);
+                    }
                     None => {
                         if object.is_some_and(|object| !object.open)
                             && ty
@@ -125,10 +127,10 @@ fn note(
                                 .iter()
                                 .all(|ty| !matches!(ty, Type::Map(_) | Type::Any))
                         {
-                            notes.unknown.push(path.pointer());
+                            scan.unknown.push(path.pointer());
                         }
                         if placeholders {
-                            note(member, &Type::Any, None, &path, placeholders, notes);
+                            scan_value(member, &Type::Any, None, &path, placeholders, scan);
                         }
                     }
                 }
@@ -137,7 +139,7 @@ fn note(
         Value::Array(items) => {
             let item_type = ty.items().unwrap_or(&Type::Any);
             for (index, item) in items.iter().enumerate() {
-                note(item, item_type, field, &path.index(index), placeholders, notes);
+                scan_value(item, item_type, field, &path.index(index), placeholders, scan);
             }
         }
         Value::String(text)
@@ -147,7 +149,7 @@ fn note(
                         .and_then(|field| field.placeholder.as_deref())
                         .is_some_and(|template| is_template(text, template))) =>
         {
-            notes.placeholders.push(path.pointer());
+            scan.placeholders.push(path.pointer());
         }
         _ => {}
     }
@@ -157,12 +159,12 @@ fn is_ellipsis(text: &str) -> bool {
     matches!(text, "..." | "…")
 }
 
-/// `<path>`, `...`: a text that stands for another.
+/// Whether a text is a placeholder such as `<path>` or `...`.
 fn is_placeholder(text: &str) -> bool {
-    const LONGEST: usize = 64;
+    const MAX_CHARS: usize = 64;
     match text.as_bytes().first() {
         Some(b'<') => {
-            text.len() <= LONGEST
+            text.len() <= MAX_CHARS
                 && text.len() > 2
                 && text.ends_with('>')
                 && !text[1..text.len() - 1].contains(['<', '>', '/', '='])
@@ -172,7 +174,7 @@ fn is_placeholder(text: &str) -> bool {
     }
 }
 
-/// Whether a text is what a contract's template shows, with or without its brackets.
+/// Whether a text equals the placeholder of a template, with or without brackets.
 fn is_template(text: &str, template: &str) -> bool {
     let bare = |text: &str| text.trim().trim_matches(['[', ']']).to_lowercase();
     bare(text) == bare(template)
@@ -184,7 +186,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn placeholders_are_told_from_text() {
+    fn placeholders_are_distinguished_from_text() {
         for text in ["<path>", "<what is wrong>", "...", "…", "<ISO8601>"] {
             assert!(is_placeholder(text), "{text}");
         }
@@ -199,11 +201,11 @@ mod tests {
             "list": {"type": "array", "items": {"type": "object", "properties": {
                 "a": {"type": "integer", "default": 1}}}},
             "b": {"type": "array", "default": []}}});
-        let ty = Type::of_schema(&schema);
+        let ty = Type::from_schema(&schema);
         let mut value = json!({"list": [{}, {"a": 2, "x/y": 3}]});
         let mut filled = Vec::new();
         fill_defaults(&mut value, &ty, &mut filled);
         assert_eq!(filled, ["/list/0/a", "/b"]);
-        assert_eq!(notes(&value, &ty, true).unknown, ["/list/1/x~1y"]);
+        assert_eq!(scan_fields(&value, &ty, true).unknown, ["/list/1/x~1y"]);
     }
 }

@@ -12,12 +12,12 @@ fn diff(old: &str, new: &str) -> Comparison {
 
 const BASE: &str = "fields: { ok: boolean, level: low | high, note?: string }";
 
-/// The one break of a change, with its witness.
+/// The only break of a change, with its counterexample.
 fn only_break(old: &str, new: &str) -> (Code, Direction, String) {
     let found = diff(old, new);
     assert_eq!(found.breaks.len(), 1, "{found:#?}");
     let broken = &found.breaks[0];
-    (broken.code, broken.direction, broken.witness.as_ref().expect("a witness").to_string())
+    (broken.code, broken.direction, broken.counterexample.as_ref().expect("a value").to_string())
 }
 
 #[test]
@@ -35,37 +35,37 @@ fn an_optional_field_is_additive() {
 
 #[test]
 fn a_new_required_field_breaks_old_writers() {
-    let (code, direction, witness) =
+    let (code, direction, value) =
         only_break(BASE, "fields: { ok: boolean, level: low | high, note?: string, by: string }");
     assert_eq!((code, direction), (Code::OldValuesFail, Direction::OldWriterNewReader));
-    assert!(!witness.contains("\"by\""), "{witness}");
+    assert!(!value.contains("\"by\""), "{value}");
 }
 
 #[test]
 fn a_narrower_enum_breaks_old_writers() {
-    let (code, direction, witness) = only_break(
+    let (code, direction, value) = only_break(
         BASE,
         "fields: { ok: boolean, level: low, note?: string }"
             .replace("level: low,", "level: { enum: [low] },")
             .as_str(),
     );
     assert_eq!((code, direction), (Code::OldValuesFail, Direction::OldWriterNewReader));
-    assert!(witness.contains("\"high\""), "{witness}");
+    assert!(value.contains("\"high\""), "{value}");
 }
 
 #[test]
 fn a_wider_enum_breaks_old_readers() {
-    let (code, direction, witness) =
+    let (code, direction, value) =
         only_break(BASE, "fields: { ok: boolean, level: low | high | extreme, note?: string }");
     assert_eq!((code, direction), (Code::NewValuesFail, Direction::NewWriterOldReader));
-    assert!(witness.contains("\"extreme\""), "{witness}");
+    assert!(value.contains("\"extreme\""), "{value}");
 }
 
 #[test]
 fn a_removed_required_field_breaks_old_readers() {
     let found = diff(BASE, "fields: { level: low | high, note?: string }");
     assert!(
-        found.breaks.iter().any(|b| b.code == Code::NewValuesFail && b.witness.is_some()),
+        found.breaks.iter().any(|b| b.code == Code::NewValuesFail && b.counterexample.is_some()),
         "{found:#?}"
     );
 }
@@ -89,18 +89,18 @@ fn a_changed_type_breaks_both() {
 #[test]
 fn a_changed_framing_breaks_with_a_text_that_shows_it() {
     let example = "\nexamples: [{ ok: true, level: low }]";
-    let (code, _, witness) =
+    let (code, _, value) =
         only_break(&format!("{BASE}{example}"), &format!("framing: json-only\n{BASE}{example}"));
     assert_eq!(code, Code::FramingChanged);
-    assert!(witness.contains("```json"), "{witness}");
+    assert!(value.contains("```json"), "{value}");
 }
 
 #[test]
 fn a_new_rule_that_old_values_fail_breaks() {
     let rule = "\nrules: [{ id: note-when-failed, when: '!result.ok', require: [note] }]";
-    let (code, direction, witness) = only_break(BASE, &format!("{BASE}{rule}"));
+    let (code, direction, value) = only_break(BASE, &format!("{BASE}{rule}"));
     assert_eq!((code, direction), (Code::RuleChanged, Direction::OldWriterNewReader));
-    assert!(witness.contains("\"ok\":false"), "{witness}");
+    assert!(value.contains("\"ok\":false"), "{value}");
 }
 
 #[test]
@@ -131,12 +131,12 @@ fn a_rule_nobody_can_be_seen_to_fail_is_unproven_and_says_so() {
 
 #[test]
 fn a_tighter_bound_breaks_old_writers() {
-    let (code, _, witness) = only_break(
+    let (code, _, value) = only_break(
         "fields: { n: { type: integer, minimum: 0 } }",
         "fields: { n: { type: integer, minimum: 5 } }",
     );
     assert_eq!(code, Code::OldValuesFail);
-    assert!(witness.contains("\"n\":"), "{witness}");
+    assert!(value.contains("\"n\":"), "{value}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Every code has a page, and every page does what it says: its bad texts produce the code, its
-//! good ones do not.
+//! Every code has a page, and the examples of every page are checked: the bad ones produce the
+//! code, the good ones do not.
 use counterfoil_contract::compat::compare;
 use counterfoil_contract::{Code, Contract, Definition, LoadError, Registry, Report, ResolveError};
 
-/// A page, taken apart.
+/// A parsed page.
 struct Page {
     blocks: Vec<Block>,
     headings: Vec<String>,
@@ -11,7 +11,7 @@ struct Page {
 
 /// A fenced block.
 struct Block {
-    /// What stands behind the fence, such as `text bad`.
+    /// The info string after the fence, such as `text bad`.
     info: String,
     /// The heading above it.
     section: String,
@@ -45,16 +45,16 @@ fn parse(page: &str) -> Result<Page, String> {
     Ok(Page { blocks, headings })
 }
 
-/// What a page's blocks are about.
+/// The kind of examples on a page.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// A text held to a contract.
+    /// A text that is validated against a contract.
     Text,
     /// A contract that does not load.
     Contract,
-    /// Two contracts that cannot stand side by side.
+    /// Two contracts that cannot be registered together.
     Registry,
-    /// A reference that leads nowhere.
+    /// A reference that cannot be resolved.
     Reference,
     /// Two versions of a contract.
     Versions,
@@ -71,7 +71,7 @@ fn kind(code: Code) -> Kind {
 }
 
 /// The text of the only block with this info.
-fn only<'p>(page: &'p Page, info: &str) -> Result<&'p str, String> {
+fn only_block<'p>(page: &'p Page, info: &str) -> Result<&'p str, String> {
     match page.blocks.iter().filter(|block| block.info == info).collect::<Vec<_>>().as_slice() {
         [block] => Ok(&block.text),
         found => Err(format!("{} blocks `{info}` where there should be one", found.len())),
@@ -93,8 +93,9 @@ fn check_page(code: Code) -> Result<(), String> {
     if page.headings != ["Bad", "Good"] {
         return Err(format!("the sections are {:?}, not Bad and Good", page.headings));
     }
-    let words = text.split("## Bad").next().unwrap_or_default().lines().skip(1).collect::<String>();
-    if words.trim().is_empty() {
+    let explanation =
+        text.split("## Bad").next().unwrap_or_default().lines().skip(1).collect::<String>();
+    if explanation.trim().is_empty() {
         return Err("nothing is explained".to_owned());
     }
     let known: &[&str] = match kind(code) {
@@ -112,26 +113,26 @@ fn check_page(code: Code) -> Result<(), String> {
     };
     for block in &page.blocks {
         if !known.contains(&block.info.as_str()) {
-            return Err(format!("a block `{}` has no meaning here", block.info));
+            return Err(format!("unexpected block `{}`", block.info));
         }
         let misplaced = [("bad", "Good"), ("good", "Bad")].iter().any(|(word, section)| {
             block.info.split(' ').any(|info| info == *word) && block.section == *section
         });
         if misplaced {
-            return Err(format!("a block `{}` stands under {}", block.info, block.section));
+            return Err(format!("a block `{}` is under {}", block.info, block.section));
         }
     }
     match kind(code) {
-        Kind::Text => text_page_holds(code, &page),
-        Kind::Contract => contract_page_holds(code, &page),
-        Kind::Registry => registry_page_holds(code, &page),
-        Kind::Reference => reference_page_holds(&page),
-        Kind::Versions => compat_pages_hold(code, &page),
+        Kind::Text => check_text_page(code, &page),
+        Kind::Contract => check_contract_page(code, &page),
+        Kind::Registry => check_registry_page(code, &page),
+        Kind::Reference => check_reference_page(&page),
+        Kind::Versions => check_compat_page(code, &page),
     }
 }
 
-/// Each text is held to the contract that stands last above it.
-fn text_page_holds(code: Code, page: &Page) -> Result<(), String> {
+/// Each text is validated against the last contract above it.
+fn check_text_page(code: Code, page: &Page) -> Result<(), String> {
     let mut contract: Option<Contract> = None;
     let (mut bad, mut good) = (0, 0);
     for block in &page.blocks {
@@ -139,48 +140,52 @@ fn text_page_holds(code: Code, page: &Page) -> Result<(), String> {
             contract = Some(load(&block.text)?);
             continue;
         }
-        let contract = contract.as_ref().ok_or("a text stands above the contract")?;
+        let contract = contract.as_ref().ok_or("a text precedes the contract")?;
         let report = match block.info.as_str() {
-            "text bad hex" => contract.check_bytes(&bytes_of(&block.text)?),
+            "text bad hex" => contract.check_bytes(&parse_hex(&block.text)?),
             "text bad strict" | "text good strict" => contract.check_strictly(&block.text),
             _ => contract.check(&block.text),
         };
         if block.info.starts_with("text bad") {
             bad += 1;
-            bad_text_holds(code, &report)?;
+            check_bad_text(code, &report)?;
         } else {
             good += 1;
-            if !report.is_accepted() || warned(&report).contains(&code) {
-                return Err(format!("the good text is not good: {}", shown(&report)));
+            if !report.is_accepted() || warning_codes(&report).contains(&code) {
+                return Err(format!("the good text is not good: {}", summary(&report)));
             }
         }
     }
     if bad == 0 || good == 0 { Err("a bad or a good text is missing".to_owned()) } else { Ok(()) }
 }
 
-/// A bad text shows the code and nothing else, so that a page is about one thing.
-fn bad_text_holds(code: Code, report: &Report) -> Result<(), String> {
+/// A bad text produces the code and no other, so that a page is about one problem.
+fn check_bad_text(code: Code, report: &Report) -> Result<(), String> {
     let wanted = if code.is_warning() {
-        report.is_accepted() && warned(report) == [code]
+        report.is_accepted() && warning_codes(report) == [code]
     } else {
         !report.is_accepted() && report.codes() == [code] && report.warnings.is_empty()
     };
     if !wanted {
-        return Err(format!("the bad text does not show {code} alone: {}", shown(report)));
+        return Err(format!("the bad text does not show {code} alone: {}", summary(report)));
     }
-    let silent = report
+    let has_empty_text = report
         .violations
         .iter()
         .chain(&report.warnings)
         .any(|found| found.message.is_empty() || found.hint.is_empty());
-    if silent { Err(format!("a message or a hint is empty: {}", shown(report))) } else { Ok(()) }
+    if has_empty_text {
+        Err(format!("a message or a hint is empty: {}", summary(report)))
+    } else {
+        Ok(())
+    }
 }
 
-fn warned(report: &Report) -> Vec<Code> {
+fn warning_codes(report: &Report) -> Vec<Code> {
     report.warnings.iter().map(|warning| warning.code).collect()
 }
 
-fn shown(report: &Report) -> String {
+fn summary(report: &Report) -> String {
     let found = report.violations.iter().chain(&report.warnings);
     let lines: Vec<String> =
         found.map(|found| format!("{} {}", found.code, found.message)).collect();
@@ -191,16 +196,16 @@ fn shown(report: &Report) -> String {
     )
 }
 
-fn bytes_of(hex: &str) -> Result<Vec<u8>, String> {
+fn parse_hex(hex: &str) -> Result<Vec<u8>, String> {
     hex.split_whitespace()
         .map(|pair| u8::from_str_radix(pair, 16).map_err(|error| format!("{pair}: {error}")))
         .collect()
 }
 
 fn has_only(error: &LoadError, code: Code) -> Result<(), String> {
-    let silent =
+    let has_empty_text =
         error.problems.iter().any(|problem| problem.message.is_empty() || problem.hint.is_empty());
-    if silent {
+    if has_empty_text {
         return Err(format!("a message or a hint is empty: {error}"));
     }
     let good =
@@ -208,50 +213,50 @@ fn has_only(error: &LoadError, code: Code) -> Result<(), String> {
     if good { Ok(()) } else { Err(format!("the bad contract does not show {code} alone: {error}")) }
 }
 
-fn contract_page_holds(code: Code, page: &Page) -> Result<(), String> {
-    load(only(page, "yaml good")?)?;
-    match Contract::from_yaml(only(page, "yaml bad")?) {
+fn check_contract_page(code: Code, page: &Page) -> Result<(), String> {
+    load(only_block(page, "yaml good")?)?;
+    match Contract::from_yaml(only_block(page, "yaml bad")?) {
         Ok(_) => Err("the bad contract loads".to_owned()),
         Err(error) => has_only(&error, code),
     }
 }
 
 /// Documents are separated by a line `---`.
-fn registry_page_holds(code: Code, page: &Page) -> Result<(), String> {
+fn check_registry_page(code: Code, page: &Page) -> Result<(), String> {
     let add_all = |text: &str| -> Result<(), LoadError> {
         let mut registry = Registry::new();
         text.split("\n---\n")
             .try_for_each(|document| registry.add(Definition::from_yaml(document, "contract")?))
     };
-    add_all(only(page, "yaml good")?)
+    add_all(only_block(page, "yaml good")?)
         .map_err(|error| format!("the good contracts do not load: {error}"))?;
-    match add_all(only(page, "yaml bad")?) {
-        Ok(()) => Err("the bad contracts stand side by side".to_owned()),
+    match add_all(only_block(page, "yaml bad")?) {
+        Ok(()) => Err("the bad contracts can be registered together".to_owned()),
         Err(error) => has_only(&error, code),
     }
 }
 
-fn reference_page_holds(page: &Page) -> Result<(), String> {
+fn check_reference_page(page: &Page) -> Result<(), String> {
     let mut registry = Registry::new();
-    let definition = Definition::from_yaml(only(page, "yaml contract")?, "contract")
+    let definition = Definition::from_yaml(only_block(page, "yaml contract")?, "contract")
         .map_err(|error| error.to_string())?;
     registry.add(definition).map_err(|error| error.to_string())?;
     registry
-        .get(only(page, "text good")?)
-        .map_err(|error| format!("the good reference leads nowhere: {error}"))?;
-    match registry.get(only(page, "text bad")?) {
-        // The error has no code of its own: the command line is what says C0408.
+        .get(only_block(page, "text good")?)
+        .map_err(|error| format!("the good reference cannot be resolved: {error}"))?;
+    match registry.get(only_block(page, "text bad")?) {
+        // The error has no code of its own: the command line adds C0408.
         Err(ResolveError::NotFound(error)) if !error.message.is_empty() => Ok(()),
         Err(error) => Err(format!("the bad reference fails in another way: {error}")),
-        Ok(_) => Err("the bad reference leads somewhere".to_owned()),
+        Ok(_) => Err("the bad reference can be resolved".to_owned()),
     }
 }
 
-/// The bad version breaks by this code alone, the good one does not break at all.
-fn compat_pages_hold(code: Code, page: &Page) -> Result<(), String> {
-    let old = load(only(page, "yaml old")?)?;
-    let bad = load(only(page, "yaml bad")?)?;
-    let good = load(only(page, "yaml good")?)?;
+/// The bad version breaks with this code only; the good one is compatible.
+fn check_compat_page(code: Code, page: &Page) -> Result<(), String> {
+    let old = load(only_block(page, "yaml old")?)?;
+    let bad = load(only_block(page, "yaml bad")?)?;
+    let good = load(only_block(page, "yaml good")?)?;
     let grown = (bad.version() > old.version()) == (code != Code::NotNewer)
         && good.version() > old.version();
     let same = old.id() == bad.id() && old.id() == good.id();

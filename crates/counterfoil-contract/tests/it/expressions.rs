@@ -1,5 +1,5 @@
-//! Expressions over typed variables: what they may say, what type they have, what they give, and
-//! which branches they leave open.
+//! Expressions over typed variables: type checking, types, values, assignability and branch
+//! analysis.
 mod functions;
 mod laws;
 mod objects;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::time::Instant;
 
 fn ty(form: &Value) -> Type {
-    Type::of_schema(&short_type(form).unwrap())
+    Type::from_schema(&short_type(form).unwrap())
 }
 
 /// The types of the variables that the tables use.
@@ -31,7 +31,7 @@ fn variables() -> Vec<(&'static str, Type)> {
     let mut schema = short_type(&result).unwrap();
     schema["properties"]["tries"] = json!({"type": ["integer", "null"], "default": 3});
     vec![
-        ("result", Type::of_schema(&schema)),
+        ("result", Type::from_schema(&schema)),
         ("fix_info", ty(&json!("string?"))),
         ("flag", ty(&json!("boolean?"))),
         ("n", ty(&json!("integer"))),
@@ -246,7 +246,7 @@ fn what_could_go_wrong_is_a_problem() {
             "convert one with int() or double()",
         ),
         ("result.n + 1.0", "integer and number do not mix", "convert one"),
-        ("result.x % 2.0", "numbers have no remainder", "convert both with int()"),
+        ("result.x % 2.0", "% works only on integers", "convert both with int()"),
         ("-result.name", "cannot negate string", "calculate with numbers"),
         ("result.n - 'a'", "cannot calculate with integer and string", "calculate with numbers"),
         (
@@ -270,11 +270,11 @@ fn what_could_go_wrong_is_a_problem() {
         ),
         (
             "contains(result.name, 'a')",
-            "'contains' is written another way",
+            "'contains' cannot be called like this",
             "write text.contains(part)",
         ),
-        ("size(result.name, 1)", "'size' is written another way", "write size(value)"),
-        ("result.name.int()", "'int' is written another way", "write int(value)"),
+        ("size(result.name, 1)", "'size' cannot be called like this", "write size(value)"),
+        ("result.name.int()", "'int' cannot be called like this", "write int(value)"),
         ("int(result.ok)", "int() cannot convert boolean", "convert strings and numbers"),
         ("bool(result.n)", "bool() cannot convert integer", "convert strings and numbers"),
         (
@@ -297,13 +297,13 @@ fn what_could_go_wrong_is_a_problem() {
             "use exists() or all() on it",
         ),
         ("result.n > 3u", "unsigned integers do not mix with integers", "write 3"),
-        ("result.name == b'a'", "results hold no bytes", "write a string"),
+        ("result.name == b'a'", "byte literals are not supported", "write a string"),
         (
             "{result.name: 1}",
             "the keys of an object must be string literals",
             "write {\"key\": value}",
         ),
-        ("{'a': 1, 'a': 2}", "the key 'a' stands twice", "leave one out"),
+        ("{'a': 1, 'a': 2}", "the key 'a' appears twice", "leave one out"),
         ("result.?note", "unknown function '_?._'", "known: "),
         (
             "[{'a': fix_info}, {'b': 'x'}].exists(x, has(x.a) && size(x.a) > 0)",
@@ -346,12 +346,12 @@ fn what_could_go_wrong_is_a_problem() {
 #[test]
 fn earlier_branches_prove_what_later_ones_read() {
     let first = compile("fix_info == null || !has(result.note)");
-    let later = scope().knowing_not(&first);
+    let later = scope().assuming_not(&first);
     assert!(Expression::compile("size(fix_info) > size(result.note)", &later).is_ok());
-    let inside = scope().knowing(&compile("fix_info != null && has(result.note)"));
+    let inside = scope().assuming(&compile("fix_info != null && has(result.note)"));
     assert!(Expression::compile("size(fix_info) > size(result.note)", &inside).is_ok());
-    assert!(Expression::compile("size(fix_info) > 0", &scope().knowing(&first)).is_err());
-    // Another variable of the same name is another variable.
+    assert!(Expression::compile("size(fix_info) > 0", &scope().assuming(&first)).is_err());
+    // A new variable of the same name has none of the facts of the old one.
     let replaced = inside.with("fix_info", ty(&json!("string?")));
     assert!(Expression::compile("size(fix_info) > 0", &replaced).is_err());
 }
@@ -410,7 +410,7 @@ fn what_the_data_does_is_said_in_words() {
         ("result.files[-1]", "it reads past the end of a list"),
         ("result.n + 9223372036854775807", "a number is too large to calculate with"),
         ("int(result.name)", "int() cannot convert the value"),
-        ("result.x / 0.0", "it gives inf, which JSON cannot write"),
+        ("result.x / 0.0", "it gives inf, which JSON cannot represent"),
         ("(result.x - result.x) / 0.0 > 1.0", "it compares something that is not a number"),
         ("'a'.matches(result.name + '(')", "the pattern is not a regular expression"),
     ];
@@ -502,8 +502,8 @@ fn types_fit_or_say_why() {
     );
 }
 
-/// Guards separated by `;`, where `else` is a branch without one; the case not covered; the dead
-/// branches.
+/// Each row: guards separated by `;`, where `else` is a branch without a guard; the uncovered case;
+/// the dead branches.
 #[test]
 fn branches_leave_nothing_out() {
     type Dead<'a> = &'a [(usize, &'a str)];

@@ -44,7 +44,7 @@ impl<'n> Checker<'n> {
             let checked = self.transition(transition, context, &scope);
             // Later transitions are evaluated only where this guard is false.
             if let Some(guard) = checked.as_ref().and_then(|checked| checked.when.as_ref()) {
-                scope = scope.knowing_not(guard);
+                scope = scope.assuming_not(guard);
             }
             transitions.push(checked);
         }
@@ -152,7 +152,7 @@ impl<'n> Checker<'n> {
             }
         };
         let scope = match &when {
-            Some(guard) => scope.clone().knowing(guard),
+            Some(guard) => scope.clone().assuming(guard),
             None => scope.clone(),
         };
         let mut set = Vec::new();

@@ -177,7 +177,7 @@ impl<'n> Checker<'n> {
             self.report(Code::BadType, node, message, hint);
         }
         match short_type(&form) {
-            Ok(schema) => Some(Type::of_schema(&schema)),
+            Ok(schema) => Some(Type::from_schema(&schema)),
             Err(message) => {
                 self.report(
                     Code::BadType,

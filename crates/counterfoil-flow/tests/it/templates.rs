@@ -41,7 +41,7 @@ fn types() -> BTreeMap<String, Type> {
         }
     });
     let schemas = schemas.as_object().unwrap();
-    schemas.iter().map(|(name, schema)| (name.clone(), Type::of_schema(schema))).collect()
+    schemas.iter().map(|(name, schema)| (name.clone(), Type::from_schema(schema))).collect()
 }
 
 /// A problem as text: the line, the carets, the message and the hint.

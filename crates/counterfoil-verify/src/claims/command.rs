@@ -95,11 +95,14 @@ pub(super) fn said(
         None => Says::Nothing,
     };
     let Some(when) = &held.claim.when else { return Ok(plain) };
-    let expression = Expression::compile(when, &Scope::of("result", contract.ty().clone()))
-        .map_err(|problems| {
-            let first = problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
-            format!("the claim's `when` does not hold together: {first}")
-        })?;
+    let expression = Expression::compile(
+        when,
+        &Scope::for_variable("result", contract.ty().clone()),
+    )
+    .map_err(|problems| {
+        let first = problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
+        format!("the claim's `when` does not hold together: {first}")
+    })?;
     let holds = expression
         .test(&[("result", value, contract.ty())])
         .map_err(|why| format!("the claim's `when` has no value for this result: {why}"))?;

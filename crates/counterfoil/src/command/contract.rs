@@ -119,7 +119,7 @@ fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
                 format!("accepted by {}, rejected by {}", comparison.new, comparison.old)
             }
         };
-        if let Some(witness) = &breaking.witness {
+        if let Some(witness) = &breaking.counterexample {
             let shown = witness.as_str().map_or_else(|| witness.to_string(), str::to_owned);
             let _ = writeln!(text, "  {sides}:\n    {}", shown.trim_end().replace('\n', "\n    "));
         }

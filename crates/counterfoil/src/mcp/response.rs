@@ -52,7 +52,7 @@ impl ToolResponse {
                          that fails too, return the result in the text of your answer. {}",
                         report.contract,
                         Server::TOOL,
-                        prompt::asks_for(contract)
+                        prompt::framing_instruction(contract)
                     ),
                 );
                 (response.is_error, response.data["status"]) = (true, json!("error"));

@@ -1,34 +1,34 @@
-//! Values as JSON.
+//! Conversion of values to JSON.
 
-use super::{Given, arguments, bounded_text, failed, given_text};
+use super::{FunctionResult, arguments, check_text_size, function_error, string_result};
 use crate::expr::meter;
 use crate::expr::path::quoted;
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelNull, CelString};
 use cel::common::value::{CowVal, Val};
 
-/// Any value as compact JSON, the keys of objects sorted.
-pub(super) fn json<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Given<'b, 'v> {
+/// `json(value)`: any value as compact JSON with sorted object keys.
+pub(super) fn json<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
     let [value] = arguments(args)?;
-    let mut writer = Writer { function: "json", numbers: Numbers::AsTheyAre, text: String::new() };
+    let mut writer = Writer { function: "json", numbers: Numbers::Exact, text: String::new() };
     writer.write(value.as_ref())?;
-    meter::reads_text(writer.text.len())?;
-    given_text("json", writer.text)
+    meter::count_text_read(writer.text.len())?;
+    string_result("json", writer.text)
 }
 
-/// A text that two values share exactly if they are equal.
+/// A key that is the same for two values exactly if they are equal.
 pub(super) fn key(function: &'static str, value: &dyn Val) -> Result<String, ExecutionError> {
-    let mut writer = Writer { function, numbers: Numbers::Equal, text: String::new() };
+    let mut writer = Writer { function, numbers: Numbers::Canonical, text: String::new() };
     writer.write(value)?;
-    meter::reads_text(writer.text.len())?;
+    meter::count_text_read(writer.text.len())?;
     Ok(writer.text)
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Numbers {
-    AsTheyAre,
-    /// The number 1.0 equals the integer 1.
-    Equal,
+    Exact,
+    /// The double 1.0 is written like the integer 1, because they are equal.
+    Canonical,
 }
 
 struct Writer {
@@ -38,7 +38,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// As deep as the value, which came from JSON or from an expression: both are bounded.
+    /// The recursion is bounded: the depth of JSON input and of expressions is limited.
     fn write(&mut self, value: &dyn Val) -> Result<(), ExecutionError> {
         if let Some(text) = value.downcast_ref::<CelString>() {
             self.text(text.inner())?;
@@ -62,42 +62,42 @@ impl Writer {
         } else if let Some(map) = value.downcast_ref::<CelMap>() {
             self.object(map)?;
         } else {
-            return Err(failed(
+            return Err(function_error(
                 self.function,
                 format!("{}() cannot write this value", self.function),
             ));
         }
-        self.bounded(self.text.len())
+        self.check_size(self.text.len())
     }
 
-    /// A key takes no more room than its value, which is there already.
-    fn bounded(&self, bytes: usize) -> Result<(), ExecutionError> {
+    /// Limits only output for users. A key is no larger than its value, which exists already.
+    fn check_size(&self, bytes: usize) -> Result<(), ExecutionError> {
         match self.numbers {
-            Numbers::AsTheyAre => bounded_text(self.function, bytes),
-            Numbers::Equal => Ok(()),
+            Numbers::Exact => check_text_size(self.function, bytes),
+            Numbers::Canonical => Ok(()),
         }
     }
 
     fn text(&mut self, text: &str) -> Result<(), ExecutionError> {
-        // Before it is quoted: what is too long as it is needs not be copied.
-        self.bounded(text.len())?;
+        // Checked before quoting, so that a string that is too long is not copied.
+        self.check_size(text.len())?;
         self.text.push_str(&quoted(text));
         Ok(())
     }
 
     fn number(&mut self, number: f64) -> Result<(), ExecutionError> {
-        if self.numbers == Numbers::Equal && number.fract() == 0.0 && number.abs() < 9e18 {
+        if self.numbers == Numbers::Canonical && number.fract() == 0.0 && number.abs() < 9e18 {
             #[allow(clippy::cast_possible_truncation)] // A whole number that fits.
             self.text.push_str(&(number as i64).to_string());
             return Ok(());
         }
         match serde_json::Number::from_f64(number) {
             Some(number) => self.text.push_str(&number.to_string()),
-            None if self.numbers == Numbers::Equal => self.text.push_str(&number.to_string()),
+            None if self.numbers == Numbers::Canonical => self.text.push_str(&number.to_string()),
             None => {
-                return Err(failed(
+                return Err(function_error(
                     self.function,
-                    format!("it gives {number}, which JSON cannot write"),
+                    format!("it gives {number}, which JSON cannot represent"),
                 ));
             }
         }
@@ -108,7 +108,10 @@ impl Writer {
         let mut members = Vec::with_capacity(map.inner().len());
         for (name, value) in map.inner() {
             let Some(name) = name.inner().downcast_ref::<CelString>() else {
-                return Err(failed(self.function, "an object has a key that is not a string"));
+                return Err(function_error(
+                    self.function,
+                    "an object has a key that is not a string",
+                ));
             };
             members.push((name.inner(), value));
         }

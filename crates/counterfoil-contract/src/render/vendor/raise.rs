@@ -1,36 +1,36 @@
-//! The way back: a result that was written to a lowered schema, as the contract would have it.
-//! Codex's strict subset has no optional fields, so what may be left out was made nullable there,
-//! and null stands for it.
+//! The reverse of lowering: converts a result that follows a lowered schema back to the contract's
+//! form. Codex's strict subset has no optional fields, so optional fields were made nullable, and
+//! null means absent.
 
 use super::Target;
 use crate::contract::Contract;
 use serde_json::{Map, Value};
 
-/// References and combinators are followed this far on one value; a contract cannot be compiled
-/// that leads in a circle.
-const FURTHEST: usize = 64;
+/// The maximum number of references and combinators to follow for one value. A contract whose
+/// references form a cycle does not compile.
+const MAX_FOLLOWED: usize = 64;
 
-/// A result as the contract would have it: what the target's dialect made its writer say otherwise
-/// is taken back. Nothing else is changed, and nothing is checked.
+/// Converts a result from the target's dialect back to the form of the contract. Only changes that
+/// the dialect caused are reverted; nothing is validated.
 pub fn raise(contract: &Contract, target: Target, mut value: Value) -> Value {
     match target {
         Target::Codex => {
-            Raising { root: contract.raw_schema() }.raise(contract.raw_schema(), &mut value, 0)
+            Raiser { root: contract.raw_schema() }.raise(contract.raw_schema(), &mut value, 0);
         }
         Target::Draft2020 | Target::Claude | Target::Gemini => {}
     }
     value
 }
 
-struct Raising<'s> {
+struct Raiser<'s> {
     root: &'s Value,
 }
 
-impl<'s> Raising<'s> {
-    /// Values are as deep as their parser let them be, so the recursion is bounded.
+impl<'s> Raiser<'s> {
+    /// The recursion is bounded, because the parser limits the depth of values.
     fn raise(&self, schema: &'s Value, value: &mut Value, followed: usize) {
         let Value::Object(map) = schema else { return };
-        if !matches!(value, Value::Object(_) | Value::Array(_)) || followed > FURTHEST {
+        if !matches!(value, Value::Object(_) | Value::Array(_)) || followed > MAX_FOLLOWED {
             return;
         }
         match value {
@@ -54,10 +54,11 @@ impl<'s> Raising<'s> {
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(branches) = map.get(keyword).and_then(Value::as_array)
-                && let Some(meant) =
-                    branches.iter().min_by_key(|branch| self.against(branch, value, followed + 1))
+                && let Some(closest) = branches
+                    .iter()
+                    .min_by_key(|branch| self.mismatch_score(branch, value, followed + 1))
             {
-                self.raise(meant, value, followed + 1);
+                self.raise(closest, value, followed + 1);
             }
         }
     }
@@ -66,12 +67,12 @@ impl<'s> Raising<'s> {
         let properties = map.get("properties").and_then(Value::as_object);
         fields.retain(|name, value| {
             let known = properties.and_then(|properties| properties.get(name));
-            let left_out = value.is_null()
+            let is_omitted = value.is_null()
                 && known.is_some_and(|schema| !requires(map, name) && !self.admits_null(schema, 0));
             if let Some(schema) = known.or_else(|| map.get("additionalProperties")) {
                 self.raise(schema, value, 0);
             }
-            !left_out
+            !is_omitted
         });
     }
 
@@ -79,84 +80,85 @@ impl<'s> Raising<'s> {
         self.root.pointer(map.get("$ref")?.as_str()?.strip_prefix('#')?)
     }
 
-    /// Whether null is a value of the schema.
+    /// Whether the schema accepts null.
     fn admits_null(&self, schema: &'s Value, followed: usize) -> bool {
         let Value::Object(map) = schema else { return schema != &Value::Bool(false) };
-        if followed > FURTHEST {
+        if followed > MAX_FOLLOWED {
             return true;
         }
         let inner = |branch| self.admits_null(branch, followed + 1);
         let branches = |keyword| map.get(keyword).and_then(Value::as_array);
         map.get("const").is_none_or(Value::is_null)
             && branches("enum").is_none_or(|values| values.contains(&Value::Null))
-            && map.get("type").is_none_or(|ty| names(ty, "null"))
+            && map.get("type").is_none_or(|ty| includes_type(ty, "null"))
             && self.target(map).is_none_or(inner)
             && branches("allOf").is_none_or(|all| all.iter().all(inner))
             && branches("anyOf").is_none_or(|any| any.iter().any(inner))
             && branches("oneOf").is_none_or(|any| any.iter().any(inner))
     }
 
-    /// How much speaks against a value being meant as this schema describes it: at first sight,
-    /// without looking into what it holds, so that alternatives inside alternatives cost no
-    /// more than the value is long.
-    fn against(&self, schema: &'s Value, value: &Value, followed: usize) -> usize {
-        /// More than any number of fields.
-        const QUITE: usize = 1 << 20;
+    /// A score of how badly a value matches this schema. Nested values are not inspected, so that
+    /// nested alternatives cost no more than the size of the value.
+    fn mismatch_score(&self, schema: &'s Value, value: &Value, followed: usize) -> usize {
+        /// The score of a decisive mismatch, larger than any number of fields.
+        const DECISIVE: usize = 1 << 20;
         let Value::Object(map) = schema else {
-            return usize::from(schema == &Value::Bool(false)) * QUITE;
+            return usize::from(schema == &Value::Bool(false)) * DECISIVE;
         };
-        if followed > FURTHEST {
+        if followed > MAX_FOLLOWED {
             return 0;
         }
-        let mut against =
-            self.target(map).map_or(0, |target| self.against(target, value, followed + 1));
+        let mut mismatches =
+            self.target(map).map_or(0, |target| self.mismatch_score(target, value, followed + 1));
         for branch in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            against += self.against(branch, value, followed + 1);
+            mismatches += self.mismatch_score(branch, value, followed + 1);
         }
         for keyword in ["anyOf", "oneOf"] {
             let branches = map.get(keyword).and_then(Value::as_array);
             let least = branches
                 .into_iter()
                 .flatten()
-                .map(|branch| self.against(branch, value, followed + 1));
-            against += least.min().unwrap_or(0);
+                .map(|branch| self.mismatch_score(branch, value, followed + 1));
+            mismatches += least.min().unwrap_or(0);
         }
-        if !self.may_be(schema, value, followed) {
-            against += QUITE;
+        if !self.could_match(schema, value, followed) {
+            mismatches += DECISIVE;
         }
-        let Value::Object(fields) = value else { return against };
+        let Value::Object(fields) = value else { return mismatches };
         let properties = map.get("properties").and_then(Value::as_object);
         for (name, value) in fields {
             match properties.and_then(|properties| properties.get(name)) {
-                // A literal that differs says more than any number of names.
-                Some(schema) if !value.is_null() && !self.may_be(schema, value, 0) => {
-                    against += QUITE
+                // A different literal outweighs any number of unknown names.
+                Some(schema) if !value.is_null() && !self.could_match(schema, value, 0) => {
+                    mismatches += DECISIVE;
                 }
                 Some(schema)
                     if value.is_null() && requires(map, name) && !self.admits_null(schema, 0) =>
                 {
-                    against += 1;
+                    mismatches += 1;
                 }
                 Some(_) => {}
-                None => against += usize::from(properties.is_some()),
+                None => mismatches += usize::from(properties.is_some()),
             }
         }
         let required = map.get("required").and_then(Value::as_array).into_iter().flatten();
-        against
+        mismatches
             + required.filter_map(Value::as_str).filter(|name| !fields.contains_key(*name)).count()
     }
 
-    /// Whether type and literals of the schema allow the value.
-    fn may_be(&self, schema: &'s Value, value: &Value, followed: usize) -> bool {
+    /// Whether the type and the literals of the schema allow the value.
+    fn could_match(&self, schema: &'s Value, value: &Value, followed: usize) -> bool {
         let Value::Object(map) = schema else { return schema != &Value::Bool(false) };
-        if followed > FURTHEST {
+        if followed > MAX_FOLLOWED {
             return true;
         }
-        let inner = |branch| self.may_be(branch, value, followed + 1);
+        let inner = |branch| self.could_match(branch, value, followed + 1);
         let branches = |keyword| map.get(keyword).and_then(Value::as_array);
         map.get("const").is_none_or(|literal| literal == value)
             && branches("enum").is_none_or(|values| values.contains(value))
-            && map.get("type").is_none_or(|ty| types(value).iter().any(|name| names(ty, name)))
+            && map
+                .get("type")
+                .is_none_or(|ty| type_names(value).iter().any(|name| includes_type(ty, name)))
             && self.target(map).is_none_or(inner)
             && branches("allOf").is_none_or(|all| all.iter().all(inner))
             && branches("anyOf").is_none_or(|any| any.iter().any(inner))
@@ -170,13 +172,13 @@ fn requires(map: &Map<String, Value>, name: &str) -> bool {
         .is_some_and(|names| names.iter().any(|one| one == name))
 }
 
-/// Whether `type` names a type, alone or in a list.
-fn names(ty: &Value, name: &str) -> bool {
+/// Whether the keyword `type` includes a type, alone or in a list.
+fn includes_type(ty: &Value, name: &str) -> bool {
     ty == name || ty.as_array().is_some_and(|types| types.iter().any(|ty| ty == name))
 }
 
-/// What a schema may call the type of a value.
-fn types(value: &Value) -> &'static [&'static str] {
+/// The names that a schema may use for the type of a value.
+fn type_names(value: &Value) -> &'static [&'static str] {
     match value {
         Value::Null => &["null"],
         Value::Bool(_) => &["boolean"],

@@ -1,65 +1,68 @@
-//! The strict subset of Codex's output schema, by `OpenAI`'s published rules: every property
-//! required, nothing besides the named ones, a type everywhere, nothing beside a reference, and
-//! bounds on the whole.
+//! The strict subset of Codex's output schema, by `OpenAI`'s published rules: every property is
+//! required, other properties are forbidden, every schema has a type, nothing is beside a
+//! reference, and the size is limited.
 
 use super::Lowering;
 use serde_json::{Map, Value, json};
 
-/// The formats of strings that are known there.
+/// The supported string formats.
 const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
-/// Most properties in all.
-const MOST_PROPERTIES: usize = 5000;
-/// Most objects inside each other.
-const DEEPEST: usize = 10;
-/// Most values of all enums.
-const MOST_VALUES: usize = 1000;
-/// Most characters of names and of values of enums.
-const MOST_CHARACTERS: usize = 120_000;
-/// An enum of more values than this may have only so many characters.
+/// The maximum number of properties in total.
+const MAX_PROPERTIES: usize = 5000;
+/// The maximum nesting depth of objects.
+const MAX_DEPTH: usize = 10;
+/// The maximum number of enum values in total.
+const MAX_ENUM_VALUES: usize = 1000;
+/// The maximum number of characters in names and enum values.
+const MAX_CHARACTERS: usize = 120_000;
+/// An enum with more values than the first number may have at most the second number of characters.
 const LONG_ENUM: (usize, usize) = (250, 15_000);
 
 impl Lowering<'_> {
-    /// What becomes of a keyword's value there; none if it cannot be said.
+    /// Converts the value of a keyword; `None` if the dialect cannot express it.
     pub(super) fn strict_keyword(
         &mut self,
         keyword: &str,
         value: &Value,
-        place: &str,
+        pointer: &str,
     ) -> Option<Value> {
         let text = value.as_str().unwrap_or_default();
         match keyword {
             "format" if !FORMATS.contains(&text) => {
-                self.lose(place, &format!("the format {text} is only checked by Counterfoil"));
+                self.record_loss(
+                    pointer,
+                    &format!("the format {text} is only checked by Counterfoil"),
+                );
                 None
             }
-            // Patterns that look around are refused there.
+            // Patterns with look-around are rejected.
             "pattern" if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| text.contains(look)) => {
-                self.lose(place, "a pattern that looks around cannot be expressed");
+                self.record_loss(pointer, "a pattern with look-around cannot be expressed");
                 None
             }
             _ => Some(value.clone()),
         }
     }
 
-    /// A reference with words beside it: what it names, with those words.
+    /// Inlines a reference that has annotations beside it, and keeps the annotations.
     pub(super) fn strict_reference(&mut self, map: &Map<String, Value>, at: &str) -> Option<Value> {
-        let words: Vec<&str> =
+        let annotations: Vec<&str> =
             ["description", "title"].into_iter().filter(|name| map.contains_key(*name)).collect();
-        if words.is_empty() {
+        if annotations.is_empty() {
             return None;
         }
-        let mut written = self.written_out(map.get("$ref")?.as_str()?, at)?;
-        for word in words {
-            written.insert(word.to_owned(), map.get(word)?.clone());
+        let mut written = self.inlined(map.get("$ref")?.as_str()?, at)?;
+        for annotation in annotations {
+            written.insert(annotation.to_owned(), map.get(annotation)?.clone());
         }
         Some(Value::Object(written))
     }
 
-    /// What a reference names, unless it is being written out already. What is inside keeps its
-    /// references.
-    fn written_out(&mut self, reference: &str, at: &str) -> Option<Map<String, Value>> {
+    /// The lowered target of a reference; `None` if it is being inlined already. References inside
+    /// the target are kept.
+    fn inlined(&mut self, reference: &str, at: &str) -> Option<Map<String, Value>> {
         if self.path.iter().any(|seen| seen == reference) {
             return None;
         }
@@ -70,7 +73,7 @@ impl Lowering<'_> {
         lowered.as_object().cloned()
     }
 
-    /// Makes a schema strict that holds only keywords that are known.
+    /// Makes a schema strict that contains only supported keywords.
     pub(super) fn strict(
         &mut self,
         map: &Map<String, Value>,
@@ -78,17 +81,17 @@ impl Lowering<'_> {
         out: &mut Map<String, Value>,
     ) {
         if out.contains_key("$ref") {
-            // Nothing may stand beside it, not even words.
+            // Nothing is allowed beside a reference, not even annotations.
             out.retain(|keyword, _| keyword == "$ref");
             return;
         }
         self.merge_only_branch(map, at, out);
         self.add_type(at, out);
-        if names(out, "array") && !out.contains_key("items") {
+        if includes_type(out, "array") && !out.contains_key("items") {
             out.insert("items".into(), json!({"type": "string"}));
-            self.lose(at, "a list of anything became one of strings");
+            self.record_loss(at, "a list of anything became one of strings");
         }
-        if !names(out, "object") && !out.contains_key("properties") {
+        if !includes_type(out, "object") && !out.contains_key("properties") {
             return;
         }
         let required: Vec<&str> = map
@@ -99,31 +102,34 @@ impl Lowering<'_> {
             .filter_map(Value::as_str)
             .collect();
         if map.get("additionalProperties").is_none_or(|value| value != &json!(false)) {
-            self.lose(at, "closed: no fields besides the named ones");
+            self.record_loss(at, "closed: no fields besides the named ones");
         }
         out.insert("additionalProperties".into(), json!(false));
         let mut listed = Vec::new();
         if let Value::Object(properties) = out.entry("properties").or_insert_with(|| json!({})) {
             for (name, schema) in properties.iter_mut() {
                 listed.push(Value::from(name.as_str()));
-                let place = format!("{at}/properties/{name}");
+                let pointer = format!("{at}/properties/{name}");
                 if required.contains(&name.as_str()) {
-                    if self.is_emptied(map, name) {
-                        self.leave_out(
-                            &place,
+                    if self.becomes_empty_object(map, name) {
+                        self.mark_unusable(
+                            &pointer,
                             "must be an object whose keys are data, and could only be empty",
                         );
                     }
                 } else if add_null(schema) {
-                    self.lose(&place, "optional became nullable: null stands for a field left out");
+                    self.record_loss(
+                        &pointer,
+                        "optional became nullable: null means that the field is absent",
+                    );
                 }
             }
         }
         out.insert("required".into(), Value::Array(listed));
     }
 
-    /// `allOf` with one branch and nothing but words beside it is that branch. Otherwise it cannot
-    /// be said, and what is left would ask for something else.
+    /// Replaces an `allOf` that has one branch and only annotations beside it by that branch. Any
+    /// other `allOf` cannot be expressed, and without it the schema would mean something else.
     fn merge_only_branch(
         &mut self,
         map: &Map<String, Value>,
@@ -135,7 +141,7 @@ impl Lowering<'_> {
         let merged = match map.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
             None | Some([]) => return,
             Some([branch]) if alone => match branch.get("$ref").and_then(Value::as_str) {
-                Some(reference) => self.written_out(reference, at),
+                Some(reference) => self.inlined(reference, at),
                 None => self.lower(branch, at).as_object().cloned(),
             },
             Some(_) => None,
@@ -144,11 +150,11 @@ impl Lowering<'_> {
             Some(merged) => merged.into_iter().for_each(|(keyword, value)| {
                 out.entry(keyword).or_insert(value);
             }),
-            None => self.leave_out(at, "several schemas must hold at once"),
+            None => self.mark_unusable(at, "several schemas must hold at once"),
         }
     }
 
-    /// Every schema has a type there, or is a reference or alternatives.
+    /// Adds the type that every schema must have, unless it is a reference or has alternatives.
     fn add_type(&mut self, at: &str, out: &mut Map<String, Value>) {
         if ["type", "anyOf"].iter().any(|keyword| out.contains_key(*keyword)) {
             return;
@@ -167,7 +173,7 @@ impl Lowering<'_> {
         let ty = match types.as_slice() {
             [] if out.contains_key("properties") => json!("object"),
             [] => {
-                self.lose(at, "anything became a string");
+                self.record_loss(at, "anything became a string");
                 json!("string")
             }
             [one] => one.clone(),
@@ -176,9 +182,9 @@ impl Lowering<'_> {
         out.insert("type".into(), ty);
     }
 
-    /// Whether a property of the contract's is an object whose keys are data, with nothing else
-    /// that it could be.
-    fn is_emptied(&self, map: &Map<String, Value>, name: &str) -> bool {
+    /// Whether a property is an object with arbitrary keys and nothing else. The strict form allows
+    /// only an empty object there.
+    fn becomes_empty_object(&self, map: &Map<String, Value>, name: &str) -> bool {
         let mut schema = map.get("properties").and_then(|properties| properties.get(name));
         for _ in 0..64 {
             let Some(reference) =
@@ -195,28 +201,25 @@ impl Lowering<'_> {
         })
     }
 
-    /// The schema as a whole is beyond what is taken there.
+    /// Marks a schema as unusable if it exceeds the size limits.
     pub(super) fn strict_bounds(&mut self, schema: &Value) {
         let mut size = Size::default();
         size.add(schema);
         let deepest = depth(schema, schema, &mut Vec::new());
         let over = [
-            (size.properties, MOST_PROPERTIES, "properties"),
-            (deepest, DEEPEST, "objects inside each other"),
-            (size.values, MOST_VALUES, "values of enums"),
-            (size.characters, MOST_CHARACTERS, "characters of names and values"),
+            (size.properties, MAX_PROPERTIES, "properties"),
+            (deepest, MAX_DEPTH, "nested objects"),
+            (size.values, MAX_ENUM_VALUES, "values of enums"),
+            (size.characters, MAX_CHARACTERS, "characters of names and values"),
         ];
-        for (count, most, what) in over {
-            if count > most {
-                self.leave_out(
-                    "",
-                    &format!("{count} {what} are more than the {most} that are taken"),
-                );
+        for (count, limit, what) in over {
+            if count > limit {
+                self.mark_unusable("", &format!("{count} {what} exceed the limit of {limit}"));
             }
         }
         if size.long_enum {
             let (values, characters) = LONG_ENUM;
-            self.leave_out(
+            self.mark_unusable(
                 "",
                 &format!(
                     "an enum of more than {values} values has more than {characters} characters"
@@ -226,8 +229,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether a schema names a type, alone or in a list.
-fn names(schema: &Map<String, Value>, name: &str) -> bool {
+/// Whether a schema includes a type, alone or in a list.
+fn includes_type(schema: &Map<String, Value>, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::Array(types)) => types.iter().any(|ty| ty == name),
         Some(ty) => ty == name,
@@ -247,7 +250,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Lets a schema accept null; false if it did already.
+/// Makes a schema accept null; returns false if it did already.
 fn add_null(schema: &mut Value) -> bool {
     let Value::Object(map) = schema else { return false };
     let null = json!("null");
@@ -274,7 +277,7 @@ fn add_null(schema: &mut Value) -> bool {
         }
     }
     if let Value::Object(map) = schema {
-        // A literal cannot be null besides.
+        // A constant becomes an enum, which can include null.
         if let Some(literal) = map.remove("const") {
             map.insert("enum".into(), json!([literal]));
         }
@@ -287,7 +290,7 @@ fn add_null(schema: &mut Value) -> bool {
     true
 }
 
-/// What is counted over a whole schema.
+/// Counts over a whole schema.
 #[derive(Default)]
 struct Size {
     properties: usize,
@@ -297,7 +300,7 @@ struct Size {
 }
 
 impl Size {
-    /// Schemas are as deep as contracts may be, so the recursion is bounded.
+    /// The recursion is bounded, because the depth of contract schemas is limited.
     fn add(&mut self, schema: &Value) {
         let Value::Object(map) = schema else { return };
         for keyword in ["properties", "$defs"] {
@@ -328,13 +331,13 @@ impl Size {
     }
 }
 
-/// How many objects stand inside each other at most; one that holds itself counts once.
+/// The maximum nesting depth of objects. A recursive object counts once.
 fn depth<'s>(schema: &'s Value, root: &'s Value, path: &mut Vec<&'s str>) -> usize {
     let Value::Object(map) = schema else { return 0 };
     if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
         let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        // Beyond the bound it does not matter by how much.
-        let Some(target) = target.filter(|_| !path.contains(&reference) && path.len() <= DEEPEST)
+        // Beyond the limit, the exact depth does not matter.
+        let Some(target) = target.filter(|_| !path.contains(&reference) && path.len() <= MAX_DEPTH)
         else {
             return 0;
         };
@@ -352,7 +355,7 @@ fn depth<'s>(schema: &'s Value, root: &'s Value, path: &mut Vec<&'s str>) -> usi
     let branches = map.get("anyOf").and_then(Value::as_array).into_iter().flatten();
     let inside = properties.chain(map.get("items")).chain(branches);
     let deepest = inside.map(|inner| depth(inner, root, path)).max().unwrap_or(0);
-    deepest + usize::from(names(map, "object"))
+    deepest + usize::from(includes_type(map, "object"))
 }
 
 #[cfg(test)]
@@ -375,18 +378,18 @@ mod tests {
         }))
     }
 
-    fn said(lowered: &Lowered) -> String {
+    fn loss_text(lowered: &Lowered) -> String {
         lowered.losses.iter().map(|loss| format!("{}: {}\n", loss.pointer, loss.what)).collect()
     }
 
     #[test]
-    fn nothing_stands_beside_a_reference() {
+    fn nothing_is_beside_a_reference() {
         let out = field(&json!({"$ref": "#/$defs/thing", "description": "The thing in question"}));
-        let written_out = &out.schema["properties"]["field"];
-        assert_eq!(written_out["description"], "The thing in question");
-        assert_eq!(written_out["properties"]["name"], json!({"type": "string"}));
-        // It holds itself, so it is written out once and named from there on, without words.
-        let inner = &written_out["properties"]["in"];
+        let inlined = &out.schema["properties"]["field"];
+        assert_eq!(inlined["description"], "The thing in question");
+        assert_eq!(inlined["properties"]["name"], json!({"type": "string"}));
+        // It is recursive: it is inlined once and then referenced without annotations.
+        let inner = &inlined["properties"]["in"];
         assert_eq!(inner, &json!({"anyOf": [{"$ref": "#/$defs/thing"}, {"type": "null"}]}));
         assert!(out.is_usable());
     }
@@ -402,7 +405,9 @@ mod tests {
         ] {
             assert_eq!(field(&raw).schema["properties"]["field"], expected);
         }
-        assert!(said(&field(&json!({}))).contains("/properties/field: anything became a string"));
+        assert!(
+            loss_text(&field(&json!({}))).contains("/properties/field: anything became a string")
+        );
     }
 
     #[test]
@@ -415,9 +420,9 @@ mod tests {
         let out = field(&json!({"type": "integer", "format": "uint32", "minimum": 0}));
         assert_eq!(out.schema["properties"]["field"], json!({"type": "integer", "minimum": 0}));
         assert!(
-            said(&out).contains("the format uint32 is only checked by Counterfoil"),
+            loss_text(&out).contains("the format uint32 is only checked by Counterfoil"),
             "{}",
-            said(&out)
+            loss_text(&out)
         );
     }
 
@@ -427,23 +432,27 @@ mod tests {
         let merged = &out.schema["properties"]["field"];
         assert_eq!((&merged["description"], &merged["type"]), (&json!("Words"), &json!("object")));
         assert_eq!(merged.get("title"), None);
-        assert!(out.is_usable(), "{}", said(&out));
+        assert!(out.is_usable(), "{}", loss_text(&out));
         let out = field(&json!({"allOf": [{"$ref": "#/$defs/thing"}, {"required": ["in"]}]}));
         assert!(!out.is_usable());
         assert!(
-            said(&out).contains("/properties/field: several schemas must hold at once"),
+            loss_text(&out).contains("/properties/field: several schemas must hold at once"),
             "{}",
-            said(&out)
+            loss_text(&out)
         );
     }
 
     #[test]
-    fn a_schema_that_could_only_be_answered_with_less_is_left_out() {
+    fn a_schema_that_only_allows_an_empty_object_is_unusable() {
         let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
         let out = field(&map);
         assert!(!out.is_usable());
-        assert!(said(&out).contains("must be an object whose keys are data"), "{}", said(&out));
-        // Where it may be left out, or be something else, the rest is worth more.
+        assert!(
+            loss_text(&out).contains("must be an object whose keys are data"),
+            "{}",
+            loss_text(&out)
+        );
+        // The schema stays usable if the field is optional or has another alternative.
         let optional = json!({"type": "object", "properties": {"field": map}});
         assert!(lowered(&optional).is_usable());
         assert!(field(&json!({"anyOf": [{"type": "string"}, map]})).is_usable());
@@ -461,19 +470,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_left_out_and_said() {
+    fn a_schema_that_is_too_large_is_unusable_with_a_reason() {
         let nested = |levels: usize| {
             (1..levels).fold(json!({"type": "object", "properties": {}, "additionalProperties": false}), |inner, _| {
                 json!({"type": "object", "required": ["in"], "properties": {"in": inner}, "additionalProperties": false})
             })
         };
-        assert!(lowered(&nested(10)).is_usable(), "{}", said(&lowered(&nested(10))));
+        assert!(lowered(&nested(10)).is_usable(), "{}", loss_text(&lowered(&nested(10))));
         let out = lowered(&nested(11));
         assert!(!out.is_usable());
         assert!(
-            said(&out).contains("11 objects inside each other are more than the 10"),
+            loss_text(&out).contains("11 nested objects exceed the limit of 10"),
             "{}",
-            said(&out)
+            loss_text(&out)
         );
         let values = |count: usize, length: usize| -> Vec<String> {
             (0..count).map(|n| format!("{n:0length$}")).collect()

@@ -1,11 +1,11 @@
-//! The functions besides those of CEL's standard library: what they give, what type that is, what
-//! is said of wrong arguments, and what bounds them.
+//! Functions beyond CEL's standard library: their values and types, the messages for wrong
+//! arguments, and their limits.
 
 use super::ty;
 use counterfoil_contract::expr::{Expression, Scope, Type};
 use serde_json::{Value, json};
 
-/// Variables by their name: type and value.
+/// The variables of the tests: name, type and value.
 fn variables() -> Vec<(&'static str, Type, Value)> {
     let texts = json!(["b", "a", "b"]);
     [
@@ -185,11 +185,11 @@ fn a_slug_is_a_short_name_of_ascii_words() {
 #[test]
 fn wrong_uses_are_problems() {
     let cases = [
-        ("split(text, ',')", "'split' is written another way", "write text.split(separator)"),
-        ("text.split()", "'split' is written another way", "write text.split(separator)"),
-        ("text.split(',', 2)", "'split' is written another way", "write text.split(separator)"),
-        ("text.range()", "'range' is written another way", "write range(count)"),
-        ("json()", "'json' is written another way", "write json(value)"),
+        ("split(text, ',')", "'split' cannot be called like this", "write text.split(separator)"),
+        ("text.split()", "'split' cannot be called like this", "write text.split(separator)"),
+        ("text.split(',', 2)", "'split' cannot be called like this", "write text.split(separator)"),
+        ("text.range()", "'range' cannot be called like this", "write range(count)"),
+        ("json()", "'json' cannot be called like this", "write json(value)"),
         (
             "names.substring(1, 2)",
             "'substring' works on strings, not on list of string",
@@ -197,7 +197,7 @@ fn wrong_uses_are_problems() {
         ),
         (
             "text.substring(1)",
-            "'substring' is written another way",
+            "'substring' cannot be called like this",
             "write text.substring(from, to)",
         ),
         ("text.substring(1, x)", "'substring' takes integers, not a number", "convert with int()"),
@@ -235,7 +235,7 @@ fn wrong_uses_are_problems() {
         ),
         ("names.slice(0, '1')", "'slice' takes integers, not a string", "convert with int()"),
         ("text.slice(0, 1)", "'slice' works on lists, not on string", "use it on a list"),
-        ("put(scores, 'a', 1)", "'put' is written another way", "write object.put(key, value)"),
+        ("put(scores, 'a', 1)", "'put' cannot be called like this", "write object.put(key, value)"),
         ("scores.put(1, 1)", "'put' works on strings, not on integer", "convert with string()"),
         ("scores.put('a', note)", "'note' may be null here", "guard it: note != null"),
         (
@@ -245,12 +245,12 @@ fn wrong_uses_are_problems() {
         ),
         ("names.sum()", "'sum' works on lists of numbers, not on list of string", "list.map("),
         ("mixed.sum()", "integer and number do not mix", "list.map(x, double(x))"),
-        ("sum(counts)", "'sum' is written another way", "write list.sum()"),
+        ("sum(counts)", "'sum' cannot be called like this", "write list.sum()"),
         ("range('3')", "'range' takes integers, not a string", "convert with int()"),
         ("range(10001)", "range() gives at most 10,000 items, not 10001", "loop over a list"),
         ("text.toLower()", "unknown function 'toLower'", "known: "),
         ("names.joins(',')", "unknown function 'joins'", "did you mean 'join'?"),
-        // What stands inside of json is checked like everything else.
+        // The argument of json() is checked like everything else.
         ("json(nowhere)", "unknown variable 'nowhere'", "known: "),
         (
             "json(findings[0].file)",
@@ -340,7 +340,7 @@ fn results_have_bounds() {
         ("range(large)", &long, "range() gives at most 10,000 items, not 9223372036854775807"),
         ("[large, 1].sum()", &long, "a number is too large to calculate with"),
         ("huge.sum()", &long, "a number is too large to calculate with"),
-        ("json(x / 0.0)", &long, "it gives inf, which JSON cannot write"),
+        ("json(x / 0.0)", &long, "it gives inf, which JSON cannot represent"),
     ];
     for (source, text, expected) in cases {
         assert_eq!(
@@ -349,7 +349,7 @@ fn results_have_bounds() {
             "{source}"
         );
     }
-    // Up to the bounds they work.
+    // Up to the limits they work.
     assert_eq!(evaluate_with("size(text.trim())", &[("text", long.clone())]), Ok(json!(3_000_000)));
     let part = format!("size('{}'.replace('', 'x'))", "a".repeat(100));
     assert_eq!(evaluate(&part), Ok(json!(201)));
@@ -372,11 +372,12 @@ fn searching_costs_no_more_than_reading() {
 
 #[test]
 fn loops_have_bounds() {
-    const STEPS: &str = "it takes more than 10,000,000 steps: loop over less, or over fewer lists inside of each other";
+    const STEPS: &str =
+        "it takes more than 10,000,000 steps: use smaller lists or fewer nested loops";
     const KEPT: &str = "it collects more than 64 MB: collect less, or in fewer loops";
     let long = [("text", json!("a".repeat(3_000_000)))];
     let cases = [
-        // Loops that end at their first item are counted whole: they could have gone on.
+        // Loops that stop at their first item count in full: they could have continued.
         ("[range(10000)].all(r, r.all(a, r.exists(b, true)))", STEPS),
         ("[range(10000)].all(r, r.all(a, 0 in r))", STEPS),
         ("range(10000).map(i, text.trim()).size()", KEPT),
@@ -387,20 +388,20 @@ fn loops_have_bounds() {
     for (source, expected) in cases {
         assert_eq!(evaluate_with(source, &long), Err(expected.to_owned()), "{source}");
     }
-    // The keys of an object are found without looking at each.
+    // Looking up the key of an object does not scan its keys.
     let many: Value =
         (0..2000).map(|at| (format!("k{at}"), json!(at))).collect::<serde_json::Map<_, _>>().into();
     let keyed = evaluate_with("range(10000).exists(i, 'k' in scores)", &[("scores", many)]);
     assert_eq!(keyed, Ok(json!(false)));
-    // Each evaluation begins anew.
+    // Each evaluation starts with fresh counters.
     let each = compile("[range(10000)].all(r, r.slice(0, 600).all(a, r.exists(b, true)))");
     for _ in 0..2 {
         assert_eq!(each.evaluate(&[]), Ok(json!(true)));
     }
 }
 
-/// What is evaluated is deeper than what is written: the deepest that compiles must not exhaust the
-/// stack.
+/// The lowered expression is deeper than its source. The deepest expression that compiles must not
+/// exhaust the stack.
 #[test]
 fn the_deepest_loops_are_evaluated() {
     let loops: [(&str, &str, &str, &str); 3] = [

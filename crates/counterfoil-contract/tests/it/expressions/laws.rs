@@ -1,5 +1,6 @@
-//! Laws of expressions over random scopes and random values: what compiles has a value of its type
-//! unless the data forbids it, and what is said of branches is true of every value.
+//! Property tests of expressions over random scopes and values: an expression that compiles
+//! evaluates to a value of its type unless the data prevents it, and the branch analysis is correct
+//! for every value.
 
 use counterfoil_contract::expr::{Expression, Scope, Type, assignable, branches};
 use proptest::prelude::*;
@@ -127,8 +128,10 @@ impl Shape {
                         Presence::Required => required.push(member.name),
                         Presence::Optional => {}
                         Presence::Defaulted => {
-                            schema["default"] =
-                                value(&member.shape.solid(), &mut Choices { bytes: vec![], at: 0 });
+                            schema["default"] = value(
+                                &member.shape.non_null(),
+                                &mut Choices { bytes: vec![], at: 0 },
+                            );
                         }
                     }
                     properties.insert(member.name.to_owned(), schema);
@@ -139,10 +142,10 @@ impl Shape {
     }
 
     fn ty(&self) -> Type {
-        Type::of_schema(&self.schema())
+        Type::from_schema(&self.schema())
     }
 
-    fn solid(&self) -> Shape {
+    fn non_null(&self) -> Shape {
         match self {
             Shape::Nullable(inner) => inner.as_ref().clone(),
             other => other.clone(),
@@ -198,8 +201,8 @@ fn value(shape: &Shape, choices: &mut Choices) -> Value {
     }
 }
 
-/// Whether a value is one of a type.
-fn is_of(value: &Value, ty: &Type) -> bool {
+/// Whether a value has a type.
+fn has_type(value: &Value, ty: &Type) -> bool {
     ty.alternatives().iter().any(|ty| match (ty, value) {
         (Type::Any, _) | (Type::Null, Value::Null) | (Type::Bool, Value::Bool(_)) => true,
         (Type::String(None), Value::String(_)) | (Type::Double, Value::Number(_)) => true,
@@ -207,34 +210,36 @@ fn is_of(value: &Value, ty: &Type) -> bool {
         (Type::Int, Value::Number(number)) => {
             number.as_f64().is_some_and(|number| number.fract() == 0.0)
         }
-        (Type::List(items), Value::Array(values)) => values.iter().all(|value| is_of(value, items)),
+        (Type::List(items), Value::Array(values)) => {
+            values.iter().all(|value| has_type(value, items))
+        }
         (Type::Map(values), Value::Object(members)) => {
-            members.values().all(|value| is_of(value, values))
+            members.values().all(|value| has_type(value, values))
         }
         (Type::Object(object), Value::Object(members)) => {
             object.fields.iter().all(|(name, field)| match members.get(name) {
                 None => !field.required,
                 Some(Value::Null) if !field.required => true,
-                Some(value) => is_of(value, &field.ty),
+                Some(value) => has_type(value, &field.ty),
             })
         }
         _ => false,
     })
 }
 
-/// A place that an expression can name.
+/// A path that an expression can refer to.
 #[derive(Clone, Debug)]
-struct Place {
+struct ReadablePath {
     path: String,
     shape: Shape,
 }
 
-fn places(path: &str, shape: &Shape, depth: usize, found: &mut Vec<Place>) {
-    found.push(Place { path: path.to_owned(), shape: shape.clone() });
+fn collect_paths(path: &str, shape: &Shape, depth: usize, found: &mut Vec<ReadablePath>) {
+    found.push(ReadablePath { path: path.to_owned(), shape: shape.clone() });
     if depth == 0 {
         return;
     }
-    match &shape.solid() {
+    match &shape.non_null() {
         Shape::Object(members) => {
             for member in members {
                 let inner = if member.name.contains('-') {
@@ -242,11 +247,11 @@ fn places(path: &str, shape: &Shape, depth: usize, found: &mut Vec<Place>) {
                 } else {
                     format!("{path}.{}", member.name)
                 };
-                places(&inner, &member.shape, depth - 1, found);
+                collect_paths(&inner, &member.shape, depth - 1, found);
             }
         }
-        Shape::Map(values) => places(&format!("{path}.a"), values, depth - 1, found),
-        Shape::List(items) => places(&format!("{path}[0]"), items, depth - 1, found),
+        Shape::Map(values) => collect_paths(&format!("{path}.a"), values, depth - 1, found),
+        Shape::List(items) => collect_paths(&format!("{path}[0]"), items, depth - 1, found),
         _ => {}
     }
 }
@@ -263,21 +268,21 @@ enum Want {
 
 struct Writer<'c> {
     choices: &'c mut Choices,
-    places: Vec<Place>,
+    paths: Vec<ReadablePath>,
 }
 
 impl Writer<'_> {
-    fn place(&mut self, fits: impl Fn(&Shape) -> bool) -> Option<Place> {
-        let fitting: Vec<Place> = if self.choices.one_in(12) {
-            self.places.clone()
+    fn pick_path(&mut self, fits: impl Fn(&Shape) -> bool) -> Option<ReadablePath> {
+        let fitting: Vec<ReadablePath> = if self.choices.one_in(12) {
+            self.paths.clone()
         } else {
-            self.places.iter().filter(|place| fits(&place.shape.solid())).cloned().collect()
+            self.paths.iter().filter(|place| fits(&place.shape.non_null())).cloned().collect()
         };
         (!fitting.is_empty()).then(|| self.choices.pick(&fitting).clone())
     }
 
     fn leaf(&mut self, want: Want) -> String {
-        let place = self.place(|shape| match want {
+        let place = self.pick_path(|shape| match want {
             Want::Bool => *shape == Shape::Bool,
             Want::Int => *shape == Shape::Int,
             Want::Double => *shape == Shape::Double,
@@ -316,7 +321,7 @@ impl Writer<'_> {
         self.write(want, depth)
     }
 
-    /// Text of an expression that is likely to be of a type.
+    /// The text of an expression that is likely to have the wanted type.
     fn write(&mut self, want: Want, depth: usize) -> String {
         if depth == 0 {
             return self.leaf(want);
@@ -433,10 +438,10 @@ impl Writer<'_> {
                 let name = *self.choices.pick(&["exists", "all", "exists_one"]);
                 self.over_list(name, Want::Bool, depth)
             }
-            // A guard, and a use of what it guards.
+            // A guard and a use of the guarded value.
             10..=12 => {
                 let place =
-                    self.place(|_| true).map_or_else(|| "true".to_owned(), |place| place.path);
+                    self.pick_path(|_| true).map_or_else(|| "true".to_owned(), |place| place.path);
                 let guard = match self.choices.below(4) {
                     0 => format!("{place} != null"),
                     1 => format!("has({place})"),
@@ -466,8 +471,8 @@ impl Writer<'_> {
     }
 
     fn over_list(&mut self, name: &str, want: Want, depth: usize) -> String {
-        let place =
-            self.place(|shape| matches!(shape, Shape::List(_) | Shape::Map(_) | Shape::Object(_)));
+        let place = self
+            .pick_path(|shape| matches!(shape, Shape::List(_) | Shape::Map(_) | Shape::Object(_)));
         let built = Shape::Object(
             ["a", "b"]
                 .map(|name| Member {
@@ -477,8 +482,8 @@ impl Writer<'_> {
                 })
                 .into(),
         );
-        let (range, item) = match place.map(|place| (place.path, place.shape.solid())) {
-            // Objects that the expression builds itself.
+        let (range, item) = match place.map(|place| (place.path, place.shape.non_null())) {
+            // Objects that the expression constructs.
             _ if self.choices.one_in(4) => {
                 (format!("[{{'a': {}}}, {{'b': {}}}]", self.some(depth), self.some(depth)), built)
             }
@@ -486,26 +491,26 @@ impl Writer<'_> {
             Some((path, _)) => (path, Shape::Text),
             None => (self.write(Want::List, depth), Shape::Int),
         };
-        // Some hide a variable of the scope.
+        // Some shadow a variable of the scope.
         let variable = *self.choices.pick(&["x", "y", "v0"]);
-        let before = self.places.clone();
-        self.places.retain(|place| !place.path.starts_with(variable));
+        let before = self.paths.clone();
+        self.paths.retain(|place| !place.path.starts_with(variable));
         for _ in 0..2 {
-            places(variable, &item, 2, &mut self.places);
+            collect_paths(variable, &item, 2, &mut self.paths);
         }
         let body = self.write(want, depth);
-        self.places = before;
+        self.paths = before;
         format!("{range}.{name}({variable}, {body})")
     }
 }
 
-struct World {
+struct TestScope {
     shapes: Vec<(&'static str, Shape, Type)>,
     scope: Scope,
-    places: Vec<Place>,
+    paths: Vec<ReadablePath>,
 }
 
-fn world(choices: &mut Choices) -> World {
+fn test_scope(choices: &mut Choices) -> TestScope {
     let shapes: Vec<_> = ["v0", "v1", "v2", "v3"]
         .into_iter()
         .map(|name| {
@@ -518,12 +523,12 @@ fn world(choices: &mut Choices) -> World {
         shapes.iter().fold(Scope::default(), |scope, (name, _, ty)| scope.with(name, ty.clone()));
     let mut found = Vec::new();
     for (name, shape, _) in &shapes {
-        places(name, shape, 3, &mut found);
+        collect_paths(name, shape, 3, &mut found);
     }
-    World { shapes, scope, places: found }
+    TestScope { shapes, scope, paths: found }
 }
 
-/// What only the data can do.
+/// The messages of failures that only the data can cause.
 const FAULTS: [&str; 8] = [
     "it divides by zero",
     "it reads past the end of a list",
@@ -535,11 +540,15 @@ const FAULTS: [&str; 8] = [
     "range() gives at most 10,000 items",
 ];
 
-fn evaluate(expression: &Expression, world: &World, values: &[Value]) -> Result<Value, String> {
+fn evaluate(
+    expression: &Expression,
+    test_scope: &TestScope,
+    values: &[Value],
+) -> Result<Value, String> {
     let is_read = |name: &str| {
         expression.reads().iter().any(|read| read.split(['.', '[']).next() == Some(name))
     };
-    let given: Vec<(&str, &Value, &Type)> = world
+    let given: Vec<(&str, &Value, &Type)> = test_scope
         .shapes
         .iter()
         .zip(values)
@@ -555,24 +564,24 @@ proptest! {
     #[test]
     fn what_compiles_has_a_value_of_its_type(bytes in choices()) {
         let mut choices = Choices { bytes, at: 0 };
-        let world = world(&mut choices);
+        let test_scope = test_scope(&mut choices);
         for _ in 0..4 {
-            let mut writer = Writer { choices: &mut choices, places: world.places.clone() };
+            let mut writer = Writer { choices: &mut choices, paths: test_scope.paths.clone() };
             let source = writer.some(4);
-            let Ok(expression) = Expression::compile(&source, &world.scope) else { continue };
+            let Ok(expression) = Expression::compile(&source, &test_scope.scope) else { continue };
             for _ in 0..3 {
                 let values: Vec<Value> =
-                    world.shapes.iter().map(|(_, shape, _)| value(shape, &mut choices)).collect();
-                match evaluate(&expression, &world, &values) {
+                    test_scope.shapes.iter().map(|(_, shape, _)| value(shape, &mut choices)).collect();
+                match evaluate(&expression, &test_scope, &values) {
                     Ok(found) => prop_assert!(
-                        is_of(&found, expression.ty()),
+                        has_type(&found, expression.ty()),
                         "{source} gives {found}, not {}, for {values:?}", expression.ty()
                     ),
                     Err(why) => prop_assert!(
                         FAULTS.iter().any(|fault| why.starts_with(fault))
-                            || why.ends_with("which JSON cannot write")
+                            || why.ends_with("which JSON cannot represent")
                             || why == "bool() cannot convert the value",
-                        "{source}: {why} for {values:?} of {:?}", world.shapes
+                        "{source}: {why} for {values:?} of {:?}", test_scope.shapes
                     ),
                 }
             }
@@ -588,13 +597,13 @@ proptest! {
         }
         for (from, to) in [(&from, &to), (&to, &from)] {
             if assignable(&from.ty(), &to.ty()).is_ok() {
-                // What an expression hands on: null that is absence is left out, and defaults are filled in.
+                // The value after an expression: absent nulls are omitted and defaults filled in.
                 let (given, ty) = (value(from, &mut choices), from.ty());
-                let expression = Expression::compile("v", &Scope::of("v", ty.clone())).unwrap();
+                let expression = Expression::compile("v", &Scope::for_variable("v", ty.clone())).unwrap();
                 let found = expression.evaluate(&[("v", &given, &ty)]).unwrap();
-                // Fields that no schema names have no type.
+                // Fields that the schema does not declare have no type.
                 if !found.to_string().contains("surplus") {
-                    prop_assert!(is_of(&found, &to.ty()), "{found} of {from:?} is no {to:?}");
+                    prop_assert!(has_type(&found, &to.ty()), "{found} of {from:?} is no {to:?}");
                 }
             }
         }
@@ -603,47 +612,47 @@ proptest! {
     #[test]
     fn what_is_said_of_branches_is_true(bytes in choices()) {
         let mut choices = Choices { bytes, at: 0 };
-        let world = world(&mut choices);
+        let test_scope = test_scope(&mut choices);
         let mut guards: Vec<Option<Expression>> = Vec::new();
-        let mut scope = world.scope.clone();
+        let mut scope = test_scope.scope.clone();
         for _ in 0..5 {
-            let mut writer = Writer { choices: &mut choices, places: world.places.clone() };
+            let mut writer = Writer { choices: &mut choices, paths: test_scope.paths.clone() };
             let source = writer.write(Want::Bool, 2);
             let Ok(guard) = Expression::compile(&source, &scope) else { continue };
             if *guard.ty() != Type::Bool {
                 continue;
             }
             if choices.below(2) == 0 {
-                scope = scope.knowing_not(&guard);
-                // Often all there is to cover.
+                scope = scope.assuming_not(&guard);
+                // Often exhaustive.
                 let opposite = format!("!({source})");
                 guards.push(Some(guard));
                 if let Ok(guard) = Expression::compile(&opposite, &scope) {
                     guards.push(Some(guard));
                 }
             } else {
-                scope = scope.knowing_not(&guard);
+                scope = scope.assuming_not(&guard);
                 guards.push(Some(guard));
             }
         }
         if choices.one_in(5) {
             guards.insert(choices.below(guards.len() + 1), None);
         }
-        let found = branches(&guards.iter().map(Option::as_ref).collect::<Vec<_>>(), &world.scope);
+        let found = branches(&guards.iter().map(Option::as_ref).collect::<Vec<_>>(), &test_scope.scope);
         let shown: Vec<&str> = guards.iter().map(|guard| guard.as_ref().map_or("else", Expression::source)).collect();
         'values: for _ in 0..12 {
             let values: Vec<Value> =
-                world.shapes.iter().map(|(_, shape, _)| value(shape, &mut choices)).collect();
+                test_scope.shapes.iter().map(|(_, shape, _)| value(shape, &mut choices)).collect();
             let mut first = None;
             for (index, guard) in guards.iter().enumerate() {
                 let truth = match guard {
                     None => true,
-                    Some(guard) => match evaluate(guard, &world, &values) {
+                    Some(guard) => match evaluate(guard, &test_scope, &values) {
                         Ok(truth) => truth == json!(true),
                         Err(why) => {
                             prop_assert!(
                                 FAULTS.iter().any(|fault| why.starts_with(fault))
-                                    || why.ends_with("which JSON cannot write")
+                                    || why.ends_with("which JSON cannot represent")
                                     || why == "bool() cannot convert the value",
                                 "{shown:?}: {why} for {values:?}"
                             );

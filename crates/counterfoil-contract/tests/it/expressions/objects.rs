@@ -1,5 +1,5 @@
-//! Objects that expressions build, and where they go: as variables, in lists, between the sides of
-//! a condition, with fields that may be missing.
+//! Objects that expressions construct, and their assignability: as variables, in lists, in the
+//! branches of a conditional, with fields that may be missing.
 
 use super::ty;
 use counterfoil_contract::expr::{Expression, Scope, Type, assignable};
@@ -48,7 +48,7 @@ fn evaluate(source: &str) -> Value {
     compile(source).evaluate(&given).unwrap_or_else(|why| panic!("{source}: {why}"))
 }
 
-/// An expression, the type it goes to, its value.
+/// Each row: an expression, the type it is assigned to, its value.
 #[test]
 fn objects_fit_where_they_go() {
     let pair = json!({"a": "integer", "b": "string"});
@@ -80,7 +80,7 @@ fn objects_fit_where_they_go() {
             &json!({"id": "string", "line": "integer"}),
             json!({"id": "f2", "line": 5, "tags": ["x", "y"], "by": null}),
         ),
-        // A field that may be missing is null, and that is absence again.
+        // A field that may be missing yields null, which means absent again.
         (
             "findings.map(f, {'id': f.id, 'file': f.file})",
             &noted,
@@ -168,8 +168,7 @@ fn what_does_not_fit_is_said() {
     }
 }
 
-/// Only the value of a member itself is null where it is missing: what calculates with it needs a
-/// guard.
+/// A missing field yields null only as the value of a member. Any operation on it needs a guard.
 #[test]
 fn a_missing_field_is_null_only_as_a_member() {
     let cases = [
@@ -188,7 +187,7 @@ fn a_missing_field_is_null_only_as_a_member() {
             "{source}: {problems:#?}"
         );
     }
-    // What a guard proved is not null.
+    // A guarded value is not null.
     let guarded = compile("has(last.file) ? {'a': last.file} : {'a': ''}");
     assert_eq!(assignable(guarded.ty(), &ty(&json!({"a": "string"}))), Ok(()));
 }

@@ -154,7 +154,7 @@ fn for_every_value_of_the_types() {
             TestCaseError::fail(format!("{source} does not compile: {problems:?}"))
         })?;
         let types = [("a", &a), ("b", &b), ("i", &b), ("k", &a), ("s", &a)];
-        let types = types.into_iter().map(|(name, schema)| (name.to_owned(), Type::of_schema(schema))).collect();
+        let types = types.into_iter().map(|(name, schema)| (name.to_owned(), Type::from_schema(schema))).collect();
         let problems = template.check(&types);
         for problem in &problems {
             prop_assert!(source.get(problem.start..problem.end).is_some_and(|place| !place.is_empty()));

@@ -8,7 +8,7 @@ for_each_cli!(a_wrong_submission_is_mended_within_the_turn);
 
 fn a_schema_that_the_model_ignores_is_no_promise(cli: VendorCli) {
     let script = json!([
-        {"unless": "Your answer held no result", "text": "It is fine.", "repeat": true},
+        {"unless": "Your answer contained no result", "text": "It is fine.", "repeat": true},
         {"result": {"ok": true}},
         {"text": "Done.", "repeat": true},
     ]);

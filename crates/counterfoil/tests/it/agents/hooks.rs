@@ -53,7 +53,7 @@ fn stops(codes: &[i64]) -> Vec<(String, i64)> {
 fn a_bad_result_is_sent_back_and_put_right() {
     let script = json!([
         {"text": "The ferns are watered."},
-        {"when": ["The ferns are watered.", "Your answer held no result"], "text": GOOD},
+        {"when": ["The ferns are watered.", "Your answer contained no result"], "text": GOOD},
     ]);
     let Some(project) = set_up(&script) else { return };
     assert_eq!(ask(&project), (stops(&[2, 0]), GOOD.to_owned()));
@@ -75,8 +75,8 @@ fn a_subagent_is_held_to_its_own_contract() {
         "subagent_type": "helper", "run_in_background": false}});
     let script = json!([
         {"when": "Water the plants.", "unless": "Water the ferns.", "calls": [call]},
-        {"when": "You help.", "unless": "Your answer held no result", "text": "They are watered."},
-        {"when": ["You help.", "Your answer held no result"], "text": GOOD},
+        {"when": "You help.", "unless": "Your answer contained no result", "text": "They are watered."},
+        {"when": ["You help.", "Your answer contained no result"], "text": GOOD},
         {"when": "Water the plants.", "text": GOOD},
     ]);
     let Some(project) = set_up(&script) else { return };

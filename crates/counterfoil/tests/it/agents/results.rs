@@ -36,7 +36,7 @@ fn a_good_result_is_taken_at_once(cli: VendorCli) {
 fn prose_is_asked_about_in_the_same_conversation(cli: VendorCli) {
     let script = json!([
         {"text": "The ferns are watered.", "usage": {"input": 100, "output": 10}},
-        {"when": ["Water the plants.", "The ferns are watered.", "Your answer held no result"],
+        {"when": ["Water the plants.", "The ferns are watered.", "Your answer contained no result"],
          "text": "{\"ok\": true}", "usage": {"input": 200, "output": 20}},
     ]);
     let Some(project) = CliProject::open(cli, &script) else { return };
@@ -47,7 +47,7 @@ fn prose_is_asked_about_in_the_same_conversation(cli: VendorCli) {
     assert_eq!(statuses, ["absent", "accepted"]);
     let asked = project.requests();
     assert_eq!(asked.len(), 2);
-    assert!(!asked[0].contains("Your answer held no result"));
+    assert!(!asked[0].contains("Your answer contained no result"));
     // Some of them count the whole conversation each time. What an attempt used is counted once.
     assert_eq!(attempt["usage"]["input_tokens"], 300, "{}", attempt["usage"]);
     assert_eq!(attempt["usage"]["output_tokens"], 30, "{}", attempt["usage"]);

@@ -160,7 +160,7 @@ fn no_json_at_all_never_passes_a_gate() {
     silent(scenario().implements("2"), "qa");
     silent(scenario().implements("2").says("qa", passed()), "code-quality");
     let ran = silent(scenario().passes("2"), "dod");
-    assert!(ran.prompt("dod#1", 2).contains("Your answer held no result"));
+    assert!(ran.prompt("dod#1", 2).contains("Your answer contained no result"));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Concrete values that one contract accepts and another refuses: found by changing examples in
-//! every place where the two differ, and checked with both.
+//! Searches for values that one contract accepts and another rejects. Candidates are made by
+//! changing examples at every position that either contract declares, and are checked against both.
 
 use crate::contract::Contract;
 use crate::expr::Type;
@@ -7,13 +7,13 @@ use crate::json::escape;
 use crate::reporting::validate_value;
 use serde_json::{Value, json};
 
-/// Changes tried at most.
-const MOST_TRIED: usize = 20_000;
-/// Witnesses returned at most.
-const MOST_FOUND: usize = 16;
+/// The maximum number of changes to try.
+const MAX_TRIED: usize = 20_000;
+/// The maximum number of values to return.
+const MAX_FOUND: usize = 16;
 
-/// Values that `accepts` takes and `passes` does not, one for each place that the reader objects
-/// to, with that place.
+/// Values that satisfy `accepts` but not `passes`: one for each pointer at which the reader reports
+/// a violation, with that pointer.
 pub(crate) fn search(
     writer: &Contract,
     reader: &Contract,
@@ -22,7 +22,7 @@ pub(crate) fn search(
 ) -> Vec<(String, Value)> {
     let mut found: Vec<(String, Value)> = Vec::new();
     let mut tried = 0;
-    let mut seeds: Vec<Value> = [writer, reader]
+    let mut starts: Vec<Value> = [writer, reader]
         .iter()
         .flat_map(|contract| {
             let definition = contract.definition();
@@ -33,9 +33,9 @@ pub(crate) fn search(
                 .cloned()
         })
         .collect();
-    seeds.push(sample(writer.ty(), 0));
-    seeds.extend(seeds.clone().iter().map(|seed| known_fields(seed, writer.ty())));
-    // A witness is worth having if the reader objects to something no other witness shows.
+    starts.push(sample(writer.ty(), 0));
+    starts.extend(starts.clone().iter().map(|start| known_fields(start, writer.ty())));
+    // Keep a value only if the reader reports a violation at a new pointer.
     let consider = |value: &Value, found: &mut Vec<(String, Value)>| {
         if !accepts(value) || passes(value) {
             return;
@@ -44,28 +44,28 @@ pub(crate) fn search(
         let pointer = objections
             .iter()
             .map(|violation| &violation.pointer)
-            .find(|pointer| !found.iter().any(|(place, _)| place == *pointer));
+            .find(|pointer| !found.iter().any(|(pointer_found, _)| pointer_found == *pointer));
         if let Some(pointer) = pointer {
             found.push((pointer.clone(), value.clone()));
         }
     };
-    for seed in &seeds {
-        consider(seed, &mut found);
-        for pointer in places(seed, writer.ty(), reader.ty()) {
+    for start in &starts {
+        consider(start, &mut found);
+        for pointer in pointers(start, writer.ty(), reader.ty()) {
             for change in changes(&pointer, writer, reader) {
-                if found.len() >= MOST_FOUND || tried >= MOST_TRIED {
+                if found.len() >= MAX_FOUND || tried >= MAX_TRIED {
                     return found;
                 }
                 tried += 1;
-                consider(&changed(seed, &pointer, change), &mut found);
+                consider(&changed(start, &pointer, change), &mut found);
             }
         }
     }
     found
 }
 
-/// Every place of a value, and of the fields that either type knows there.
-fn places(value: &Value, a: &Type, b: &Type) -> Vec<String> {
+/// The pointers of all parts of a value, and of the fields that either type declares.
+fn pointers(value: &Value, a: &Type, b: &Type) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut open = vec![(String::new(), Some(value))];
     while let Some((pointer, value)) = open.pop() {
@@ -79,7 +79,7 @@ fn places(value: &Value, a: &Type, b: &Type) -> Vec<String> {
         match value {
             Some(Value::Object(members)) => names.extend(members.keys().cloned()),
             Some(Value::Array(items)) => {
-                names.extend((0..items.len().min(3)).map(|index| index.to_string()))
+                names.extend((0..items.len().min(3)).map(|index| index.to_string()));
             }
             _ => {}
         }
@@ -100,8 +100,8 @@ fn places(value: &Value, a: &Type, b: &Type) -> Vec<String> {
     all
 }
 
-/// What to put at a place: nothing, values of every type, every value of the enums there, and
-/// values around the bounds.
+/// The changes to try at a pointer: removal, values of every type, every enum value, and values
+/// around the bounds.
 fn changes(pointer: &str, writer: &Contract, reader: &Contract) -> Vec<Option<Value>> {
     let mut all = vec![None];
     let path: Vec<&str> = pointer.split('/').skip(1).collect();
@@ -137,7 +137,7 @@ fn changes(pointer: &str, writer: &Contract, reader: &Contract) -> Vec<Option<Va
     all
 }
 
-/// Values at and around the bounds that a schema sets at a path.
+/// Values at and around the bounds of the schema at a path.
 fn bounds(root: &Value, path: &[&str]) -> Vec<Value> {
     let mut node = root;
     for token in path {
@@ -194,8 +194,8 @@ fn resolve<'s>(root: &'s Value, node: &'s Value) -> &'s Value {
     }
 }
 
-fn changed(seed: &Value, pointer: &str, change: Option<Value>) -> Value {
-    let mut value = seed.clone();
+fn changed(start: &Value, pointer: &str, change: Option<Value>) -> Value {
+    let mut value = start.clone();
     let Some((parent, name)) = pointer.rsplit_once('/') else {
         return change.unwrap_or(Value::Null);
     };
@@ -222,7 +222,7 @@ fn changed(seed: &Value, pointer: &str, change: Option<Value>) -> Value {
     value
 }
 
-/// A value with no fields but those its type knows.
+/// The value with only the fields that its type declares.
 fn known_fields(value: &Value, ty: &Type) -> Value {
     match (value, ty.object()) {
         (Value::Object(members), Some(object)) => Value::Object(
@@ -244,7 +244,7 @@ fn known_fields(value: &Value, ty: &Type) -> Value {
     }
 }
 
-/// A small value of a type.
+/// A small sample value of a type.
 fn sample(ty: &Type, depth: usize) -> Value {
     match ty {
         Type::Any | Type::Null => Value::Null,

@@ -1,21 +1,22 @@
-//! The cases of what a guard looks at: enough to tell apart all that the guards ask, and no more.
+//! The cases of a subject of guards: a partition of its values that is just fine enough to decide
+//! every test in the guards.
 
 use super::formula::{Kind, Subject, Test};
 use super::path::quoted;
 use super::types::Type;
 use std::cmp::Ordering;
 
-/// One case of a subject.
+/// One case of a subject: a set of values on which every test has the same result.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell {
+pub(super) enum Case {
     Missing,
     Null,
     Bool(bool),
     Text(String),
-    /// A text that is none of these.
+    /// Any string except these.
     OtherText(Vec<String>),
     Point(f64),
-    /// The numbers between two, or the integers.
+    /// The numbers strictly between two bounds; only the integers if `whole`.
     Between {
         low: f64,
         high: f64,
@@ -25,63 +26,63 @@ pub(super) enum Cell {
     Other,
 }
 
-/// The cases of a subject, which leave out no value it can have.
-pub(super) fn cells(subject: &Subject) -> Vec<Cell> {
+/// The cases of a subject. Together they cover every value that it can have.
+pub(super) fn cases(subject: &Subject) -> Vec<Case> {
     match &subject.kind {
         Kind::Pair { .. } => {
-            [Ordering::Less, Ordering::Equal, Ordering::Greater].map(Cell::Order).into()
+            [Ordering::Less, Ordering::Equal, Ordering::Greater].map(Case::Order).into()
         }
         Kind::Count => numbers(subject, -1.0, Numbers::Whole),
         Kind::Value { ty, may_be_missing } => {
-            let mut cells = Vec::new();
+            let mut cases = Vec::new();
             if *may_be_missing {
-                cells.push(Cell::Missing);
+                cases.push(Case::Missing);
             }
             for alternative in ty.alternatives() {
                 let more = match alternative {
-                    Type::Null => vec![Cell::Null],
+                    Type::Null => vec![Case::Null],
                     Type::Bool => booleans(),
                     Type::Int => numbers(subject, f64::NEG_INFINITY, Numbers::Whole),
                     Type::Double => numbers(subject, f64::NEG_INFINITY, Numbers::All),
-                    Type::String(Some(values)) => values.iter().cloned().map(Cell::Text).collect(),
+                    Type::String(Some(values)) => values.iter().cloned().map(Case::Text).collect(),
                     Type::String(None) => texts(subject),
-                    Type::List(_) | Type::Object(_) | Type::Map(_) => vec![Cell::Other],
+                    Type::List(_) | Type::Object(_) | Type::Map(_) => vec![Case::Other],
                     Type::Any | Type::Union(_) => {
-                        let mut all = vec![Cell::Null, Cell::Other];
+                        let mut all = vec![Case::Null, Case::Other];
                         all.extend(booleans());
                         all.extend(texts(subject));
                         all.extend(numbers(subject, f64::NEG_INFINITY, Numbers::All));
                         all
                     }
                 };
-                for cell in more {
-                    if !cells.contains(&cell) {
-                        cells.push(cell);
+                for case in more {
+                    if !cases.contains(&case) {
+                        cases.push(case);
                     }
                 }
             }
-            if cells.is_empty() {
-                cells.push(Cell::Other);
+            if cases.is_empty() {
+                cases.push(Case::Other);
             }
-            cells
+            cases
         }
     }
 }
 
-fn booleans() -> Vec<Cell> {
-    [true, false].map(Cell::Bool).into()
+fn booleans() -> Vec<Case> {
+    [true, false].map(Case::Bool).into()
 }
 
-fn texts(subject: &Subject) -> Vec<Cell> {
+fn texts(subject: &Subject) -> Vec<Case> {
     let mut named: Vec<String> = Vec::new();
     for text in &subject.texts {
         if !named.contains(text) {
             named.push(text.clone());
         }
     }
-    let mut cells: Vec<Cell> = named.iter().cloned().map(Cell::Text).collect();
-    cells.push(Cell::OtherText(named));
-    cells
+    let mut cases: Vec<Case> = named.iter().cloned().map(Case::Text).collect();
+    cases.push(Case::OtherText(named));
+    cases
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,57 +91,57 @@ enum Numbers {
     All,
 }
 
-/// The numbers above `floor`, split at those that the guards name.
-fn numbers(subject: &Subject, floor: f64, which: Numbers) -> Vec<Cell> {
+/// The numbers above `floor`, split at the numbers that occur in the guards.
+fn numbers(subject: &Subject, floor: f64, which: Numbers) -> Vec<Case> {
     let whole = which == Numbers::Whole;
-    // Adding zero makes one of the two zeros there are.
+    // Adding zero turns -0.0 into 0.0.
     let mut cuts: Vec<f64> =
         subject.numbers.iter().map(|cut| cut + 0.0).filter(|cut| *cut > floor).collect();
     cuts.sort_by(f64::total_cmp);
     cuts.dedup_by(|a, b| a.total_cmp(b).is_eq());
-    let mut cells = Vec::new();
+    let mut cases = Vec::new();
     let mut low = floor;
     for high in cuts.into_iter().chain([f64::INFINITY]) {
-        // Between finite ends there may be no integer.
+        // There may be no integer between two finite bounds.
         if !whole || !low.is_finite() || low.floor() + 1.0 < high {
-            cells.push(Cell::Between { low, high, whole });
+            cases.push(Case::Between { low, high, whole });
         }
         if high.is_finite() && (!whole || high.fract() == 0.0) {
-            cells.push(Cell::Point(high));
+            cases.push(Case::Point(high));
         }
         low = high;
     }
-    cells
+    cases
 }
 
-impl Cell {
-    /// The answer to a test in this case.
-    pub(super) fn answers(&self, test: &Test) -> bool {
+impl Case {
+    /// Whether the test is true in this case.
+    pub(super) fn satisfies(&self, test: &Test) -> bool {
         match (test, self) {
-            (Test::Present, cell) => *cell != Cell::Missing,
-            (Test::Null, cell) => *cell == Cell::Null,
-            (Test::Bool(wanted), Cell::Bool(flag)) => wanted == flag,
-            (Test::Text(wanted), Cell::Text(text)) => wanted == text,
-            (Test::Number(number, orders), Cell::Point(at)) => {
-                at.partial_cmp(number).is_some_and(|ordering| orders.holds(ordering))
+            (Test::Present, case) => *case != Case::Missing,
+            (Test::Null, case) => *case == Case::Null,
+            (Test::Bool(wanted), Case::Bool(flag)) => wanted == flag,
+            (Test::Text(wanted), Case::Text(text)) => wanted == text,
+            (Test::Number(number, orders), Case::Point(at)) => {
+                at.partial_cmp(number).is_some_and(|ordering| orders.contains(ordering))
             }
-            // Every number that is named is a cut: none lies inside.
-            (Test::Number(number, orders), Cell::Between { low, .. }) => {
-                orders.holds(if number <= low { Ordering::Greater } else { Ordering::Less })
+            // The guards' numbers are the bounds of intervals, so none lies inside one.
+            (Test::Number(number, orders), Case::Between { low, .. }) => {
+                orders.contains(if number <= low { Ordering::Greater } else { Ordering::Less })
             }
-            (Test::Pair(orders), Cell::Order(ordering)) => orders.holds(*ordering),
+            (Test::Pair(orders), Case::Order(ordering)) => orders.contains(*ordering),
             _ => false,
         }
     }
 
-    /// The case in words.
-    pub(super) fn in_words(&self, name: &str, kind: &Kind) -> String {
+    /// Describes the case for a message.
+    pub(super) fn to_text(&self, name: &str, kind: &Kind) -> String {
         match self {
-            Cell::Missing => format!("{name} is missing"),
-            Cell::Null => format!("{name} = null"),
-            Cell::Bool(flag) => format!("{name} = {flag}"),
-            Cell::Text(text) => format!("{name} = {}", quoted(text)),
-            Cell::OtherText(texts) => match texts.as_slice() {
+            Case::Missing => format!("{name} is missing"),
+            Case::Null => format!("{name} = null"),
+            Case::Bool(flag) => format!("{name} = {flag}"),
+            Case::Text(text) => format!("{name} = {}", quoted(text)),
+            Case::OtherText(texts) => match texts.as_slice() {
                 [] => format!("{name} is a string"),
                 [text] => format!("{name} is not {}", quoted(text)),
                 texts => {
@@ -148,8 +149,8 @@ impl Cell {
                     format!("{name} is none of {}", texts.join(", "))
                 }
             },
-            Cell::Point(at) => format!("{name} = {at}"),
-            Cell::Between { low, high, whole } => {
+            Case::Point(at) => format!("{name} = {at}"),
+            Case::Between { low, high, whole } => {
                 let only = low.floor() + 1.0;
                 let has_low = low.is_finite() && !(matches!(kind, Kind::Count) && *low < 0.0);
                 match (has_low, high.is_finite()) {
@@ -162,7 +163,7 @@ impl Cell {
                     (false, false) => format!("{name} is a number"),
                 }
             }
-            Cell::Order(ordering) => {
+            Case::Order(ordering) => {
                 let Kind::Pair { left, right } = kind else { return name.to_owned() };
                 let sign = match ordering {
                     Ordering::Less => '<',
@@ -171,7 +172,7 @@ impl Cell {
                 };
                 format!("{left} {sign} {right}")
             }
-            Cell::Other => format!("{name} is something else"),
+            Case::Other => format!("{name} is something else"),
         }
     }
 }

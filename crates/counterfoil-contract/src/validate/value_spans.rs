@@ -1,42 +1,42 @@
-//! Where the parts of a value stand in the raw text, found out only when somebody asks.
+//! The spans of the parts of a value in the raw text, computed on demand.
 
 use crate::edit::OffsetMap;
 use crate::json::{self, Node};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-/// The extents of a value's parts.
-pub(crate) struct Places<'t> {
+/// The spans of a value and its parts.
+pub(crate) struct ValueSpans<'t> {
     origin: Origin<'t>,
     node: OnceCell<Option<Node>>,
-    /// Where in the parsed text the value now stands: an envelope may have been taken off.
+    /// The pointer of the value in the parsed text; not empty if an envelope was removed.
     prefix: String,
-    /// The value stands inside a string: its parts have no place of their own.
+    /// Whether the value was parsed from a JSON string: its parts then have no spans of their own.
     opaque: bool,
 }
 
 enum Origin<'t> {
-    /// No text.
+    /// The value has no text.
     None,
-    /// JSON text, possibly edited.
+    /// The value was parsed from JSON text, which repairs may have edited.
     Json { text: Cow<'t, str>, map: OffsetMap },
-    /// Known already.
+    /// The spans are known already.
     Node,
 }
 
-impl<'t> Places<'t> {
-    /// For a value without a text.
+impl<'t> ValueSpans<'t> {
+    /// Spans of a value without a text.
     pub(crate) fn none() -> Self {
         Self { origin: Origin::None, node: OnceCell::new(), prefix: String::new(), opaque: false }
     }
 
-    /// For a value parsed from `text`.
-    pub(crate) fn of_json(text: Cow<'t, str>, map: OffsetMap) -> Self {
+    /// Spans of a value that was parsed from `text`.
+    pub(crate) fn from_json(text: Cow<'t, str>, map: OffsetMap) -> Self {
         Self { origin: Origin::Json { text, map }, ..Self::none() }
     }
 
-    /// For a value whose extents are known.
-    pub(crate) fn of_node(node: Node) -> Self {
+    /// Spans that are known already.
+    pub(crate) fn from_node(node: Node) -> Self {
         Self {
             origin: Origin::Node,
             node: OnceCell::from(Some(node)),
@@ -45,7 +45,7 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// From now on pointers begin at a member of the value.
+    /// Makes pointers relative to a member of the value.
     pub(crate) fn descend(&mut self, key: &str) {
         if !self.opaque {
             self.prefix.push('/');
@@ -53,12 +53,12 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// From now on the parts stand inside a string.
+    /// Marks the value as parsed from a JSON string.
     pub(crate) fn enter_string(&mut self) {
         self.opaque = true;
     }
 
-    /// All extents, in offsets of the raw text.
+    /// The tree of spans, as byte offsets of the raw text.
     pub(crate) fn node(&self) -> Option<&Node> {
         self.node
             .get_or_init(|| {
@@ -70,13 +70,13 @@ impl<'t> Places<'t> {
             .as_ref()
     }
 
-    /// The extent of the value at a pointer; of the nearest value around it, if there is none.
+    /// The span of the value at a pointer, or of the nearest enclosing value.
     pub(crate) fn value(&self, pointer: &str) -> Option<(usize, usize)> {
         let (node, _) = self.locate(pointer)?;
         Some((node.start, node.end))
     }
 
-    /// The extent of the key at a pointer, or of its value.
+    /// The span of the key at a pointer, or of its value if there is no key.
     pub(crate) fn key(&self, pointer: &str) -> Option<(usize, usize)> {
         let (node, all) = self.locate(pointer)?;
         Some(node.key.filter(|_| all && !self.opaque).unwrap_or((node.start, node.end)))
