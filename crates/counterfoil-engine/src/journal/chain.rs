@@ -10,7 +10,8 @@ pub(super) type Digest = [u8; 16];
 /// another run.
 pub(super) fn origin(run: &str, bundle: &str) -> Digest {
     let mut hash = Sha256::new();
-    hash.update(b"counterfoil journal 1");
+    // A fixed label of the format: journals from before the product was renamed stay readable.
+    hash.update(b"countersign journal 1");
     sized(&mut hash, run.as_bytes());
     sized(&mut hash, bundle.as_bytes());
     half(hash)
