@@ -40,7 +40,7 @@ mod scope;
 mod types;
 
 #[cfg(feature = "rules")]
-pub use assign::assignable;
+pub use assign::{NotAssignable, assignable};
 #[cfg(feature = "rules")]
 pub use branches::{Branches, branches};
 #[cfg(feature = "rules")]
@@ -48,7 +48,7 @@ pub use check::{Checked, ExprProblem, check};
 #[cfg(feature = "rules")]
 pub(crate) use eval::{Evaluated, Expr, to_cel};
 #[cfg(feature = "rules")]
-pub use expression::Expression;
+pub use expression::{EvaluationError, Expression};
 #[cfg(feature = "rules")]
 pub use scope::{Facts, Proof, Scope};
 pub use types::{Field, ObjectType, Type};

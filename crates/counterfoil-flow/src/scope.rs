@@ -79,11 +79,13 @@ impl<'a> EvalScope<'a> {
     pub(crate) fn evaluate(&self, expression: &Expression) -> Result<Value, String> {
         expression
             .evaluate(&self.variables(expression))
-            .map_err(|why| self.failed(expression, &why))
+            .map_err(|why| self.failed(expression, &why.reason))
     }
 
     pub(crate) fn test(&self, expression: &Expression) -> Result<bool, String> {
-        expression.test(&self.variables(expression)).map_err(|why| self.failed(expression, &why))
+        expression
+            .test(&self.variables(expression))
+            .map_err(|why| self.failed(expression, &why.reason))
     }
 
     fn failed(&self, expression: &Expression, why: &str) -> String {

@@ -4,8 +4,24 @@ use counterfoil_contract::expr::Type;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 
-/// Checks that a value has a type. The error names the part that does not.
-pub fn fits(value: &Value, ty: &Type) -> Result<(), String> {
+/// A value that does not have its type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct ValueError {
+    /// The part that does not fit, and what is expected.
+    pub reason: String,
+}
+
+/// Checks that a value has a type.
+///
+/// # Errors
+///
+/// The value does not have the type. The error names the part that does not.
+pub fn fits(value: &Value, ty: &Type) -> Result<(), ValueError> {
+    check(value, ty).map_err(|reason| ValueError { reason })
+}
+
+fn check(value: &Value, ty: &Type) -> Result<(), String> {
     let mut first = None;
     for alternative in ty.alternatives() {
         match fits_one(value, alternative) {
@@ -41,13 +57,13 @@ fn fits_one(value: &Value, ty: &Type) -> Result<(), String> {
         }
         (Type::List(item), Value::Array(items)) => {
             for (index, value) in items.iter().enumerate() {
-                fits(value, item).map_err(|why| format!("item {index}: {why}"))?;
+                check(value, item).map_err(|why| format!("item {index}: {why}"))?;
             }
             Ok(())
         }
         (Type::Map(item), Value::Object(members)) => {
             for (name, value) in members {
-                fits(value, item).map_err(|why| format!("{name}: {why}"))?;
+                check(value, item).map_err(|why| format!("{name}: {why}"))?;
             }
             Ok(())
         }
@@ -56,7 +72,7 @@ fn fits_one(value: &Value, ty: &Type) -> Result<(), String> {
                 match members.get(name) {
                     Some(Value::Null) | None if !field.required => {}
                     Some(value) => {
-                        fits(value, &field.ty).map_err(|why| format!("{name}: {why}"))?
+                        check(value, &field.ty).map_err(|why| format!("{name}: {why}"))?
                     }
                     None => return Err(format!("field '{name}' is missing")),
                 }
@@ -106,7 +122,11 @@ pub fn to_text(value: &Value) -> String {
 
 /// Parses a value of a type from an argument: `5`, `true` and `["a", "b"]` as JSON, a text
 /// unchanged, and a list of texts also as `a,b`.
-pub fn parse_argument(word: &str, ty: &Type) -> Result<Value, String> {
+///
+/// # Errors
+///
+/// The argument is not a value of the type.
+pub fn parse_argument(word: &str, ty: &Type) -> Result<Value, ValueError> {
     if ty.alternatives().iter().any(|ty| matches!(ty, Type::String(_))) {
         let text = Value::String(word.to_owned());
         return fits(&text, ty).map(|()| text);
@@ -120,7 +140,8 @@ pub fn parse_argument(word: &str, ty: &Type) -> Result<Value, String> {
         return fits(&list, ty).map(|()| list);
     }
     let value: Value = serde_json::from_str(word)
-        .map_err(|_| format!("'{word}' is not {}; write it as JSON", with_article(ty)))?;
+        .map_err(|_| format!("'{word}' is not {}; write it as JSON", with_article(ty)))
+        .map_err(|reason| ValueError { reason })?;
     fits(&value, ty).map(|()| value)
 }
 
@@ -150,7 +171,9 @@ mod tests {
         assert_eq!(parse_argument(r#"["a", "b c"]"#, &texts).as_ref(), Ok(&both));
         assert_eq!(parse_argument("", &texts), Ok(serde_json::json!([])));
         let numbers = Type::List(std::sync::Arc::new(Type::Int));
-        assert!(parse_argument("1, 2", &numbers).is_err_and(|why| why.contains("as JSON")));
+        assert!(
+            parse_argument("1, 2", &numbers).is_err_and(|error| error.reason.contains("as JSON"))
+        );
         let choice =
             Type::List(std::sync::Arc::new(Type::String(Some(std::sync::Arc::new(vec![
                 "a".into(),

@@ -3,12 +3,24 @@
 use super::path::quoted;
 use super::types::{ObjectType, Type};
 
+/// Some value of one type is not a value of another.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct NotAssignable {
+    /// Which part does not fit, and why.
+    pub reason: String,
+}
+
 /// Checks that every value of `from` is also a value of `to`.
 ///
 /// # Errors
 ///
-/// The reason as a message, if some value of `from` is not a value of `to`.
-pub fn assignable(from: &Type, to: &Type) -> Result<(), String> {
+/// Some value of `from` is not a value of `to`.
+pub fn assignable(from: &Type, to: &Type) -> Result<(), NotAssignable> {
+    fits(from, to).map_err(|reason| NotAssignable { reason })
+}
+
+fn fits(from: &Type, to: &Type) -> Result<(), String> {
     if *to == Type::Any {
         return Ok(());
     }
@@ -53,7 +65,7 @@ fn check_fit(from: &Type, to: &Type) -> Result<(), String> {
             }
         }
         // An always-empty list has no item alternatives, so it is assignable to any list.
-        (Type::List(from), Type::List(to)) => assignable(from, to).map_err(|reason| {
+        (Type::List(from), Type::List(to)) => fits(from, to).map_err(|reason| {
             if **from == Type::Any || (from.object().is_some() && to.object().is_some()) {
                 format!("in the items of the list: {reason}")
             } else {
@@ -62,11 +74,11 @@ fn check_fit(from: &Type, to: &Type) -> Result<(), String> {
         }),
         (Type::Object(from), Type::Object(to)) => check_object_fit(from, to),
         (Type::Map(from), Type::Map(to)) => {
-            assignable(from, to).map_err(|reason| format!("in the values of the object: {reason}"))
+            fits(from, to).map_err(|reason| format!("in the values of the object: {reason}"))
         }
         (Type::Object(from), Type::Map(to)) => {
             for (name, field) in &from.fields {
-                assignable(&field.ty, to).map_err(|reason| format!("field '{name}': {reason}"))?;
+                fits(&field.ty, to).map_err(|reason| format!("field '{name}': {reason}"))?;
             }
             if from.open && **to != Type::Any {
                 return Err("it may have fields that no contract names".into());
@@ -78,8 +90,7 @@ fn check_fit(from: &Type, to: &Type) -> Result<(), String> {
                 if field.required {
                     return Err(format!("field '{name}' may be missing"));
                 }
-                assignable(from, &field.ty)
-                    .map_err(|reason| format!("field '{name}': {reason}"))?;
+                fits(from, &field.ty).map_err(|reason| format!("field '{name}': {reason}"))?;
             }
             Ok(())
         }
@@ -100,8 +111,7 @@ fn check_object_fit(from: &ObjectType, to: &ObjectType) -> Result<(), String> {
                     continue;
                 }
                 let ty = if wanted.required { ty } else { ty.non_null() };
-                assignable(&ty, &wanted.ty)
-                    .map_err(|reason| format!("field '{name}': {reason}"))?;
+                fits(&ty, &wanted.ty).map_err(|reason| format!("field '{name}': {reason}"))?;
             }
             None if wanted.required => return Err(format!("field '{name}' may be missing")),
             None => {}

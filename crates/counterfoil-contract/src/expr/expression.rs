@@ -31,6 +31,14 @@ struct VariableRead {
     fields: Option<Vec<String>>,
 }
 
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct EvaluationError {
+    /// What prevents the evaluation.
+    pub reason: String,
+}
+
 impl Expression {
     /// Parses an expression and checks it against the types of its variables.
     ///
@@ -79,29 +87,36 @@ impl Expression {
     ///
     /// # Errors
     ///
-    /// The reason as a message, if a variable has no value or the data prevents an evaluation.
-    pub fn evaluate(&self, variables: &[(&str, &Value, &Type)]) -> Result<Value, String> {
+    /// A variable has no value, or the data prevents an evaluation.
+    pub fn evaluate(&self, variables: &[(&str, &Value, &Type)]) -> Result<Value, EvaluationError> {
         let mut converted = Vec::with_capacity(self.variable_reads.len());
         for read in &self.variable_reads {
             let Some((name, value, ty)) =
                 variables.iter().find(|(name, ..)| *name == read.variable)
             else {
-                return Err(format!("`{}` has no value", read.variable));
+                return Err(EvaluationError {
+                    reason: format!("`{}` has no value", read.variable),
+                });
             };
             converted.push((*name, to_cel(value, ty, read.fields.as_deref())));
         }
-        to_json(&run(self.code.expr(), converted)?)
+        run(self.code.expr(), converted)
+            .and_then(|value| to_json(&value))
+            .map_err(|reason| EvaluationError { reason })
     }
 
     /// Evaluates the expression as a condition.
     ///
     /// # Errors
     ///
-    /// The reason as a message, if the evaluation fails or does not yield a boolean.
-    pub fn test(&self, variables: &[(&str, &Value, &Type)]) -> Result<bool, String> {
+    /// The evaluation fails or does not yield a boolean.
+    pub fn test(&self, variables: &[(&str, &Value, &Type)]) -> Result<bool, EvaluationError> {
         match self.evaluate(variables)? {
             Value::Bool(truth) => Ok(truth),
-            other => Err(format!("gave {} where a boolean is needed", kind(&other))),
+            other => {
+                let reason = format!("gave {} where a boolean is needed", kind(&other));
+                Err(EvaluationError { reason })
+            }
         }
     }
 

@@ -260,7 +260,7 @@ impl<'n> Checker<'n> {
         match crate::value::fits(&value, ty) {
             Ok(()) => Some(value),
             Err(why) => {
-                self.report(Code::WrongType, node, why, format!("expected {ty}"));
+                self.report(Code::WrongType, node, why.reason, format!("expected {ty}"));
                 None
             }
         }

@@ -77,7 +77,7 @@ fn evaluate_with(source: &str, other: &[(&str, Value)]) -> Result<Value, String>
     }
     let given: Vec<(&str, &Value, &Type)> =
         variables.iter().map(|(name, ty, value)| (*name, value, ty)).collect();
-    compile(source).evaluate(&given)
+    compile(source).evaluate(&given).map_err(|error| error.reason)
 }
 
 #[test]

@@ -555,7 +555,7 @@ fn evaluate(
         .filter(|((name, ..), _)| is_read(name))
         .map(|((name, _, ty), value)| (*name, value, ty))
         .collect();
-    expression.evaluate(&given)
+    expression.evaluate(&given).map_err(|error| error.reason)
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 //! branches of a conditional, with fields that may be missing.
 
 use super::ty;
-use counterfoil_contract::expr::{Expression, Scope, Type, assignable};
+use counterfoil_contract::expr::{Expression, NotAssignable, Scope, Type, assignable};
 use serde_json::{Value, json};
 
 fn variables() -> Vec<(&'static str, Type, Value)> {
@@ -162,7 +162,7 @@ fn what_does_not_fit_is_said() {
     for (source, form, expected) in cases {
         assert_eq!(
             assignable(compile(source).ty(), &ty(&form)),
-            Err(expected.to_owned()),
+            Err(NotAssignable { reason: expected.to_owned() }),
             "{source}"
         );
     }
