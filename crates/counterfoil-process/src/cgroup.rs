@@ -6,15 +6,15 @@
 //! it was started, so what it starts before that is found by the walk. Whatever fails here is done
 //! without, and never fails a run.
 
-mod place;
-mod room;
+mod hierarchy;
+mod scope;
 
-use super::brand::Brand;
+use super::rlimit_tag::RlimitTag;
 use super::table::Process;
-use place::Hierarchy;
-pub(super) use room::Room;
+use hierarchy::Hierarchy;
 use rustix::io::Errno;
 use rustix::process::getuid;
+pub(super) use scope::CgroupScope;
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -30,14 +30,14 @@ const SWITCH: &str = "COUNTERFOIL_CGROUP";
 /// What the names of all our groups begin with.
 const PREFIX: &str = "counterfoil-";
 /// How many groups within a group are looked at.
-const MOST_WITHIN: usize = 256;
+const MAX_NESTED_GROUPS: usize = 256;
 /// How many processes are put into a group with the child: more than it can start in the moment
 /// before.
-const MOST_TAKEN_IN: usize = 64;
+const MAX_ADDED_DESCENDANTS: usize = 64;
 /// An empty group younger than this may be one whose child is on its way into it.
-const STALE: Duration = Duration::from_mins(1);
+const STALE_AGE: Duration = Duration::from_mins(1);
 /// How often to look, with a wait of a millisecond behind each, whether all in a group are dead.
-const LOOKS: u32 = 1000;
+const MAX_POLLS: u32 = 1000;
 
 /// Where groups can be made, if anywhere.
 static HIERARCHY: LazyLock<Option<Hierarchy>> = LazyLock::new(|| {
@@ -58,7 +58,7 @@ fn hierarchy() -> Option<&'static Hierarchy> {
 /// nothing else.
 pub(super) fn works() -> bool {
     static WORKS: LazyLock<bool> = LazyLock::new(|| {
-        let tried = hierarchy().map(try_out);
+        let tried = hierarchy().map(try_cgroup);
         if let Some(Err(error)) = &tried {
             tracing::debug!(%error, "no control groups here");
         }
@@ -67,7 +67,7 @@ pub(super) fn works() -> bool {
     *WORKS && hierarchy().is_some()
 }
 
-fn try_out(hierarchy: &Hierarchy) -> io::Result<bool> {
+fn try_cgroup(hierarchy: &Hierarchy) -> io::Result<bool> {
     let group = Group::make(hierarchy, "probe")?;
     let mut child = Command::new("sh")
         .args(["-c", "read nothing"])
@@ -76,7 +76,7 @@ fn try_out(hierarchy: &Hierarchy) -> io::Result<bool> {
         .stderr(Stdio::null())
         .spawn()?;
     let taken = match Process::read(child.id().cast_signed()) {
-        Some(process) => group.take_in(&process),
+        Some(process) => group.add(&process),
         None => Err(Errno::SRCH.into()),
     };
     if taken.is_err() {
@@ -84,7 +84,7 @@ fn try_out(hierarchy: &Hierarchy) -> io::Result<bool> {
     }
     group.kill();
     let mut killed = false;
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_POLLS {
         if let Some(status) = child.try_wait()? {
             killed = status.signal() == Some(9);
             break;
@@ -134,7 +134,7 @@ impl Group {
     }
 
     /// Puts a process in. If its number went to another in the meantime, that one is given back.
-    fn take_in(&self, process: &Process) -> io::Result<()> {
+    fn add(&self, process: &Process) -> io::Result<()> {
         let pid = process.id.pid;
         fs::write(self.folder.join("cgroup.procs"), pid.to_string())?;
         if Process::read(pid).is_some_and(|now| now.id != process.id)
@@ -147,9 +147,9 @@ impl Group {
     }
 
     /// Puts in what a member started before it was put in.
-    fn take_in_descendants(&self, member: &Process) {
-        for descendant in member.descendants(MOST_TAKEN_IN) {
-            if let Err(error) = self.take_in(&descendant) {
+    fn add_descendants(&self, member: &Process) {
+        for descendant in member.descendants(MAX_ADDED_DESCENDANTS) {
+            if let Err(error) = self.add(&descendant) {
                 tracing::debug!(%error, pid = descendant.id.pid, "a descendant is not in the control group");
             }
         }
@@ -162,11 +162,11 @@ impl Group {
         while let Some(folder) = folders.get(at) {
             at += 1;
             let Ok(entries) = fs::read_dir(folder) else { continue };
-            let within = entries.filter_map(Result::ok);
-            let within = within.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-            let room = MOST_WITHIN.saturating_sub(folders.len());
-            let within: Vec<PathBuf> = within.map(|entry| entry.path()).take(room).collect();
-            folders.extend(within);
+            let nested = entries.filter_map(Result::ok);
+            let nested = nested.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            let capacity = MAX_NESTED_GROUPS.saturating_sub(folders.len());
+            let nested: Vec<PathBuf> = nested.map(|entry| entry.path()).take(capacity).collect();
+            folders.extend(nested);
         }
         folders
     }
@@ -189,7 +189,7 @@ impl Group {
 
     /// Kills all in it, those who fork meanwhile too; unless someone has put us in.
     fn kill(&self) {
-        if self.holds_us() {
+        if self.contains_this_process() {
             tracing::warn!(group = %self.folder.display(), "we were put into the control group of a child; it is not killed");
             return;
         }
@@ -198,8 +198,8 @@ impl Group {
         }
     }
 
-    fn holds_us(&self) -> bool {
-        let ours = place::of_process("self");
+    fn contains_this_process(&self) -> bool {
+        let ours = hierarchy::cgroup_of_process("self");
         let name = self.folder.file_name();
         ours.is_some_and(|ours| {
             ours.components().any(|component| Some(component.as_os_str()) == name)
@@ -223,11 +223,11 @@ impl Drop for Group {
         if self.is_populated() {
             self.kill();
         }
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_POLLS {
             if !self.is_populated() {
                 break;
             }
-            if self.holds_us() {
+            if self.contains_this_process() {
                 return;
             }
             thread::sleep(Duration::from_millis(1));
@@ -240,12 +240,12 @@ impl Drop for Group {
 
 /// What the names of a marker's groups begin with.
 fn prefix(marker: &str) -> String {
-    format!("{PREFIX}{}-", Brand::of(marker))
+    format!("{PREFIX}{}-", RlimitTag::for_marker(marker))
 }
 
 /// The groups that a supervisor left which was killed itself: those in our own place, and those
 /// that anyone alive is in, since it may have had another place.
-fn left_by(hierarchy: &Hierarchy, marker: &str) -> Vec<Group> {
+fn leftover_groups(hierarchy: &Hierarchy, marker: &str) -> Vec<Group> {
     let prefix = prefix(marker);
     let is_ours = |name: Option<&std::ffi::OsStr>| {
         name.and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(&prefix))
@@ -256,7 +256,7 @@ fn left_by(hierarchy: &Hierarchy, marker: &str) -> Vec<Group> {
     for entry in fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok) {
         let name = entry.file_name();
         let Some(pid) = name.to_str().filter(|name| name.parse::<i32>().is_ok()) else { continue };
-        let Some(place) = place::of_process(pid) else { continue };
+        let Some(place) = hierarchy::cgroup_of_process(pid) else { continue };
         let group = place.ancestors().find(|place| is_ours(place.file_name()));
         folders.extend(group.and_then(|group| hierarchy.folder(group)));
     }
@@ -279,6 +279,6 @@ fn remove_stale(hierarchy: &Hierarchy) {
 
 fn is_stale(folder: &Path) -> bool {
     let Ok(found) = folder.metadata() else { return false };
-    let old = found.modified().is_ok_and(|made| made.elapsed().is_ok_and(|age| age > STALE));
+    let old = found.modified().is_ok_and(|made| made.elapsed().is_ok_and(|age| age > STALE_AGE));
     found.is_dir() && found.uid() == getuid().as_raw() && old
 }

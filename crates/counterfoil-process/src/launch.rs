@@ -1,6 +1,6 @@
 //! Starts the child, and says in words why it cannot be started.
 
-use super::{Environment, MARKER, Spawn};
+use super::{ChildSpec, Environment, MARKER};
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessSession};
 use std::ffi::OsStr;
 use std::io;
@@ -81,38 +81,38 @@ pub enum SpawnError {
 }
 
 /// Starts the child in a session of its own, and gives it back with its program's name.
-pub(super) fn launch(spawn: &Spawn) -> Result<(Box<dyn ChildWrapper>, String), SpawnError> {
-    let Some((program, arguments)) = spawn.argv.split_first() else {
+pub(super) fn launch(spec: &ChildSpec) -> Result<(Box<dyn ChildWrapper>, String), SpawnError> {
+    let Some((program, arguments)) = spec.argv.split_first() else {
         return Err(SpawnError::NoProgram);
     };
     let name = program.to_string_lossy().into_owned();
-    if spawn.marker.is_empty() || spawn.marker.contains('\0') {
-        return Err(SpawnError::BadMarker { program: name, marker: spawn.marker.clone() });
+    if spec.marker.is_empty() || spec.marker.contains('\0') {
+        return Err(SpawnError::BadMarker { program: name, marker: spec.marker.clone() });
     }
     // The system says the same of a missing folder as of a missing program.
-    if !spawn.cwd.is_dir() {
-        return Err(SpawnError::NoFolder { program: name, cwd: spawn.cwd.clone() });
+    if !spec.cwd.is_dir() {
+        return Err(SpawnError::NoFolder { program: name, cwd: spec.cwd.clone() });
     }
     let mut command = CommandWrap::with_new(program, |command| {
-        command.args(arguments).current_dir(&spawn.cwd);
-        if let Environment::Only(variables) = &spawn.environment {
+        command.args(arguments).current_dir(&spec.cwd);
+        if let Environment::Only(variables) = &spec.environment {
             command.env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
         }
         command
-            .envs(spawn.extra.iter().map(|(name, value)| (name, value)))
-            .env(MARKER, &spawn.marker);
-        let stdin = if spawn.stdin.is_empty() { Stdio::null() } else { Stdio::piped() };
+            .envs(spec.extra.iter().map(|(name, value)| (name, value)))
+            .env(MARKER, &spec.marker);
+        let stdin = if spec.stdin.is_empty() { Stdio::null() } else { Stdio::piped() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     });
     match command.wrap(KillOnDrop).wrap(ProcessSession).spawn() {
         // The wrapper's wait would block until the whole group is gone; the tree sees to that, so
         // it comes off.
         Ok(child) => Ok((child.into_inner(), name)),
-        Err(error) => Err(in_words(program, &spawn.cwd, name, error)),
+        Err(error) => Err(classify_error(program, &spec.cwd, name, error)),
     }
 }
 
-fn in_words(program: &OsStr, cwd: &Path, name: String, source: io::Error) -> SpawnError {
+fn classify_error(program: &OsStr, cwd: &Path, name: String, source: io::Error) -> SpawnError {
     // Only a program with a slash is a path, and it counts from the child's folder.
     let is_path = name.contains('/');
     let found = if is_path { std::fs::metadata(cwd.join(program)).ok() } else { None };

@@ -8,22 +8,24 @@
 //! what a supervisor left that was itself killed: see [`sweep`].
 
 #[cfg(target_os = "linux")]
-mod brand;
-#[cfg(target_os = "linux")]
 mod cgroup;
-#[cfg(not(target_os = "linux"))]
-mod group;
 #[cfg(target_os = "linux")]
-mod kin;
+mod descendants;
 mod launch;
 #[cfg(target_os = "linux")]
 mod orphans;
+mod own_children;
 mod pipes;
+#[cfg(not(target_os = "linux"))]
+mod process_group;
+mod process_tree;
+#[cfg(target_os = "linux")]
+mod rlimit_tag;
 mod run;
+mod scan;
 #[cfg(target_os = "linux")]
 mod table;
 mod timeout;
-mod tree;
 
 pub use launch::SpawnError;
 pub use timeout::{InvalidTimeout, parse_timeout};
@@ -39,7 +41,7 @@ pub const MARKER: &str = "COUNTERFOIL_ATTEMPT";
 
 /// What to run, and how.
 #[derive(Clone, Debug)]
-pub struct Spawn {
+pub struct ChildSpec {
     /// The program and its arguments; nothing is passed through a shell.
     pub argv: Vec<OsString>,
     /// The folder it runs in.
@@ -54,7 +56,7 @@ pub struct Spawn {
     /// this one.
     pub marker: String,
     /// How long it may take.
-    pub clocks: Clocks,
+    pub timeouts: Timeouts,
 }
 
 /// The environment a child starts from.
@@ -69,7 +71,7 @@ pub enum Environment {
 
 /// How long a child may take; a clock left out never strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clocks {
+pub struct Timeouts {
     /// Until the first byte of output.
     pub startup: Option<Duration>,
     /// From one output to the next, on either pipe; counted from the start if there is no startup
@@ -86,7 +88,7 @@ pub struct Clocks {
     pub linger: Duration,
 }
 
-impl Default for Clocks {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             startup: None,
@@ -101,14 +103,14 @@ impl Default for Clocks {
 
 /// Whether, and how, to end a child from outside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopRequest {
     /// Let it run.
     #[default]
-    No,
+    None,
     /// SIGTERM to the whole tree, the grace, then SIGKILL to what is left.
-    Gently,
+    Graceful,
     /// SIGKILL to the whole tree.
-    AtOnce,
+    Immediate,
 }
 
 /// A piece of output, of at most 64 KiB, cut anywhere.
@@ -121,8 +123,8 @@ pub enum Output<'a> {
 }
 
 /// Sees the output as it comes.
-pub trait Watch: Send {
-    /// Takes a piece of output; on `Break` the child is ended as by [`Stop::Gently`] and no more is
+pub trait OutputSink: Send {
+    /// Takes a piece of output; on `Break` the child is ended as by [`StopRequest::Graceful`] and no more is
     /// handed on.
     ///
     /// The child waits on a full pipe while this runs, so it should be quick.
@@ -130,7 +132,7 @@ pub trait Watch: Send {
 
     /// Whether all that matters has been said, asked after each output until it is so. Some
     /// programs say that they are done and then do not end: from here on the child has
-    /// [`Clocks::finish`], and what it still writes is handed on.
+    /// [`Timeouts::finish`], and what it still writes is handed on.
     fn finished(&self) -> bool {
         false
     }
@@ -152,7 +154,7 @@ pub enum Cause {
     /// It was stopped from outside.
     Stopped,
     /// The watcher had seen enough.
-    Watcher,
+    SinkStopped,
 }
 
 /// How the child itself ended.
@@ -166,7 +168,7 @@ pub enum Exit {
 
 /// What became of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct ChildOutcome {
     /// Why.
     pub cause: Cause,
     /// How.
@@ -200,7 +202,7 @@ impl std::fmt::Display for Containment {
 
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepReport {
     /// How many processes it ended.
     pub killed: usize,
 }
@@ -218,13 +220,13 @@ pub struct Swept {
 ///
 /// If the child cannot be started, or is reaped by someone else.
 pub async fn supervise(
-    spawn: Spawn,
-    watch: &mut dyn Watch,
-    stop: watch::Receiver<Stop>,
-) -> Result<Ended, SpawnError> {
-    tree::adopt_orphans();
-    let (child, program, tree) = tree::start(&spawn.marker, || launch::launch(&spawn))?;
-    run::Run::new(child, program, tree, spawn).finish(watch, stop).await
+    spec: ChildSpec,
+    sink: &mut dyn OutputSink,
+    stop: watch::Receiver<StopRequest>,
+) -> Result<ChildOutcome, SpawnError> {
+    process_tree::adopt_orphans();
+    let (child, program, tree) = process_tree::start(&spec.marker, || launch::launch(&spec))?;
+    run::ChildRun::new(child, program, tree, spec).finish(sink, stop).await
 }
 
 /// Ends every process of this user whose environment carries exactly this marker, with all its
@@ -234,8 +236,8 @@ pub async fn supervise(
 /// Blocks: a few milliseconds if there is nothing, and until they are gone (at most some seconds)
 /// otherwise. Elsewhere than on Linux, where no other process's environment can be read, it finds
 /// nothing.
-pub fn sweep(marker: &str) -> Swept {
-    Swept { killed: tree::sweep(marker) }
+pub fn sweep(marker: &str) -> SweepReport {
+    SweepReport { killed: process_tree::sweep(marker) }
 }
 
 /// By what means children are contained here. Tries it out, once: some milliseconds.
@@ -243,5 +245,5 @@ pub fn sweep(marker: &str) -> Swept {
 /// With `COUNTERFOIL_CGROUP=off` in our environment no control groups are made.
 #[must_use]
 pub fn containment() -> Containment {
-    tree::containment()
+    process_tree::containment()
 }

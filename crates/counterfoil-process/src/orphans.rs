@@ -2,8 +2,8 @@
 //! sight; and when they die they are ours to reap, without taking the end of a child from whoever
 //! started it.
 
+use super::own_children;
 use super::table::{Process, children};
-use super::tree::is_started_here;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -23,21 +23,21 @@ pub(super) fn adopt() -> bool {
 /// Whether all our children are surely others' than what a child that has ended left behind:
 /// started here, in our session, or older than it. A descendant of it would be one of our children,
 /// or descend from one.
-pub(super) fn are_none_of(since: u64, our_session: i32) -> bool {
+pub(super) fn none_started_since(since: u64, our_session: i32) -> bool {
     let us = getpid().as_raw_nonzero().get();
     let ours = |pid: i32| {
         let other = |process: Process| process.session == our_session || process.id.start < since;
-        is_started_here(pid) || Process::read(pid).is_some_and(other)
+        own_children::contains(pid) || Process::read(pid).is_some_and(other)
     };
     // Where one goes away while they are listed, another may be passed over; then the list is
     // another the next time.
-    let look = || children(us).ok().filter(|children| children.iter().all(|pid| ours(*pid)));
-    adopt() && look().is_some_and(|first| look() == Some(first))
+    let scan = || children(us).ok().filter(|children| children.iter().all(|pid| ours(*pid)));
+    adopt() && scan().is_some_and(|first| scan() == Some(first))
 }
 
 /// The children of our first thread: all orphans, since the kernel gives them to it, and what it
 /// started itself. Nobody where the kernel does not tell.
-pub(super) fn of_first_thread() -> HashSet<i32> {
+pub(super) fn children_of_first_thread() -> HashSet<i32> {
     let pid = getpid();
     let children =
         std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
@@ -48,7 +48,7 @@ pub(super) fn of_first_thread() -> HashSet<i32> {
 pub(super) fn is_adopted(
     process: &Process,
     our_session: i32,
-    of_first_thread: &HashSet<i32>,
+    children_of_first_thread: &HashSet<i32>,
 ) -> bool {
     if process.session == our_session || process.session == 0 {
         return false;
@@ -60,7 +60,7 @@ pub(super) fn is_adopted(
     // One that leads its own was started by a supervisor here, or by other code, in any thread, or
     // it is an orphan. What the first thread starts itself, it should start in our session or
     // through a supervisor.
-    of_first_thread.contains(&process.id.pid) && !is_started_here(process.id.pid)
+    children_of_first_thread.contains(&process.id.pid) && !own_children::contains(process.id.pid)
 }
 
 /// Reaps one dead child by its number; asking for any child would take those of others.

@@ -10,12 +10,12 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{ChildStderr, ChildStdout};
 
 /// The most that is read, and handed on, at once. A pipe holds no more by default.
-const PIECE: usize = 64 * 1024;
+const CHUNK_SIZE: usize = 64 * 1024;
 /// What we ask a pipe to hold. There are programs that do not wait for what they have written: what
 /// their pipe had no room for when they end is lost, and that may be their last event. It is as
 /// much as anybody may ask for on Linux.
 #[cfg(target_os = "linux")]
-const ROOM: usize = 1024 * 1024;
+const PIPE_CAPACITY: usize = 1024 * 1024;
 
 /// Both pipes of a child.
 pub(super) struct Pipes {
@@ -35,7 +35,7 @@ impl Pipes {
     pub(super) fn new(stdout: Option<ChildStdout>, stderr: Option<ChildStderr>) -> Self {
         #[cfg(target_os = "linux")]
         if let Some(stdout) = &stdout
-            && let Err(error) = rustix::pipe::fcntl_setpipe_size(stdout, ROOM)
+            && let Err(error) = rustix::pipe::fcntl_setpipe_size(stdout, PIPE_CAPACITY)
         {
             tracing::debug!(%error, "a pipe of the child stays as it is");
         }
@@ -52,8 +52,8 @@ impl Pipes {
     pub(super) async fn read(&mut self) -> Option<Output<'_>> {
         let from = poll_fn(|context| self.poll(context)).await?;
         Some(match from {
-            Name::Stdout => Output::Stdout(self.stdout.piece()),
-            Name::Stderr => Output::Stderr(self.stderr.piece()),
+            Name::Stdout => Output::Stdout(self.stdout.chunk()),
+            Name::Stderr => Output::Stderr(self.stderr.chunk()),
         })
     }
 
@@ -85,10 +85,10 @@ struct Pipe<S> {
 
 impl<S: AsyncRead + Unpin> Pipe<S> {
     fn new(source: Option<S>) -> Self {
-        Self { source, buffer: vec![0; PIECE].into_boxed_slice(), filled: 0 }
+        Self { source, buffer: vec![0; CHUNK_SIZE].into_boxed_slice(), filled: 0 }
     }
 
-    fn piece(&self) -> &[u8] {
+    fn chunk(&self) -> &[u8] {
         self.buffer.get(..self.filled).unwrap_or_default()
     }
 

@@ -2,19 +2,18 @@
 //! of it.
 
 use super::MARKER;
-use super::brand::Brand;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs::{File, read_dir};
 use std::io::{self, Read};
 
 /// The kernel lets no environment be longer than 6 MiB.
-const LONGEST_ENVIRONMENT: usize = 8 << 20;
+const MAX_ENVIRONMENT: usize = 8 << 20;
 /// `PF_KTHREAD`: a thread of the kernel, which has no environment.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 /// `PF_EXITING`: on its way out.
 const EXITING: u64 = 0x0000_0004;
 /// Room for most environments.
-const ENVIRONMENT: usize = 64 << 10;
+const ENVIRONMENT_CHUNK: usize = 64 << 10;
 
 /// A process for good: its number may be given to another, its number and its start together may
 /// not.
@@ -47,7 +46,7 @@ pub(super) enum State {
 
 /// Whether a process carries a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Carries {
+pub(super) enum Marked {
     Yes,
     No,
     /// Its environment is empty, as it is for a moment while a process becomes another program.
@@ -56,8 +55,8 @@ pub(super) enum Carries {
 
 /// What came of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
-    Yes,
+pub(super) enum SignalResult {
+    Sent,
     /// There is no such process any more.
     Gone,
     /// We may not.
@@ -132,8 +131,8 @@ impl Process {
     }
 
     /// Whether its environment holds `wanted`, a whole `NAME=value`.
-    pub(super) fn carries(&self, wanted: &[u8], buffer: &mut Vec<u8>) -> Carries {
-        carries(self.id.pid, wanted, buffer)
+    pub(super) fn environment_contains(&self, wanted: &[u8], buffer: &mut Vec<u8>) -> Marked {
+        environment_contains(self.id.pid, wanted, buffer)
     }
 
     /// Those it started who are still its descendants, at most so many; nobody where the kernel
@@ -162,25 +161,27 @@ impl Process {
 
     /// Signals this very process: the handle holds on to whoever has the number, and its start must
     /// be the one seen.
-    pub(super) fn signal(&self, signal: Signal) -> Sent {
-        let Some(pid) = rustix::process::Pid::from_raw(self.id.pid) else { return Sent::Gone };
+    pub(super) fn signal(&self, signal: Signal) -> SignalResult {
+        let Some(pid) = rustix::process::Pid::from_raw(self.id.pid) else {
+            return SignalResult::Gone;
+        };
         let handle = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => Some(handle),
-            Err(rustix::io::Errno::SRCH) => return Sent::Gone,
+            Err(rustix::io::Errno::SRCH) => return SignalResult::Gone,
             // A kernel before 5.3, or no file left to open: the check below must do.
             Err(_) => None,
         };
         if Self::read(self.id.pid).is_none_or(|now| now.id != self.id) {
-            return Sent::Gone;
+            return SignalResult::Gone;
         }
         let sent = match &handle {
             Some(handle) => pidfd_send_signal(handle, signal),
             None => rustix::process::kill_process(pid, signal),
         };
         match sent {
-            Ok(()) => Sent::Yes,
-            Err(rustix::io::Errno::PERM) => Sent::Denied,
-            Err(_) => Sent::Gone,
+            Ok(()) => SignalResult::Sent,
+            Err(rustix::io::Errno::PERM) => SignalResult::Denied,
+            Err(_) => SignalResult::Gone,
         }
     }
 }
@@ -200,20 +201,20 @@ pub(super) fn children(pid: i32) -> io::Result<Vec<i32>> {
     Ok(children)
 }
 
-fn carries(pid: i32, wanted: &[u8], buffer: &mut Vec<u8>) -> Carries {
+pub(super) fn environment_contains(pid: i32, wanted: &[u8], buffer: &mut Vec<u8>) -> Marked {
     match read_environment(pid, buffer) {
-        Ok([]) => Carries::Unclear,
-        Ok(all) if all.split(|byte| *byte == 0).any(|variable| variable == wanted) => Carries::Yes,
-        _ => Carries::No,
+        Ok([]) => Marked::Unclear,
+        Ok(all) if all.split(|byte| *byte == 0).any(|variable| variable == wanted) => Marked::Yes,
+        _ => Marked::No,
     }
 }
 
 fn read_environment(pid: i32, buffer: &mut Vec<u8>) -> io::Result<&[u8]> {
     let mut file = File::open(format!("/proc/{pid}/environ"))?;
     let mut filled = 0;
-    while filled < LONGEST_ENVIRONMENT {
+    while filled < MAX_ENVIRONMENT {
         if buffer.len() == filled {
-            buffer.resize(filled + ENVIRONMENT, 0);
+            buffer.resize(filled + ENVIRONMENT_CHUNK, 0);
         }
         let room = buffer.get_mut(filled..).unwrap_or_default();
         let read = file.read(room)?;
@@ -226,20 +227,9 @@ fn read_environment(pid: i32, buffer: &mut Vec<u8>) -> io::Result<&[u8]> {
     Ok(buffer.get(..filled).unwrap_or_default())
 }
 
-/// Whether anyone at all may carry a marker: cheaper than the whole table, which is not needed if
-/// nobody does.
-pub(super) fn anyone_carries(wanted: &[u8], brand: Brand) -> bool {
-    let mut buffer = Vec::new();
-    let Ok(entries) = read_dir("/proc") else { return true };
-    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).any(|pid| {
-        match carries(pid, wanted, &mut buffer) {
-            Carries::Yes => true,
-            _ if brand.is_on(pid) => true,
-            Carries::No => false,
-            Carries::Unclear => Process::read(pid)
-                .is_some_and(|process| !process.kernel && process.state == State::Alive),
-        }
-    })
+/// The numbers of all processes; an error if `/proc` cannot be read.
+pub(super) fn process_ids() -> io::Result<impl Iterator<Item = i32>> {
+    Ok(read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
 }
 
 /// The variable a process carries, as its environment shows it.
@@ -316,6 +306,6 @@ mod tests {
     fn another_start_is_another_process() {
         let me = Process::read(rustix::process::getpid().as_raw_nonzero().get()).unwrap();
         let other = Process { id: Id { start: me.id.start + 1, ..me.id }, ..me };
-        assert_eq!(other.signal(Signal::KILL), Sent::Gone);
+        assert_eq!(other.signal(Signal::KILL), SignalResult::Gone);
     }
 }

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
 use counterfoil_process::{
-    Cause, Clocks, Ended, Environment, Exit, MARKER, Output, Spawn, SpawnError, Stop, Watch,
-    supervise, sweep,
+    Cause, ChildOutcome, ChildSpec, Environment, Exit, MARKER, Output, OutputSink, SpawnError,
+    StopRequest, Timeouts, supervise, sweep,
 };
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write as _};
@@ -54,7 +54,7 @@ impl Ear {
     }
 }
 
-impl Watch for Ear {
+impl OutputSink for Ear {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         match output {
             Output::Stdout(piece) => {
@@ -83,7 +83,7 @@ struct Scale {
     longest: usize,
 }
 
-impl Watch for Scale {
+impl OutputSink for Scale {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         let length = match output {
             Output::Stdout(piece) => {
@@ -106,34 +106,34 @@ fn unique() -> String {
     format!("test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-fn program(argv: &[&str]) -> Spawn {
-    Spawn {
+fn program(argv: &[&str]) -> ChildSpec {
+    ChildSpec {
         argv: argv.iter().map(OsString::from).collect(),
         cwd: std::env::temp_dir(),
         environment: Environment::Inherit,
         extra: Vec::new(),
         stdin: Vec::new(),
         marker: unique(),
-        clocks: Clocks { total: Some(FOREVER), ..Clocks::default() },
+        timeouts: Timeouts { total: Some(FOREVER), ..Timeouts::default() },
     }
 }
 
-fn shell(script: &str) -> Spawn {
+fn shell(script: &str) -> ChildSpec {
     program(&["sh", "-c", script])
 }
 
-fn python(script: &str) -> Spawn {
+fn python(script: &str) -> ChildSpec {
     program(&["python3", "-c", script])
 }
 
-async fn run(spawn: Spawn, ear: &mut dyn Watch) -> Ended {
-    let (_stop, stopped) = watch::channel(Stop::No);
+async fn run(spawn: ChildSpec, ear: &mut dyn OutputSink) -> ChildOutcome {
+    let (_stop, stopped) = watch::channel(StopRequest::None);
     supervise(spawn, ear, stopped).await.unwrap()
 }
 
 /// Runs until the script says `ready`, then stops it that way.
-async fn run_and_stop(spawn: Spawn, how: Stop) -> (Ended, Ear) {
-    let (stop, stopped) = watch::channel(Stop::No);
+async fn run_and_stop(spawn: ChildSpec, how: StopRequest) -> (ChildOutcome, Ear) {
+    let (stop, stopped) = watch::channel(StopRequest::None);
     let mut ear = Ear::when_ready(move || {
         stop.send(how).unwrap();
         ControlFlow::Continue(())
@@ -249,7 +249,7 @@ async fn much_output_costs_little_memory() {
 #[tokio::test]
 async fn a_flood_on_stderr_does_not_hold_up_stdout() {
     let (ended, _) =
-        run_and_stop(shell("cat /dev/zero >&2 & echo ready; wait"), Stop::AtOnce).await;
+        run_and_stop(shell("cat /dev/zero >&2 & echo ready; wait"), StopRequest::Immediate).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Signal(9)));
 }
 
@@ -257,7 +257,7 @@ async fn a_flood_on_stderr_does_not_hold_up_stdout() {
 async fn a_flood_does_not_hold_up_the_clock() {
     let mut scale = Scale::default();
     let mut spawn = shell("exec cat /dev/zero");
-    spawn.clocks.total = Some(Duration::from_millis(300));
+    spawn.timeouts.total = Some(Duration::from_millis(300));
     assert_eq!(run(spawn, &mut scale).await.cause, Cause::Total);
     assert!(scale.stdout > 0);
 }
@@ -314,8 +314,8 @@ async fn the_exit_is_told_as_it_was() {
     assert_eq!(run(shell("kill -USR1 $$"), &mut Ear::new()).await.exit, Exit::Signal(10));
 }
 
-async fn refused(spawn: Spawn) -> SpawnError {
-    let (_stop, stopped) = watch::channel(Stop::No);
+async fn refused(spawn: ChildSpec) -> SpawnError {
+    let (_stop, stopped) = watch::channel(StopRequest::None);
     supervise(spawn, &mut Ear::new(), stopped).await.unwrap_err()
 }
 
@@ -345,9 +345,10 @@ async fn what_cannot_be_started_says_why() {
     assert!(matches!(not_executable, SpawnError::NotExecutable { .. }), "{not_executable:?}");
     let no_interpreter = refused(program(&[script.to_str().unwrap()])).await;
     assert!(matches!(no_interpreter, SpawnError::NoInterpreter { .. }), "{no_interpreter:?}");
-    let no_folder = refused(Spawn { cwd: folder.path().join("nowhere"), ..shell("true") }).await;
+    let no_folder =
+        refused(ChildSpec { cwd: folder.path().join("nowhere"), ..shell("true") }).await;
     assert!(matches!(no_folder, SpawnError::NoFolder { .. }), "{no_folder:?}");
-    let bad_marker = refused(Spawn { marker: "a\0b".into(), ..shell("true") }).await;
+    let bad_marker = refused(ChildSpec { marker: "a\0b".into(), ..shell("true") }).await;
     assert!(matches!(bad_marker, SpawnError::BadMarker { .. }), "{bad_marker:?}");
     assert!(matches!(refused(program(&[])).await, SpawnError::NoProgram));
 }
@@ -357,7 +358,8 @@ async fn a_path_counts_from_the_childs_folder() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("/bin/echo", folder.path().join("agent")).unwrap();
     let mut ear = Ear::new();
-    run(Spawn { cwd: folder.path().to_owned(), ..program(&["./agent", "here"]) }, &mut ear).await;
+    run(ChildSpec { cwd: folder.path().to_owned(), ..program(&["./agent", "here"]) }, &mut ear)
+        .await;
     assert_eq!(ear.text(), "here\n");
 }
 
@@ -366,8 +368,8 @@ async fn a_path_counts_from_the_childs_folder() {
 #[tokio::test]
 async fn silence_from_the_start_is_the_startup_clock() {
     let mut spawn = shell("exec sleep 60");
-    spawn.clocks.startup = Some(Duration::from_millis(100));
-    spawn.clocks.idle = Some(FOREVER);
+    spawn.timeouts.startup = Some(Duration::from_millis(100));
+    spawn.timeouts.idle = Some(FOREVER);
     let ended = run(spawn, &mut Ear::new()).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Startup, Exit::Signal(15)));
     assert!(
@@ -379,8 +381,8 @@ async fn silence_from_the_start_is_the_startup_clock() {
 #[tokio::test]
 async fn silence_after_output_is_the_idle_clock() {
     let mut spawn = shell("for i in 1 2 3 4 5; do echo $i >&2; sleep 0.1; done; exec sleep 60");
-    spawn.clocks.startup = Some(FOREVER);
-    spawn.clocks.idle = Some(Duration::from_millis(350));
+    spawn.timeouts.startup = Some(FOREVER);
+    spawn.timeouts.idle = Some(Duration::from_millis(350));
     let mut ear = Ear::new();
     let ended = run(spawn, &mut ear).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Idle, Exit::Signal(15)));
@@ -390,8 +392,8 @@ async fn silence_after_output_is_the_idle_clock() {
 #[tokio::test]
 async fn output_does_not_put_off_the_total_clock() {
     let mut spawn = shell("while :; do echo x; sleep 0.02; done");
-    spawn.clocks.idle = Some(FOREVER);
-    spawn.clocks.total = Some(Duration::from_millis(300));
+    spawn.timeouts.idle = Some(FOREVER);
+    spawn.timeouts.total = Some(Duration::from_millis(300));
     let ended = run(spawn, &mut Ear::new()).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Total, Exit::Signal(15)));
     assert!(ended.wall < Duration::from_secs(3), "{ended:?}");
@@ -400,7 +402,7 @@ async fn output_does_not_put_off_the_total_clock() {
 #[tokio::test]
 async fn clocks_that_never_strike_do_no_harm() {
     let mut spawn = shell("echo x");
-    spawn.clocks = Clocks {
+    spawn.timeouts = Timeouts {
         startup: Some(Duration::MAX),
         idle: Some(Duration::MAX),
         total: Some(Duration::MAX),
@@ -414,8 +416,8 @@ async fn clocks_that_never_strike_do_no_harm() {
 #[tokio::test]
 async fn who_ignores_sigterm_gets_sigkill_after_the_grace() {
     let mut spawn = shell("trap '' TERM; echo ready; while :; do sleep 0.05; done");
-    spawn.clocks.grace = Duration::from_millis(300);
-    let (ended, _) = run_and_stop(spawn, Stop::Gently).await;
+    spawn.timeouts.grace = Duration::from_millis(300);
+    let (ended, _) = run_and_stop(spawn, StopRequest::Graceful).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Signal(9)));
     assert!(
         ended.wall >= Duration::from_millis(300) && ended.wall < Duration::from_secs(3),
@@ -428,7 +430,7 @@ async fn who_ignores_sigterm_gets_sigkill_after_the_grace() {
 #[tokio::test]
 async fn stopped_gently_a_child_writes_its_last_words() {
     let spawn = shell("trap 'echo bye; exit 3' TERM; sh -c 'echo ready; exec sleep 60' & wait");
-    let (ended, ear) = run_and_stop(spawn, Stop::Gently).await;
+    let (ended, ear) = run_and_stop(spawn, StopRequest::Graceful).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Code(3)));
     assert_eq!(ear.text(), "ready\nbye\n");
     assert!(ended.wall < Duration::from_secs(3), "nobody waits out the grace: {ended:?}");
@@ -437,7 +439,7 @@ async fn stopped_gently_a_child_writes_its_last_words() {
 #[tokio::test]
 async fn stopped_gently_a_descendant_has_its_grace_too() {
     let script = "sh -c 'trap \"sleep 0.2; echo saved; exit\" TERM; echo ready; while :; do sleep 0.02; done' & wait";
-    let (ended, ear) = run_and_stop(shell(script), Stop::Gently).await;
+    let (ended, ear) = run_and_stop(shell(script), StopRequest::Graceful).await;
     assert_eq!((ended.exit, ended.left_behind), (Exit::Signal(15), 0));
     assert_eq!(ear.text(), "ready\nsaved\n");
 }
@@ -445,24 +447,26 @@ async fn stopped_gently_a_descendant_has_its_grace_too() {
 #[tokio::test]
 async fn stopped_at_once_there_are_no_last_words() {
     let spawn = shell("trap 'echo bye; exit 3' TERM; sh -c 'echo ready; exec sleep 60' & wait");
-    let (ended, ear) = run_and_stop(spawn, Stop::AtOnce).await;
+    let (ended, ear) = run_and_stop(spawn, StopRequest::Immediate).await;
     assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Stopped, Exit::Signal(9), 1));
     assert_eq!(ear.text(), "ready\n");
 }
 
 /// Stops gently, and at once when that is refused.
 struct Impatient {
-    stop: watch::Sender<Stop>,
+    stop: watch::Sender<StopRequest>,
     heard: Vec<u8>,
 }
 
-impl Watch for Impatient {
+impl OutputSink for Impatient {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         if let Output::Stdout(piece) = output {
             self.heard.extend_from_slice(piece);
         }
         let refused = self.heard.ends_with(b"no\n");
-        self.stop.send(if refused { Stop::AtOnce } else { Stop::Gently }).unwrap();
+        self.stop
+            .send(if refused { StopRequest::Immediate } else { StopRequest::Graceful })
+            .unwrap();
         ControlFlow::Continue(())
     }
 }
@@ -475,8 +479,8 @@ async fn a_stop_at_once_cuts_the_grace_short() {
          os.write(1, b'ready\\n')\n\
          while True: time.sleep(1)",
     );
-    spawn.clocks.grace = FOREVER;
-    let (stop, stopped) = watch::channel(Stop::No);
+    spawn.timeouts.grace = FOREVER;
+    let (stop, stopped) = watch::channel(StopRequest::None);
     let mut ear = Impatient { stop, heard: Vec::new() };
     let ended = supervise(spawn, &mut ear, stopped).await.unwrap();
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Signal(9)));
@@ -485,14 +489,14 @@ async fn a_stop_at_once_cuts_the_grace_short() {
 
 #[tokio::test]
 async fn a_stop_from_before_the_start_counts() {
-    let (_stop, stopped) = watch::channel(Stop::AtOnce);
+    let (_stop, stopped) = watch::channel(StopRequest::Immediate);
     let ended = supervise(shell("exec sleep 60"), &mut Ear::new(), stopped).await.unwrap();
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Signal(9)));
 }
 
 #[tokio::test]
 async fn nobody_left_to_stop_it_is_no_stop() {
-    let (stop, stopped) = watch::channel(Stop::No);
+    let (stop, stopped) = watch::channel(StopRequest::None);
     drop(stop);
     let ended = supervise(shell("sleep 0.05; exit 4"), &mut Ear::new(), stopped).await.unwrap();
     assert_eq!((ended.cause, ended.exit), (Cause::Finished, Exit::Code(4)));
@@ -506,7 +510,7 @@ async fn the_watcher_can_end_it_and_hears_no_more() {
         &mut ear,
     )
     .await;
-    assert_eq!((ended.cause, ended.exit), (Cause::Watcher, Exit::Code(3)));
+    assert_eq!((ended.cause, ended.exit), (Cause::SinkStopped, Exit::Code(3)));
     assert_eq!(ear.text(), "ready\n");
 }
 
@@ -514,7 +518,7 @@ async fn the_watcher_can_end_it_and_hears_no_more() {
 
 /// Passes on what it hears.
 struct Say;
-impl Watch for Say {
+impl OutputSink for Say {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         if let Output::Stdout(piece) = output {
             println!("pids {}", String::from_utf8_lossy(piece).replace('\n', " "));
@@ -529,7 +533,7 @@ impl Watch for Say {
 async fn supervisor_to_be_killed() {
     let Ok(marker) = std::env::var("TEST_MARKER") else { return };
     let stubborn = STUBBORN.replace("echo ready; ", "");
-    run(Spawn { marker, ..shell(&format!("echo $$; {stubborn} & wait")) }, &mut Say).await;
+    run(ChildSpec { marker, ..shell(&format!("echo $$; {stubborn} & wait")) }, &mut Say).await;
 }
 
 #[test]

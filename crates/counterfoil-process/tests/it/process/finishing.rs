@@ -21,7 +21,7 @@ impl Listener {
     }
 }
 
-impl Watch for Listener {
+impl OutputSink for Listener {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         let (Output::Stdout(piece) | Output::Stderr(piece)) = output;
         if piece.contains(&0) {
@@ -38,9 +38,9 @@ impl Watch for Listener {
     }
 }
 
-pub(super) fn finish_in(millis: u64, mut spawn: Spawn) -> Spawn {
-    spawn.clocks.finish = Duration::from_millis(millis);
-    spawn.clocks.grace = Duration::from_millis(100);
+pub(super) fn finish_in(millis: u64, mut spawn: ChildSpec) -> ChildSpec {
+    spawn.timeouts.finish = Duration::from_millis(millis);
+    spawn.timeouts.grace = Duration::from_millis(100);
     spawn
 }
 
@@ -68,8 +68,8 @@ async fn who_has_said_all_and_ends_in_time_ended_by_itself() {
 #[tokio::test]
 async fn while_finishing_silence_is_no_silence() {
     let mut spawn = finish_in(60_000, shell("echo ready; sleep 0.4; exit 0"));
-    spawn.clocks.startup = Some(FOREVER);
-    spawn.clocks.idle = Some(Duration::from_millis(100));
+    spawn.timeouts.startup = Some(FOREVER);
+    spawn.timeouts.idle = Some(Duration::from_millis(100));
     let ended = run(spawn, &mut Listener::default()).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Finished, Exit::Code(0)));
 }
@@ -77,30 +77,30 @@ async fn while_finishing_silence_is_no_silence() {
 #[tokio::test]
 async fn until_it_is_finished_silence_is_silence() {
     let mut spawn = finish_in(60_000, shell("echo not yet; exec sleep 60"));
-    spawn.clocks.idle = Some(Duration::from_millis(100));
+    spawn.timeouts.idle = Some(Duration::from_millis(100));
     assert_eq!(run(spawn, &mut Listener::default()).await.cause, Cause::Idle);
 }
 
 #[tokio::test]
 async fn the_total_clock_does_not_take_back_what_was_said() {
     let mut spawn = finish_in(60_000, shell("echo ready; exec sleep 60"));
-    spawn.clocks.total = Some(Duration::from_secs(1));
+    spawn.timeouts.total = Some(Duration::from_secs(1));
     assert_eq!(run(spawn, &mut Listener::default()).await.cause, Cause::Finishing);
 }
 
 #[tokio::test]
 async fn a_stop_while_finishing_is_a_stop() {
-    struct Both(Listener, watch::Sender<Stop>);
-    impl Watch for Both {
+    struct Both(Listener, watch::Sender<StopRequest>);
+    impl OutputSink for Both {
         fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
             self.0.output(output)
         }
         fn finished(&self) -> bool {
-            self.1.send(Stop::Gently).unwrap();
+            self.1.send(StopRequest::Graceful).unwrap();
             true
         }
     }
-    let (stop, stopped) = watch::channel(Stop::No);
+    let (stop, stopped) = watch::channel(StopRequest::None);
     let spawn = finish_in(60_000, shell("echo ready; exec sleep 60"));
     let ended = supervise(spawn, &mut Both(Listener::default(), stop), stopped).await.unwrap();
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Signal(15)));

@@ -5,8 +5,8 @@ use super::*;
 #[tokio::test]
 async fn a_stubborn_grandchild_is_killed_on_stop() {
     let mut spawn = shell(&format!("echo $$; {STUBBORN} & wait"));
-    spawn.clocks.grace = Duration::from_millis(100);
-    let (ended, ear) = run_and_stop(spawn, Stop::Gently).await;
+    spawn.timeouts.grace = Duration::from_millis(100);
+    let (ended, ear) = run_and_stop(spawn, StopRequest::Graceful).await;
     assert_eq!(ended.cause, Cause::Stopped);
     assert!(ended.left_behind >= 1, "{ended:?}");
     all_gone(&ear.pids(), 2);
@@ -25,7 +25,8 @@ async fn a_stubborn_grandchild_is_killed_after_a_normal_end_20_times_in_a_row() 
              >/dev/null 2>&1 & cat {}",
             pipe.display()
         );
-        let ended = run(Spawn { cwd: folder.path().to_owned(), ..shell(&script) }, &mut ear).await;
+        let ended =
+            run(ChildSpec { cwd: folder.path().to_owned(), ..shell(&script) }, &mut ear).await;
         assert_eq!((ended.cause, ended.exit), (Cause::Finished, Exit::Code(0)));
         assert!(ended.left_behind >= 1, "{ended:?}");
         all_gone(&ear.pids(), 1);
@@ -74,9 +75,11 @@ async fn a_daemon_is_killed_after_a_normal_end() {
 
 #[tokio::test]
 async fn a_daemon_is_killed_on_stop() {
-    let (ended, ear) =
-        run_and_stop(python(&format!("CLOSES = False\n{DAEMON}\ntime.sleep(60)")), Stop::AtOnce)
-            .await;
+    let (ended, ear) = run_and_stop(
+        python(&format!("CLOSES = False\n{DAEMON}\ntime.sleep(60)")),
+        StopRequest::Immediate,
+    )
+    .await;
     assert_eq!((ended.cause, ended.left_behind), (Cause::Stopped, 1));
     all_gone(&ear.pids(), 1);
 }
@@ -84,7 +87,7 @@ async fn a_daemon_is_killed_on_stop() {
 #[tokio::test]
 async fn who_hides_its_environment_is_found_by_birth() {
     let script = "env -i setsid sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.05; done' & wait";
-    let (ended, ear) = run_and_stop(shell(script), Stop::AtOnce).await;
+    let (ended, ear) = run_and_stop(shell(script), StopRequest::Immediate).await;
     assert_eq!(ended.cause, Cause::Stopped);
     all_gone(&ear.pids(), 1);
 }
@@ -114,7 +117,7 @@ if os.fork() == 0:
     ctypes.CDLL(None).pthread_exit(None)
 time.sleep(60)
 ";
-    let (ended, ear) = run_and_stop(python(script), Stop::AtOnce).await;
+    let (ended, ear) = run_and_stop(python(script), StopRequest::Immediate).await;
     assert_eq!((ended.cause, ended.left_behind), (Cause::Stopped, 1));
     all_gone(&ear.pids(), 1);
 }
@@ -123,7 +126,7 @@ time.sleep(60)
 async fn a_grandchild_that_holds_the_pipe_is_waited_for_only_so_long() {
     let mut ear = Ear::new();
     let mut spawn = shell("sleep 60 & echo $!; exit 5");
-    spawn.clocks.linger = Duration::from_millis(200);
+    spawn.timeouts.linger = Duration::from_millis(200);
     let ended = run(spawn, &mut ear).await;
     assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Finished, Exit::Code(5), 1));
     assert!(
@@ -187,7 +190,7 @@ while time.time() < end:
     std::fs::write(file.path(), script).unwrap();
     spawn.extra = vec![("SCRIPT".into(), file.path().into())];
     let marker = spawn.marker.clone();
-    let (ended, _) = run_and_stop(spawn, Stop::AtOnce).await;
+    let (ended, _) = run_and_stop(spawn, StopRequest::Immediate).await;
     assert_eq!(ended.cause, Cause::Stopped);
     assert_eq!(sweep(&marker).killed, 0, "someone got away");
 }
@@ -213,7 +216,7 @@ async fn a_dropped_run_kills_the_tree() {
         ready.send(()).unwrap();
         ControlFlow::Continue(())
     });
-    let (_stop, stopped) = watch::channel(Stop::No);
+    let (_stop, stopped) = watch::channel(StopRequest::None);
     tokio::select! {
         ended = supervise(shell(&format!("echo $$; {STUBBORN} & wait")), &mut ear, stopped) => panic!("{ended:?}"),
         () = async { is_ready.await.unwrap() } => {}
@@ -226,7 +229,7 @@ async fn a_dropped_run_kills_the_tree() {
 #[tokio::test]
 async fn a_run_can_go_to_another_thread() {
     let task = tokio::spawn(async {
-        let (_stop, stopped) = watch::channel(Stop::No);
+        let (_stop, stopped) = watch::channel(StopRequest::None);
         let mut ear = Ear::new();
         supervise(shell("exit 2"), &mut ear, stopped).await.map(|ended| ended.exit)
     });

@@ -21,15 +21,15 @@ enum Hiding {
 #[derive(Clone, Copy, Debug)]
 enum End {
     ByItself,
-    Stopped(Stop),
+    Stopped(StopRequest),
     ByTheClock,
     Finishing,
 }
 
 const ENDS: [End; 5] = [
     End::ByItself,
-    End::Stopped(Stop::Gently),
-    End::Stopped(Stop::AtOnce),
+    End::Stopped(StopRequest::Graceful),
+    End::Stopped(StopRequest::Immediate),
     End::ByTheClock,
     End::Finishing,
 ];
@@ -60,9 +60,9 @@ fn script(hiding: Hiding, end: End) -> String {
 /// Runs such a child to such an end, and finds nothing of it.
 async fn nothing_is_left(hiding: Hiding, end: End) {
     let folder = tempfile::tempdir().unwrap();
-    let mut spawn = Spawn { cwd: folder.path().to_owned(), ..shell(&script(hiding, end)) };
-    spawn.clocks.grace = Duration::from_millis(50);
-    spawn.clocks.startup = Some(FOREVER);
+    let mut spawn = ChildSpec { cwd: folder.path().to_owned(), ..shell(&script(hiding, end)) };
+    spawn.timeouts.grace = Duration::from_millis(50);
+    spawn.timeouts.startup = Some(FOREVER);
     spawn.stdin = b"prompt\n".to_vec();
     let marker = spawn.marker.clone();
     let (ended, pids, cause) = match end {
@@ -75,7 +75,7 @@ async fn nothing_is_left(hiding: Hiding, end: End) {
             (ended, ear.pids(), Cause::Stopped)
         }
         End::ByTheClock => {
-            spawn.clocks.idle = Some(Duration::from_millis(50));
+            spawn.timeouts.idle = Some(Duration::from_millis(50));
             let mut ear = Ear::new();
             (run(spawn, &mut ear).await, ear.pids(), Cause::Idle)
         }
@@ -176,8 +176,8 @@ mod in_a_group {
              mkdir -p $inner/deeper; echo $$ >$inner/deeper/cgroup.procs
              echo $(sed -n 's/^0:://p' /proc/self/cgroup) $$ ready; while :; do sleep 0.05; done",
         );
-        spawn.clocks.grace = Duration::from_millis(50);
-        let (_, ear) = run_and_stop(spawn, Stop::AtOnce).await;
+        spawn.timeouts.grace = Duration::from_millis(50);
+        let (_, ear) = run_and_stop(spawn, StopRequest::Immediate).await;
         assert!(ear.text().contains("/inner/deeper "), "{}", ear.text());
         all_gone(&ear.pids(), 1);
         let name =
@@ -205,7 +205,7 @@ mod in_a_group {
         let script = script(Hiding::NoMark, End::Finishing);
         let folder = tempfile::tempdir().unwrap();
         let stdin = b"prompt\n".to_vec();
-        run(Spawn { marker, stdin, cwd: folder.path().to_owned(), ..shell(&script) }, &mut Say)
+        run(ChildSpec { marker, stdin, cwd: folder.path().to_owned(), ..shell(&script) }, &mut Say)
             .await;
     }
 

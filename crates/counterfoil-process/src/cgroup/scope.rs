@@ -2,7 +2,7 @@
 //! before us.
 
 use super::super::table::Process;
-use super::{Group, REFUSED, hierarchy, left_by, remove_stale};
+use super::{Group, REFUSED, hierarchy, leftover_groups, remove_stale};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::io;
@@ -13,7 +13,7 @@ use tokio::sync::oneshot::{self, Receiver};
 
 /// Where those are kept who belong to a child. Dropped, nobody is left in it.
 #[derive(Debug)]
-pub(in super::super) struct Room(State);
+pub(in super::super) struct CgroupScope(State);
 
 #[derive(Debug)]
 enum State {
@@ -24,9 +24,9 @@ enum State {
     In(Vec<Group>),
 }
 
-impl Room {
+impl CgroupScope {
     /// A group for a child that has just been started; empty where there can be none.
-    pub(in super::super) fn of_child(child: Process, marker: &str) -> Self {
+    pub(in super::super) fn for_child(child: Process, marker: &str) -> Self {
         let Some(hierarchy) = hierarchy() else { return Self::none() };
         let Ok(runtime) = Handle::try_current() else { return Self::none() };
         let marker = marker.to_owned();
@@ -36,21 +36,23 @@ impl Room {
         runtime.spawn_blocking(move || {
             remove_stale(hierarchy);
             let entered = Group::make(hierarchy, &marker).and_then(|group| {
-                group.take_in(&child)?;
-                group.take_in_descendants(&child);
+                group.add(&child)?;
+                group.add_descendants(&child);
                 Ok(group)
             });
             match entered {
                 Ok(group) => drop(sender.send(group)),
-                Err(error) => refused(&error),
+                Err(error) => note_refusal(&error),
             }
         });
         Self(State::Entering(entering))
     }
 
     /// The groups that were made for a marker and are still there.
-    pub(in super::super) fn of_marker(marker: &str) -> Self {
-        Self(State::In(hierarchy().map(|hierarchy| left_by(hierarchy, marker)).unwrap_or_default()))
+    pub(in super::super) fn for_marker(marker: &str) -> Self {
+        Self(State::In(
+            hierarchy().map(|hierarchy| leftover_groups(hierarchy, marker)).unwrap_or_default(),
+        ))
     }
 
     pub(in super::super) fn none() -> Self {
@@ -99,7 +101,7 @@ impl Room {
 }
 
 /// Remembers a refusal that would only come again.
-fn refused(error: &io::Error) {
+fn note_refusal(error: &io::Error) {
     let passing =
         [Errno::SRCH, Errno::AGAIN, Errno::NOSPC, Errno::NOMEM, Errno::INTR, Errno::NODEV];
     let again = passing.iter().any(|passing| error.raw_os_error() == Some(passing.raw_os_error()));

@@ -2,110 +2,112 @@
 //! it or a descendant opened, those that carry its marker, those in its control group, and those
 //! that were seen to belong before.
 
-use super::brand::Brand;
-use super::cgroup::Room;
+use super::cgroup::CgroupScope;
 use super::orphans;
-use super::table::{Carries, Id, Process, Sent, State, Table, anyone_carries, variable};
-use super::tree::Pass;
+use super::rlimit_tag::RlimitTag;
+use super::scan::ScanResult;
+use super::table::{
+    Id, Marked, Process, SignalResult, State, Table, environment_contains, process_ids, variable,
+};
 use rustix::process::{Pid, Signal, getpid, getuid, kill_process_group};
 use std::collections::{HashMap, HashSet};
 
 /// The kin of a child, or of a marker.
 #[derive(Debug)]
-pub(super) struct Kin {
-    of: Of,
+pub(super) struct ProcessSet {
+    target: Target,
     /// The marker, as the environment shows it.
     variable: Vec<u8>,
     /// The marker, as a number that outlives the environment.
-    brand: Brand,
+    tag: RlimitTag,
     /// The control groups that belong to it.
-    room: Room,
+    cgroup: CgroupScope,
     /// Nothing older belongs.
     since: u64,
-    us: Us,
-    known: HashMap<Id, Met>,
+    supervisor: Supervisor,
+    known: HashMap<Id, FirstSeen>,
     /// Sessions opened by members; a session keeps its number from being given away while anyone
     /// is in it.
     sessions: HashSet<i32>,
     /// Those that got a SIGTERM.
-    asked: HashSet<Id>,
+    terminated: HashSet<Id>,
     killed: HashSet<Id>,
     denied: HashSet<Id>,
     buffer: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+enum Target {
     /// A child of ours that is not reaped yet, so that its number is surely its own.
     Child(i32),
     /// A child of ours that is gone.
-    Gone,
+    Reaped,
     /// Whoever carries the marker.
     Marker,
 }
 
 /// How a process was met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Met {
+enum FirstSeen {
     /// With another parent than us: if we are its parent later, then by adoption.
-    Elsewhere,
+    WithOtherParent,
     /// As our child: adopted before we looked, or someone else's to wait for.
-    AsChild,
+    AsOurChild,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Us {
+struct Supervisor {
     pid: i32,
     session: i32,
     user: u32,
 }
 
-impl Us {
-    fn look() -> Self {
+impl Supervisor {
+    fn read() -> Self {
         let pid = getpid().as_raw_nonzero().get();
         // In a container the leader of our session may live outside, and then the session's number
         // is 0, which is no number of a process; the table says so plainly, and `getsid`
         // cannot.
-        let session = Process::read(pid).map_or(0, |us| us.session);
+        let session = Process::read(pid).map_or(0, |supervisor| supervisor.session);
         Self { pid, session, user: getuid().as_raw() }
     }
 }
 
-impl Kin {
+impl ProcessSet {
     /// The kin of a child of ours that leads a session and is not reaped yet.
-    pub(super) fn of_child(pid: i32, marker: &str) -> Self {
-        let mut kin = Self::new(Of::Child(pid), marker, Room::none());
+    pub(super) fn for_child(pid: i32, marker: &str) -> Self {
+        let mut set = Self::new(Target::Child(pid), marker, CgroupScope::none());
         if let Some(child) = Process::read(pid) {
-            kin.brand.mark(&child);
-            kin.room = Room::of_child(child, marker);
-            kin.since = child.id.start;
-            kin.known.insert(child.id, Met::AsChild);
-            kin.sessions.insert(pid);
+            set.tag.apply_to(&child);
+            set.cgroup = CgroupScope::for_child(child, marker);
+            set.since = child.id.start;
+            set.known.insert(child.id, FirstSeen::AsOurChild);
+            set.sessions.insert(pid);
         }
-        kin
+        set
     }
 
     /// The kin of everyone who carries a marker.
-    pub(super) fn of_marker(marker: &str) -> Self {
-        Self::new(Of::Marker, marker, Room::of_marker(marker))
+    pub(super) fn for_marker(marker: &str) -> Self {
+        Self::new(Target::Marker, marker, CgroupScope::for_marker(marker))
     }
 
     /// Whether there may be anyone at all who carries the marker: cheaper than a look.
-    pub(super) fn may_be_there(&mut self) -> bool {
-        self.room.is_populated() || anyone_carries(&self.variable, self.brand)
+    pub(super) fn may_exist(&mut self) -> bool {
+        self.cgroup.is_populated() || any_marked(&self.variable, self.tag)
     }
 
-    fn new(of: Of, marker: &str, room: Room) -> Self {
+    fn new(target: Target, marker: &str, cgroup: CgroupScope) -> Self {
         Self {
-            of,
+            target,
             variable: variable(marker),
-            brand: Brand::of(marker),
-            room,
+            tag: RlimitTag::for_marker(marker),
+            cgroup,
             since: 0,
-            us: Us::look(),
+            supervisor: Supervisor::read(),
             known: HashMap::new(),
             sessions: HashSet::new(),
-            asked: HashSet::new(),
+            terminated: HashSet::new(),
             killed: HashSet::new(),
             denied: HashSet::new(),
             buffer: Vec::new(),
@@ -113,8 +115,8 @@ impl Kin {
     }
 
     /// The child is reaped; from here on its number may be another's.
-    pub(super) fn child_is_gone(&mut self) {
-        self.of = Of::Gone;
+    pub(super) fn child_reaped(&mut self) {
+        self.target = Target::Reaped;
     }
 
     /// How many were killed, the child itself not counted.
@@ -124,15 +126,15 @@ impl Kin {
 
     /// Whether a child that has ended surely left nobody: cheaper than a look, and what nearly
     /// always is the case.
-    pub(super) fn is_nobody_left(&mut self) -> bool {
-        self.of == Of::Gone
+    pub(super) fn is_empty(&mut self) -> bool {
+        self.target == Target::Reaped
             && self.known.len() <= 1
-            && !self.room.is_populated()
-            && orphans::are_none_of(self.since, self.us.session)
+            && !self.cgroup.is_populated()
+            && orphans::none_started_since(self.since, self.supervisor.session)
     }
 
     /// Looks once for everyone, signals them if asked to, and reaps the dead that we adopted.
-    pub(super) fn pass(&mut self, signal: Option<Signal>) -> Pass {
+    pub(super) fn scan(&mut self, signal: Option<Signal>) -> ScanResult {
         if signal == Some(Signal::KILL) {
             self.kill_orphans();
         }
@@ -141,19 +143,20 @@ impl Kin {
             Err(error) => {
                 tracing::warn!(%error, "cannot read /proc; only the process group is signalled");
                 self.signal_group(signal);
-                return Pass { alive: 0, settled: true };
+                return ScanResult { alive: 0, settled: true };
             }
         };
         let mut settled = !table.moved;
         // Asked after the table is read: who died since, and whose number went to another, is known
         // by its start.
-        let held = self.room.members();
-        let members = self.members(&table, &held, &mut settled);
+        let cgroup_members = self.cgroup.members();
+        let members = self.members(&table, &cgroup_members, &mut settled);
         settled &= !self.reap(&table);
         self.remember(&table, &members);
         let mut alive = 0;
         for process in members {
-            let strange = self.of == Of::Marker && process.user() != Some(self.us.user);
+            let strange =
+                self.target == Target::Marker && process.user() != Some(self.supervisor.user);
             if process.state == State::Dead || strange || self.denied.contains(&process.id) {
                 continue;
             }
@@ -161,16 +164,16 @@ impl Kin {
             let Some(signal) = signal else { continue };
             // Who is on its way out was not left behind, and some programs take a second request
             // for impatience.
-            let asked = signal == Signal::TERM && !self.asked.insert(process.id);
-            if process.state == State::Exiting || asked {
+            let terminated = signal == Signal::TERM && !self.terminated.insert(process.id);
+            if process.state == State::Exiting || terminated {
                 continue;
             }
             match process.signal(signal) {
-                Sent::Yes if self.counts(signal, process.id.pid) => {
+                SignalResult::Sent if self.counts(signal, process.id.pid) => {
                     self.killed.insert(process.id);
                 }
-                Sent::Yes | Sent::Gone => {}
-                Sent::Denied => {
+                SignalResult::Sent | SignalResult::Gone => {}
+                SignalResult::Denied => {
                     tracing::warn!(
                         pid = process.id.pid,
                         "a descendant runs as another user and cannot be signalled"
@@ -181,25 +184,26 @@ impl Kin {
             }
         }
         if signal == Some(Signal::KILL) {
-            self.room.kill();
+            self.cgroup.kill();
             // A child that is killed while it is put into its group may have just started someone
             // there.
-            let entering = matches!(self.of, Of::Child(_)) && self.room.is_entering();
-            if alive == 0 && (entering || self.room.is_populated()) {
+            let entering = matches!(self.target, Target::Child(_)) && self.cgroup.is_entering();
+            if alive == 0 && (entering || self.cgroup.is_populated()) {
                 alive = 1;
             }
         }
-        Pass { alive, settled }
+        ScanResult { alive, settled }
     }
 
     /// Whether someone who got a signal counts as killed: whoever is swept, and of a tree those
     /// that did not end when asked.
     fn counts(&self, signal: Signal, pid: i32) -> bool {
-        self.of == Of::Marker || (signal == Signal::KILL && self.of != Of::Child(pid))
+        self.target == Target::Marker
+            || (signal == Signal::KILL && self.target != Target::Child(pid))
     }
 
     fn signal_group(&self, signal: Option<Signal>) {
-        if let (Of::Child(pid), Some(signal)) = (self.of, signal)
+        if let (Target::Child(pid), Some(signal)) = (self.target, signal)
             && let Some(group) = Pid::from_raw(pid)
             && let Err(error) = kill_process_group(group, signal)
         {
@@ -207,8 +211,13 @@ impl Kin {
         }
     }
 
-    fn members(&mut self, table: &Table, held: &HashSet<i32>, settled: &mut bool) -> Vec<Process> {
-        let spared = spared(table, self.us.pid);
+    fn members(
+        &mut self,
+        table: &Table,
+        cgroup_members: &HashSet<i32>,
+        settled: &mut bool,
+    ) -> Vec<Process> {
+        let protected_pids = protected_pids(table, self.supervisor.pid);
         // A number that went to a stranger no longer names a session of ours.
         self.sessions.retain(|session| {
             let leader = table.find(*session);
@@ -221,37 +230,50 @@ impl Kin {
             .filter(|process| {
                 let pid = process.id.pid;
                 self.known.contains_key(&process.id)
-                    || self.of == Of::Child(pid)
-                    || held.contains(&pid)
+                    || self.target == Target::Child(pid)
+                    || cgroup_members.contains(&pid)
             })
             .map(|process| process.id.pid)
             .collect();
-        grow(table, &spared, self.us.session, &mut members, &mut self.sessions);
+        add_descendants(
+            table,
+            &protected_pids,
+            self.supervisor.session,
+            &mut members,
+            &mut self.sessions,
+        );
         for process in &table.processes {
             let pid = process.id.pid;
             let old = process.id.start < self.since;
             if old
                 || process.state == State::Dead
                 || process.kernel
-                || spared.contains(&pid)
+                || protected_pids.contains(&pid)
                 || members.contains(&pid)
             {
                 continue;
             }
             match self.is_marked(process) {
-                Carries::Yes => {
+                Marked::Yes => {
                     members.insert(pid);
                 }
                 // An orphan in the middle of becoming another program would be missed.
-                Carries::Unclear
-                    if process.parent == self.us.pid && process.session != self.us.session =>
+                Marked::Unclear
+                    if process.parent == self.supervisor.pid
+                        && process.session != self.supervisor.session =>
                 {
                     *settled = false;
                 }
                 _ => {}
             }
         }
-        grow(table, &spared, self.us.session, &mut members, &mut self.sessions);
+        add_descendants(
+            table,
+            &protected_pids,
+            self.supervisor.session,
+            &mut members,
+            &mut self.sessions,
+        );
         table
             .processes
             .iter()
@@ -263,9 +285,13 @@ impl Kin {
     fn remember(&mut self, table: &Table, members: &[Process]) {
         self.known.retain(|id, _| table.find(id.pid).is_some_and(|process| process.id == *id));
         for member in members {
-            let met = if member.parent == self.us.pid { Met::AsChild } else { Met::Elsewhere };
+            let met = if member.parent == self.supervisor.pid {
+                FirstSeen::AsOurChild
+            } else {
+                FirstSeen::WithOtherParent
+            };
             let before = self.known.entry(member.id).or_insert(met);
-            if met == Met::Elsewhere {
+            if met == FirstSeen::WithOtherParent {
                 *before = met;
             }
         }
@@ -273,22 +299,24 @@ impl Kin {
 
     /// Reaps the dead that are ours by adoption; whether a member was among them.
     fn reap(&self, table: &Table) -> bool {
-        let of_first_thread = orphans::of_first_thread();
+        let children_of_first_thread = orphans::children_of_first_thread();
         let mut found = false;
         for process in table
             .processes
             .iter()
-            .filter(|process| process.state == State::Dead && process.parent == self.us.pid)
+            .filter(|process| process.state == State::Dead && process.parent == self.supervisor.pid)
         {
-            if self.of == Of::Child(process.id.pid) {
+            if self.target == Target::Child(process.id.pid) {
                 continue;
             }
             let member = match self.known.get(&process.id) {
-                Some(Met::Elsewhere) => true,
-                Some(Met::AsChild) => self.of != Of::Marker,
+                Some(FirstSeen::WithOtherParent) => true,
+                Some(FirstSeen::AsOurChild) => self.target != Target::Marker,
                 None => false,
             };
-            if member || orphans::is_adopted(process, self.us.session, &of_first_thread) {
+            if member
+                || orphans::is_adopted(process, self.supervisor.session, &children_of_first_thread)
+            {
                 found |= member || process.id.start >= self.since;
                 orphans::reap(process.id.pid);
             }
@@ -299,62 +327,76 @@ impl Kin {
     /// Kills the orphans that carry the marker, at once: one that forks and ends all the time would
     /// be gone before the whole table is read.
     fn kill_orphans(&mut self) {
-        for pid in orphans::of_first_thread() {
+        for pid in orphans::children_of_first_thread() {
             let Some(process) = Process::read(pid) else { continue };
-            let other = self.of == Of::Child(pid)
+            let other = self.target == Target::Child(pid)
                 || process.state != State::Alive
                 || process.id.start < self.since;
             if !other
-                && self.is_marked(&process) == Carries::Yes
-                && process.signal(Signal::KILL) == Sent::Yes
+                && self.is_marked(&process) == Marked::Yes
+                && process.signal(Signal::KILL) == SignalResult::Sent
             {
-                self.known.entry(process.id).or_insert(Met::AsChild);
+                self.known.entry(process.id).or_insert(FirstSeen::AsOurChild);
                 self.killed.insert(process.id);
             }
         }
     }
 
     /// Whether a process carries the marker and is our user's.
-    fn is_marked(&mut self, process: &Process) -> Carries {
-        let carries = match process.carries(&self.variable, &mut self.buffer) {
-            Carries::Yes => Carries::Yes,
-            _ if self.brand.is_on(process.id.pid) => Carries::Yes,
-            carries => carries,
+    fn is_marked(&mut self, process: &Process) -> Marked {
+        let marked = match process.environment_contains(&self.variable, &mut self.buffer) {
+            Marked::Yes => Marked::Yes,
+            _ if self.tag.is_set_on(process.id.pid) => Marked::Yes,
+            marked => marked,
         };
-        match carries {
-            Carries::Yes if process.user() != Some(self.us.user) => Carries::No,
-            carries => carries,
+        match marked {
+            Marked::Yes if process.user() != Some(self.supervisor.user) => Marked::No,
+            marked => marked,
         }
     }
 }
 
+/// Whether any process may carry the marker. Cheaper than a scan of the whole table, which is not
+/// needed if none does.
+fn any_marked(wanted: &[u8], tag: RlimitTag) -> bool {
+    let mut buffer = Vec::new();
+    let Ok(mut pids) = process_ids() else { return true };
+    pids.any(|pid| match environment_contains(pid, wanted, &mut buffer) {
+        Marked::Yes => true,
+        _ if tag.is_set_on(pid) => true,
+        Marked::No => false,
+        Marked::Unclear => Process::read(pid)
+            .is_some_and(|process| !process.kernel && process.state == State::Alive),
+    })
+}
+
 /// Those never to be touched: us, whom we descend from, and the first processes of the machine.
-fn spared(table: &Table, us: i32) -> HashSet<i32> {
-    let mut spared = HashSet::from([0, 1, 2, us]);
-    let mut pid = us;
+fn protected_pids(table: &Table, supervisor: i32) -> HashSet<i32> {
+    let mut protected_pids = HashSet::from([0, 1, 2, supervisor]);
+    let mut pid = supervisor;
     for _ in 0..table.processes.len() {
         let Some(process) = table.find(pid) else { break };
         pid = process.parent;
-        spared.insert(pid);
+        protected_pids.insert(pid);
     }
-    spared
+    protected_pids
 }
 
 /// Adds the descendants of members, and all in the sessions they opened, until nobody is left to
 /// add.
-fn grow(
+fn add_descendants(
     table: &Table,
-    spared: &HashSet<i32>,
+    protected_pids: &HashSet<i32>,
     our_session: i32,
     members: &mut HashSet<i32>,
     sessions: &mut HashSet<i32>,
 ) {
-    members.retain(|pid| !spared.contains(pid));
+    members.retain(|pid| !protected_pids.contains(pid));
     for _ in 0..=table.processes.len() {
         let before = (members.len(), sessions.len());
         for process in &table.processes {
             let pid = process.id.pid;
-            if spared.contains(&pid) || process.kernel {
+            if protected_pids.contains(&pid) || process.kernel {
                 continue;
             }
             // Nobody is older than its parent by birth; one that is was adopted by it, or its
@@ -398,7 +440,7 @@ mod tests {
         all.extend_from_slice(lines);
         let table = table(&all);
         let mut members = seeds.iter().copied().collect();
-        grow(&table, &spared(&table, 50), 40, &mut members, &mut HashSet::new());
+        add_descendants(&table, &protected_pids(&table, 50), 40, &mut members, &mut HashSet::new());
         let mut members: Vec<i32> = members.into_iter().collect();
         members.sort_unstable();
         members

@@ -29,7 +29,7 @@ impl Hierarchy {
         let mounts = fs::read("/proc/self/mountinfo").ok()?;
         let mounts: Vec<Mount> =
             mounts.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect();
-        let own = folder(&mounts, &of_process("self")?)?;
+        let own = folder_of(&mounts, &cgroup_of_process("self")?)?;
         Some(Self { mounts, own })
     }
 
@@ -39,13 +39,13 @@ impl Hierarchy {
     }
 
     /// The folder of any group.
-    pub(super) fn folder(&self, place: &Path) -> Option<PathBuf> {
-        folder(&self.mounts, place)
+    pub(super) fn folder(&self, cgroup: &Path) -> Option<PathBuf> {
+        folder_of(&self.mounts, cgroup)
     }
 }
 
-fn folder(mounts: &[Mount], place: &Path) -> Option<PathBuf> {
-    let folders = mounts.iter().rev().filter_map(|mount| mount.folder(place));
+fn folder_of(mounts: &[Mount], cgroup: &Path) -> Option<PathBuf> {
+    let folders = mounts.iter().rev().filter_map(|mount| mount.folder(cgroup));
     folders.into_iter().find(|folder| folder.join("cgroup.procs").exists())
 }
 
@@ -57,11 +57,11 @@ impl Mount {
         let point = fields.next()?;
         // Any number of further fields, then a dash, then the type.
         let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
-        (kind == b"cgroup2").then(|| Self { root: unescaped(root), point: unescaped(point) })
+        (kind == b"cgroup2").then(|| Self { root: unescape(root), point: unescape(point) })
     }
 
-    fn folder(&self, place: &Path) -> Option<PathBuf> {
-        let within = place.strip_prefix(&self.root).ok()?;
+    fn folder(&self, cgroup: &Path) -> Option<PathBuf> {
+        let within = cgroup.strip_prefix(&self.root).ok()?;
         // What lies outside of our namespace is written with dots, and cannot be reached.
         let inside = !within.components().any(|component| component == Component::ParentDir);
         inside.then(|| self.point.join(within))
@@ -69,7 +69,7 @@ impl Mount {
 }
 
 /// A path as it is, from the form in which blanks and backslashes are octal numbers.
-fn unescaped(field: &[u8]) -> PathBuf {
+fn unescape(field: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((byte, behind)) = rest.split_first() {
@@ -89,15 +89,15 @@ fn unescaped(field: &[u8]) -> PathBuf {
 }
 
 /// The place of a process in the unified hierarchy.
-pub(super) fn of_process(pid: &str) -> Option<PathBuf> {
-    parse_place(&fs::read(format!("/proc/{pid}/cgroup")).ok()?)
+pub(super) fn cgroup_of_process(pid: &str) -> Option<PathBuf> {
+    parse_cgroup_path(&fs::read(format!("/proc/{pid}/cgroup")).ok()?)
 }
 
-fn parse_place(lines: &[u8]) -> Option<PathBuf> {
-    let place = lines.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"0::"))?;
+fn parse_cgroup_path(lines: &[u8]) -> Option<PathBuf> {
+    let cgroup = lines.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"0::"))?;
     // Someone may have removed the group under a dying process.
-    let gone = place.ends_with(b" (deleted)");
-    (place.starts_with(b"/") && !gone).then(|| PathBuf::from(OsString::from_vec(place.to_vec())))
+    let gone = cgroup.ends_with(b" (deleted)");
+    (cgroup.starts_with(b"/") && !gone).then(|| PathBuf::from(OsString::from_vec(cgroup.to_vec())))
 }
 
 #[cfg(test)]
@@ -146,9 +146,9 @@ mod tests {
     #[test]
     fn our_place_is_the_line_without_controllers() {
         let lines = b"9:name=systemd:/a\n1:cpu:/b\n0::/user.slice/x.scope\n";
-        assert_eq!(parse_place(lines), Some("/user.slice/x.scope".into()));
+        assert_eq!(parse_cgroup_path(lines), Some("/user.slice/x.scope".into()));
         for none in ["", "9:name=systemd:/a\n", "0::\n", "0::/gone (deleted)\n"] {
-            assert_eq!(parse_place(none.as_bytes()), None, "{none}");
+            assert_eq!(parse_cgroup_path(none.as_bytes()), None, "{none}");
         }
     }
 }

@@ -10,14 +10,14 @@ use std::fs::File;
 use std::io::Read;
 
 /// More than a child can start in the moment before.
-const MOST_MARKED: usize = 64;
+const MAX_TAGGED_DESCENDANTS: usize = 64;
 
 /// What a marker is as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Brand(u64);
+pub(super) struct RlimitTag(u64);
 
-impl Brand {
-    pub(super) fn of(marker: &str) -> Self {
+impl RlimitTag {
+    pub(super) fn for_marker(marker: &str) -> Self {
         let digest = Sha256::digest(marker.as_bytes());
         let number = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
         // Below every number that could mean "no limit", and above any that people set.
@@ -27,14 +27,14 @@ impl Brand {
     /// Marks a child that has just been started, and what it started before we came to it; what it
     /// starts from here on inherits the mark. It is there before the child can have read
     /// anything that we tell it.
-    pub(super) fn mark(self, child: &Process) {
-        self.put_on(child.id.pid);
-        for descendant in child.descendants(MOST_MARKED) {
-            self.put_on(descendant.id.pid);
+    pub(super) fn apply_to(self, child: &Process) {
+        self.set_on(child.id.pid);
+        for descendant in child.descendants(MAX_TAGGED_DESCENDANTS) {
+            self.set_on(descendant.id.pid);
         }
     }
 
-    fn put_on(self, pid: i32) {
+    fn set_on(self, pid: i32) {
         let Some(pid) = Pid::from_raw(pid) else { return };
         let maximum = getrlimit(Resource::Locks).maximum;
         if let Err(error) =
@@ -45,23 +45,25 @@ impl Brand {
     }
 
     /// Whether a process has it.
-    pub(super) fn is_on(self, pid: i32) -> bool {
+    pub(super) fn is_set_on(self, pid: i32) -> bool {
         // Sixteen lines of eighty characters.
         let mut limits = [0; 4096];
         let read =
             File::open(format!("/proc/{pid}/limits")).and_then(|mut file| file.read(&mut limits));
-        read.is_ok_and(|length| number(limits.get(..length).unwrap_or_default()) == Some(self.0))
+        read.is_ok_and(|length| {
+            parse_limit(limits.get(..length).unwrap_or_default()) == Some(self.0)
+        })
     }
 }
 
-impl std::fmt::Display for Brand {
+impl std::fmt::Display for RlimitTag {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{:016x}", self.0)
     }
 }
 
 /// The limit of file locks that counts, the first of the two.
-fn number(limits: &[u8]) -> Option<u64> {
+fn parse_limit(limits: &[u8]) -> Option<u64> {
     let line = limits
         .split(|byte| *byte == b'\n')
         .find_map(|line| line.strip_prefix(b"Max file locks"))?;
@@ -80,10 +82,10 @@ mod tests {
                 "Limit    Soft Limit   Hard Limit   Units\nMax locked memory  7  7  bytes\nMax file locks  {limit}  unlimited  locks\n"
             )
         };
-        assert_eq!(number(lines("42").as_bytes()), Some(42));
-        assert_eq!(number(lines("unlimited").as_bytes()), None);
-        assert_eq!(number(b"Max file locks"), None);
-        assert_eq!(number(b""), None);
+        assert_eq!(parse_limit(lines("42").as_bytes()), Some(42));
+        assert_eq!(parse_limit(lines("unlimited").as_bytes()), None);
+        assert_eq!(parse_limit(b"Max file locks"), None);
+        assert_eq!(parse_limit(b""), None);
     }
 
     #[test]
@@ -94,9 +96,9 @@ mod tests {
             .stdin(Stdio::piped());
         let mut child = child.spawn().unwrap();
         let pid = child.id().cast_signed();
-        let (brand, other) = (Brand::of("one"), Brand::of("other"));
-        brand.mark(&Process::read(pid).unwrap());
-        assert!(brand.is_on(pid) && !other.is_on(pid));
+        let (tag, other) = (RlimitTag::for_marker("one"), RlimitTag::for_marker("other"));
+        tag.apply_to(&Process::read(pid).unwrap());
+        assert!(tag.is_set_on(pid) && !other.is_set_on(pid));
         let mut stdin = child.stdin.take().unwrap();
         std::io::Write::write_all(&mut stdin, b"go\n").unwrap();
         let renamed =
@@ -104,7 +106,7 @@ mod tests {
         while !renamed() && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();
         }
-        let marked = brand.is_on(pid);
+        let marked = tag.is_set_on(pid);
         drop(stdin);
         child.wait().unwrap();
         assert!(marked);
