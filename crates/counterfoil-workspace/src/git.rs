@@ -1,9 +1,14 @@
-//! Runs git so that it asks nobody, waits for nothing, runs nothing of the repository's own and
-//! leaves alone what it was not asked to touch. Everything here that needs git goes through a
-//! [`Call`]. Only one that is to be [supervised](Call::supervised) runs the way its user would run
-//! it.
+//! Runs git without prompts, hooks, background processes or changes that were not asked for.
+//!
+//! Everything in this crate that needs git goes through a [`GitCommand`]. Only a command that is to
+//! be [supervised](GitCommand::into_child_spec) runs with the user's hooks and settings.
 
-use counterfoil_process::{Clocks, Environment, Spawn};
+mod quote;
+pub mod recent_writes;
+
+pub use quote::quote_path;
+
+use counterfoil_process::{ChildSpec, Environment, Timeouts};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,99 +19,97 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// A call that does not say otherwise takes no longer; one that does is stuck.
-const PATIENCE: Duration = Duration::from_mins(5);
-/// What a call may say on its standard output before it is ended.
-const MOST_OUTPUT: u64 = 1 << 30;
-/// What is kept of its complaints.
-const MOST_WORDS: u64 = 4000;
-/// So many words of a command are its name, for people.
-const NAMED: usize = 1;
-/// Hooks and monitors are programs of the repository's; a pager would wait for ever.
-const SETTINGS: [&str; 4] =
+/// How long a command may take unless it sets another timeout.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
+/// How many bytes a command may write to stdout before it is killed, unless it sets another limit.
+const DEFAULT_MAX_OUTPUT: u64 = 1 << 30;
+/// How many bytes of stderr are kept.
+const MAX_STDERR: u64 = 4000;
+/// Settings that keep git from running programs of the repository (hooks, monitors) and from
+/// waiting in a pager.
+const SAFE_CONFIG: [&str; 4] =
     ["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "gc.auto=0"];
-/// Variables of ours that git must hear too: where its settings are, and where it stops to look for
-/// a repository. All others that begin with `GIT_` point it at another repository.
-const HEARD: [&str; 4] =
+/// Prefixes of the `GIT_` variables that are passed on: where git finds its settings and programs,
+/// and where it stops looking for a repository. All others would point it at another repository.
+const PASSED_VARIABLES: [&str; 4] =
     ["GIT_CONFIG", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"];
+/// Prefixes of the variables that hold the user's identity.
+const IDENTITY_VARIABLES: [&str; 2] = ["GIT_AUTHOR_", "GIT_COMMITTER_"];
+/// Settings that keep git from leaving background processes behind.
+const NO_BACKGROUND_CONFIG: [&str; 3] =
+    ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"];
 
-/// The commit that HEAD names in a folder; none outside of git, or before the first commit.
+/// The commit that HEAD points to in a folder. `None` outside of git, and before the first commit.
 pub fn head(folder: &Path) -> Option<String> {
-    // Where there is no repository, nobody has to be asked.
+    // Without a repository there is no need to start git.
     folder.ancestors().find(|above| above.join(".git").exists())?;
-    let head = Call::new(folder, ["rev-parse", "-q", "--verify", "HEAD^{commit}"]).ask().ok()?;
-    head.ok().then(|| head.line().to_string_lossy().into_owned())
+    let command = GitCommand::new(folder, ["rev-parse", "-q", "--verify", "HEAD^{commit}"]);
+    let output = command.output().ok()?;
+    output.ok().then(|| output.line().to_string_lossy().into_owned())
 }
 
-/// Variables that say who the user is.
-const IDENTITY: [&str; 2] = ["GIT_AUTHOR_", "GIT_COMMITTER_"];
-/// What git would leave running behind itself.
-const NOTHING_BEHIND: [&str; 3] = ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"];
-
-/// Why git gave no answer.
+/// Why a git command gave no usable result.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// There is no such program.
-    #[error(
-        "git is not there (`{0}` was not found on the PATH); install it to have work seen as git sees it"
-    )]
-    Absent(String),
-    /// It could not be started or heard.
-    #[error("`git {what}` could not be run: {why}")]
-    Unheard {
-        /// The command.
-        what: String,
-        /// Why.
-        why: String,
+pub enum GitError {
+    /// The git program was not found.
+    #[error("git is not installed (`{0}` was not found on the PATH)")]
+    NotInstalled(String),
+    /// The command could not be started, or its output could not be read.
+    #[error("`git {command}` could not be run: {reason}")]
+    NotRun {
+        /// The name of the git command, such as `status`.
+        command: String,
+        /// The operating system's error.
+        reason: String,
     },
-    /// It took too long, and was ended.
-    #[error("`git {what}` was ended: it took longer than {} s", limit.as_secs_f64())]
-    Late {
-        /// The command.
-        what: String,
-        /// How long it had.
+    /// The command took too long and was killed.
+    #[error("`git {command}` was killed: it took longer than {} s", limit.as_secs_f64())]
+    TimedOut {
+        /// The name of the git command.
+        command: String,
+        /// The timeout.
         limit: Duration,
     },
-    /// It said too much, and was ended.
-    #[error("`git {what}` was ended: it said more than {} MiB", most >> 20)]
-    TooMuch {
-        /// The command.
-        what: String,
-        /// How many bytes it may say.
-        most: u64,
+    /// The command wrote too much and was killed.
+    #[error("`git {command}` was killed: it wrote more than {} MiB", limit >> 20)]
+    OutputTooLarge {
+        /// The name of the git command.
+        command: String,
+        /// How many bytes it was allowed to write.
+        limit: u64,
     },
-    /// It said no.
-    #[error("`git {what}` failed: {words}")]
-    Refused {
-        /// The command.
-        what: String,
-        /// Its complaint.
-        words: String,
+    /// The command ended with a non-zero exit code.
+    #[error("`git {command}` failed: {message}")]
+    Failed {
+        /// The name of the git command.
+        command: String,
+        /// What git wrote to stderr, or the exit status if it wrote nothing.
+        message: String,
     },
 }
 
-/// What git answered.
+/// The result of a git command that ran to its end.
 #[derive(Debug)]
-pub struct Answer {
+pub struct GitOutput {
     status: ExitStatus,
-    /// What it wrote.
+    /// The bytes written to stdout.
     pub stdout: Vec<u8>,
-    /// Its complaints, on one line.
-    pub words: String,
+    /// The beginning of stderr, on one line.
+    pub stderr: String,
 }
 
-impl Answer {
-    /// Whether it said yes.
+impl GitOutput {
+    /// Whether the exit code is 0.
     pub fn ok(&self) -> bool {
         self.status.success()
     }
 
-    /// Its exit code; none if a signal ended it.
+    /// The exit code. `None` if a signal ended the command.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }
 
-    /// The output as a path or a word: without the newline that ends it.
+    /// The output as a single path or word: without the newline at its end.
     pub fn line(mut self) -> OsString {
         use std::os::unix::ffi::OsStringExt;
         if self.stdout.last() == Some(&b'\n') {
@@ -116,162 +119,169 @@ impl Answer {
     }
 }
 
-/// One command to be run.
+/// A git command to run in a folder.
 #[derive(Debug)]
-pub struct Call {
+pub struct GitCommand {
     program: OsString,
-    limit: Duration,
-    most: u64,
-    by_user: bool,
+    timeout: Duration,
+    max_output: u64,
+    as_user: bool,
     folder: PathBuf,
-    settings: Vec<String>,
+    config: Vec<String>,
     arguments: Vec<OsString>,
     variables: Vec<(&'static str, OsString)>,
     stdin: Option<Vec<u8>>,
-    output: Option<File>,
+    stdout_file: Option<File>,
 }
 
-impl Call {
-    /// A command in a folder.
+impl GitCommand {
+    /// A command with its arguments, to run in a folder.
     pub fn new<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Self {
         Self {
             program: "git".into(),
-            limit: PATIENCE,
-            most: MOST_OUTPUT,
-            by_user: false,
+            timeout: DEFAULT_TIMEOUT,
+            max_output: DEFAULT_MAX_OUTPUT,
+            as_user: false,
             folder: folder.to_owned(),
-            settings: Vec::new(),
+            config: Vec::new(),
             arguments: arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect(),
             variables: Vec::new(),
             stdin: None,
-            output: None,
+            stdout_file: None,
         }
     }
 
-    /// By another git, or in another time.
-    pub fn by(mut self, program: &OsStr, limit: Duration) -> Self {
-        (self.program, self.limit) = (program.to_owned(), limit);
+    /// Runs this program instead of `git`.
+    pub fn program(mut self, program: &OsStr) -> Self {
+        program.clone_into(&mut self.program);
         self
     }
 
-    /// Saying no more than this.
-    pub fn most(mut self, bytes: u64) -> Self {
-        self.most = bytes;
+    /// Kills the command when it takes longer than this.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    /// As the user, where variables say who that is.
-    pub fn by_user(mut self) -> Self {
-        self.by_user = true;
+    /// Kills the command when it writes more than this many bytes to stdout.
+    pub fn max_output(mut self, bytes: u64) -> Self {
+        self.max_output = bytes;
         self
     }
 
-    /// With a setting, `key=value`.
-    pub fn set(mut self, setting: impl Into<String>) -> Self {
-        self.settings.push(setting.into());
+    /// Passes on the variables that hold the user's identity.
+    pub fn as_user(mut self) -> Self {
+        self.as_user = true;
         self
     }
 
-    /// With one more argument.
+    /// Adds a setting, `key=value`.
+    pub fn config(mut self, setting: impl Into<String>) -> Self {
+        self.config.push(setting.into());
+        self
+    }
+
+    /// Adds an argument.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
     }
 
-    /// With a variable set.
+    /// Sets an environment variable.
     pub fn env(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
         self.variables.push((name, value.as_ref().to_owned()));
         self
     }
 
-    /// With something to read.
+    /// Writes these bytes to stdin.
     pub fn stdin(mut self, bytes: Vec<u8>) -> Self {
         self.stdin = Some(bytes);
         self
     }
 
-    /// Writing to a file rather than to us.
-    pub fn output(mut self, file: File) -> Self {
-        self.output = Some(file);
+    /// Redirects stdout to a file.
+    pub fn stdout_to(mut self, file: File) -> Self {
+        self.stdout_file = Some(file);
         self
     }
 
-    /// Runs it, and takes no other exit code than 0.
-    pub fn run(self) -> Result<Answer, Failure> {
-        let what = self.what();
-        let answer = self.ask()?;
-        if answer.ok() {
-            return Ok(answer);
+    /// Runs the command and requires exit code 0.
+    pub fn run(self) -> Result<GitOutput, GitError> {
+        let command = self.name();
+        let output = self.output()?;
+        if output.ok() {
+            return Ok(output);
         }
-        let words = match answer.words.as_str() {
-            "" => format!("it ended with {}", answer.status),
-            words => words.to_owned(),
+        let message = match output.stderr.as_str() {
+            "" => format!("it ended with {}", output.status),
+            stderr => stderr.to_owned(),
         };
-        Err(Failure::Refused { what, words })
+        Err(GitError::Failed { command, message })
     }
 
-    /// Runs it; the exit code is an answer.
-    pub fn ask(mut self) -> Result<Answer, Failure> {
-        let what = self.what();
-        let unheard = |why: String| Failure::Unheard { what: what.clone(), why };
+    /// Runs the command and accepts any exit code.
+    pub fn output(mut self) -> Result<GitOutput, GitError> {
+        let command = self.name();
+        let not_run = |reason: String| GitError::NotRun { command: command.clone(), reason };
         let mut child = self.start()?;
-        let deadline = Instant::now() + self.limit;
-        // None of these threads is waited for: a stranger who holds a pipe open must not hold us.
-        let (told, hear) = mpsc::channel();
-        // One byte more than it may say tells that it said too much.
-        let most = self.most.saturating_add(1);
+        let deadline = Instant::now() + self.timeout;
+        // None of these threads is joined: another process that holds a pipe open must not block
+        // us.
+        let (stdout_sender, stdout_receiver) = mpsc::channel();
+        // One byte more than the limit shows that the limit was exceeded.
+        let limit = self.max_output.saturating_add(1);
         match child.stdout.take() {
-            Some(mut out) => {
+            Some(mut stdout) => {
                 std::thread::spawn(move || {
                     let mut bytes = Vec::new();
-                    let read = out.by_ref().take(most).read_to_end(&mut bytes);
-                    let _ = told.send(read.map(|_| bytes));
+                    let read = stdout.by_ref().take(limit).read_to_end(&mut bytes);
+                    let _ = stdout_sender.send(read.map(|_| bytes));
                 });
             }
-            None => drop(told.send(Ok(Vec::new()))),
+            None => drop(stdout_sender.send(Ok(Vec::new()))),
         }
-        let (told_words, hear_words) = mpsc::channel();
-        if let Some(mut words) = child.stderr.take() {
+        let (stderr_sender, stderr_receiver) = mpsc::channel();
+        if let Some(mut stderr) = child.stderr.take() {
             std::thread::spawn(move || {
-                let mut kept = Vec::new();
-                let _ = words.by_ref().take(MOST_WORDS).read_to_end(&mut kept);
-                let _ = told_words.send(kept);
-                let _ = std::io::copy(&mut words, &mut std::io::sink());
+                let mut bytes = Vec::new();
+                let _ = stderr.by_ref().take(MAX_STDERR).read_to_end(&mut bytes);
+                let _ = stderr_sender.send(bytes);
+                let _ = std::io::copy(&mut stderr, &mut std::io::sink());
             });
         }
         if let (Some(mut pipe), Some(input)) = (child.stdin.take(), self.stdin.take()) {
-            // A git that does not read on has said why.
+            // If git stops reading, its exit code and stderr say why.
             std::thread::spawn(move || pipe.write_all(&input));
         }
-        let heard = hear.recv_timeout(self.limit);
-        let full = matches!(&heard, Ok(Ok(bytes)) if bytes.len() as u64 > self.most);
-        let ended = if full || heard.is_err() { None } else { wait(&mut child, deadline) };
+        let received = stdout_receiver.recv_timeout(self.timeout);
+        let too_large = matches!(&received, Ok(Ok(bytes)) if bytes.len() as u64 > self.max_output);
+        let ended = if too_large || received.is_err() { None } else { wait(&mut child, deadline) };
         let Some(status) = ended else {
-            end(&mut child);
-            return Err(if full {
-                Failure::TooMuch { what, most: self.most }
+            kill(&mut child);
+            return Err(if too_large {
+                GitError::OutputTooLarge { command, limit: self.max_output }
             } else {
-                Failure::Late { what, limit: self.limit }
+                GitError::TimedOut { command, limit: self.timeout }
             });
         };
-        let stdout = match heard {
+        let stdout = match received {
             Ok(Ok(stdout)) => stdout,
-            Ok(Err(error)) => return Err(unheard(error.to_string())),
-            Err(_) => return Err(unheard("nothing was heard of it".to_owned())),
+            Ok(Err(error)) => return Err(not_run(error.to_string())),
+            Err(_) => return Err(not_run("its output could not be read".to_owned())),
         };
-        let words = hear_words.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
-        Ok(Answer { status, stdout, words: on_one_line(&words) })
+        let stderr = stderr_receiver.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        Ok(GitOutput { status, stdout, stderr: on_one_line(&stderr) })
     }
 
-    fn start(&self) -> Result<Child, Failure> {
+    fn start(&self) -> Result<Child, GitError> {
         let mut command = Command::new(&self.program);
         for (key, _) in std::env::vars_os() {
-            if !self.hears(&key) {
+            if !self.passes(&key) {
                 command.env_remove(&key);
             }
         }
         command.args(["--no-optional-locks", "--no-pager"]);
-        for setting in SETTINGS.into_iter().chain(self.settings.iter().map(String::as_str)) {
+        for setting in SAFE_CONFIG.into_iter().chain(self.config.iter().map(String::as_str)) {
             command.args(["-c", setting]);
         }
         command
@@ -281,76 +291,77 @@ impl Call {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
-            // An object that another stands in for would be a way to make an edit look committed.
+            // A replaced object could make an edit look committed.
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
             .stderr(Stdio::piped())
             .process_group(0);
-        let unheard = |why: String| Failure::Unheard { what: self.what(), why };
-        match &self.output {
+        let not_run = |reason: String| GitError::NotRun { command: self.name(), reason };
+        match &self.stdout_file {
             Some(file) => {
-                command.stdout(file.try_clone().map_err(|error| unheard(error.to_string()))?)
+                command.stdout(file.try_clone().map_err(|error| not_run(error.to_string()))?)
             }
             None => command.stdout(Stdio::piped()),
         };
         command.spawn().map_err(|error| match error.kind() {
-            // The folder may be what is missing.
+            // The same error is reported for a missing folder.
             std::io::ErrorKind::NotFound if self.folder.is_dir() => {
-                Failure::Absent(self.program.to_string_lossy().into_owned())
+                GitError::NotInstalled(self.program.to_string_lossy().into_owned())
             }
-            _ => unheard(error.to_string()),
+            _ => not_run(error.to_string()),
         })
     }
 
-    /// Whether git is to hear a variable of ours.
-    fn hears(&self, name: &OsStr) -> bool {
+    /// Whether one of our environment variables is passed on to git.
+    fn passes(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
-        let begins = |with: &[&str]| with.iter().any(|with| name.starts_with(with));
-        !name.starts_with("GIT_") || begins(&HEARD) || (self.by_user && begins(&IDENTITY))
+        let has_prefix = |prefixes: &[&str]| prefixes.iter().any(|with| name.starts_with(with));
+        !name.starts_with("GIT_")
+            || has_prefix(&PASSED_VARIABLES)
+            || (self.as_user && has_prefix(&IDENTITY_VARIABLES))
     }
 
-    /// The command as a child to be supervised, the way its user would run it: with the hooks,
-    /// settings and identity there are. It asks nobody, and leaves nothing running behind
-    /// itself.
-    pub fn supervised(self, marker: String, limit: Duration) -> Spawn {
-        let call = self.by_user();
-        let mut argv = vec![call.program.clone(), "--no-pager".into()];
-        for setting in NOTHING_BEHIND.into_iter().chain(call.settings.iter().map(String::as_str)) {
+    /// The command as a child for the process supervisor, run the way its user would run it: with
+    /// the user's hooks, settings and identity. It does not prompt and leaves no background process
+    /// behind.
+    pub fn into_child_spec(self, marker: String, timeout: Duration) -> ChildSpec {
+        let command = self.as_user();
+        let mut argv = vec![command.program.clone(), "--no-pager".into()];
+        let config = command.config.iter().map(String::as_str);
+        for setting in NO_BACKGROUND_CONFIG.into_iter().chain(config) {
             argv.extend(["-c".into(), setting.into()]);
         }
-        argv.extend(call.arguments.iter().cloned());
-        let environment = std::env::vars_os().filter(|(name, _)| call.hears(name)).collect();
+        argv.extend(command.arguments.iter().cloned());
+        let environment = std::env::vars_os().filter(|(name, _)| command.passes(name)).collect();
         let mut extra: Vec<(OsString, OsString)> = vec![("GIT_TERMINAL_PROMPT".into(), "0".into())];
-        extra.extend(call.variables.into_iter().map(|(name, value)| (name.into(), value)));
-        Spawn {
+        extra.extend(command.variables.into_iter().map(|(name, value)| (name.into(), value)));
+        ChildSpec {
             argv,
-            cwd: call.folder,
+            cwd: command.folder,
             environment: Environment::Only(environment),
             extra,
-            stdin: call.stdin.unwrap_or_default(),
+            stdin: command.stdin.unwrap_or_default(),
             marker,
-            clocks: Clocks { total: Some(limit), ..Clocks::default() },
+            timeouts: Timeouts { total: Some(timeout), ..Timeouts::default() },
         }
     }
 
-    /// The command by its name, for people.
-    fn what(&self) -> String {
+    /// The git command by its name, for messages: the first argument that is no setting.
+    fn name(&self) -> String {
         let mut words = self.arguments.iter().map(|word| word.to_string_lossy());
-        let mut named = Vec::new();
         while let Some(word) = words.next() {
             if word == "-c" {
                 words.next();
             } else {
-                named.push(word);
+                return word.into_owned();
             }
         }
-        named.truncate(NAMED);
-        named.join(" ")
+        String::new()
     }
 }
 
-/// Waits until a child that said everything has ended; none if it does not.
+/// Waits until a child that closed its stdout has ended. `None` if it does not end in time.
 fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     let mut pause = Duration::from_micros(100);
     loop {
@@ -365,8 +376,9 @@ fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     }
 }
 
-/// Ends a child and the group it leads. It is not reaped yet, so its number is still its own.
-fn end(child: &mut Child) {
+/// Kills a child and its process group. The child is not reaped yet, so its process id cannot have
+/// been reused.
+fn kill(child: &mut Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }
@@ -374,7 +386,6 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Words of git as one line.
-fn on_one_line(words: &[u8]) -> String {
-    String::from_utf8_lossy(words).split_whitespace().collect::<Vec<_>>().join(" ")
+fn on_one_line(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

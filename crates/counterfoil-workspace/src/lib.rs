@@ -1,7 +1,11 @@
-//! The repository that agents work in: git, snapshots of the work tree, worktrees of their own for
-//! attempts that write side by side, and merging those back.
+//! The repository that agents work in: git, snapshots of the work tree, separate worktrees for
+//! attempts that write at the same time, and merging those back.
 
+mod atomic_write;
 pub mod git;
-pub mod left;
-pub mod tree;
-pub mod workspace;
+pub mod path;
+pub mod snapshot;
+pub mod workspaces;
+
+pub use atomic_write::{Durability, atomic_write, atomic_write_with};
+pub use workspaces::Workspaces;

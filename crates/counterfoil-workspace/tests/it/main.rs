@@ -1,4 +1,4 @@
 //! Snapshots and workspaces.
 
-mod tree;
-mod workspace;
+mod snapshot;
+mod workspaces;

@@ -1,0 +1,72 @@
+//! Files that readers see either complete or not at all.
+
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Whether the bytes must be on disk before the file gets its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// The file survives a power failure once it has its name.
+    Synced,
+    /// The operating system decides when to write.
+    Unsynced,
+}
+
+/// Writes a file through a temporary one in the same folder, which is synced and then renamed. The
+/// folder must exist.
+///
+/// # Errors
+///
+/// The temporary file cannot be written or renamed. It is removed then.
+pub fn atomic_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    atomic_write_with(path, Durability::Synced, |file| file.write_all(bytes))
+}
+
+/// As [`atomic_write`], with the bytes written by a function.
+///
+/// # Errors
+///
+/// The function fails, or the temporary file cannot be created, synced or renamed. It is removed
+/// then.
+pub fn atomic_write_with(
+    path: &Path,
+    durability: Durability,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::Builder::new()
+        .prefix(".counterfoil-")
+        .suffix(".tmp")
+        // As for any new file: the user's umask applies.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    write(file.as_file_mut())?;
+    if durability == Durability::Synced {
+        file.as_file().sync_all()?;
+    }
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        atomic_write(&path, b"old").unwrap();
+        let failed = atomic_write_with(&path, Durability::Unsynced, |file| {
+            file.write_all(b"half")?;
+            Err(io::Error::other("no"))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "no");
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        atomic_write(&path, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

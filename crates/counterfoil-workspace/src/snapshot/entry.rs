@@ -1,0 +1,213 @@
+//! What stands at a path, and what git says of it.
+
+use super::parse::Blob;
+use super::repo_path::RepoPath;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// By what a file is recognised without reading it. A write moves the change time, which nothing
+/// but the clock sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) size: u64,
+    pub(super) mode: u32,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Identity {
+    pub(super) fn from_metadata(meta: &Metadata) -> Self {
+        Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+            size: meta.len(),
+            mode: meta.mode(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+
+    /// When anything of it changed last.
+    pub(super) fn changed(&self) -> SystemTime {
+        let (seconds, nanos) = self.changed;
+        match u64::try_from(seconds) {
+            Ok(seconds) => UNIX_EPOCH + Duration::new(seconds, u32::try_from(nanos).unwrap_or(0)),
+            Err(_) => UNIX_EPOCH,
+        }
+    }
+
+    /// Whether a later write would show in the times: they move in ticks, of up to two seconds on
+    /// old file systems.
+    pub(super) fn is_settled_at(&self, when: SystemTime) -> bool {
+        self.changed() + Duration::from_secs(2) < when
+    }
+
+    fn digest(&self, hash: &mut Sha256) {
+        hash.update(self.size.to_le_bytes());
+        for part in [self.modified.0, self.modified.1, self.changed.0, self.changed.1] {
+            hash.update(part.to_le_bytes());
+        }
+    }
+}
+
+/// The bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bytes {
+    /// Their SHA-256.
+    Hash([u8; 32]),
+    /// They were not read; the file is told apart by size and times.
+    Unread,
+}
+
+/// What stands at a path.
+#[derive(Clone, Debug)]
+pub(super) enum PathState {
+    /// Nothing, or a folder: folders are what is in them.
+    Gone,
+    /// A file.
+    File { bytes: Bytes, at: Identity },
+    /// A symbolic link, and where it leads.
+    Link { target: Arc<[u8]>, at: Identity },
+    /// A pipe, socket or device, which is never opened: its type.
+    Other(u32),
+}
+
+impl PathState {
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone)
+    }
+
+    /// By what it is recognised, if it is a file or a link.
+    pub(super) fn at(&self) -> Option<&Identity> {
+        match self {
+            Self::File { at, .. } | Self::Link { at, .. } => Some(at),
+            Self::Gone | Self::Other(_) => None,
+        }
+    }
+
+    /// Whether it may be executed.
+    pub(super) fn executable(&self) -> bool {
+        matches!(self, Self::File { at, .. } if at.mode & 0o100 != 0)
+    }
+
+    /// The same to whoever reads it. Where modes mean nothing they are not compared.
+    pub(super) fn same(&self, other: &Self, file_mode: bool) -> bool {
+        match (self, other) {
+            (Self::Gone, Self::Gone) => true,
+            (Self::File { bytes: a, at: x }, Self::File { bytes: b, at: y }) => {
+                let modes = !file_mode || self.executable() == other.executable();
+                modes
+                    && match (a, b) {
+                        (Bytes::Hash(a), Bytes::Hash(b)) => a == b,
+                        _ => x == y,
+                    }
+            }
+            (Self::Link { target: a, .. }, Self::Link { target: b, .. }) => a == b,
+            (Self::Other(a), Self::Other(b)) => a == b,
+            _ => false,
+        }
+    }
+
+    /// Adds what it is to a fingerprint.
+    pub(super) fn digest(&self, hash: &mut Sha256, file_mode: bool) {
+        match self {
+            Self::Gone => hash.update(b"-"),
+            Self::File { bytes, at } => {
+                hash.update(if file_mode && self.executable() { b"x" } else { b"f" });
+                match bytes {
+                    Bytes::Hash(bytes) => hash.update(bytes),
+                    Bytes::Unread => at.digest(hash),
+                }
+            }
+            Self::Link { target, .. } => {
+                hash.update(b"l");
+                hash.update((target.len() as u64).to_le_bytes());
+                hash.update(target);
+            }
+            Self::Other(kind) => {
+                hash.update(b"o");
+                hash.update(kind.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// What a commit has at a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Head {
+    Has(Blob),
+    Lacks,
+    /// Nobody said.
+    #[default]
+    Unknown,
+}
+
+impl From<Option<Blob>> for Head {
+    fn from(blob: Option<Blob>) -> Self {
+        blob.map_or(Self::Lacks, Self::Has)
+    }
+}
+
+/// What git says of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct GitPathStatus {
+    pub(super) head: Head,
+    /// The blob that the file is in the eyes of git, where git said so.
+    pub(super) staged: Option<String>,
+    /// It certainly is not what HEAD has.
+    pub(super) edited: bool,
+    /// It differs from HEAD or may. Others are looked at because they did once: what was seen
+    /// before must not seem gone when it is committed or ignored.
+    pub(super) dirty: bool,
+}
+
+impl GitPathStatus {
+    pub(super) fn new(head: Head) -> Self {
+        Self { head, staged: None, edited: false, dirty: true }
+    }
+
+    /// Whether HEAD has just this content there.
+    pub(super) fn head_has(&self, blob: &Blob) -> bool {
+        matches!(&self.head, Head::Has(head) if head.oid == blob.oid)
+    }
+}
+
+/// One path of a snapshot.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) state: PathState,
+    pub(super) status: GitPathStatus,
+}
+
+/// A repository as it stood: the commit that everything not listed is equal to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Repo {
+    pub(super) head: Option<String>,
+    pub(super) git_dir: PathBuf,
+}
+
+/// Everything that a snapshot holds.
+#[derive(Debug, Default)]
+pub(super) struct SnapshotData {
+    /// By the folder below the top: the repository itself and its submodules. Empty without git:
+    /// then the entries are all.
+    pub(super) repos: BTreeMap<RepoPath, Repo>,
+    pub(super) entries: BTreeMap<RepoPath, Entry>,
+    /// There was too much to look at: nothing can be said.
+    pub(super) too_large: bool,
+}
+
+impl SnapshotData {
+    /// The repository that a path is in, with its folder.
+    pub(super) fn repo_of(&self, name: &RepoPath) -> Option<(RepoPath, &Repo)> {
+        let mut folders = name.folders().chain(std::iter::once(RepoPath::from(&b""[..])));
+        folders.find_map(|folder| self.repos.get(&folder).map(|repo| (folder, repo)))
+    }
+}

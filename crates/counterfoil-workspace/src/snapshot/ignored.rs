@@ -1,0 +1,136 @@
+//! Files that snapshots do not see: what is ignored, and since when such a file is as it is.
+
+use super::git::RepositoryLocation;
+use super::git_status::git_dir_of;
+use super::repo_path::{RepoPath, canonicalize_existing, normalize};
+use super::{Since, Snapshotter};
+use ignore::gitignore::GitignoreBuilder;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Times of files lag behind the clock by up to a tick of the kernel.
+const CTIME_LAG: Duration = Duration::from_millis(10);
+
+impl Snapshotter {
+    /// Whether a file is as it was at some time, told by its times: for ignored files, which
+    /// snapshots do not see. A file that was replaced by a new one counts as added, since
+    /// nothing tells that there was one before.
+    pub fn since(&self, path: &Path, when: SystemTime) -> Since {
+        let Ok(meta) = self.folder.join(path).symlink_metadata() else { return Since::Absent };
+        let after = |time: SystemTime| time + CTIME_LAG >= when;
+        let seconds = u64::try_from(meta.ctime()).unwrap_or(0);
+        let changed =
+            UNIX_EPOCH + Duration::new(seconds, u32::try_from(meta.ctime_nsec()).unwrap_or(0));
+        if meta.created().is_ok_and(after) {
+            Since::Added
+        } else if after(changed) {
+            Since::Modified
+        } else {
+            Since::Untouched
+        }
+    }
+
+    /// Whether snapshots leave a file out because it is ignored.
+    pub fn is_ignored(&self, path: &Path) -> bool {
+        !self.ignored(std::slice::from_ref(&path.to_owned())).is_empty()
+    }
+
+    /// Those of some files that are ignored, with one call of git for all.
+    pub fn ignored(&self, paths: &[PathBuf]) -> BTreeSet<PathBuf> {
+        let named = |path: &PathBuf| {
+            // The links above it are followed, the file itself may be one.
+            let full = normalize(&self.folder.join(path));
+            let parent = full.parent().map(canonicalize_existing)?;
+            let full = parent.join(full.file_name()?);
+            Some((RepoPath::from_path(full.strip_prefix(&self.top).ok()?)?, path.clone()))
+        };
+        let names: Vec<(RepoPath, PathBuf)> = paths.iter().filter_map(named).collect();
+        let Some(place) = &self.place else {
+            return names
+                .into_iter()
+                .filter(|(name, _)| self.is_ignored_by_rules(name))
+                .map(|(_, path)| path)
+                .collect();
+        };
+        // Each repository knows its own rules, and refuses to speak of files in another.
+        let mut owners: HashMap<PathBuf, RepoPath> = HashMap::new();
+        let mut by_owner: BTreeMap<RepoPath, Vec<(RepoPath, PathBuf)>> = BTreeMap::new();
+        for (name, path) in names {
+            let parent = name.path().parent().unwrap_or(Path::new("")).to_owned();
+            let owner = || {
+                let owner = name
+                    .folders()
+                    .find(|folder| git_dir_of(&self.top.join(folder.path())).is_some());
+                owner.unwrap_or_else(|| RepoPath::from(&b""[..]))
+            };
+            let owner = owners.entry(parent).or_insert_with(owner).clone();
+            by_owner.entry(owner).or_default().push((name, path));
+        }
+        let mut ignored = BTreeSet::new();
+        for (owner, members) in by_owner {
+            let top = self.top.join(owner.path());
+            let inside = git_dir_of(&top).filter(|_| !owner.bytes().is_empty());
+            let place = inside.map_or_else(
+                || place.clone(),
+                |git_dir| RepositoryLocation { git_dir, top, capabilities: place.capabilities },
+            );
+            ignored.extend(self.check_ignored(&owner, &place, members));
+        }
+        ignored
+    }
+
+    fn check_ignored(
+        &self,
+        owner: &RepoPath,
+        place: &RepositoryLocation,
+        members: Vec<(RepoPath, PathBuf)>,
+    ) -> Vec<PathBuf> {
+        // A name that begins with `:` would be read as a pattern.
+        let relative = |name: &RepoPath| {
+            [b"./", name.inside(owner).unwrap_or_else(|| name.clone()).bytes()].concat()
+        };
+        let mut input = Vec::new();
+        for (name, _) in &members {
+            input.extend(relative(name));
+            input.push(0);
+        }
+        let arguments = ["check-ignore", "-z", "--stdin"].map(OsStr::new);
+        // It ends with 1 if none is ignored.
+        let output = self
+            .git
+            .run_with_input(place, &arguments, Some(input))
+            .map(|output| output.stdout)
+            .unwrap_or_default();
+        let ignored: HashSet<&[u8]> = output.split(|byte| *byte == 0).collect();
+        let is_ignored = |(name, _): &(RepoPath, PathBuf)| ignored.contains(&relative(name)[..]);
+        members.into_iter().filter(is_ignored).map(|(_, path)| path).collect()
+    }
+
+    /// Without git: whether a `.gitignore` above a file, or one above a folder that it is in, says
+    /// so.
+    fn is_ignored_by_rules(&self, name: &RepoPath) -> bool {
+        let mut ways: Vec<RepoPath> = name.folders().collect();
+        ways.reverse();
+        ways.push(name.clone());
+        ways.iter().any(|way| {
+            let is_folder = way != name || self.top.join(way.path()).is_dir();
+            // The innermost file that has something to say decides.
+            let folders = way.folders().chain(std::iter::once(RepoPath::from(&b""[..])));
+            for folder in folders {
+                let root = self.top.join(folder.path());
+                let mut rules = GitignoreBuilder::new(&root);
+                let _ = rules.add(root.join(".gitignore"));
+                let Ok(rules) = rules.build() else { continue };
+                match rules.matched(self.top.join(OsStr::from_bytes(way.bytes())), is_folder) {
+                    ignore::Match::None => {}
+                    output => return output.is_ignore(),
+                }
+            }
+            false
+        })
+    }
+}

@@ -1,0 +1,366 @@
+//! Putting files back as they stood, and reading what stood there.
+
+use super::entry::{Bytes, Entry, PathState};
+use super::git::RepositoryLocation;
+use super::parse::Blob;
+use super::read_files::{is_gone, open};
+use super::repo_path::{RepoPath, normalize};
+use super::store::{MAX_STORED_FILE, copy_and_hash};
+use super::{Snapshot, Snapshotter};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, mkdirat, openat, readlinkat, renameat, statat, symlinkat,
+    unlinkat,
+};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where what stood at a path is to be had.
+enum Source<'a> {
+    Nowhere,
+    Snapshot(&'a Entry),
+    Commit { place: RepositoryLocation, inner: RepoPath, blob: Blob },
+}
+
+/// What a path shall be again.
+enum Wanted {
+    Nothing,
+    /// Bytes, and the mode: exactly, or as a new file gets it.
+    File {
+        bytes: Vec<u8>,
+        mode: Mode,
+        exactly: bool,
+    },
+    Link(Vec<u8>),
+}
+
+impl Snapshotter {
+    /// The bytes of a file as it stood in a snapshot; none if there was none. Of a symbolic link,
+    /// where it led.
+    pub fn content(&self, at: &Snapshot, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let Some(name) = self.name_of(path) else {
+            return Err(io::Error::other(format!(
+                "{} is not inside {}",
+                path.display(),
+                self.top.display()
+            )));
+        };
+        let source = self.sources(at, std::slice::from_ref(&name)).pop();
+        match self
+            .wanted(&name, source.unwrap_or(Ok(Source::Nowhere)).map_err(io::Error::other)?)?
+        {
+            Wanted::Nothing => Ok(None),
+            Wanted::File { bytes, .. } | Wanted::Link(bytes) => Ok(Some(bytes)),
+        }
+    }
+
+    /// Puts files back as they stood in a snapshot: bytes, mode, link or absence. Each is there
+    /// whole or not at all; no link is followed; folders are made as needed, and those left
+    /// empty are removed. Returns those that could not be put back, with why.
+    pub fn restore(&mut self, to: &Snapshot, paths: &[PathBuf]) -> Vec<(PathBuf, String)> {
+        let mut failed = Vec::new();
+        let mut inside = Vec::new();
+        for path in paths {
+            match self.name_of(path) {
+                None => {
+                    failed.push((path.clone(), format!("it is not inside {}", self.top.display())))
+                }
+                Some(name) => inside.push((path, name)),
+            }
+        }
+        let names: Vec<RepoPath> = inside.iter().map(|(_, name)| name.clone()).collect();
+        let mut wanted = Vec::new();
+        for ((path, name), source) in std::iter::zip(inside, self.sources(to, &names)) {
+            match source {
+                Ok(source) => wanted.push((path, name, source)),
+                Err(why) => failed.push((path.clone(), why)),
+            }
+        }
+        // What stands where a folder has to be goes first, and what is deepest before what it
+        // stands in.
+        let is_there = |source: &Source| match source {
+            Source::Nowhere => false,
+            Source::Snapshot(entry) => !entry.state.is_gone(),
+            Source::Commit { .. } => true,
+        };
+        wanted.sort_by(|(_, a, from_a), (_, b, from_b)| {
+            is_there(from_a).cmp(&is_there(from_b)).then_with(|| b.cmp(a))
+        });
+        for (path, name, source) in wanted {
+            let put = self.wanted(&name, source).and_then(|want| self.put_back(&name, &want));
+            if let Err(error) = put {
+                failed.push((path.clone(), error.to_string()));
+            }
+        }
+        failed
+    }
+
+    /// Copies what stands at a path now, a file or a link, to a place where nothing is; `to` says
+    /// where, and is asked only if there is something to copy. No link on the way is followed,
+    /// so what is copied is part of the workspace. Whether anything was.
+    pub fn copy_out(
+        &self,
+        path: &Path,
+        to: impl FnOnce() -> io::Result<PathBuf>,
+    ) -> io::Result<bool> {
+        let Some(name) = self.name_of(path) else { return Ok(false) };
+        let file_name = name.path().file_name().unwrap_or_default();
+        let Some(folders) = self.folders(&name, false)? else { return Ok(false) };
+        let Some(parent) = folders.last() else { return Ok(false) };
+        // Without NONBLOCK a pipe would wait for somebody to write.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut from = match openat(parent, file_name, flags, Mode::empty()) {
+            Ok(handle) => File::from(handle),
+            // Nothing, or a socket.
+            Err(Errno::NOENT | Errno::NXIO | Errno::OPNOTSUPP) => return Ok(false),
+            Err(Errno::LOOP | Errno::MLINK) => {
+                let target = readlinkat(parent, file_name, Vec::new())?;
+                std::os::unix::fs::symlink(OsStr::from_bytes(target.as_bytes()), to()?)?;
+                return Ok(true);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let meta = from.metadata()?;
+        if !meta.is_file() {
+            return Ok(false);
+        }
+        let mut copy =
+            std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to()?)?;
+        io::copy(&mut from, &mut copy)?;
+        copy.set_permissions(meta.permissions())?;
+        Ok(true)
+    }
+
+    /// Whether a link stands at a path now.
+    pub fn is_link(&self, path: &Path) -> bool {
+        std::fs::symlink_metadata(self.folder.join(path)).is_ok_and(|meta| meta.is_symlink())
+    }
+
+    fn name_of(&self, path: &Path) -> Option<RepoPath> {
+        let path = normalize(&self.folder.join(path));
+        RepoPath::from_path(path.strip_prefix(&self.top).ok()?)
+    }
+
+    /// Where what stood at some paths is to be had, in their order. Git is asked once for each
+    /// repository.
+    fn sources<'a>(&self, at: &'a Snapshot, names: &[RepoPath]) -> Vec<Result<Source<'a>, String>> {
+        if at.seen.too_large {
+            let too_large =
+                || Err("the snapshot saw nothing: there was too much to look at".to_owned());
+            return names.iter().map(|_| too_large()).collect();
+        }
+        let mut in_commits: BTreeMap<RepoPath, Vec<RepoPath>> = BTreeMap::new();
+        for name in names.iter().filter(|name| !at.seen.entries.contains_key(name)) {
+            if let Some((folder, _)) = at.seen.repo_of(name) {
+                in_commits.entry(folder).or_default().push(name.clone());
+            }
+        }
+        let mut committed: HashMap<RepoPath, Result<Blob, String>> = HashMap::new();
+        for (folder, members) in in_commits {
+            let Some(repo) = at.seen.repos.get(&folder) else { continue };
+            match self.committed(&folder, repo, &members) {
+                Ok(found) => {
+                    committed.extend(found.into_iter().map(|(name, blob)| (name, Ok(blob))))
+                }
+                Err(error) => {
+                    committed
+                        .extend(members.into_iter().map(|name| (name, Err(error.to_string()))));
+                }
+            }
+        }
+        let source = |name: &RepoPath| {
+            if let Some(entry) = at.seen.entries.get(name) {
+                return Ok(Source::Snapshot(entry));
+            }
+            let (Some(blob), Some((folder, repo))) = (committed.get(name), at.seen.repo_of(name))
+            else {
+                return Ok(Source::Nowhere);
+            };
+            let inner = name.inside(&folder).unwrap_or_else(|| name.clone());
+            Ok(Source::Commit {
+                place: self.location_of(&folder, repo),
+                inner,
+                blob: blob.clone()?,
+            })
+        };
+        names.iter().map(source).collect()
+    }
+
+    /// What stood at a path, read from where it is to be had.
+    fn wanted(&self, name: &RepoPath, source: Source) -> io::Result<Wanted> {
+        match source {
+            Source::Nowhere => Ok(Wanted::Nothing),
+            Source::Snapshot(entry) => self.kept(name, entry),
+            Source::Commit { place, inner, blob } => {
+                let bytes = self.checked_out(&place, &inner, &blob).map_err(io::Error::other)?;
+                if blob.is_link() {
+                    return Ok(Wanted::Link(bytes));
+                }
+                // As git checks out: readable and writable as the user's mask says.
+                let mode = Mode::from_raw_mode(if blob.executable() { 0o777 } else { 0o666 });
+                Ok(Wanted::File { bytes, mode, exactly: false })
+            }
+        }
+    }
+
+    fn kept(&self, name: &RepoPath, entry: &Entry) -> io::Result<Wanted> {
+        let (hash, at) = match &entry.state {
+            PathState::Gone => return Ok(Wanted::Nothing),
+            PathState::Link { target, .. } => return Ok(Wanted::Link(target.to_vec())),
+            PathState::Other(_) => {
+                return Err(io::Error::other("a pipe, socket or device stood there"));
+            }
+            PathState::File { bytes: Bytes::Unread, .. } => {
+                return Err(io::Error::other("not kept: its bytes were not read"));
+            }
+            PathState::File { bytes: Bytes::Hash(hash), at } => (hash, at),
+        };
+        let mode = Mode::from_raw_mode(at.mode & 0o7777);
+        if let Some(bytes) = self.store.get(hash)? {
+            return Ok(Wanted::File { bytes, mode, exactly: true });
+        }
+        // It may still stand there.
+        if let Ok(mut file) = open(&self.top.join(name.path()))
+            && file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == at.size)
+        {
+            let mut bytes = Vec::new();
+            if copy_and_hash(&mut file, &mut bytes).is_ok_and(|now| now == *hash) {
+                return Ok(Wanted::File { bytes, mode, exactly: true });
+            }
+        }
+        let why = if at.size > MAX_STORED_FILE {
+            format!("not kept: it had {} bytes, more than {} MiB", at.size, MAX_STORED_FILE >> 20)
+        } else {
+            "not kept: git does not have it, and it has changed since".to_owned()
+        };
+        Err(io::Error::other(why))
+    }
+
+    fn put_back(&self, name: &RepoPath, want: &Wanted) -> io::Result<()> {
+        let file_name = name.path().file_name().unwrap_or_default();
+        let make = !matches!(want, Wanted::Nothing);
+        let Some(folders) = self.folders(name, make)? else { return Ok(()) };
+        let Some(parent) = folders.last() else { return Ok(()) };
+        let stands = match statat(parent, file_name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Some(stat.st_mode),
+            Err(Errno::NOENT) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let is_folder = stands.is_some_and(|mode| FileType::from_raw_mode(mode).is_dir());
+        let private = stands.filter(|mode| FileType::from_raw_mode(*mode).is_file());
+        if !make {
+            // A folder is no file: what is in it is put back under its own name.
+            if stands.is_some() && !is_folder {
+                unlinkat(parent, file_name, AtFlags::empty())?;
+                remove_empty(&folders, name, &self.here);
+            }
+            return Ok(());
+        }
+        if is_folder && let Err(error) = unlinkat(parent, file_name, AtFlags::REMOVEDIR) {
+            let what = format!("a folder stands there that cannot be removed: {error}");
+            return Err(io::Error::other(what));
+        }
+        let temporary = super::temporary();
+        let put = match want {
+            Wanted::Nothing => Ok(()),
+            Wanted::Link(target) => {
+                symlinkat(OsStr::from_bytes(target), parent, temporary.as_str())
+                    .map_err(io::Error::from)
+            }
+            Wanted::File { bytes, mode, exactly: true } => write(parent, &temporary, bytes, *mode),
+            Wanted::File { bytes, mode, exactly: false } => {
+                write_new(parent, &temporary, bytes, *mode, private.map(Mode::from_raw_mode))
+            }
+        };
+        let put = put.and_then(|()| Ok(renameat(parent, temporary.as_str(), parent, file_name)?));
+        if put.is_err() {
+            let _ = unlinkat(parent, temporary.as_str(), AtFlags::empty());
+        }
+        put
+    }
+
+    /// Opens the folders down to a file, none of them through a link. None if one is not there and
+    /// shall not be made.
+    fn folders(&self, name: &RepoPath, make: bool) -> io::Result<Option<Vec<OwnedFd>>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut open = vec![rustix::fs::open(&self.top, flags, Mode::empty())?];
+        let parts: Vec<&OsStr> =
+            name.path().parent().map(|parent| parent.iter().collect()).unwrap_or_default();
+        for part in parts {
+            let Some(last) = open.last() else { break };
+            let mut next = openat(last, part, flags, Mode::empty());
+            if make && matches!(next, Err(Errno::NOENT)) {
+                match mkdirat(last, part, Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                next = openat(last, part, flags, Mode::empty());
+            }
+            match next {
+                Ok(next) => open.push(next),
+                // Below something that is no folder there is nothing.
+                Err(error) if !make && (is_gone(&error.into()) || error == Errno::LOOP) => {
+                    return Ok(None);
+                }
+                Err(Errno::NOTDIR | Errno::LOOP) => {
+                    let what =
+                        format!("{} is not a folder, and a link is not followed", part.display());
+                    return Err(io::Error::other(what));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Some(open))
+    }
+}
+
+/// Writes a file with exactly this mode.
+fn write(parent: &OwnedFd, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
+    // What was private must not be readable by others while it is written.
+    let mut file = create(parent, name, Mode::from_raw_mode(0o600))?;
+    file.write_all(bytes)?;
+    Ok(rustix::fs::fchmod(&file, mode)?)
+}
+
+/// Writes a file with the mode that a new one gets, and no wider than what stood there: git does
+/// not keep who may read a file.
+fn write_new(
+    parent: &OwnedFd,
+    name: &str,
+    bytes: &[u8],
+    mode: Mode,
+    stood: Option<Mode>,
+) -> io::Result<()> {
+    let mut file = create(parent, name, mode)?;
+    if let Some(stood) = stood {
+        let made = Mode::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
+        rustix::fs::fchmod(&file, made & (stood | Mode::RWXU))?;
+    }
+    file.write_all(bytes)
+}
+
+fn create(parent: &OwnedFd, name: &str, mode: Mode) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(openat(parent, name, flags, mode)?))
+}
+
+/// Removes the folders that a file leaves empty, innermost first; never the top, nor the folder we
+/// look from.
+fn remove_empty(folders: &[OwnedFd], name: &RepoPath, here: &RepoPath) {
+    let parts: Vec<&OsStr> = name.path().iter().collect();
+    for at in (1..folders.len()).rev() {
+        let folder: PathBuf = parts[..at].iter().collect();
+        if here.path().starts_with(&folder) {
+            return;
+        }
+        if unlinkat(&folders[at - 1], parts[at - 1], AtFlags::REMOVEDIR).is_err() {
+            return;
+        }
+    }
+}

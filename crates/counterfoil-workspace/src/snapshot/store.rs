@@ -1,0 +1,130 @@
+//! Contents of files that git does not have, kept under their hash so that they can be put back.
+
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A file larger than this is not kept.
+pub(super) const MAX_STORED_FILE: u64 = 64 << 20;
+/// All together are no more than this.
+const MAX_STORED_TOTAL: u64 = 2 << 30;
+/// Files up to this size are read at once.
+const SMALL_FILE: u64 = 1 << 20;
+
+/// The folder where contents are kept, if any.
+#[derive(Debug)]
+pub(super) struct Store {
+    folder: Option<PathBuf>,
+    room: AtomicU64,
+}
+
+/// What was read of a file.
+pub(super) struct StoredContent {
+    pub(super) hash: [u8; 32],
+    /// Why it could not be kept although it should have been.
+    pub(super) store_error: Option<String>,
+}
+
+impl Store {
+    pub(super) fn new(folder: Option<PathBuf>) -> Self {
+        Self { folder, room: AtomicU64::new(MAX_STORED_TOTAL) }
+    }
+
+    /// Hashes a file that is open, and keeps its content if there is where. At most a byte more
+    /// than its size is read: a file that grows while it is read is read again.
+    pub(super) fn take(&self, file: &mut File, size: u64) -> io::Result<StoredContent> {
+        let keep = self.folder.as_ref().filter(|_| size <= MAX_STORED_FILE);
+        let mut from = file.take(size + 1);
+        if size <= SMALL_FILE {
+            let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+            from.read_to_end(&mut bytes)?;
+            let hash = Sha256::digest(&bytes).into();
+            let store_error = keep
+                .and_then(|folder| self.put(folder, &hash, |file| file.write_all(&bytes), size));
+            return Ok(StoredContent { hash, store_error });
+        }
+        let hash = copy_and_hash(&mut from, &mut io::sink())?;
+        let store_error = keep.and_then(|folder| {
+            let copy = |to: &mut File| {
+                io::Seek::rewind(file)?;
+                // What is kept under a hash has that hash, whatever happens to the file meanwhile.
+                let copied = copy_and_hash(&mut (&*file).take(size + 1), to)?;
+                if copied == hash {
+                    Ok(())
+                } else {
+                    Err(io::Error::other("it changed while it was read"))
+                }
+            };
+            self.put(folder, &hash, copy, size)
+        });
+        Ok(StoredContent { hash, store_error })
+    }
+
+    /// Keeps a content; says why if it could not.
+    fn put(
+        &self,
+        folder: &Path,
+        hash: &[u8; 32],
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+        size: u64,
+    ) -> Option<String> {
+        let path = place(folder, hash);
+        if path.exists() {
+            return None;
+        }
+        let spend = |room: u64| room.checked_sub(size);
+        if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_err() {
+            return Some(format!("more than {} MiB are kept already", MAX_STORED_TOTAL >> 20));
+        }
+        let put = || {
+            let parent = path.parent().unwrap_or(folder);
+            fs::create_dir_all(parent)?;
+            let temporary = parent.join(super::temporary());
+            let mut file = File::options().write(true).create_new(true).open(&temporary)?;
+            let written = write(&mut file).and_then(|()| fs::rename(&temporary, &path));
+            if written.is_err() {
+                let _ = fs::remove_file(&temporary);
+            }
+            written
+        };
+        put().err().map(|error| error.to_string())
+    }
+
+    /// The content with a hash; none if it is not kept.
+    pub(super) fn get(&self, hash: &[u8; 32]) -> io::Result<Option<Vec<u8>>> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        match fs::read(place(folder, hash)) {
+            Ok(bytes) if Sha256::digest(&bytes)[..] == hash[..] => Ok(Some(bytes)),
+            Ok(_) => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "what was kept of it has been changed",
+            )),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn place(folder: &Path, hash: &[u8; 32]) -> PathBuf {
+    let hex = hex::encode(hash);
+    folder.join(&hex[..2]).join(&hex[2..])
+}
+
+/// Copies and hashes, in pieces.
+pub(super) fn copy_and_hash(from: &mut impl Read, to: &mut impl Write) -> io::Result<[u8; 32]> {
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; 256 << 10];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(hash.finalize().into()),
+            Ok(count) => {
+                hash.update(&piece[..count]);
+                to.write_all(&piece[..count])?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

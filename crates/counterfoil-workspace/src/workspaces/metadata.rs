@@ -1,0 +1,268 @@
+//! What stands on disk about a workspace, written whole or not at all.
+
+use super::{Error, at};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// The version of everything written here.
+pub(super) const VERSION: u32 = 1;
+
+/// A workspace and how far it has come.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) version: u32,
+    pub(super) run: String,
+    pub(super) id: String,
+    pub(super) stage: Stage,
+    /// The folder that was copied: the top of the repository, or the folder itself outside one.
+    pub(super) top: EncodedPath,
+    /// Where in it the folder lies that the workspace is of.
+    pub(super) prefix: EncodedPath,
+    /// The repository whose worktree this is; none for a plain copy.
+    pub(super) repository: Option<EncodedPath>,
+    /// The commit it began from.
+    pub(super) head: Option<String>,
+    /// Whether there was a git to keep the base and to say what is ignored.
+    pub(super) git: bool,
+    /// How the files in it are found.
+    pub(super) listing: Listing,
+    /// The repository's own file of ignored names.
+    pub(super) excludes: Option<EncodedPath>,
+    /// Paths below the top that are nobody's work: our own state and artifacts.
+    pub(super) without: Vec<EncodedPath>,
+    /// When the base was complete, on the clock of the file system.
+    pub(super) sealed: i64,
+    pub(super) notes: Vec<String>,
+}
+
+/// How the files of a workspace are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Listing {
+    /// As git does.
+    Git,
+    /// By a walk that honours `.gitignore`.
+    Walk,
+}
+
+/// How far a workspace has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Stage {
+    /// It is being made; nobody has worked in it.
+    Opening,
+    /// It is worked in.
+    Open,
+    /// It is being folded back, by the plan of this name.
+    #[serde(rename = "folding")]
+    Merging(String),
+    /// It was folded back, or could not be.
+    #[serde(rename = "folded")]
+    Merged(super::MergeOutcome),
+    /// It was given up.
+    Discarded(Option<String>),
+}
+
+/// A file or symbolic link as it was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Content {
+    pub(super) kind: Kind,
+    /// SHA-256 of the bytes, or of the link's target.
+    pub(super) hash: String,
+    pub(super) size: u64,
+    /// Its permissions.
+    pub(super) mode: u32,
+}
+
+impl Content {
+    /// Whether they are the same to git: permissions but the right to execute are everyone's own.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.hash == other.hash
+    }
+}
+
+/// What a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    File,
+    /// A file that can be executed.
+    Program,
+    Link,
+}
+
+impl Kind {
+    /// The mode as git writes it.
+    pub(super) fn mode(self) -> &'static str {
+        match self {
+            Self::File => "100644",
+            Self::Program => "100755",
+            Self::Link => "120000",
+        }
+    }
+}
+
+/// A file of the base.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct BaseFile {
+    pub(super) path: EncodedPath,
+    pub(super) content: Content,
+    /// Where the bytes are kept: git's name for them, if git keeps them.
+    pub(super) blob: Option<String>,
+    pub(super) stamp: Stamp,
+}
+
+/// By what a file is known to be untouched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stamp(
+    pub(super) u64,
+    pub(super) u64,
+    pub(super) i64,
+    pub(super) i64,
+    pub(super) u32,
+);
+
+impl Stamp {
+    pub(super) fn from_metadata(meta: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self(
+            meta.ino(),
+            meta.len(),
+            nanos(meta.mtime(), meta.mtime_nsec()),
+            changed_at(meta),
+            meta.mode(),
+        )
+    }
+
+    /// When it was last touched in any way.
+    pub(super) fn changed_at(self) -> i64 {
+        self.3
+    }
+}
+
+/// When a file was last touched in any way.
+pub(super) fn changed_at(meta: &std::fs::Metadata) -> i64 {
+    use std::os::unix::fs::MetadataExt;
+    nanos(meta.ctime(), meta.ctime_nsec())
+}
+
+fn nanos(seconds: i64, nanos: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+/// A path in JSON. What is not UTF-8 is written as `%XX`, and so is the `%`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(super) struct EncodedPath(pub(super) PathBuf);
+
+impl EncodedPath {
+    fn written(&self) -> String {
+        let mut text = String::with_capacity(self.0.as_os_str().len());
+        for chunk in self.0.as_os_str().as_bytes().utf8_chunks() {
+            for character in chunk.valid().chars() {
+                if character == '%' { text.push_str("%25") } else { text.push(character) }
+            }
+            for byte in chunk.invalid() {
+                text.push_str(&format!("%{byte:02X}"));
+            }
+        }
+        text
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let mut bytes = Vec::with_capacity(text.len());
+        let mut rest = text.as_bytes();
+        while let Some((first, tail)) = rest.split_first() {
+            rest = tail;
+            if *first == b'%' {
+                let digits = std::str::from_utf8(tail.get(..2)?).ok()?;
+                bytes.push(u8::from_str_radix(digits, 16).ok()?);
+                rest = &tail[2..];
+            } else {
+                bytes.push(*first);
+            }
+        }
+        Some(Self(PathBuf::from(OsString::from_vec(bytes))))
+    }
+}
+
+impl Serialize for EncodedPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.written())
+    }
+}
+
+impl<'de> Deserialize<'de> for EncodedPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::read(&text).ok_or_else(|| serde::de::Error::custom("it is not a path"))
+    }
+}
+
+/// Writes a file whole or not at all, and waits until it is on disk.
+pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let draft = path.with_extension("part");
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(at("create", folder))?;
+    let write = || {
+        let mut file = BufWriter::new(File::create(&draft)?);
+        serde_json::to_writer(&mut file, value)?;
+        file.write_all(b"\n")?;
+        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        std::fs::rename(&draft, path)?;
+        File::open(folder)?.sync_all()
+    };
+    write().map_err(at("write", path))
+}
+
+/// Reads what [`write`] wrote; none if there is nothing.
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(at("read", path)(error)),
+    };
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|error| Error::Damaged { path: path.to_owned(), why: error.to_string() })
+}
+
+/// Whether an error says that there is no such file.
+pub(super) fn is_missing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn any_path_comes_back_from_json(bytes: Vec<u8>) {
+            let path = EncodedPath(PathBuf::from(OsString::from_vec(bytes)));
+            let text = serde_json::to_string(&path).unwrap();
+            proptest::prop_assert_eq!(serde_json::from_str::<EncodedPath>(&text).unwrap(), path);
+        }
+    }
+
+    #[test]
+    fn a_path_that_was_cut_is_refused() {
+        for text in ["%", "a%4", "%zz", "%é"] {
+            assert!(EncodedPath::read(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_record_names_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("workspace.json");
+        std::fs::write(&path, "{\"version\":").unwrap();
+        let error = read::<Record>(&path).unwrap_err().to_string();
+        assert!(error.contains("workspace.json"), "{error}");
+        assert!(read::<Record>(&folder.path().join("none.json")).unwrap().is_none());
+    }
+}

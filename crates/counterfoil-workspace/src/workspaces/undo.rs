@@ -1,0 +1,108 @@
+//! Putting back what folding changed.
+
+use super::disk::{FileState, Root};
+use super::metadata::Stage;
+use super::plan::{self, Direction, Plan};
+use super::{
+    Error, MergeRecord, MergeRecordState, MergedFile, Step, Undone, Workspaces, at, lock, run_name,
+};
+use crate::snapshot::Change;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+pub(super) fn undo(workspaces: &Workspaces, run: &str, id: Option<&str>) -> Result<Undone, Error> {
+    let _lock = lock::alone(&workspaces.state)?;
+    let mut plans = plan::all(&workspaces.state.join("undo").join(run_name(run)));
+    plans.retain(|(_, plan)| id.is_none_or(|id| plan.id == id));
+    plans.reverse();
+    for (_, plan) in plans.iter().filter(|(_, plan)| plan.state == MergeRecordState::Begun) {
+        let paths = workspaces.paths(&plan.run, &plan.id);
+        if matches!(paths.record()?.map(|record| record.stage), Some(Stage::Merging(_))) {
+            return Err(Error::Unfinished { run: plan.run.clone(), id: plan.id.clone() });
+        }
+    }
+    plans.retain(|(_, plan)| {
+        !matches!(plan.state, MergeRecordState::Begun | MergeRecordState::Undone)
+    });
+    put_back(workspaces, plans)
+}
+
+/// Puts plans back, the newest first; all of them, or none.
+pub(super) fn put_back(
+    workspaces: &Workspaces,
+    plans: Vec<(PathBuf, Plan)>,
+) -> Result<Undone, Error> {
+    let mut undone = Undone::default();
+    let changed_since = find_blocked(&plans)?;
+    if !changed_since.is_empty() {
+        undone.changed_since = changed_since.into_iter().collect();
+        return Ok(undone);
+    }
+    let mut restored = BTreeSet::new();
+    for (folder, mut plan) in plans {
+        plan.state = MergeRecordState::Undoing;
+        plan.write(&folder)?;
+        workspaces.step(Step::Undoing);
+        let applied = plan.apply(workspaces, &folder, Direction::Undo)?;
+        restored.extend(applied.done.iter().map(|path| plan.top.0.join(path)));
+        if !applied.changed_since.is_empty() {
+            // Somebody wrote it in the moment between looking and writing.
+            undone.restored = restored.len() as u64;
+            undone.changed_since =
+                applied.changed_since.iter().map(|path| plan.display_path(path)).collect();
+            undone.notes.push(format!(
+                "{} files were put back before somebody changed another; undo again when that is settled",
+                restored.len()
+            ));
+            return Ok(undone);
+        }
+        workspaces.step(Step::Settled);
+        plan.state = MergeRecordState::Undone;
+        plan.write(&folder)?;
+        workspaces.step(Step::Done);
+    }
+    undone.restored = restored.len() as u64;
+    Ok(undone)
+}
+
+/// Which files stand in the way of putting these plans back, one after the other.
+fn find_blocked(plans: &[(PathBuf, Plan)]) -> Result<BTreeSet<String>, Error> {
+    let mut states: BTreeMap<PathBuf, FileState> = BTreeMap::new();
+    let mut changed_since = BTreeSet::new();
+    for (_, plan) in plans {
+        let root = Root::open(&plan.top.0).map_err(at("open", &plan.top.0))?;
+        for change in &plan.changes {
+            let path = plan.top.0.join(&change.path.0);
+            let repository_state = match states.remove(&path) {
+                Some(repository_state) => repository_state,
+                None => root.state(&change.path.0).map_err(at("read", &path))?,
+            };
+            let (from, to) = change.ends(Direction::Undo);
+            if plan::is(&repository_state, from) || plan::is(&repository_state, to) {
+                let repository_state = to
+                    .map_or(FileState::Nothing, |image| FileState::Content(image.content.clone()));
+                states.insert(path, repository_state);
+            } else {
+                changed_since.insert(plan.display_path(&change.path.0));
+                states.insert(path, repository_state);
+            }
+        }
+    }
+    Ok(changed_since)
+}
+
+pub(super) fn merge_records(workspaces: &Workspaces, run: &str) -> Vec<MergeRecord> {
+    let plans = plan::all(&workspaces.state.join("undo").join(run_name(run)));
+    let records = plans.into_iter().map(|(_, plan)| {
+        let files = plan.changes.iter().map(|change| MergedFile {
+            path: plan.display_path(&change.path.0),
+            change: match (&change.before, &change.after) {
+                (None, _) => Change::Added,
+                (Some(_), None) => Change::Deleted,
+                (Some(_), Some(_)) => Change::Modified,
+            },
+        });
+        MergeRecord { id: plan.id.clone(), at: plan.at, state: plan.state, files: files.collect() }
+    });
+    records.collect()
+}
