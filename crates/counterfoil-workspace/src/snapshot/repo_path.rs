@@ -1,5 +1,6 @@
 //! Names of files as git has them: bytes, relative to the top of the repository, parted by `/`.
 
+use crate::path::is_inside;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -50,18 +51,15 @@ impl RepoPath {
 
     /// A path below the top as a name; none for one that leads out of it or is the top itself.
     pub(super) fn from_path(path: &Path) -> Option<Self> {
+        if !is_inside(path) {
+            return None;
+        }
         let mut bytes = Vec::new();
-        for part in path.components() {
-            match part {
-                Component::Normal(part) => {
-                    if !bytes.is_empty() {
-                        bytes.push(b'/');
-                    }
-                    bytes.extend_from_slice(part.as_bytes());
-                }
-                Component::CurDir => {}
-                Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        for part in path.components().filter(|part| *part != Component::CurDir) {
+            if !bytes.is_empty() {
+                bytes.push(b'/');
             }
+            bytes.extend_from_slice(part.as_os_str().as_bytes());
         }
         (!bytes.is_empty()).then(|| Self(bytes.into()))
     }

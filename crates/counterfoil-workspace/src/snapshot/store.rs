@@ -1,5 +1,6 @@
 //! Contents of files that git does not have, kept under their hash so that they can be put back.
 
+use crate::{Durability, atomic_write_with};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -79,15 +80,8 @@ impl Store {
             return Some(format!("more than {} MiB are kept already", MAX_STORED_TOTAL >> 20));
         }
         let put = || {
-            let parent = path.parent().unwrap_or(folder);
-            fs::create_dir_all(parent)?;
-            let temporary = parent.join(super::temporary());
-            let mut file = File::options().write(true).create_new(true).open(&temporary)?;
-            let written = write(&mut file).and_then(|()| fs::rename(&temporary, &path));
-            if written.is_err() {
-                let _ = fs::remove_file(&temporary);
-            }
-            written
+            fs::create_dir_all(path.parent().unwrap_or(folder))?;
+            atomic_write_with(&path, Durability::Unsynced, write)
         };
         put().err().map(|error| error.to_string())
     }

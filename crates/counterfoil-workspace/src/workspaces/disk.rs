@@ -1,6 +1,7 @@
 //! Files below a folder, reached so that no symbolic link on the way leads out of it.
 
 use super::metadata::{Content, Kind, is_missing};
+use crate::path::is_inside;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -278,13 +279,12 @@ pub(super) fn is_draft(name: &OsStr) -> bool {
         && name.ends_with(b".part")
 }
 
-/// Whether a path only goes down, and into no repository's own files.
+/// Whether a path stays below the root and outside of any repository's `.git`.
 pub(super) fn is_plain(path: &Path) -> bool {
-    let plain = |part: Component<'_>| match part {
-        Component::Normal(name) => !name.as_bytes().eq_ignore_ascii_case(b".git"),
-        _ => false,
+    let is_plain = |part: Component<'_>| {
+        part != Component::CurDir && !part.as_os_str().as_bytes().eq_ignore_ascii_case(b".git")
     };
-    path.components().next().is_some() && path.components().all(plain)
+    path.components().next().is_some() && is_inside(path) && path.components().all(is_plain)
 }
 
 /// What kind of file it is.

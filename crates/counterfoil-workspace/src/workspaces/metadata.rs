@@ -1,6 +1,7 @@
 //! What stands on disk about a workspace, written whole or not at all.
 
 use super::{Error, at};
+use crate::{Durability, atomic_write_with};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsString;
@@ -205,18 +206,17 @@ impl<'de> Deserialize<'de> for EncodedPath {
 
 /// Writes a file whole or not at all, and waits until it is on disk.
 pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<(), Error> {
-    let draft = path.with_extension("part");
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(at("create", folder))?;
-    let write = || {
-        let mut file = BufWriter::new(File::create(&draft)?);
+    let write = |file: &mut File| {
+        let mut file = BufWriter::new(file);
         serde_json::to_writer(&mut file, value)?;
         file.write_all(b"\n")?;
-        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-        std::fs::rename(&draft, path)?;
-        File::open(folder)?.sync_all()
+        file.flush()
     };
-    write().map_err(at("write", path))
+    atomic_write_with(path, Durability::Synced, write)
+        .and_then(|()| File::open(folder)?.sync_all())
+        .map_err(at("write", path))
 }
 
 /// Reads what [`write`] wrote; none if there is nothing.
