@@ -1,10 +1,9 @@
-//! A control group for each child, where the kernel gives us one: whoever is born in it stays in
-//! it, whatever it does to its session, its parents and its environment, and all of it is killed at
-//! one stroke.
+//! A control group for each child, where the kernel provides one: every descendant stays in it,
+//! whatever it does to its session, parents and environment, and all of them are killed at once.
 //!
-//! It comes on top of the walk over descendants and never instead of it: the child is put in after
-//! it was started, so what it starts before that is found by the walk. Whatever fails here is done
-//! without, and never fails a run.
+//! It supplements the process scan and never replaces it: the child is added after it was started,
+//! so what it starts before that is found by the scan. A failure here only means going without a
+//! control group. It never fails a run.
 
 mod hierarchy;
 mod scope;
@@ -25,21 +24,21 @@ use std::sync::{LazyLock, Once};
 use std::time::Duration;
 use std::{fs, io, thread};
 
-/// Set to `off`, no groups are made.
+/// The environment variable that disables control groups when it is set to `off`.
 const SWITCH: &str = "COUNTERFOIL_CGROUP";
-/// What the names of all our groups begin with.
+/// The prefix of the names of all our groups.
 const PREFIX: &str = "counterfoil-";
-/// How many groups within a group are looked at.
+/// How many nested groups are visited.
 const MAX_NESTED_GROUPS: usize = 256;
-/// How many processes are put into a group with the child: more than it can start in the moment
-/// before.
+/// How many descendants are added to a group with the child: more than it can start before it is
+/// added.
 const MAX_ADDED_DESCENDANTS: usize = 64;
-/// An empty group younger than this may be one whose child is on its way into it.
+/// An empty group younger than this may be one whose child is about to be added.
 const STALE_AGE: Duration = Duration::from_mins(1);
-/// How often to look, with a wait of a millisecond behind each, whether all in a group are dead.
+/// How often to check, one millisecond apart, whether all processes in a group are dead.
 const MAX_POLLS: u32 = 1000;
 
-/// Where groups can be made, if anywhere.
+/// The hierarchy in which groups can be created, if there is one.
 static HIERARCHY: LazyLock<Option<Hierarchy>> = LazyLock::new(|| {
     if std::env::var_os(SWITCH).is_some_and(|value| value == "off") {
         return None;
@@ -47,20 +46,20 @@ static HIERARCHY: LazyLock<Option<Hierarchy>> = LazyLock::new(|| {
     Hierarchy::find()
 });
 
-/// It was tried and is not allowed; there is no use in trying again.
+/// Creating a group was refused; do not try again.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
 fn hierarchy() -> Option<&'static Hierarchy> {
     HIERARCHY.as_ref().filter(|_| !REFUSED.load(Ordering::Relaxed))
 }
 
-/// Whether a group can be made here, filled and killed: tried once, with a process that does
-/// nothing else.
+/// Whether a group can be created here, filled and killed. Tested once, with a process that does
+/// nothing.
 pub(super) fn works() -> bool {
     static WORKS: LazyLock<bool> = LazyLock::new(|| {
         let tried = hierarchy().map(try_cgroup);
         if let Some(Err(error)) = &tried {
-            tracing::debug!(%error, "no control groups here");
+            tracing::debug!(%error, "control groups are not available");
         }
         matches!(tried, Some(Ok(true)))
     });
@@ -92,7 +91,7 @@ fn try_cgroup(hierarchy: &Hierarchy) -> io::Result<bool> {
         thread::sleep(Duration::from_millis(1));
     }
     if !killed {
-        // Nothing to lose: it is dead already, or it must be.
+        // The process is dead already, or it must be killed this way.
         child.kill()?;
         child.wait()?;
     }
@@ -102,27 +101,27 @@ fn try_cgroup(hierarchy: &Hierarchy) -> io::Result<bool> {
     Ok(killed && !folder.exists())
 }
 
-/// One group of ours. Dropped, whoever is in it is killed, and it is removed.
+/// One of our groups. Dropping it kills all its processes and removes it.
 #[derive(Debug)]
 struct Group {
     folder: PathBuf,
 }
 
 impl Group {
-    /// Makes an empty group for a child.
+    /// Creates an empty group for a child.
     fn make(hierarchy: &Hierarchy, marker: &str) -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let prefix = prefix(marker);
         let us = std::process::id();
         let mut refused = io::Error::from(io::ErrorKind::AlreadyExists);
-        // The same number may be that of a process in another namespace.
+        // A process in another namespace may have the same process id.
         for _ in 0..16 {
             let name = format!("{prefix}{us}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
             let folder = hierarchy.own().join(name);
             match fs::create_dir(&folder) {
                 Ok(()) => {
                     let group = Self { folder };
-                    // A kernel before 5.14 has groups that cannot be killed.
+                    // Kernels before 5.14 cannot kill a group.
                     fs::metadata(group.folder.join("cgroup.kill"))?;
                     return Ok(group);
                 }
@@ -133,7 +132,7 @@ impl Group {
         Err(refused)
     }
 
-    /// Puts a process in. If its number went to another in the meantime, that one is given back.
+    /// Adds a process. If its id was reused by another process meanwhile, that one is moved back.
     fn add(&self, process: &Process) -> io::Result<()> {
         let pid = process.id.pid;
         fs::write(self.folder.join("cgroup.procs"), pid.to_string())?;
@@ -146,16 +145,16 @@ impl Group {
         Ok(())
     }
 
-    /// Puts in what a member started before it was put in.
+    /// Adds the processes that a member started before it was added.
     fn add_descendants(&self, member: &Process) {
         for descendant in member.descendants(MAX_ADDED_DESCENDANTS) {
             if let Err(error) = self.add(&descendant) {
-                tracing::debug!(%error, pid = descendant.id.pid, "a descendant is not in the control group");
+                tracing::debug!(%error, pid = descendant.id.pid, "a descendant could not be added to the control group");
             }
         }
     }
 
-    /// It and the groups within it, from the outside in.
+    /// The folders of the group and its nested groups, outermost first.
     fn folders(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.folder.clone()];
         let mut at = 0;
@@ -171,7 +170,7 @@ impl Group {
         folders
     }
 
-    /// Who is in it, as far as it can be seen from our namespace.
+    /// Adds the ids of its processes, as far as they are visible in our namespace.
     fn members(&self, members: &mut HashSet<i32>) {
         for folder in self.folders() {
             let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
@@ -181,16 +180,17 @@ impl Group {
         }
     }
 
-    /// Whether anyone is alive in it or in a group within it; nobody is in one that is gone.
+    /// Whether a process in it or in a nested group is alive. A group that is gone has none.
     fn is_populated(&self) -> bool {
         let events = fs::read_to_string(self.folder.join("cgroup.events")).unwrap_or_default();
         events.lines().any(|line| line == "populated 1")
     }
 
-    /// Kills all in it, those who fork meanwhile too; unless someone has put us in.
+    /// Kills all its processes, including those that fork meanwhile, unless this process was moved
+    /// into it.
     fn kill(&self) {
         if self.contains_this_process() {
-            tracing::warn!(group = %self.folder.display(), "we were put into the control group of a child; it is not killed");
+            tracing::warn!(group = %self.folder.display(), "this process was moved into the control group of a child; the group is not killed");
             return;
         }
         if let Err(error) = fs::write(self.folder.join("cgroup.kill"), "1") {
@@ -206,7 +206,7 @@ impl Group {
         })
     }
 
-    /// Removes it and what is within, from the inside out.
+    /// Removes it and its nested groups, innermost first.
     fn remove(&self) -> io::Result<()> {
         match fs::remove_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -233,18 +233,18 @@ impl Drop for Group {
             thread::sleep(Duration::from_millis(1));
         }
         if let Err(error) = self.remove() {
-            tracing::debug!(%error, group = %self.folder.display(), "the control group stays");
+            tracing::debug!(%error, group = %self.folder.display(), "the control group could not be removed");
         }
     }
 }
 
-/// What the names of a marker's groups begin with.
+/// The prefix of the names of the groups of a marker.
 fn prefix(marker: &str) -> String {
     format!("{PREFIX}{}-", RlimitTag::for_marker(marker))
 }
 
-/// The groups that a supervisor left which was killed itself: those in our own place, and those
-/// that anyone alive is in, since it may have had another place.
+/// The groups that a killed supervisor left behind: those in our own cgroup, and those that contain
+/// a live process, since the supervisor may have run in another cgroup.
 fn leftover_groups(hierarchy: &Hierarchy, marker: &str) -> Vec<Group> {
     let prefix = prefix(marker);
     let is_ours = |name: Option<&std::ffi::OsStr>| {
@@ -263,7 +263,7 @@ fn leftover_groups(hierarchy: &Hierarchy, marker: &str) -> Vec<Group> {
     folders.into_iter().map(|folder| Group { folder }).collect()
 }
 
-/// Removes the empty groups that supervisors of our user left in our place, once.
+/// Removes, once, the empty groups that supervisors of this user left in our cgroup.
 fn remove_stale(hierarchy: &Hierarchy) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -271,7 +271,7 @@ fn remove_stale(hierarchy: &Hierarchy) {
             let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
             if ours && is_stale(&entry.path()) {
                 let removed = fs::remove_dir(entry.path());
-                tracing::debug!(group = %entry.path().display(), ?removed, "an empty control group was left");
+                tracing::debug!(group = %entry.path().display(), ?removed, "removing a stale control group");
             }
         }
     });

@@ -1,6 +1,6 @@
-//! Which processes belong to a child, on Linux: those that descend from it, those in a session that
-//! it or a descendant opened, those that carry its marker, those in its control group, and those
-//! that were seen to belong before.
+//! The processes that belong to a child, on Linux: its descendants, the members of sessions that it
+//! or a descendant opened, processes that carry its marker, processes in its control group, and
+//! processes that belonged to it in an earlier scan.
 
 use super::cgroup::CgroupScope;
 use super::orphans;
@@ -12,24 +12,23 @@ use super::table::{
 use rustix::process::{Pid, Signal, getpid, getuid, kill_process_group};
 use std::collections::{HashMap, HashSet};
 
-/// The kin of a child, or of a marker.
+/// The set of processes that belong to a child or carry a marker.
 #[derive(Debug)]
 pub(super) struct ProcessSet {
     target: Target,
-    /// The marker, as the environment shows it.
+    /// The marker as it appears in an environment.
     variable: Vec<u8>,
-    /// The marker, as a number that outlives the environment.
+    /// The marker as a tag that survives a cleared environment.
     tag: RlimitTag,
-    /// The control groups that belong to it.
+    /// The control groups of the child or marker.
     cgroup: CgroupScope,
-    /// Nothing older belongs.
+    /// Processes that started earlier do not belong to the set.
     since: u64,
     supervisor: Supervisor,
     known: HashMap<Id, FirstSeen>,
-    /// Sessions opened by members; a session keeps its number from being given away while anyone
-    /// is in it.
+    /// Sessions opened by members. The id of a session is not reused while a process is in it.
     sessions: HashSet<i32>,
-    /// Those that got a SIGTERM.
+    /// The processes that received SIGTERM.
     terminated: HashSet<Id>,
     killed: HashSet<Id>,
     denied: HashSet<Id>,
@@ -38,20 +37,20 @@ pub(super) struct ProcessSet {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
-    /// A child of ours that is not reaped yet, so that its number is surely its own.
+    /// A child of this process that is not reaped yet, so that its process id is valid.
     Child(i32),
-    /// A child of ours that is gone.
+    /// A child of this process that was reaped.
     Reaped,
-    /// Whoever carries the marker.
+    /// All processes that carry the marker.
     Marker,
 }
 
-/// How a process was met.
+/// How a process was first seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FirstSeen {
-    /// With another parent than us: if we are its parent later, then by adoption.
+    /// With another parent than this process. If this process is its parent later, it was adopted.
     WithOtherParent,
-    /// As our child: adopted before we looked, or someone else's to wait for.
+    /// As a child of this process: adopted before the scan, or to be waited for by other code.
     AsOurChild,
 }
 
@@ -65,16 +64,15 @@ struct Supervisor {
 impl Supervisor {
     fn read() -> Self {
         let pid = getpid().as_raw_nonzero().get();
-        // In a container the leader of our session may live outside, and then the session's number
-        // is 0, which is no number of a process; the table says so plainly, and `getsid`
-        // cannot.
+        // In a container the leader of our session may live outside. The session id is 0 then,
+        // which the process table shows and `getsid` does not.
         let session = Process::read(pid).map_or(0, |supervisor| supervisor.session);
         Self { pid, session, user: getuid().as_raw() }
     }
 }
 
 impl ProcessSet {
-    /// The kin of a child of ours that leads a session and is not reaped yet.
+    /// The processes of a child that leads a session and is not reaped yet.
     pub(super) fn for_child(pid: i32, marker: &str) -> Self {
         let mut set = Self::new(Target::Child(pid), marker, CgroupScope::none());
         if let Some(child) = Process::read(pid) {
@@ -87,12 +85,12 @@ impl ProcessSet {
         set
     }
 
-    /// The kin of everyone who carries a marker.
+    /// The processes that carry a marker, with their descendants.
     pub(super) fn for_marker(marker: &str) -> Self {
         Self::new(Target::Marker, marker, CgroupScope::for_marker(marker))
     }
 
-    /// Whether there may be anyone at all who carries the marker: cheaper than a look.
+    /// Whether a process may carry the marker. Cheaper than a scan.
     pub(super) fn may_exist(&mut self) -> bool {
         self.cgroup.is_populated() || any_marked(&self.variable, self.tag)
     }
@@ -114,18 +112,18 @@ impl ProcessSet {
         }
     }
 
-    /// The child is reaped; from here on its number may be another's.
+    /// The child was reaped. From here on its process id may be reused.
     pub(super) fn child_reaped(&mut self) {
         self.target = Target::Reaped;
     }
 
-    /// How many were killed, the child itself not counted.
+    /// How many processes were killed, not counting the child itself.
     pub(super) fn killed(&self) -> usize {
         self.killed.len()
     }
 
-    /// Whether a child that has ended surely left nobody: cheaper than a look, and what nearly
-    /// always is the case.
+    /// Whether it is certain that a child that has exited left no process. Cheaper than a scan, and
+    /// true nearly always.
     pub(super) fn is_empty(&mut self) -> bool {
         self.target == Target::Reaped
             && self.known.len() <= 1
@@ -133,7 +131,8 @@ impl ProcessSet {
             && orphans::none_started_since(self.since, self.supervisor.session)
     }
 
-    /// Looks once for everyone, signals them if asked to, and reaps the dead that we adopted.
+    /// Scans once for all processes of the set, sends them a signal if one is given, and reaps
+    /// adopted dead ones.
     pub(super) fn scan(&mut self, signal: Option<Signal>) -> ScanResult {
         if signal == Some(Signal::KILL) {
             self.kill_orphans();
@@ -147,8 +146,8 @@ impl ProcessSet {
             }
         };
         let mut settled = !table.moved;
-        // Asked after the table is read: who died since, and whose number went to another, is known
-        // by its start.
+        // Read after the table: a process that died since then, and whose id was reused, is
+        // recognised by its start time.
         let cgroup_members = self.cgroup.members();
         let members = self.members(&table, &cgroup_members, &mut settled);
         settled &= !self.reap(&table);
@@ -162,8 +161,8 @@ impl ProcessSet {
             }
             alive += 1;
             let Some(signal) = signal else { continue };
-            // Who is on its way out was not left behind, and some programs take a second request
-            // for impatience.
+            // A process that is exiting was not left behind. SIGTERM is sent once: some programs
+            // treat a second one as a request to abort.
             let terminated = signal == Signal::TERM && !self.terminated.insert(process.id);
             if process.state == State::Exiting || terminated {
                 continue;
@@ -185,7 +184,7 @@ impl ProcessSet {
         }
         if signal == Some(Signal::KILL) {
             self.cgroup.kill();
-            // A child that is killed while it is put into its group may have just started someone
+            // A child that is killed while it is added to its group may have just started a process
             // there.
             let entering = matches!(self.target, Target::Child(_)) && self.cgroup.is_entering();
             if alive == 0 && (entering || self.cgroup.is_populated()) {
@@ -195,8 +194,8 @@ impl ProcessSet {
         ScanResult { alive, settled }
     }
 
-    /// Whether someone who got a signal counts as killed: whoever is swept, and of a tree those
-    /// that did not end when asked.
+    /// Whether a process that received a signal counts as killed: in a sweep always, in a process
+    /// tree if it needed SIGKILL.
     fn counts(&self, signal: Signal, pid: i32) -> bool {
         self.target == Target::Marker
             || (signal == Signal::KILL && self.target != Target::Child(pid))
@@ -218,7 +217,7 @@ impl ProcessSet {
         settled: &mut bool,
     ) -> Vec<Process> {
         let protected_pids = protected_pids(table, self.supervisor.pid);
-        // A number that went to a stranger no longer names a session of ours.
+        // A session id that was reused does not name a session of a member any more.
         self.sessions.retain(|session| {
             let leader = table.find(*session);
             leader.is_none_or(|leader| self.known.contains_key(&leader.id))
@@ -257,7 +256,7 @@ impl ProcessSet {
                 Marked::Yes => {
                     members.insert(pid);
                 }
-                // An orphan in the middle of becoming another program would be missed.
+                // An orphan that is executing another program right now would be missed.
                 Marked::Unclear
                     if process.parent == self.supervisor.pid
                         && process.session != self.supervisor.session =>
@@ -297,7 +296,7 @@ impl ProcessSet {
         }
     }
 
-    /// Reaps the dead that are ours by adoption; whether a member was among them.
+    /// Reaps dead adopted children. Whether a member was among them.
     fn reap(&self, table: &Table) -> bool {
         let children_of_first_thread = orphans::children_of_first_thread();
         let mut found = false;
@@ -324,8 +323,8 @@ impl ProcessSet {
         found
     }
 
-    /// Kills the orphans that carry the marker, at once: one that forks and ends all the time would
-    /// be gone before the whole table is read.
+    /// Kills the orphans that carry the marker without reading the whole table: a process that
+    /// forks and exits all the time would be gone by then.
     fn kill_orphans(&mut self) {
         for pid in orphans::children_of_first_thread() {
             let Some(process) = Process::read(pid) else { continue };
@@ -342,7 +341,7 @@ impl ProcessSet {
         }
     }
 
-    /// Whether a process carries the marker and is our user's.
+    /// Whether a process carries the marker and runs as our user.
     fn is_marked(&mut self, process: &Process) -> Marked {
         let marked = match process.environment_contains(&self.variable, &mut self.buffer) {
             Marked::Yes => Marked::Yes,
@@ -370,7 +369,8 @@ fn any_marked(wanted: &[u8], tag: RlimitTag) -> bool {
     })
 }
 
-/// Those never to be touched: us, whom we descend from, and the first processes of the machine.
+/// The processes that are never signalled: this process, its ancestors, and the first processes of
+/// the system.
 fn protected_pids(table: &Table, supervisor: i32) -> HashSet<i32> {
     let mut protected_pids = HashSet::from([0, 1, 2, supervisor]);
     let mut pid = supervisor;
@@ -382,8 +382,8 @@ fn protected_pids(table: &Table, supervisor: i32) -> HashSet<i32> {
     protected_pids
 }
 
-/// Adds the descendants of members, and all in the sessions they opened, until nobody is left to
-/// add.
+/// Adds the descendants of members and all members of the sessions they opened, until nothing
+/// changes.
 fn add_descendants(
     table: &Table,
     protected_pids: &HashSet<i32>,
@@ -399,8 +399,8 @@ fn add_descendants(
             if protected_pids.contains(&pid) || process.kernel {
                 continue;
             }
-            // Nobody is older than its parent by birth; one that is was adopted by it, or its
-            // number went around.
+            // A child is never older than the parent that started it. If it is, the parent adopted
+            // it or the id of the parent was reused.
             let by_birth = members.contains(&process.parent)
                 && table
                     .find(process.parent)
@@ -434,12 +434,12 @@ mod tests {
         Table { processes: lines.iter().map(process).collect(), moved: false }
     }
 
-    /// Who belongs to 100 if we are 50, in session 40, under the shell 40.
-    fn kin_of(seeds: &[i32], lines: &[(i32, i32, i32, u64)]) -> Vec<i32> {
+    /// The processes that belong to 100 if this process is 50, in session 40, under the shell 40.
+    fn members_of(start: &[i32], lines: &[(i32, i32, i32, u64)]) -> Vec<i32> {
         let mut all = vec![(1, 0, 1, 0), (2, 0, 0, 0), (40, 1, 40, 1), (50, 40, 40, 5)];
         all.extend_from_slice(lines);
         let table = table(&all);
-        let mut members = seeds.iter().copied().collect();
+        let mut members = start.iter().copied().collect();
         add_descendants(&table, &protected_pids(&table, 50), 40, &mut members, &mut HashSet::new());
         let mut members: Vec<i32> = members.into_iter().collect();
         members.sort_unstable();
@@ -450,29 +450,29 @@ mod tests {
     fn descendants_belong_however_deep_and_whatever_their_number() {
         let lines =
             [(60, 101, 100, 12), (100, 50, 100, 10), (101, 100, 100, 11), (110, 50, 40, 10)];
-        assert_eq!(kin_of(&[100], &lines), [60, 100, 101]);
+        assert_eq!(members_of(&[100], &lines), [60, 100, 101]);
     }
 
     #[test]
     fn an_orphan_belongs_by_the_session_a_member_opened() {
         let lines =
             [(100, 50, 100, 10), (101, 100, 101, 11), (102, 50, 101, 12), (103, 50, 103, 12)];
-        assert_eq!(kin_of(&[100], &lines), [100, 101, 102]);
+        assert_eq!(members_of(&[100], &lines), [100, 101, 102]);
     }
 
     #[test]
     fn a_member_in_our_session_does_not_drag_it_in() {
         let lines = [(100, 40, 40, 10), (101, 100, 40, 11), (102, 40, 40, 12)];
-        assert_eq!(kin_of(&[100], &lines), [100, 101]);
+        assert_eq!(members_of(&[100], &lines), [100, 101]);
     }
 
     #[test]
     fn we_and_our_forebears_are_spared_even_if_marked() {
-        assert_eq!(kin_of(&[1, 40, 50, 100], &[(100, 50, 40, 10), (101, 50, 40, 10)]), [100]);
+        assert_eq!(members_of(&[1, 40, 50, 100], &[(100, 50, 40, 10), (101, 50, 40, 10)]), [100]);
     }
 
     #[test]
     fn a_process_older_than_its_parent_is_not_its_child() {
-        assert_eq!(kin_of(&[100], &[(100, 50, 100, 10), (101, 100, 101, 9)]), [100]);
+        assert_eq!(members_of(&[100], &[(100, 50, 100, 10), (101, 100, 101, 9)]), [100]);
     }
 }

@@ -1,4 +1,4 @@
-//! Starts the child, and says in words why it cannot be started.
+//! Starts the child and explains why it cannot be started.
 
 use super::{ChildSpec, Environment, MARKER};
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessSession};
@@ -8,79 +8,79 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// A child that could not be started, or that was lost.
+/// Why a child could not be started or its exit could not be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// The argument list is empty.
-    #[error(
-        "there is no program to run: the argument list is empty; name a program as its first item"
-    )]
+    #[error("there is no program to run: the argument list is empty")]
     NoProgram,
-    /// The marker cannot be put into an environment.
+    /// The marker is empty or contains NUL.
     #[error(
-        "`{program}` cannot be started with the marker {marker:?}; a marker is a text without NUL, and not empty"
+        "`{program}` cannot be started with the marker {marker:?}: a marker must not be empty or contain NUL"
     )]
     BadMarker {
-        /// The program.
+        /// The program, as given.
         program: String,
-        /// The marker.
+        /// The rejected marker.
         marker: String,
     },
-    /// The folder to run in is none.
-    #[error("`{program}` cannot be started in {}: it is not a folder; create it or name another", cwd.display())]
+    /// The working directory does not exist or is not a folder.
+    #[error("`{program}` cannot be started in {}: it is not a folder", cwd.display())]
     NoFolder {
-        /// The program.
+        /// The program, as given.
         program: String,
-        /// The folder.
+        /// The rejected working directory.
         cwd: PathBuf,
     },
-    /// There is no such program.
+    /// The program was not found.
     #[error(
         "`{program}` cannot be started: there is no such program; install it, put it on PATH or give its full path"
     )]
     Missing {
-        /// The program.
+        /// The program, as given.
         program: String,
     },
     /// The program is a folder.
-    #[error("`{program}` cannot be started: it is a folder; name the program in it")]
+    #[error("`{program}` cannot be started: it is a folder, not a program")]
     IsFolder {
-        /// The program.
+        /// The program, as given.
         program: String,
     },
-    /// The program may not be executed.
-    #[error("`{program}` cannot be started: it is not executable; make it so with chmod +x")]
+    /// The program is not executable.
+    #[error("`{program}` cannot be started: it is not executable; run chmod +x on it")]
     NotExecutable {
-        /// The program.
+        /// The program, as given.
         program: String,
     },
-    /// The file is there, but what its first line names is not.
+    /// The program is a script whose interpreter does not exist.
     #[error(
-        "`{program}` cannot be started: the interpreter it asks for is missing; see its first line"
+        "`{program}` cannot be started: the interpreter named in its first line does not exist"
     )]
     NoInterpreter {
-        /// The program.
+        /// The program, as given.
         program: String,
     },
-    /// The system refused for another reason.
+    /// The operating system refused for another reason.
     #[error("`{program}` cannot be started: {source}")]
     Refused {
-        /// The program.
+        /// The program, as given.
         program: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The child ran, but how it ended cannot be known.
-    #[error("`{program}` was lost: {source}; does other code in this process wait for any child?")]
+    /// The child ran, but its exit status is unknown.
+    #[error(
+        "the exit status of `{program}` is unknown: {source}; other code in this process may have waited for it"
+    )]
     Lost {
-        /// The program.
+        /// The program, as given.
         program: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// Starts the child in a session of its own, and gives it back with its program's name.
+/// Starts the child in its own session and returns it with the name of its program.
 pub(super) fn launch(spec: &ChildSpec) -> Result<(Box<dyn ChildWrapper>, String), SpawnError> {
     let Some((program, arguments)) = spec.argv.split_first() else {
         return Err(SpawnError::NoProgram);
@@ -89,7 +89,7 @@ pub(super) fn launch(spec: &ChildSpec) -> Result<(Box<dyn ChildWrapper>, String)
     if spec.marker.is_empty() || spec.marker.contains('\0') {
         return Err(SpawnError::BadMarker { program: name, marker: spec.marker.clone() });
     }
-    // The system says the same of a missing folder as of a missing program.
+    // The operating system reports the same error for a missing folder as for a missing program.
     if !spec.cwd.is_dir() {
         return Err(SpawnError::NoFolder { program: name, cwd: spec.cwd.clone() });
     }
@@ -105,15 +105,15 @@ pub(super) fn launch(spec: &ChildSpec) -> Result<(Box<dyn ChildWrapper>, String)
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     });
     match command.wrap(KillOnDrop).wrap(ProcessSession).spawn() {
-        // The wrapper's wait would block until the whole group is gone; the tree sees to that, so
-        // it comes off.
+        // The wait of the wrapper blocks until the whole group is gone, which the process tree
+        // takes care of. So the wrapper is removed.
         Ok(child) => Ok((child.into_inner(), name)),
         Err(error) => Err(classify_error(program, &spec.cwd, name, error)),
     }
 }
 
 fn classify_error(program: &OsStr, cwd: &Path, name: String, source: io::Error) -> SpawnError {
-    // Only a program with a slash is a path, and it counts from the child's folder.
+    // Only a program with a slash is a path, and it is relative to the child's working directory.
     let is_path = name.contains('/');
     let found = if is_path { std::fs::metadata(cwd.join(program)).ok() } else { None };
     match (source.kind(), found) {

@@ -1,11 +1,11 @@
-//! Runs one child, an agent or a check, so that nothing of it is left behind and its output cannot
-//! hurt us.
+//! Supervises one child process, an agent or a check: bounds its output and its time, and leaves no
+//! descendant running.
 //!
-//! The child leads a session of its own and carries a marker in its environment. Its output is
-//! handed on in pieces of bounded size, clocks watch it, and whatever ends it, the whole tree is
-//! killed: by its control group where the kernel gives us one, and always by ancestry, by session
-//! and by the marker, so that a descendant that daemonised is found as well. The marker also finds
-//! what a supervisor left that was itself killed: see [`sweep`].
+//! The child leads its own session and carries a marker in its environment. Its output is passed on
+//! in chunks of bounded size, and timeouts apply. Whatever ends the child, the whole process tree
+//! is killed: through a control group where the kernel provides one, and always by ancestry, by
+//! session and by the marker, which also finds descendants that daemonised. The marker also finds
+//! processes that a killed supervisor left behind; see [`sweep`].
 
 #[cfg(target_os = "linux")]
 mod cgroup;
@@ -36,55 +36,55 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The variable that carries the marker in the environment of the child and of all its descendants.
+/// The environment variable that carries the marker in the child and all its descendants.
 pub const MARKER: &str = "COUNTERFOIL_ATTEMPT";
 
-/// What to run, and how.
+/// The child process to run: program, environment, input and timeouts.
 #[derive(Clone, Debug)]
 pub struct ChildSpec {
-    /// The program and its arguments; nothing is passed through a shell.
+    /// The program and its arguments. No shell is involved.
     pub argv: Vec<OsString>,
-    /// The folder it runs in.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// The environment it starts from.
+    /// The environment to start from.
     pub environment: Environment,
-    /// Variables set on top of that; the later one wins.
+    /// Variables set on top of the environment. A later entry overrides an earlier one.
     pub extra: Vec<(OsString, OsString)>,
-    /// What it reads on stdin, before the end of it.
+    /// The bytes written to stdin before it is closed.
     pub stdin: Vec<u8>,
-    /// Names this attempt; no other running process tree may carry the same, or it is killed with
-    /// this one.
+    /// Identifies this attempt. It must be unique among running process trees: a tree with the same
+    /// marker is killed along with this one.
     pub marker: String,
-    /// How long it may take.
+    /// The timeouts that apply to the child.
     pub timeouts: Timeouts,
 }
 
-/// The environment a child starts from.
+/// The environment that a child starts from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Environment {
-    /// Ours.
+    /// The environment of this process.
     #[default]
     Inherit,
-    /// These variables and no others.
+    /// Only these variables.
     Only(Vec<(OsString, OsString)>),
 }
 
-/// How long a child may take; a clock left out never strikes.
+/// The timeouts of a child. One that is `None` never applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the first byte of output.
+    /// From the start until the first byte of output.
     pub startup: Option<Duration>,
-    /// From one output to the next, on either pipe; counted from the start if there is no startup
-    /// clock.
+    /// From one output to the next, on either pipe. Counted from the start if there is no startup
+    /// timeout.
     pub idle: Option<Duration>,
-    /// From the start until the child itself has ended.
+    /// From the start until the child itself has exited.
     pub total: Option<Duration>,
-    /// Until the child itself has ended, once its watcher has all it needs; silence no longer
-    /// counts then.
+    /// From the moment the sink reports that the output is complete until the child itself has
+    /// exited. The idle timeout does not apply then.
     pub finish: Duration,
-    /// Between SIGTERM and SIGKILL.
+    /// From SIGTERM to SIGKILL.
     pub grace: Duration,
-    /// How long the pipes may stay open after the child itself has ended.
+    /// How long the pipes may stay open after the child itself has exited.
     pub linger: Duration,
 }
 
@@ -101,59 +101,60 @@ impl Default for Timeouts {
     }
 }
 
-/// Whether, and how, to end a child from outside.
+/// Whether and how the child is to be stopped from outside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StopRequest {
-    /// Let it run.
+    /// Let the child run.
     #[default]
     None,
-    /// SIGTERM to the whole tree, the grace, then SIGKILL to what is left.
+    /// Send SIGTERM to the whole tree, wait for the grace period, then send SIGKILL to what is
+    /// left.
     Graceful,
-    /// SIGKILL to the whole tree.
+    /// Send SIGKILL to the whole tree.
     Immediate,
 }
 
-/// A piece of output, of at most 64 KiB, cut anywhere.
+/// A chunk of output of at most 64 KiB, cut at an arbitrary position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<'a> {
-    /// Written to stdout.
+    /// Bytes written to stdout.
     Stdout(&'a [u8]),
-    /// Written to stderr.
+    /// Bytes written to stderr.
     Stderr(&'a [u8]),
 }
 
-/// Sees the output as it comes.
+/// Receives the output of a child while it runs.
 pub trait OutputSink: Send {
-    /// Takes a piece of output; on `Break` the child is ended as by [`StopRequest::Graceful`] and no more is
-    /// handed on.
+    /// Receives a chunk of output. On `Break` the child is stopped as by [`StopRequest::Graceful`]
+    /// and no more output is passed on.
     ///
-    /// The child waits on a full pipe while this runs, so it should be quick.
+    /// The child blocks on a full pipe while this runs, so it should be quick.
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()>;
 
-    /// Whether all that matters has been said, asked after each output until it is so. Some
-    /// programs say that they are done and then do not end: from here on the child has
-    /// [`Timeouts::finish`], and what it still writes is handed on.
+    /// Whether the output is complete. Asked after each chunk until it returns `true`. Some
+    /// programs report that they are done and then do not exit: from here on the child has
+    /// [`Timeouts::finish`] to exit, and what it still writes is passed on.
     fn finished(&self) -> bool {
         false
     }
 }
 
-/// Why it ended.
+/// Why supervision of the child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The child ended by itself.
+    /// The child exited by itself.
     Finished,
-    /// It did not write anything in time.
+    /// No output arrived within the startup timeout.
     Startup,
-    /// It fell silent.
+    /// No output arrived within the idle timeout.
     Idle,
-    /// It took too long.
+    /// The total timeout expired.
     Total,
-    /// It had said all, and did not end in time.
+    /// The output was complete, but the child did not exit within the finish timeout.
     Finishing,
-    /// It was stopped from outside.
+    /// A [`StopRequest`] stopped it.
     Stopped,
-    /// The watcher had seen enough.
+    /// The [`OutputSink`] returned `Break`.
     SinkStopped,
 }
 
@@ -166,27 +167,28 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// What became of a child.
+/// How a supervised child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildOutcome {
-    /// Why.
+    /// Why it ended.
     pub cause: Cause,
-    /// How.
+    /// The exit code or signal of the child itself.
     pub exit: Exit,
-    /// From the start until nothing of it was left.
+    /// Wall time from the start until no descendant was left.
     pub wall: Duration,
-    /// Descendants that did not end with the child and had to be killed with SIGKILL.
+    /// How many descendants outlived the child and were killed with SIGKILL.
     pub left_behind: usize,
 }
 
-/// By what means nothing of a child is left.
+/// The mechanism that keeps descendants from outliving a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Containment {
-    /// A control group for each child, and the walk as well.
+    /// A control group for each child, in addition to the process scan.
     Cgroup,
-    /// A walk over all processes: descendants, orphans (we adopt them), sessions, markers.
+    /// A scan of all processes: descendants, orphans (which this process adopts), sessions and
+    /// markers.
     Walk,
-    /// The process group of the child, and no more; who leaves it is not found.
+    /// Only the process group of the child. A descendant that leaves the group is not found.
     ProcessGroup,
 }
 
@@ -194,31 +196,31 @@ impl std::fmt::Display for Containment {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::Cgroup => "a control group for each child",
-            Self::Walk => "orphans adopted, and a walk over all descendants",
-            Self::ProcessGroup => "the process group only",
+            Self::Walk => "adopting orphans and scanning all descendants",
+            Self::ProcessGroup => "only the process group",
         })
     }
 }
 
-/// What a sweep did.
+/// The result of a [`sweep`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepReport {
-    /// How many processes it ended.
+    /// How many processes were ended.
     pub killed: usize,
 }
 
-/// Runs one child to its end, hands its output to the watcher, and leaves nothing of it behind.
+/// Runs one child to its end, passes its output to the sink, and leaves no descendant running.
 ///
-/// Dropping the future kills the tree, and blocks until that is done.
+/// Dropping the future kills the process tree and blocks until that is done.
 ///
-/// On Linux this process becomes the parent of orphaned descendants, and reaps them. Other children
-/// of this process are left to whoever started them, with one exception that cannot be told from an
-/// orphan: a child that the first thread started and that leads a session of its own. Start such a
-/// one here.
+/// On Linux this process becomes the parent of orphaned descendants and reaps them. Other children
+/// of this process are left alone, with one exception that cannot be distinguished from an orphan:
+/// a child that was started by the main thread and leads its own session. Start such a child
+/// through this function.
 ///
 /// # Errors
 ///
-/// If the child cannot be started, or is reaped by someone else.
+/// The child cannot be started, or other code in this process reaped it.
 pub async fn supervise(
     spec: ChildSpec,
     sink: &mut dyn OutputSink,
@@ -229,20 +231,20 @@ pub async fn supervise(
     run::ChildRun::new(child, program, tree, spec).finish(sink, stop).await
 }
 
-/// Ends every process of this user whose environment carries exactly this marker, with all its
-/// descendants: by SIGTERM, and a second later by SIGKILL.
+/// Ends every process of this user whose environment carries exactly this marker, and all their
+/// descendants: SIGTERM first, SIGKILL after one second.
 ///
-/// For resuming after a crash of our own. Never touches this process or one it descends from.
-/// Blocks: a few milliseconds if there is nothing, and until they are gone (at most some seconds)
-/// otherwise. Elsewhere than on Linux, where no other process's environment can be read, it finds
-/// nothing.
+/// Use it to resume after a crash of the supervisor. It never touches this process or its
+/// ancestors. It blocks for a few milliseconds if there is nothing to end, and otherwise until the
+/// processes are gone (at most some seconds). Outside of Linux, where the environment of other
+/// processes cannot be read, it finds nothing.
 pub fn sweep(marker: &str) -> SweepReport {
     SweepReport { killed: process_tree::sweep(marker) }
 }
 
-/// By what means children are contained here. Tries it out, once: some milliseconds.
+/// The containment that is available here. The first call tests it, which takes some milliseconds.
 ///
-/// With `COUNTERFOIL_CGROUP=off` in our environment no control groups are made.
+/// With `COUNTERFOIL_CGROUP=off` in the environment of this process, no control groups are created.
 #[must_use]
 pub fn containment() -> Containment {
     process_tree::containment()

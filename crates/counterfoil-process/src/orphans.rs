@@ -1,6 +1,6 @@
-//! Orphans on Linux: descendants whose own parent ended become our children, so that they stay in
-//! sight; and when they die they are ours to reap, without taking the end of a child from whoever
-//! started it.
+//! Orphans on Linux: descendants whose own parent exited become children of this process, so that
+//! scans still find them. This process also reaps them, without taking the exit status of a child
+//! from the code that started it.
 
 use super::own_children;
 use super::table::{Process, children};
@@ -8,35 +8,35 @@ use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Makes us the parent of orphaned descendants, once; whether we are.
+/// Makes this process the parent of orphaned descendants, once. Whether that worked.
 pub(super) fn adopt() -> bool {
     static ADOPTED: LazyLock<bool> = LazyLock::new(|| {
         let adopted = set_child_subreaper(Some(getpid()));
         if let Err(error) = &adopted {
-            tracing::warn!(%error, "orphans cannot be adopted; they are found by their marker only");
+            tracing::warn!(%error, "cannot adopt orphans; they are found only by their marker");
         }
         adopted.is_ok()
     });
     *ADOPTED
 }
 
-/// Whether all our children are surely others' than what a child that has ended left behind:
-/// started here, in our session, or older than it. A descendant of it would be one of our children,
-/// or descend from one.
+/// Whether it is certain that no child of this process was left behind by a child that has exited:
+/// each was started here, is in our session, or is older than that child. A descendant of it would
+/// be one of our children, or descend from one.
 pub(super) fn none_started_since(since: u64, our_session: i32) -> bool {
     let us = getpid().as_raw_nonzero().get();
     let ours = |pid: i32| {
         let other = |process: Process| process.session == our_session || process.id.start < since;
         own_children::contains(pid) || Process::read(pid).is_some_and(other)
     };
-    // Where one goes away while they are listed, another may be passed over; then the list is
-    // another the next time.
+    // If a child exits while the list is read, another may be skipped. The second list differs
+    // then.
     let scan = || children(us).ok().filter(|children| children.iter().all(|pid| ours(*pid)));
     adopt() && scan().is_some_and(|first| scan() == Some(first))
 }
 
-/// The children of our first thread: all orphans, since the kernel gives them to it, and what it
-/// started itself. Nobody where the kernel does not tell.
+/// The children of the main thread: all orphans, which the kernel assigns to it, and what it
+/// started itself. Empty where the kernel does not provide the list.
 pub(super) fn children_of_first_thread() -> HashSet<i32> {
     let pid = getpid();
     let children =
@@ -44,7 +44,7 @@ pub(super) fn children_of_first_thread() -> HashSet<i32> {
     children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// Whether a child of ours was adopted, for all that can be seen of it.
+/// Whether a child of this process was adopted, as far as can be told.
 pub(super) fn is_adopted(
     process: &Process,
     our_session: i32,
@@ -53,22 +53,21 @@ pub(super) fn is_adopted(
     if process.session == our_session || process.session == 0 {
         return false;
     }
-    // Who we started is in our session or leads its own.
+    // A process that this process started is in our session or leads its own.
     if process.session != process.id.pid {
         return true;
     }
-    // One that leads its own was started by a supervisor here, or by other code, in any thread, or
-    // it is an orphan. What the first thread starts itself, it should start in our session or
-    // through a supervisor.
+    // A session leader was started by a supervisor here, by other code in any thread, or is an
+    // orphan. Children that the main thread starts itself must be in our session or be supervised.
     children_of_first_thread.contains(&process.id.pid) && !own_children::contains(process.id.pid)
 }
 
-/// Reaps one dead child by its number; asking for any child would take those of others.
+/// Reaps one dead child by its process id. Waiting for any child would take those of other code.
 pub(super) fn reap(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid)
         && let Err(error) = waitpid(Some(pid), WaitOptions::NOHANG)
     {
-        tracing::debug!(%error, %pid, "an adopted orphan is already reaped");
+        tracing::debug!(%error, %pid, "an adopted orphan was already reaped");
     }
 }
 
@@ -77,8 +76,7 @@ mod tests {
     use super::super::table::{Id, State};
     use super::*;
 
-    /// A child of ours, in session 40 if it is ours too, and whether it would be reaped as an
-    /// orphan.
+    /// Whether a child would be reaped as an orphan. Our session is 40.
     fn adopted(pid: i32, session: i32) -> bool {
         let process = Process {
             id: Id { pid, start: 0 },

@@ -1,5 +1,5 @@
-//! Reads both pipes of a child in turns, so that a flood on one cannot starve the other, in two
-//! fixed buffers.
+//! Reads stdout and stderr of a child alternately into two fixed buffers, so that a flood on one
+//! cannot starve the other.
 
 use super::Output;
 use std::future::poll_fn;
@@ -9,19 +9,19 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{ChildStderr, ChildStdout};
 
-/// The most that is read, and handed on, at once. A pipe holds no more by default.
+/// How many bytes are read and passed on at once. A pipe holds no more by default.
 const CHUNK_SIZE: usize = 64 * 1024;
-/// What we ask a pipe to hold. There are programs that do not wait for what they have written: what
-/// their pipe had no room for when they end is lost, and that may be their last event. It is as
-/// much as anybody may ask for on Linux.
+/// The capacity requested for the stdout pipe. Some programs exit without waiting for their output
+/// to be read and lose what the pipe has no room for, which may be their final event. This is the
+/// largest capacity that an unprivileged process may request on Linux.
 #[cfg(target_os = "linux")]
 const PIPE_CAPACITY: usize = 1024 * 1024;
 
-/// Both pipes of a child.
+/// The two output pipes of a child.
 pub(super) struct Pipes {
     stdout: Pipe<ChildStdout>,
     stderr: Pipe<ChildStderr>,
-    /// Whose turn it is to be read first.
+    /// The pipe to read first next time.
     turn: Name,
 }
 
@@ -37,18 +37,17 @@ impl Pipes {
         if let Some(stdout) = &stdout
             && let Err(error) = rustix::pipe::fcntl_setpipe_size(stdout, PIPE_CAPACITY)
         {
-            tracing::debug!(%error, "a pipe of the child stays as it is");
+            tracing::debug!(%error, "the pipe of the child keeps its default capacity");
         }
         Self { stdout: Pipe::new(stdout), stderr: Pipe::new(stderr), turn: Name::Stdout }
     }
 
-    /// Whether more may come.
+    /// Whether a pipe is still open.
     pub(super) fn are_open(&self) -> bool {
         self.stdout.source.is_some() || self.stderr.source.is_some()
     }
 
-    /// The next piece of output, or nothing when both pipes are at their end. Loses nothing if
-    /// dropped.
+    /// The next chunk of output, or `None` when both pipes are closed. Cancel-safe.
     pub(super) async fn read(&mut self) -> Option<Output<'_>> {
         let from = poll_fn(|context| self.poll(context)).await?;
         Some(match from {
@@ -76,7 +75,7 @@ impl Pipes {
     }
 }
 
-/// One pipe and what was last read from it.
+/// One pipe and the bytes last read from it.
 struct Pipe<S> {
     source: Option<S>,
     buffer: Box<[u8]>,
@@ -92,14 +91,14 @@ impl<S: AsyncRead + Unpin> Pipe<S> {
         self.buffer.get(..self.filled).unwrap_or_default()
     }
 
-    /// Whether something was read; at its end, or if it breaks, the pipe is closed.
+    /// Whether something was read. At its end or on an error, the pipe is closed.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         let Some(source) = &mut self.source else { return Poll::Ready(false) };
         let mut buffer = ReadBuf::new(&mut self.buffer);
         let read: io::Result<()> = ready!(Pin::new(source).poll_read(context, &mut buffer));
         self.filled = buffer.filled().len();
         if let Err(error) = &read {
-            tracing::debug!(%error, "a pipe of the child broke");
+            tracing::debug!(%error, "reading from a pipe of the child failed");
         }
         if read.is_err() || self.filled == 0 {
             self.source = None;

@@ -1,5 +1,5 @@
-//! Everyone who belongs to a child, killed to the last: looks and kills in rounds, since a fork can
-//! race with a look.
+//! All processes that belong to a child, killed to the last one. Scans and kills in rounds, since a
+//! fork can race with a scan.
 
 use super::Containment;
 #[cfg(target_os = "linux")]
@@ -13,26 +13,26 @@ use process_wrap::tokio::ChildWrapper;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
-/// With the longest wait between two rounds, some three seconds.
+/// The largest number of rounds: about three seconds with the longest wait between two of them.
 const MAX_ROUNDS: u32 = 300;
 const MAX_WAIT: Duration = Duration::from_millis(10);
-/// How often to look again where nobody was found but processes came and went meanwhile.
+/// How often to scan again when no process was found but some came and went during the scan.
 const MAX_UNSETTLED_SCANS: u32 = 3;
 
-/// How long someone who is swept may take to end by themselves.
+/// How long a swept process may take to exit after SIGTERM.
 const SWEEP_GRACE: Duration = Duration::from_secs(1);
 
-/// The tree of one child. Dropped before it is cleared, it is killed on the spot.
+/// The process tree of one child. Dropping it before it is cleared kills it synchronously.
 #[derive(Debug)]
 pub(super) struct ProcessTree {
     processes: ProcessSet,
-    /// Until it is reaped.
+    /// The process id of the child until it is reaped.
     child: Option<i32>,
     cleared: bool,
 }
 
 impl ProcessTree {
-    /// The child is reaped; from here on its number may be another's.
+    /// The child was reaped. From here on its process id may be reused.
     pub(super) fn child_reaped(&mut self) {
         self.processes.child_reaped();
         self.forget_child();
@@ -49,17 +49,17 @@ impl ProcessTree {
         self.processes.killed()
     }
 
-    /// Asks everyone to end who was not asked yet. How many are alive.
+    /// Sends SIGTERM to each process that has not received it yet. How many are alive.
     pub(super) fn terminate(&mut self) -> usize {
         self.processes.scan(Some(Signal::TERM)).alive
     }
 
-    /// Looks who is there, so that they are known later, and reaps the dead. How many are alive.
+    /// Records the processes of the tree and reaps the dead. How many are alive.
     pub(super) fn scan(&mut self) -> usize {
         self.processes.scan(None).alive
     }
 
-    /// Kills until nobody is left.
+    /// Kills until no process is left.
     pub(super) async fn clear(&mut self) {
         if self.processes.is_empty() {
             self.cleared = true;
@@ -86,16 +86,15 @@ impl Drop for ProcessTree {
     }
 }
 
-/// Starts a child, and knows it as ours from its first moment, so that nobody takes it for an
-/// orphan.
+/// Starts a child and registers it at once, so that it is not taken for an orphan.
 pub(super) fn start(
     marker: &str,
     launch: impl FnOnce() -> Result<(Box<dyn ChildWrapper>, String), SpawnError>,
 ) -> Result<(Box<dyn ChildWrapper>, String, ProcessTree), SpawnError> {
-    // Held over the start: whoever sees the child meanwhile waits here to learn whose it is.
+    // Locked during the start: a scan that sees the child waits here to learn who started it.
     let mut started = own_children::lock();
     let (child, program) = launch()?;
-    // A child has its number until it is waited for, which nobody did yet.
+    // A child keeps its process id until it is waited for, which has not happened yet.
     let pid = child.id().unwrap_or_default().cast_signed();
     started.insert(pid);
     drop(started);
@@ -107,14 +106,14 @@ pub(super) fn start(
     Ok((child, program, tree))
 }
 
-/// Makes us the parent of descendants whose own parent ends, so that they stay in sight and can be
+/// Makes this process the parent of orphaned descendants, so that scans find them and they can be
 /// reaped.
 pub(super) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     super::orphans::adopt();
 }
 
-/// By what means a tree is found.
+/// The containment that is available.
 pub(super) fn containment() -> Containment {
     #[cfg(target_os = "linux")]
     let containment = if super::cgroup::works() { Containment::Cgroup } else { Containment::Walk };
@@ -123,9 +122,9 @@ pub(super) fn containment() -> Containment {
     containment
 }
 
-/// Ends everyone who carries a marker; how many.
+/// Ends all processes that carry a marker. How many were ended.
 pub(super) fn sweep(marker: &str) -> usize {
-    // No child was ever started with such a marker.
+    // No child is started with such a marker.
     if marker.is_empty() || marker.contains('\0') {
         return 0;
     }
@@ -138,8 +137,8 @@ pub(super) fn sweep(marker: &str) -> usize {
     processes.killed()
 }
 
-/// Asks everyone to end, and waits a little for those who do: one that is killed leaves its locks
-/// behind, as git does.
+/// Sends SIGTERM and waits for the processes to exit: a killed process, such as git, leaves its
+/// lock files behind.
 fn terminate(processes: &mut ProcessSet) {
     let since = Instant::now();
     while processes.scan(Some(Signal::TERM)).alive > 0 && since.elapsed() < SWEEP_GRACE {
@@ -154,7 +153,7 @@ fn clear_now(processes: &mut ProcessSet) {
     }
 }
 
-/// Counts the rounds of a clearing.
+/// Counts the rounds of killing a tree.
 #[derive(Debug, Default)]
 struct Rounds {
     round: u32,
@@ -162,7 +161,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// How long to wait before the next round, or nothing when it is over.
+    /// How long to wait before the next round. `None` when no further round is needed.
     fn after(&mut self, scan: ScanResult) -> Option<Duration> {
         self.round += 1;
         self.doubts = if scan.alive == 0 { self.doubts + 1 } else { 0 };
@@ -172,11 +171,11 @@ impl Rounds {
         if self.round >= MAX_ROUNDS {
             tracing::warn!(
                 alive = scan.alive,
-                "processes are still there after SIGKILL; they may hang in the kernel"
+                "processes are still alive after SIGKILL; they may be blocked in the kernel"
             );
             return None;
         }
-        // In doubt there is nothing to wait for but another look.
+        // After an unsettled scan, scan again at once.
         let wait = if scan.alive == 0 { 0 } else { u64::from(self.round) };
         Some(Duration::from_millis(wait).min(MAX_WAIT))
     }

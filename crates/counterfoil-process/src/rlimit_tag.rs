@@ -1,7 +1,7 @@
-//! A mark that a process cannot lose by accident: a number as its limit of file locks, which the
-//! kernel has not looked at for twenty years. Unlike the environment it goes through `env -i`, and
-//! unlike ancestry and session through a daemon's two forks; only a process that sets this very
-//! limit gets rid of it.
+//! A tag that descendants inherit: a number stored in `RLIMIT_LOCKS`, a limit that the kernel has
+//! not enforced since Linux 2.4. Unlike the environment it survives `env -i`, and unlike ancestry
+//! and session it survives the double fork of a daemon. A process loses it only by setting this
+//! limit itself.
 
 use super::table::Process;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
@@ -9,10 +9,11 @@ use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::Read;
 
-/// More than a child can start in the moment before.
+/// How many descendants are tagged along with the child: more than it can start before it is
+/// tagged.
 const MAX_TAGGED_DESCENDANTS: usize = 64;
 
-/// What a marker is as a number.
+/// A marker as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RlimitTag(u64);
 
@@ -20,13 +21,12 @@ impl RlimitTag {
     pub(super) fn for_marker(marker: &str) -> Self {
         let digest = Sha256::digest(marker.as_bytes());
         let number = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
-        // Below every number that could mean "no limit", and above any that people set.
+        // Below every value that could mean "no limit", and above any that people set.
         Self(number >> 2 | 1 << 61)
     }
 
-    /// Marks a child that has just been started, and what it started before we came to it; what it
-    /// starts from here on inherits the mark. It is there before the child can have read
-    /// anything that we tell it.
+    /// Tags a child that has just been started, and the descendants it has started already. Later
+    /// descendants inherit the tag. The child is tagged before it can read any input from us.
     pub(super) fn apply_to(self, child: &Process) {
         self.set_on(child.id.pid);
         for descendant in child.descendants(MAX_TAGGED_DESCENDANTS) {
@@ -40,13 +40,13 @@ impl RlimitTag {
         if let Err(error) =
             prlimit(Some(pid), Resource::Locks, Rlimit { current: Some(self.0), maximum })
         {
-            tracing::debug!(%error, %pid, "a child goes without a mark; it is found by its environment");
+            tracing::debug!(%error, %pid, "a child could not be tagged; it is found by its environment");
         }
     }
 
-    /// Whether a process has it.
+    /// Whether a process carries this tag.
     pub(super) fn is_set_on(self, pid: i32) -> bool {
-        // Sixteen lines of eighty characters.
+        // The file has sixteen lines of eighty characters.
         let mut limits = [0; 4096];
         let read =
             File::open(format!("/proc/{pid}/limits")).and_then(|mut file| file.read(&mut limits));
@@ -62,7 +62,7 @@ impl std::fmt::Display for RlimitTag {
     }
 }
 
-/// The limit of file locks that counts, the first of the two.
+/// The soft limit of file locks, which is the first of the two values.
 fn parse_limit(limits: &[u8]) -> Option<u64> {
     let line = limits
         .split(|byte| *byte == b'\n')

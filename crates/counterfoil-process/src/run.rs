@@ -1,4 +1,5 @@
-//! One run: output, clocks, stops and the end of the child, until nothing of it is left.
+//! The event loop of one supervised child: output, timeouts, stop requests, and the removal of what
+//! is left.
 
 use super::launch::SpawnError;
 use super::pipes::Pipes;
@@ -16,22 +17,25 @@ use tokio::process::ChildStdin;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// How often to look who is there while the child runs: it reaps orphans, and whoever is seen once
-/// stays known, even if it hides its environment and leaves the session later.
+/// How often processes are scanned while the child runs. A scan reaps orphans and records
+/// descendants, which stay known even if they later hide their environment or leave the session.
 const SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// The same while the descendants of a child that was asked to end may still end by themselves.
+/// The scan interval while the descendants of a child that was asked to stop may still exit by
+/// themselves.
 const STOPPING_SCAN_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a child may take to end after SIGKILL; longer only if it hangs in the kernel.
+/// How long to wait for a child to exit after SIGKILL. It takes longer only if the child is blocked
+/// in the kernel.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
-/// What the pipes may still hold when everyone is dead: more pieces than the largest pipes have
-/// room for.
+/// The largest number of chunks read from the pipes after all processes are dead: more than the
+/// largest pipes can hold.
 const MAX_FINAL_CHUNKS: usize = 64;
-/// How long to wait for one of them; longer only if a stranger was given the pipe.
+/// How long to wait for one of these chunks. It takes longer only if an unrelated process holds the
+/// pipe.
 const FINAL_CHUNK_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// A child at some point of its run.
+/// A supervised child and the state of its run.
 pub(super) struct ChildRun {
-    /// First, so that a run that is dropped kills the tree while the child is not reaped yet.
+    /// The first field, so that a dropped run kills the tree while the child is not reaped yet.
     tree: ProcessTree,
     child: Box<dyn ChildWrapper>,
     program: String,
@@ -40,12 +44,12 @@ pub(super) struct ChildRun {
     timeouts: Timeouts,
     started: Instant,
     last_output: Option<Instant>,
-    /// Since when the watcher has all it needs.
+    /// When the sink reported that the output is complete.
     finishing: Option<Instant>,
     phase: Phase,
     cause: Cause,
     status: Option<ExitStatus>,
-    /// The watcher wants no more.
+    /// The sink returned `Break`: no more output is passed on.
     sink_stopped: bool,
     next_scan: Instant,
 }
@@ -53,9 +57,9 @@ pub(super) struct ChildRun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// The tree was asked to end, and is killed then.
+    /// The tree received SIGTERM and is killed at this time.
     Ending(Option<Instant>),
-    /// The child has ended by itself, and its pipes are read until then.
+    /// The child has exited by itself, and its pipes are read until this time.
     Lingering(Option<Instant>),
     Over,
 }
@@ -63,24 +67,24 @@ enum Phase {
 enum Event {
     Exited(io::Result<ExitStatus>),
     Stop(StopRequest),
-    /// Nobody can stop us any more.
+    /// The sender of stop requests was dropped.
     StopSenderDropped,
     Deadline,
     StdinWritten,
     Scan,
-    /// Output came, and this is what the watcher says to it.
+    /// Output arrived, and this is the answer of the sink.
     Output(SinkAnswer),
-    /// Both pipes are at their end.
+    /// Both pipes are closed.
     Closed,
     Silent(Cause),
 }
 
-/// What the watcher says to an output.
+/// The answer of the sink to a chunk of output.
 enum SinkAnswer {
     Continue,
-    /// It has all it needs; the child may come to its end.
+    /// The output is complete. The child may exit.
     Complete,
-    /// It wants no more.
+    /// The child is to be stopped.
     Stop,
 }
 
@@ -113,7 +117,7 @@ impl ChildRun {
         }
     }
 
-    /// Goes on until nothing of the child is left.
+    /// Runs until no descendant of the child is left.
     pub(super) async fn finish(
         mut self,
         sink: &mut dyn OutputSink,
@@ -134,7 +138,7 @@ impl ChildRun {
                 }
                 Event::Stop(how) => self.stop(how),
                 Event::StopSenderDropped => stop_sender_alive = false,
-                // Whoever has said all keeps what it said, whichever clock ends it.
+                // A child whose output is complete counts as finishing, whichever timeout ends it.
                 Event::Deadline if self.phase == Phase::Running && self.finishing.is_some() => {
                     self.end(Cause::Finishing);
                 }
@@ -164,8 +168,9 @@ impl ChildRun {
         self.clear(sink).await
     }
 
-    /// What happens next. The order matters: output may come without end, so whatever ends it is
-    /// asked first; silence is no silence while there is output to read.
+    /// Waits for the next event. The order matters: output may be endless, so everything that can
+    /// end the run is polled first. The silence timeouts are polled last, because unread output is
+    /// not silence.
     async fn next(
         &mut self,
         sink: &mut dyn OutputSink,
@@ -201,7 +206,7 @@ impl ChildRun {
         }
     }
 
-    /// When the phase is over, whatever comes.
+    /// When the current phase ends at the latest.
     fn deadline(&self) -> Option<Instant> {
         match self.phase {
             Phase::Running => {
@@ -214,7 +219,7 @@ impl ChildRun {
         }
     }
 
-    /// When the child has been silent for too long, and what that is called.
+    /// When the child will have been silent for too long, and which timeout that is.
     fn silence(&self) -> Option<(Instant, Cause)> {
         if self.phase != Phase::Running || self.finishing.is_some() {
             return None;
@@ -240,7 +245,7 @@ impl ChildRun {
         }
     }
 
-    /// Begins the end, if the child has not come to one: the first cause is the cause.
+    /// Starts stopping the child if it is still running. The first cause is the one reported.
     fn end(&mut self, cause: Cause) {
         match self.phase {
             Phase::Running => {
@@ -248,7 +253,7 @@ impl ChildRun {
                 self.tree.terminate();
                 self.phase = Phase::Ending(after(Instant::now(), self.timeouts.grace));
             }
-            // The child is gone, but the watcher did not like the last it wrote.
+            // The child has exited, but the sink rejected its last output.
             Phase::Lingering(_) if cause == Cause::SinkStopped => self.cause = cause,
             Phase::Lingering(_) => self.phase = Phase::Over,
             Phase::Ending(_) | Phase::Over => {}
@@ -256,8 +261,8 @@ impl ChildRun {
     }
 
     fn scan(&mut self) {
-        // Who was started after the child was asked may have been started to end well, until the
-        // child is gone.
+        // Until the child has exited, processes started after SIGTERM are left alone: they may be
+        // part of its orderly shutdown.
         let ending = matches!(self.phase, Phase::Ending(_)) && self.status.is_some();
         let alive = if ending { self.tree.terminate() } else { self.tree.scan() };
         if ending && alive == 0 {
@@ -267,7 +272,7 @@ impl ChildRun {
             Instant::now() + if ending { STOPPING_SCAN_INTERVAL } else { SCAN_INTERVAL };
     }
 
-    /// Kills what is left, and reads what it has written.
+    /// Kills the remaining processes and reads the rest of their output.
     async fn clear(mut self, sink: &mut dyn OutputSink) -> Result<ChildOutcome, SpawnError> {
         self.tree.clear().await;
         let status = match self.status {
@@ -291,7 +296,7 @@ impl ChildRun {
         if status.is_none() {
             tracing::warn!(
                 program = self.program,
-                "the child does not end after SIGKILL; it may hang in the kernel"
+                "the child did not exit after SIGKILL; it may be blocked in the kernel"
             );
         }
         Ok(ChildOutcome {
@@ -314,12 +319,12 @@ fn exit(status: ExitStatus) -> Exit {
     }
 }
 
-/// Writes all of stdin and closes it. A child need not read it.
+/// Writes all bytes to stdin and closes it. A child need not read them.
 async fn write_stdin(mut stdin: ChildStdin, bytes: Vec<u8>) {
     if let Err(error) = stdin.write_all(&bytes).await
         && error.kind() != io::ErrorKind::BrokenPipe
     {
-        tracing::debug!(%error, "stdin of the child broke");
+        tracing::debug!(%error, "writing to the stdin of the child failed");
     }
 }
 
@@ -329,7 +334,7 @@ async fn finish_stdin(stdin_writer: &mut Option<Pin<Box<dyn Future<Output = ()> 
     }
 }
 
-/// A moment so far off that it cannot be told is never.
+/// The time after a duration. `None` (never) if it is too far in the future to be represented.
 fn after(since: Instant, clock: Duration) -> Option<Instant> {
     since.checked_add(clock)
 }

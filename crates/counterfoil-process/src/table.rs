@@ -1,46 +1,44 @@
-//! The table of processes as Linux shows it under `/proc`, and the one safe way to signal an entry
-//! of it.
+//! The process table in `/proc`, and the safe way to signal one of its entries.
 
 use super::MARKER;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs::{File, read_dir};
 use std::io::{self, Read};
 
-/// The kernel lets no environment be longer than 6 MiB.
+/// An upper bound for the size of an environment: the kernel allows at most 6 MiB.
 const MAX_ENVIRONMENT: usize = 8 << 20;
-/// `PF_KTHREAD`: a thread of the kernel, which has no environment.
+/// `PF_KTHREAD`: a kernel thread, which has no environment.
 const KERNEL_THREAD: u64 = 0x0020_0000;
-/// `PF_EXITING`: on its way out.
+/// `PF_EXITING`: the process is exiting.
 const EXITING: u64 = 0x0000_0004;
-/// Room for most environments.
+/// The buffer grows by this size, which is enough for most environments.
 const ENVIRONMENT_CHUNK: usize = 64 << 10;
 
-/// A process for good: its number may be given to another, its number and its start together may
-/// not.
+/// Identifies a process: its id may be reused, the pair of id and start time may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Id {
     pub(super) pid: i32,
-    /// In ticks since the machine started.
+    /// The start time in ticks since boot.
     pub(super) start: u64,
 }
 
-/// One line of the table.
+/// One process of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) id: Id,
     pub(super) parent: i32,
     pub(super) session: i32,
     pub(super) state: State,
-    /// It is a thread of the kernel.
+    /// Whether it is a kernel thread.
     pub(super) kernel: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Alive,
-    /// It is on its way out by itself and runs none of its own code any more.
+    /// It is exiting and does not execute its own code any more.
     Exiting,
-    /// It has ended and waits for its parent to notice.
+    /// It has exited and was not reaped yet (a zombie).
     Dead,
 }
 
@@ -49,26 +47,27 @@ pub(super) enum State {
 pub(super) enum Marked {
     Yes,
     No,
-    /// Its environment is empty, as it is for a moment while a process becomes another program.
+    /// Its environment is empty, which happens for a moment during `exec`.
     Unclear,
 }
 
-/// What came of a signal.
+/// The result of sending a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SignalResult {
     Sent,
-    /// There is no such process any more.
+    /// The process does not exist any more.
     Gone,
-    /// We may not.
+    /// The process runs as another user.
     Denied,
 }
 
-/// All processes at about one moment.
+/// All processes at about one point in time.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// By number, rising.
+    /// Sorted by process id.
     pub(super) processes: Vec<Process>,
-    /// Whether a process went away while the table was read; then what it started may be missing.
+    /// Whether a process exited while the table was read. Processes that it started may be missing
+    /// then.
     pub(super) moved: bool,
 }
 
@@ -96,7 +95,8 @@ impl Table {
 
 impl Process {
     pub(super) fn read(pid: i32) -> Option<Self> {
-        // The line has some fifty numbers and a name of at most 64 bytes; it comes in one read.
+        // The line has about fifty numbers and a name of at most 64 bytes, so one read returns all
+        // of it.
         let mut line = [0; 2048];
         let length = File::open(format!("/proc/{pid}/stat"))
             .and_then(|mut file| file.read(&mut line))
@@ -105,8 +105,8 @@ impl Process {
     }
 
     fn parse(pid: i32, line: &[u8]) -> Option<Self> {
-        // The name is in brackets and may hold anything, brackets too; the numbers begin behind the
-        // last one.
+        // The name is in parentheses and may itself contain some. The numbers start after the last
+        // one.
         let name_end = line.iter().rposition(|byte| *byte == b')')?;
         let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().take(20).collect();
@@ -114,7 +114,7 @@ impl Process {
         let field = |number: usize| fields.get(number - 3).copied();
         let flags: u64 = field(9)?.parse().ok()?;
         let threads: u64 = field(20)?.parse().ok()?;
-        // Both are said of the first thread; the process lives on while it has others.
+        // Both describe the main thread. The process lives on while it has other threads.
         let state = match field(3)? {
             _ if threads > 1 => State::Alive,
             "Z" | "X" | "x" => State::Dead,
@@ -130,13 +130,13 @@ impl Process {
         })
     }
 
-    /// Whether its environment holds `wanted`, a whole `NAME=value`.
+    /// Whether its environment contains `wanted`, a complete `NAME=value`.
     pub(super) fn environment_contains(&self, wanted: &[u8], buffer: &mut Vec<u8>) -> Marked {
         environment_contains(self.id.pid, wanted, buffer)
     }
 
-    /// Those it started who are still its descendants, at most so many; nobody where the kernel
-    /// does not tell.
+    /// Its current descendants, at most this many. Empty where the kernel does not provide the
+    /// list.
     pub(super) fn descendants(&self, most: usize) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         let mut parent = Some(self.id.pid);
@@ -151,7 +151,7 @@ impl Process {
         found
     }
 
-    /// The user it runs for.
+    /// The id of the user it runs as.
     pub(super) fn user(&self) -> Option<u32> {
         let status = std::fs::read(format!("/proc/{}/status", self.id.pid)).ok()?;
         let line =
@@ -159,8 +159,8 @@ impl Process {
         std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse().ok()
     }
 
-    /// Signals this very process: the handle holds on to whoever has the number, and its start must
-    /// be the one seen.
+    /// Sends a signal to exactly this process: the pidfd pins the process id, and the start time
+    /// must match.
     pub(super) fn signal(&self, signal: Signal) -> SignalResult {
         let Some(pid) = rustix::process::Pid::from_raw(self.id.pid) else {
             return SignalResult::Gone;
@@ -168,7 +168,8 @@ impl Process {
         let handle = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => Some(handle),
             Err(rustix::io::Errno::SRCH) => return SignalResult::Gone,
-            // A kernel before 5.3, or no file left to open: the check below must do.
+            // Kernels before 5.3 have no pidfd, or no file descriptor is left: the check below must
+            // do.
             Err(_) => None,
         };
         if Self::read(self.id.pid).is_none_or(|now| now.id != self.id) {
@@ -186,14 +187,14 @@ impl Process {
     }
 }
 
-/// The children of a process, those of all its threads; an error where the kernel does not tell.
+/// The children of all threads of a process. An error where the kernel does not provide the list.
 pub(super) fn children(pid: i32) -> io::Result<Vec<i32>> {
     let mut children = Vec::new();
     for thread in read_dir(format!("/proc/{pid}/task"))? {
         let thread = thread?.path();
         match std::fs::read_to_string(thread.join("children")) {
             Ok(list) => children.extend(list.split_ascii_whitespace().flat_map(str::parse::<i32>)),
-            // A thread that has ended gave its children to another.
+            // A thread that has ended passed its children to another one.
             Err(_) if !thread.exists() => {}
             Err(error) => return Err(error),
         }
@@ -219,7 +220,7 @@ fn read_environment(pid: i32, buffer: &mut Vec<u8>) -> io::Result<&[u8]> {
         let room = buffer.get_mut(filled..).unwrap_or_default();
         let read = file.read(room)?;
         filled += read;
-        // The kernel fills the room while there is anything to fill it with.
+        // The kernel fills the buffer as long as there is data.
         if read < room.len() {
             break;
         }
@@ -227,12 +228,12 @@ fn read_environment(pid: i32, buffer: &mut Vec<u8>) -> io::Result<&[u8]> {
     Ok(buffer.get(..filled).unwrap_or_default())
 }
 
-/// The numbers of all processes; an error if `/proc` cannot be read.
+/// The ids of all processes. An error if `/proc` cannot be read.
 pub(super) fn process_ids() -> io::Result<impl Iterator<Item = i32>> {
     Ok(read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
 }
 
-/// The variable a process carries, as its environment shows it.
+/// The marker variable as it appears in an environment.
 pub(super) fn variable(marker: &str) -> Vec<u8> {
     format!("{MARKER}={marker}").into_bytes()
 }

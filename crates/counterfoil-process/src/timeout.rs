@@ -1,16 +1,16 @@
-//! Timeouts as people write them.
+//! Parsing of timeouts as users write them.
 
 use std::time::Duration;
 
-/// A text that is not a duration above zero.
+/// A text that is not a positive duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?}; write it as in \"90s\" or \"10m\"")]
 pub struct InvalidTimeout {
-    /// The text.
+    /// The rejected text.
     pub text: String,
 }
 
-/// Reads a timeout such as `90s` or `10m`.
+/// Parses a timeout such as `90s` or `10m`.
 ///
 /// # Errors
 ///

@@ -1,30 +1,30 @@
-//! Where the control groups are: the unified hierarchy, wherever it is mounted, and our own place
-//! in it.
+//! Finds the unified cgroup hierarchy, wherever it is mounted, and the cgroup of this process in
+//! it.
 
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// The unified hierarchy (version 2), as far as it is mounted here.
+/// The mounts of the unified hierarchy (cgroup v2).
 #[derive(Debug)]
 pub(super) struct Hierarchy {
-    /// The last one covers those before it.
+    /// A later mount covers the earlier ones.
     mounts: Vec<Mount>,
     own: PathBuf,
 }
 
-/// A part of the hierarchy in the file system.
+/// A mounted part of the hierarchy.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
-    /// The group that is mounted.
+    /// The cgroup that is mounted.
     root: PathBuf,
-    /// Where.
+    /// The mount point.
     point: PathBuf,
 }
 
 impl Hierarchy {
-    /// Looks for it, and for the folder of the group we are in.
+    /// Finds the hierarchy and the folder of our own cgroup.
     pub(super) fn find() -> Option<Self> {
         let mounts = fs::read("/proc/self/mountinfo").ok()?;
         let mounts: Vec<Mount> =
@@ -33,12 +33,13 @@ impl Hierarchy {
         Some(Self { mounts, own })
     }
 
-    /// The folder of the group we are in; groups are made there, since nothing else is surely ours.
+    /// The folder of our own cgroup. Groups are created there, since no other place is known to be
+    /// writable for us.
     pub(super) fn own(&self) -> &Path {
         &self.own
     }
 
-    /// The folder of any group.
+    /// The folder of a cgroup.
     pub(super) fn folder(&self, cgroup: &Path) -> Option<PathBuf> {
         folder_of(&self.mounts, cgroup)
     }
@@ -50,7 +51,7 @@ fn folder_of(mounts: &[Mount], cgroup: &Path) -> Option<PathBuf> {
 }
 
 impl Mount {
-    /// A line of `mountinfo`, if it is about the unified hierarchy.
+    /// Parses a line of `mountinfo`. `None` if it is not about the unified hierarchy.
     fn parse(line: &[u8]) -> Option<Self> {
         let mut fields = line.split(|byte| *byte == b' ');
         let root = fields.nth(3)?;
@@ -62,13 +63,13 @@ impl Mount {
 
     fn folder(&self, cgroup: &Path) -> Option<PathBuf> {
         let within = cgroup.strip_prefix(&self.root).ok()?;
-        // What lies outside of our namespace is written with dots, and cannot be reached.
+        // A cgroup outside of our namespace is written with `..` and cannot be reached.
         let inside = !within.components().any(|component| component == Component::ParentDir);
         inside.then(|| self.point.join(within))
     }
 }
 
-/// A path as it is, from the form in which blanks and backslashes are octal numbers.
+/// Decodes the octal escapes of blanks and backslashes in a path.
 fn unescape(field: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -88,14 +89,14 @@ fn unescape(field: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(path))
 }
 
-/// The place of a process in the unified hierarchy.
+/// The cgroup of a process in the unified hierarchy.
 pub(super) fn cgroup_of_process(pid: &str) -> Option<PathBuf> {
     parse_cgroup_path(&fs::read(format!("/proc/{pid}/cgroup")).ok()?)
 }
 
 fn parse_cgroup_path(lines: &[u8]) -> Option<PathBuf> {
     let cgroup = lines.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"0::"))?;
-    // Someone may have removed the group under a dying process.
+    // The group of a dying process may have been removed.
     let gone = cgroup.ends_with(b" (deleted)");
     (cgroup.starts_with(b"/") && !gone).then(|| PathBuf::from(OsString::from_vec(cgroup.to_vec())))
 }

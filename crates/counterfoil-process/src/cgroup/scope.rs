@@ -1,5 +1,5 @@
-//! The groups of one child: the one it is on its way into, or those that were left by a supervisor
-//! before us.
+//! The control groups of one child: the one it is being added to, or those that a previous
+//! supervisor left behind.
 
 use super::super::table::Process;
 use super::{Group, REFUSED, hierarchy, leftover_groups, remove_stale};
@@ -11,28 +11,29 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
 
-/// Where those are kept who belong to a child. Dropped, nobody is left in it.
+/// The control groups that contain the descendants of a child. Dropping it kills whatever is left
+/// in them.
 #[derive(Debug)]
 pub(in super::super) struct CgroupScope(State);
 
 #[derive(Debug)]
 enum State {
-    /// The kernel first waits until no process anywhere is in the middle of being born, some
-    /// milliseconds, which would be most of what a short attempt costs; so that is done beside
-    /// it. A group that nobody waits for any more is dropped there.
+    /// The child is being added on another thread. The kernel waits some milliseconds until no
+    /// process is being forked anywhere, which would be most of the cost of a short attempt. A
+    /// group that is no longer awaited is dropped there.
     Entering(Receiver<Group>),
     In(Vec<Group>),
 }
 
 impl CgroupScope {
-    /// A group for a child that has just been started; empty where there can be none.
+    /// A group for a child that has just been started. Empty where none can be created.
     pub(in super::super) fn for_child(child: Process, marker: &str) -> Self {
         let Some(hierarchy) = hierarchy() else { return Self::none() };
         let Ok(runtime) = Handle::try_current() else { return Self::none() };
         let marker = marker.to_owned();
         let (sender, entering) = oneshot::channel();
-        // Not in a thread of its own: the runtime waits for this one at its end, so that no empty
-        // group is left.
+        // Not in a plain thread: the runtime waits for this task when it shuts down, so that no
+        // empty group is left.
         runtime.spawn_blocking(move || {
             remove_stale(hierarchy);
             let entered = Group::make(hierarchy, &marker).and_then(|group| {
@@ -48,7 +49,7 @@ impl CgroupScope {
         Self(State::Entering(entering))
     }
 
-    /// The groups that were made for a marker and are still there.
+    /// The groups that were created for a marker and still exist.
     pub(in super::super) fn for_marker(marker: &str) -> Self {
         Self(State::In(
             hierarchy().map(|hierarchy| leftover_groups(hierarchy, marker)).unwrap_or_default(),
@@ -59,25 +60,25 @@ impl CgroupScope {
         Self(State::In(Vec::new()))
     }
 
-    /// Whether the child is on its way in.
+    /// Whether the child is still being added.
     pub(in super::super) fn is_entering(&mut self) -> bool {
         self.settle();
         matches!(self.0, State::Entering(_))
     }
 
-    /// Who is in it.
+    /// The ids of all processes in its groups.
     pub(in super::super) fn members(&mut self) -> HashSet<i32> {
         let mut members = HashSet::new();
         self.groups().iter().for_each(|group| group.members(&mut members));
         members
     }
 
-    /// Whether anyone is alive in it.
+    /// Whether a process in its groups is alive.
     pub(in super::super) fn is_populated(&mut self) -> bool {
         self.groups().iter().any(Group::is_populated)
     }
 
-    /// Kills all in it at one stroke.
+    /// Kills all processes in its groups at once.
     pub(in super::super) fn kill(&mut self) {
         self.groups().iter().filter(|group| group.is_populated()).for_each(Group::kill);
     }
@@ -100,13 +101,14 @@ impl CgroupScope {
     }
 }
 
-/// Remembers a refusal that would only come again.
+/// Remembers a refusal that is permanent.
 fn note_refusal(error: &io::Error) {
-    let passing =
+    let transient =
         [Errno::SRCH, Errno::AGAIN, Errno::NOSPC, Errno::NOMEM, Errno::INTR, Errno::NODEV];
-    let again = passing.iter().any(|passing| error.raw_os_error() == Some(passing.raw_os_error()));
-    if !again {
+    let is_transient =
+        transient.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()));
+    if !is_transient {
         REFUSED.store(true, Ordering::Relaxed);
     }
-    tracing::debug!(%error, again, "a child goes without a control group");
+    tracing::debug!(%error, is_transient, "a child runs without a control group");
 }
