@@ -1,15 +1,15 @@
-//! Folders of their own for those who write at the same time, and how their work comes back.
+//! Separate folders for attempts that write at the same time, and merging their work back.
 //!
-//! A workspace is a git worktree that stands exactly as the user's work tree did when it was
-//! opened: with uncommitted edits, deletions and new files. What it looked like then is its *base*.
-//! Folding compares base, workspace and repository path by path and writes what changed into the
-//! repository's work tree; if anything conflicts, nothing is written and the work is kept
-//! as a patch. The index, branches, stash and settings of the user's repository are never touched;
-//! all that appears there is an entry in `.git/worktrees`, which goes with the workspace.
+//! A workspace is a git worktree with exactly the content of the user's work tree when it was
+//! opened, including uncommitted edits, deletions and new files. That content is its *base*.
+//! Merging back compares base, workspace and repository path by path and writes the changes into
+//! the repository's work tree. If anything conflicts, nothing is written and the work is saved as a
+//! patch. The index, branches, stash and settings of the user's repository are never touched; the
+//! only addition is an entry in `.git/worktrees`, which is removed with the workspace.
 //!
-//! In the state folder: `worktrees/RUN/NAME` is the workspace, `bases/RUN/NAME` what is known of
-//! it, `undo/RUN/NAME` what folding changed, `kept/RUN` the work that was not folded. Every call
-//! may be repeated after a crash at any point.
+//! In the state folder, `worktrees/RUN/NAME` is the workspace, `bases/RUN/NAME` is its metadata and
+//! base, `undo/RUN/NAME` is what a merge changed, and `kept/RUN` is work that was not merged. Every
+//! call may be repeated after a crash at any point.
 
 mod copy;
 mod disk;
@@ -33,201 +33,200 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// The workspaces of one repository, kept in one state folder.
+/// The workspaces of one repository, stored in one state folder.
 #[derive(Clone)]
 pub struct Workspaces {
     state: PathBuf,
     repo: PathBuf,
-    steps: Arc<dyn Fn(Step) + Send + Sync>,
+    on_step: Arc<dyn Fn(Step) + Send + Sync>,
 }
 
-/// A workspace that can be worked in.
+/// A workspace that is ready for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Where to work: the counterpart of the repository folder.
+    /// Where to work: the folder that corresponds to the repository folder.
     pub folder: PathBuf,
-    /// How it differs from what one would expect, and why.
+    /// How the workspace differs from a complete worktree, and why.
     pub notes: Vec<String>,
 }
 
-/// What folding came to.
+/// The outcome of merging a workspace back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeOutcome {
     /// How many files of the repository were written or deleted.
     pub changed: u64,
-    /// Files that stand in the way, sorted; relative to the repository folder. If there are any,
+    /// The files with conflicts, sorted and relative to the repository folder. If there are any,
     /// nothing (more) was written.
     pub conflicts: Vec<String>,
-    /// Where the work is kept that was not folded, relative to the folder around the state folder.
+    /// Where the work that was not merged is saved, relative to the parent of the state folder.
     pub kept: Option<String>,
-    /// What else there is to know, with the reason of each conflict.
+    /// Notes for the user, including the reason for each conflict.
     pub notes: Vec<String>,
 }
 
-/// A workspace that belonged to nobody.
+/// A workspace without a run that still uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweptWorkspace {
-    /// The run it was of.
+    /// The run that it belonged to.
     pub run: String,
-    /// Which of its workspaces.
+    /// The id of the workspace within the run.
     pub id: String,
-    /// Where its work is kept, if there was any.
+    /// Where its work is saved, if there was any.
     pub kept: Option<String>,
     /// What could not be done, and why.
     pub notes: Vec<String>,
 }
 
-/// What undoing came to.
+/// The outcome of undoing merges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
-    /// How many files are again as they were before.
+    /// How many files were restored.
     pub restored: u64,
-    /// Files that were changed since they were folded, sorted. If there are any, nothing was put
-    /// back.
+    /// The files that were changed since they were merged, sorted. If there are any, nothing was
+    /// restored.
     pub changed_since: Vec<String>,
-    /// What else there is to know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// What was folded once.
+/// A merge of a workspace, as recorded for undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeRecord {
-    /// The workspace.
+    /// The id of the workspace.
     pub id: String,
-    /// When, in milliseconds since 1970.
+    /// The time of the merge, in milliseconds since 1970.
     pub at: i64,
-    /// How far it came.
+    /// How far the merge got.
     pub state: MergeRecordState,
     /// The files it changed, relative to the repository folder.
     pub files: Vec<MergedFile>,
 }
 
-/// How far a folding came.
+/// How far a merge or its undo got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MergeRecordState {
-    /// It is at work, or was when it was killed: folding again finishes it.
+    /// The merge is in progress, or was when the process was killed. Merging again completes it.
     Begun,
-    /// All of it stands in the repository.
+    /// All changes are in the repository.
     Done,
-    /// Somebody changed a file meanwhile: some of it stands in the repository.
+    /// A file was changed during the merge, so only some of the changes are in the repository.
     Stopped,
-    /// It is being put back, or was when that was killed: undoing again finishes it.
+    /// The undo is in progress, or was when the process was killed. Undoing again completes it.
     Undoing,
-    /// It was put back.
+    /// The merge was undone.
     Undone,
 }
 
-/// What folding did to a file.
+/// A file that a merge changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergedFile {
-    /// Where it is.
+    /// The path, relative to the repository folder.
     pub path: String,
-    /// What became of it.
+    /// How it changed.
     pub change: crate::snapshot::Change,
 }
 
-/// A step on the way, told before the next one begins. Between any two we may be killed.
+/// A step of an operation, reported before the next one begins. The process may be killed between
+/// any two steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// It is written down that a workspace will be made.
+    /// The metadata of the new workspace is on disk.
     Announced,
-    /// Git knows the worktree; it is empty.
+    /// Git has registered the worktree. It is empty.
     Added,
-    /// The files are there.
+    /// The files are copied.
     Copied,
-    /// The base is kept.
+    /// The base is saved.
     Based,
     /// The workspace is open.
     Opened,
-    /// What will be written is known.
+    /// Base, workspace and repository are compared.
     Compared,
-    /// What stands in the repository, and what will, is on disk.
+    /// The old and the new contents of all files to change are on disk.
     Imaged,
-    /// What will be done is on disk.
+    /// The plan is on disk.
     Planned,
-    /// Folding is decided; from here on it is finished rather than begun again.
+    /// The merge is committed to: after a crash it is completed rather than started again.
     Decided,
-    /// So many files are written or removed.
+    /// This many files are written or removed.
     Written(usize),
-    /// All files are as they should be.
+    /// All files have their new content.
     Settled,
-    /// The plan is done.
+    /// The plan is marked as done.
     Done,
-    /// The work is kept as a patch.
+    /// The work is saved as a patch.
     Kept,
     /// The outcome is on disk.
     Concluded,
-    /// The folder is removed.
+    /// The folder of the workspace is removed.
     Removed,
-    /// Git has forgotten the worktree.
+    /// The entry of the worktree in the repository is removed.
     Forgotten,
-    /// It is written down that a folding will be put back.
+    /// The start of an undo is recorded.
     Undoing,
 }
 
-/// Why there is no answer.
+/// Why an operation on a workspace failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file or folder could not be used.
+    /// A file or folder could not be read or written.
     #[error("cannot {what} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// The attempted action, as a verb.
         what: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// What went wrong.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Git would not.
+    /// A git command failed.
     #[error("{0}")]
     Git(String),
-    /// Others are folding and do not come to an end.
-    #[error("{} is held by another process for more than {seconds} s: is another run folding? If not, end the process that holds it", .lock.display())]
+    /// Another process holds the lock for too long.
+    #[error("{} has been locked by another process for more than {seconds} s; another run may be merging", .lock.display())]
     Busy {
-        /// What is locked.
+        /// The lock file.
         lock: PathBuf,
-        /// How long we waited.
+        /// How long this process waited.
         seconds: u64,
     },
-    /// There is no such workspace.
+    /// No such workspace is open.
     #[error("there is no open workspace '{id}' of run {run}")]
     NotOpen {
-        /// The run.
+        /// The run that the workspace belongs to.
         run: String,
-        /// The workspace.
+        /// The id of the workspace.
         id: String,
     },
-    /// Its folder was removed by somebody.
-    #[error("the workspace {} is gone: somebody removed it, so there is nothing to fold; discard it", .folder.display())]
+    /// The folder of the workspace was removed by other means.
+    #[error("the workspace {} was removed by another program, so there is nothing to merge; discard it", .folder.display())]
     Lost {
-        /// Where it was.
+        /// The folder.
         folder: PathBuf,
     },
-    /// It is in the middle of being folded.
-    #[error(
-        "the workspace '{id}' of run {run} is being folded: fold it again to finish that first"
-    )]
+    /// A merge of the workspace was started and not completed.
+    #[error("the merge of workspace '{id}' of run {run} is not complete; merge it again first")]
     Unfinished {
-        /// The run.
+        /// The run that the workspace belongs to.
         run: String,
-        /// The workspace.
+        /// The id of the workspace.
         id: String,
     },
-    /// A folder that is too large to copy.
-    #[error("{} has {limit}: a copy of it is not made; put what is not needed into .gitignore, or make it a git repository with a commit", .folder.display())]
+    /// The folder is too large to copy.
+    #[error("{} has {limit}, which is too large to copy; add unneeded files to .gitignore, or make it a git repository with a commit", .folder.display())]
     TooLarge {
         /// The folder.
         folder: PathBuf,
-        /// What was exceeded.
+        /// The limit that was exceeded.
         limit: String,
     },
-    /// A file of ours does not say what it should.
+    /// A metadata file cannot be interpreted.
     #[error("{} is damaged: {why}", .path.display())]
     Damaged {
-        /// The file.
+        /// The metadata file.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong with it.
         why: String,
     },
 }
@@ -238,7 +237,7 @@ impl From<git::GitError> for Error {
     }
 }
 
-/// An error at a path.
+/// Attaches the action and the path to an I/O error.
 fn at(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     move |source| Error::Io { what, path: path.to_owned(), source }
 }
@@ -253,24 +252,24 @@ impl std::fmt::Debug for Workspaces {
 }
 
 impl Workspaces {
-    /// Those of a repository folder, kept in a state folder. Nothing is made yet.
+    /// The workspaces of a repository folder, stored in a state folder. Creates nothing yet.
     pub fn new(state: &Path, repo: &Path) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Self { state: absolute(state), repo: absolute(repo), steps: Arc::new(|_| ()) }
+        Self { state: absolute(state), repo: absolute(repo), on_step: Arc::new(|_| ()) }
     }
 
-    /// The same, and somebody who is told each step.
+    /// Sets a function that is called at each step.
     #[must_use]
-    pub fn with_step_hook(self, steps: impl Fn(Step) + Send + Sync + 'static) -> Self {
-        Self { steps: Arc::new(steps), ..self }
+    pub fn with_step_hook(self, on_step: impl Fn(Step) + Send + Sync + 'static) -> Self {
+        Self { on_step: Arc::new(on_step), ..self }
     }
 
-    /// Where the worktree of a workspace is, or would be.
+    /// The folder of the worktree of a workspace, whether it exists or not.
     pub fn path(&self, run: &str, id: &str) -> PathBuf {
         self.paths(run, id).worktree
     }
 
-    /// Where to work in it: the counterpart of the repository folder, which may be a subfolder of
+    /// The folder to work in: it corresponds to the repository folder, which may be a subfolder of
     /// the repository.
     pub fn folder(&self, run: &str, id: &str) -> PathBuf {
         let paths = self.paths(run, id);
@@ -284,43 +283,42 @@ impl Workspaces {
         }
     }
 
-    /// Opens a workspace that looks as the repository does now, without the ignored files and those
-    /// in `without` (absolute, or relative to the repository folder; a folder stands for all in
-    /// it). One that is open already stays as it is.
+    /// Opens a workspace with the current content of the repository, except for ignored files and
+    /// those in `without` (absolute, or relative to the repository folder; a folder includes
+    /// everything in it). A workspace that is open already is returned unchanged.
     pub fn open(&self, run: &str, id: &str, without: &BTreeSet<PathBuf>) -> Result<Opened, Error> {
         open::open(self, run, id, without)
     }
 
-    /// Brings the work of a workspace into the repository and removes the workspace. See [`MergeOutcome`]
-    /// for what may come of it.
+    /// Merges the work of a workspace into the repository and removes the workspace.
     pub fn merge_back(&self, run: &str, id: &str) -> Result<MergeOutcome, Error> {
         merge::merge_back(self, run, id)
     }
 
-    /// Removes a workspace. Its work, if there is any, is kept as a patch: where.
+    /// Removes a workspace. Returns where its work was saved as a patch, if there was any.
     pub fn discard(&self, run: &str, id: &str) -> Result<Option<String>, Error> {
         save_patch::discard(self, run, id)
     }
 
-    /// Removes workspaces that belong to nobody, whatever state a crash left them in; their work is
-    /// kept as patches.
+    /// Removes the workspaces that no run uses any more, whatever state a crash left them in. Their
+    /// work is saved as patches.
     pub fn sweep(&self, is_open: &dyn Fn(&str, &str) -> bool) -> Vec<SweptWorkspace> {
         sweep::sweep(self, is_open)
     }
 
-    /// Puts back what folding a workspace changed, or all workspaces of a run, the newest first.
-    /// All of it, or nothing.
+    /// Undoes the merge of a workspace, or of all workspaces of a run, newest first. All of it is
+    /// undone, or nothing.
     pub fn undo(&self, run: &str, id: Option<&str>) -> Result<Undone, Error> {
         undo::undo(self, run, id)
     }
 
-    /// What was folded in a run, the oldest first.
+    /// The merges of a run, oldest first.
     pub fn merge_records(&self, run: &str) -> Vec<MergeRecord> {
         undo::merge_records(self, run)
     }
 
     fn step(&self, step: Step) {
-        (self.steps)(step);
+        (self.on_step)(step);
     }
 
     fn paths(&self, run: &str, id: &str) -> WorkspacePaths {
@@ -337,14 +335,14 @@ impl Workspaces {
         }
     }
 
-    /// A path of the state folder, for people.
+    /// A path in the state folder, relative to the parent of that folder.
     fn display_path(&self, path: &Path) -> String {
-        let around = self.state.parent().unwrap_or(&self.state);
-        path.strip_prefix(around).unwrap_or(path).to_string_lossy().into_owned()
+        let parent = self.state.parent().unwrap_or(&self.state);
+        path.strip_prefix(parent).unwrap_or(path).to_string_lossy().into_owned()
     }
 }
 
-/// Where the things of one workspace are.
+/// The paths in the state folder that belong to one workspace.
 #[derive(Debug)]
 struct WorkspacePaths {
     run: String,
@@ -367,7 +365,7 @@ impl WorkspacePaths {
         match record {
             Some(record) if record.version != metadata::VERSION => {
                 let why = format!(
-                    "it has version {}, and this program knows {}",
+                    "it has version {}, but this program supports version {}",
                     record.version,
                     metadata::VERSION
                 );
@@ -398,7 +396,7 @@ impl WorkspacePaths {
     }
 }
 
-/// The name of a run's folder. Runs are named by us, but nothing here depends on it.
+/// The name of the folder of a run. Run ids are normally valid names; any other text is converted.
 pub fn run_name(run: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let is_plain =
@@ -406,7 +404,7 @@ pub fn run_name(run: &str) -> String {
     if is_plain { run.to_owned() } else { readable_name(run, &[run]) }
 }
 
-/// A name that can be read, and a hash that tells it from all others.
+/// A readable folder name for a text, with a hash of `parts` that makes it unique.
 pub fn readable_name(text: &str, parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
@@ -425,13 +423,13 @@ pub fn readable_name(text: &str, parts: &[&str]) -> String {
         }
     }
     let name = name.trim_end_matches('-');
-    // An underscore, so that no run of plain letters has the name of another.
+    // The underscore keeps the name distinct from any unconverted run id.
     let hash = &hex::encode(hash.finalize())[..12];
     if name.is_empty() { format!("x_{hash}") } else { format!("{name}_{hash}") }
 }
 
-/// A path below the top as it is named in the folder that people work in; what lies above it begins
-/// with `..`.
+/// A path below the top, relative to the folder that the user works in. What lies above that folder
+/// begins with `..`.
 fn relative_to(prefix: &Path, path: &Path) -> String {
     let (mut ours, mut theirs) = (prefix.components().peekable(), path.components().peekable());
     while ours.peek().is_some() && ours.peek() == theirs.peek() {

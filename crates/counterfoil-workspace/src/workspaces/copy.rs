@@ -1,4 +1,4 @@
-//! Files copied from one folder to another, byte for byte, and what they were.
+//! Copies files from one folder to another, byte for byte, and records their content.
 
 use super::disk::{copy_and_hash, kind, link};
 use super::file_list::{Listed, Parents};
@@ -12,13 +12,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// A file that changes while it is read is read again, this often.
+/// How often a file that changes while it is read is read again.
 const MAX_ATTEMPTS: usize = 4;
 
-/// Copies the files listed. What is not there any more is left out, as is what cannot be read, with
-/// a note.
+/// Copies the listed files. Files that do not exist any more are skipped; unreadable ones are
+/// skipped with a note.
 ///
-/// Filters play no part: the copy has the bytes of the work tree, whatever git would make of them.
+/// Filters are not applied: the copy has the bytes of the work tree.
 pub(super) fn copy(
     from: &Path,
     to: &Path,
@@ -66,7 +66,7 @@ pub(super) fn copy(
             }
             Ok(None) => {}
             Err(Side::From(error)) => {
-                listed.notes.push(format!("{} is left out: {error}", path.display()));
+                listed.notes.push(format!("{} was skipped: {error}", path.display()));
             }
             Err(Side::To(error)) => return Err(at("write", &target)(error)),
         }
@@ -74,7 +74,7 @@ pub(super) fn copy(
     Ok(base_files)
 }
 
-/// On which side copying failed.
+/// The side on which copying failed.
 enum Side {
     From(io::Error),
     To(io::Error),
@@ -117,14 +117,15 @@ fn copy_file(source: &Path, target: &Path) -> Copied {
         let (hash, size) = copy_and_hash(&mut from, &mut to).map_err(Side::To)?;
         let after = from.metadata().map_err(Side::From)?;
         attempts += 1;
-        // The copy is the base, whatever it caught; but half of a save is nothing to work on.
+        // A half-saved file is of no use, so it is read again. After the last attempt the copy is
+        // the base as it is.
         if Stamp::from_metadata(&before) != Stamp::from_metadata(&after) && attempts < MAX_ATTEMPTS
         {
             continue;
         }
         to.set_permissions(std::fs::Permissions::from_mode(mode)).map_err(Side::To)?;
         if let Ok(modified) = after.modified() {
-            // Build tools compare times. A file system that keeps none loses nothing else.
+            // Build tools compare modification times. Failing to set one is harmless otherwise.
             let _ = to.set_times(FileTimes::new().set_modified(modified));
         }
         let stamp = Stamp::from_metadata(&to.metadata().map_err(Side::To)?);
@@ -132,13 +133,13 @@ fn copy_file(source: &Path, target: &Path) -> Copied {
     }
 }
 
-/// Opens a file to read it, if it is one: no link is followed, no pipe waited for.
+/// Opens a file for reading without following a link or blocking on a pipe.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// What stands at a path whose parents are real folders; none if it is no file or link.
+/// The content of a path whose parents are real folders. `None` if it is not a file or link.
 pub(super) fn observe(path: &Path, known: Option<(&BaseFile, i64)>) -> io::Result<Option<Content>> {
     let meta = match std::fs::symlink_metadata(path) {
         Ok(meta) => meta,
@@ -146,8 +147,8 @@ pub(super) fn observe(path: &Path, known: Option<(&BaseFile, i64)>) -> io::Resul
         Err(error) => return Err(error),
     };
     let stamp = Stamp::from_metadata(&meta);
-    // A clock only has so many ticks: what was touched just before the base was complete may have
-    // been touched again in the same tick.
+    // Clock ticks are coarse: a file touched just before the base was complete may have been
+    // touched again in the same tick.
     if let Some((base, sealed)) = known
         && base.stamp == stamp
         && stamp.changed_at() < sealed.saturating_sub(1_000_000_000)

@@ -1,4 +1,4 @@
-//! Files below a folder, reached so that no symbolic link on the way leads out of it.
+//! Access to files below a folder without following a symbolic link on the way.
 
 use super::metadata::{Content, Kind, is_missing};
 use crate::path::is_inside;
@@ -13,25 +13,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-/// What stands at a path.
+/// What exists at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FileState {
-    /// Nothing.
+    /// Nothing exists there.
     Nothing,
     /// A file or a symbolic link.
     Content(Content),
     /// A folder.
     Folder,
-    /// Something that is neither: a device, a socket.
+    /// Neither a file nor a folder: a device, a socket.
     Special,
-    /// Nothing, and nothing can: this file on the way to it is no folder.
+    /// Nothing can exist there: this file on the way to it is not a folder.
     BelowFile(PathBuf),
-    /// Nobody looks: this part of the way to it is a symbolic link.
+    /// Not accessed: this part of the way to it is a symbolic link.
     BehindLink(PathBuf),
 }
 
 impl FileState {
-    /// The file or link, if it is one.
+    /// The content, if it is a file or link.
     pub(super) fn content(&self) -> Option<&Content> {
         match self {
             Self::Content(content) => Some(content),
@@ -40,14 +40,14 @@ impl FileState {
     }
 }
 
-/// A folder whose files are reached from an open handle, part by part.
+/// A folder whose files are opened relative to a handle, one path component at a time.
 #[derive(Debug)]
 pub(super) struct Root {
     handle: OwnedFd,
 }
 
-enum Direction<'a> {
-    There(OwnedFd, &'a OsStr),
+enum Lookup<'a> {
+    Found(OwnedFd, &'a OsStr),
     Absent,
     File(PathBuf),
     Link(PathBuf),
@@ -61,25 +61,25 @@ impl Root {
         Ok(Self { handle: rustix::fs::open(path, flags, Mode::empty())? })
     }
 
-    fn direction<'a>(
+    fn look_up<'a>(
         &self,
         path: &'a Path,
-        made: Option<&dyn Fn(&Path) -> u32>,
-    ) -> io::Result<Direction<'a>> {
+        create_mode: Option<&dyn Fn(&Path) -> u32>,
+    ) -> io::Result<Lookup<'a>> {
         let name = path.file_name().filter(|_| is_plain(path)).ok_or(Errno::INVAL)?;
         let mut folder = rustix::fs::openat(&self.handle, c".", FOLDER, Mode::empty())?;
-        let mut come = PathBuf::new();
+        let mut so_far = PathBuf::new();
         for part in path.parent().into_iter().flat_map(Path::components) {
-            come.push(part);
+            so_far.push(part);
             let open = || rustix::fs::openat(&folder, part.as_os_str(), FOLDER, Mode::empty());
-            folder = match (open(), made) {
+            folder = match (open(), create_mode) {
                 (Ok(next), _) => next,
-                (Err(Errno::NOENT), None) => return Ok(Direction::Absent),
+                (Err(Errno::NOENT), None) => return Ok(Lookup::Absent),
                 (Err(Errno::NOENT), Some(mode)) => {
                     match rustix::fs::mkdirat(
                         &folder,
                         part.as_os_str(),
-                        Mode::from_raw_mode(mode(&come)),
+                        Mode::from_raw_mode(mode(&so_far)),
                     ) {
                         Ok(()) | Err(Errno::EXIST) => open()?,
                         Err(error) => return Err(error.into()),
@@ -89,28 +89,28 @@ impl Root {
                     let found =
                         rustix::fs::statat(&folder, part.as_os_str(), AtFlags::SYMLINK_NOFOLLOW)?;
                     let is_link = rustix::fs::FileType::from_raw_mode(found.st_mode).is_symlink();
-                    return Ok(if is_link { Direction::Link(come) } else { Direction::File(come) });
+                    return Ok(if is_link { Lookup::Link(so_far) } else { Lookup::File(so_far) });
                 }
                 (Err(error), _) => return Err(error.into()),
             };
         }
-        Ok(Direction::There(folder, name))
+        Ok(Lookup::Found(folder, name))
     }
 
-    /// What stands at a path.
+    /// What exists at a path.
     pub(super) fn state(&self, path: &Path) -> io::Result<FileState> {
         self.copy(path, &mut io::sink())
     }
 
-    /// What stands at a path; its bytes are written out.
+    /// Returns what exists at a path and writes its bytes to `to`.
     pub(super) fn copy(&self, path: &Path, to: &mut dyn Write) -> io::Result<FileState> {
-        let (folder, name) = match self.direction(path, None)? {
-            Direction::There(folder, name) => (folder, name),
-            Direction::Absent => return Ok(FileState::Nothing),
-            Direction::File(file) => return Ok(FileState::BelowFile(file)),
-            Direction::Link(link) => return Ok(FileState::BehindLink(link)),
+        let (folder, name) = match self.look_up(path, None)? {
+            Lookup::Found(folder, name) => (folder, name),
+            Lookup::Absent => return Ok(FileState::Nothing),
+            Lookup::File(file) => return Ok(FileState::BelowFile(file)),
+            Lookup::Link(link) => return Ok(FileState::BehindLink(link)),
         };
-        // Without NONBLOCK a pipe would wait for somebody to write.
+        // Without NONBLOCK, opening a pipe would wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match rustix::fs::openat(&folder, name, flags, Mode::empty()) {
             Ok(handle) => {
@@ -142,10 +142,10 @@ impl Root {
         }
     }
 
-    /// Puts a file or link in its place, whole or not at all, if what stands there still is what is
-    /// expected. Folders on the way are made with the mode given for each.
+    /// Writes a file or link atomically if the path still has the expected content. Missing folders
+    /// are created with the given modes.
     ///
-    /// Says whether it was done: what somebody else wrote in the meantime stays.
+    /// Returns whether it was written: a concurrent change by another program is preserved.
     pub(super) fn put(
         &self,
         path: &Path,
@@ -154,7 +154,7 @@ impl Root {
         bytes: &mut dyn Read,
         modes: &dyn Fn(&Path) -> u32,
     ) -> io::Result<bool> {
-        let Direction::There(folder, name) = self.direction(path, Some(modes))? else {
+        let Lookup::Found(folder, name) = self.look_up(path, Some(modes))? else {
             return Ok(false);
         };
         let draft = draft(path);
@@ -176,7 +176,7 @@ impl Root {
             file.set_permissions(std::fs::Permissions::from_mode(content.mode & 0o7777))?;
             file.sync_all()?;
         }
-        let swapped = if self.still(path, expected)? {
+        let swapped = if self.has_content(path, expected)? {
             if expected.is_none() {
                 move_new(&folder, &draft, name)?
             } else {
@@ -191,19 +191,19 @@ impl Root {
         Ok(swapped)
     }
 
-    /// Removes a file or link, if it still is what is expected. Says whether it was done.
+    /// Removes a file or link if it still has the expected content. Returns whether it was removed.
     pub(super) fn remove(&self, path: &Path, expected: &Content) -> io::Result<bool> {
-        let Direction::There(folder, name) = self.direction(path, None)? else { return Ok(false) };
-        if !self.still(path, Some(expected))? {
+        let Lookup::Found(folder, name) = self.look_up(path, None)? else { return Ok(false) };
+        if !self.has_content(path, Some(expected))? {
             return Ok(false);
         }
         unlink(&folder, name)?;
         Ok(true)
     }
 
-    /// Removes a folder if it is empty. Says whether it was.
+    /// Removes a folder if it is empty. Returns whether it was removed.
     pub(super) fn remove_folder(&self, path: &Path) -> io::Result<bool> {
-        let Direction::There(folder, name) = self.direction(path, None)? else { return Ok(false) };
+        let Lookup::Found(folder, name) = self.look_up(path, None)? else { return Ok(false) };
         match rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR) {
             Ok(()) => Ok(true),
             Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR | Errno::BUSY) => {
@@ -213,25 +213,23 @@ impl Root {
         }
     }
 
-    /// Removes what a crash left of [`Root::put`].
+    /// Removes the temporary file that a crash left of [`Root::put`].
     pub(super) fn remove_draft(&self, path: &Path) -> io::Result<()> {
-        match self.direction(path, None)? {
-            Direction::There(folder, _) => {
-                unlink(&folder, OsStr::from_bytes(draft(path).as_bytes()))
-            }
+        match self.look_up(path, None)? {
+            Lookup::Found(folder, _) => unlink(&folder, OsStr::from_bytes(draft(path).as_bytes())),
             _ => Ok(()),
         }
     }
 
-    /// Waits until a folder's entries are on disk.
+    /// Syncs the entries of a folder to disk.
     pub(super) fn sync(&self, folder: &Path) -> io::Result<()> {
-        match self.direction(&folder.join("x"), None)? {
-            Direction::There(folder, _) => Ok(rustix::fs::fsync(folder)?),
+        match self.look_up(&folder.join("x"), None)? {
+            Lookup::Found(folder, _) => Ok(rustix::fs::fsync(folder)?),
             _ => Ok(()),
         }
     }
 
-    fn still(&self, path: &Path, expected: Option<&Content>) -> io::Result<bool> {
+    fn has_content(&self, path: &Path, expected: Option<&Content>) -> io::Result<bool> {
         Ok(match (self.state(path)?, expected) {
             (FileState::Nothing, None) => true,
             (FileState::Content(found), Some(expected)) => found.is(expected),
@@ -240,12 +238,12 @@ impl Root {
     }
 }
 
-/// Takes the place of nothing; if something came to stand there in the meantime, it stays.
+/// Renames the draft unless the target exists.
 fn move_new(folder: &OwnedFd, draft: &str, name: &OsStr) -> io::Result<bool> {
     match rustix::fs::renameat_with(folder, draft, folder, name, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(true),
         Err(Errno::EXIST) => Ok(false),
-        // Not every file system can.
+        // Not every file system supports NOREPLACE.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => move_over(folder, draft, name),
         Err(error) => Err(error.into()),
     }
@@ -266,12 +264,12 @@ fn unlink(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// The name a file has until it is whole.
+/// The name of the temporary file for a path.
 fn draft(path: &Path) -> String {
     format!(".counterfoil-{}.part", &hex::encode(Sha256::digest(path.as_os_str().as_bytes()))[..16])
 }
 
-/// Whether a name is one that a file of ours has until it is whole.
+/// Whether a name is that of a temporary file written by [`Root::put`].
 pub(super) fn is_draft(name: &OsStr) -> bool {
     let name = name.as_bytes();
     name.len() == ".counterfoil-.part".len() + 16
@@ -287,7 +285,7 @@ pub(super) fn is_plain(path: &Path) -> bool {
     path.components().next().is_some() && is_inside(path) && path.components().all(is_plain)
 }
 
-/// What kind of file it is.
+/// The kind of a file.
 pub(super) fn kind(meta: &Metadata) -> Kind {
     if meta.is_symlink() {
         Kind::Link
@@ -298,14 +296,14 @@ pub(super) fn kind(meta: &Metadata) -> Kind {
     }
 }
 
-/// A symbolic link by its target.
+/// The content of a symbolic link with this target.
 pub(super) fn link(target: &[u8], to: &mut dyn Write) -> io::Result<Content> {
     to.write_all(target)?;
     let hash = hex::encode(Sha256::digest(target));
     Ok(Content { kind: Kind::Link, hash, size: target.len() as u64, mode: 0o777 })
 }
 
-/// Copies bytes; their hash and number.
+/// Copies all bytes and returns their hash and number.
 pub(super) fn copy_and_hash(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<(String, u64)> {
     let mut hash = Sha256::new();
     let mut size = 0;
@@ -324,8 +322,7 @@ pub(super) fn copy_and_hash(from: &mut dyn Read, to: &mut dyn Write) -> io::Resu
     Ok((hex::encode(hash.finalize()), size))
 }
 
-/// Removes a folder and everything in it, or a file, also where somebody took the right to write
-/// away.
+/// Removes a folder and everything in it, or a file, even if write permission was removed.
 pub(super) fn clear(path: &Path) -> io::Result<()> {
     let gone = |done: io::Result<()>| match done {
         Err(error) if !is_missing(&error) => Err(error),

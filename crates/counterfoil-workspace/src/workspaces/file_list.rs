@@ -1,4 +1,4 @@
-//! Which files a workspace is made of.
+//! Lists the files that a workspace is made of.
 
 use super::Error;
 use super::disk::is_draft;
@@ -8,25 +8,23 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Repositories inside repositories deeper than this are left out.
+/// Nested repositories deeper than this are skipped.
 const MAX_NESTING: usize = 8;
-/// The most files of a plain copy.
+/// The largest number of files of a plain copy.
 pub(super) const MAX_COPY_FILES: usize = 200_000;
 
-/// The files found.
+/// The listed files.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
-    /// Relative to the folder that was listed. Some may not be there: git also names what was
-    /// deleted.
+    /// Relative to the listed folder. Some may not exist: git also lists deleted files.
     pub(super) files: BTreeSet<PathBuf>,
-    /// Tracked files that a sparse checkout leaves out.
+    /// Tracked files that a sparse checkout omits.
     pub(super) sparse: Vec<PathBuf>,
-    /// What is left out, and why.
+    /// What was skipped, and why.
     pub(super) notes: Vec<String>,
 }
 
-/// The tracked and the untracked files of a repository, and of those inside it; not the ignored
-/// ones.
+/// The tracked and untracked files of a repository and of those nested in it, without ignored ones.
 pub(super) fn repository(top: &Path) -> Result<Listed, Error> {
     let mut listed = Listed::default();
     let mut open = vec![(PathBuf::new(), 0)];
@@ -34,7 +32,7 @@ pub(super) fn repository(top: &Path) -> Result<Listed, Error> {
         let folder = top.join(&inside);
         let call = |arguments: &[&str]| {
             let call = GitCommand::new(&folder, arguments);
-            // A broken repository inside ours must not answer with the files of ours.
+            // A broken nested repository must not list the files of the outer one.
             match folder.parent().filter(|_| depth > 0) {
                 Some(parent) => call.env("GIT_CEILING_DIRECTORIES", parent),
                 None => call,
@@ -45,8 +43,8 @@ pub(super) fn repository(top: &Path) -> Result<Listed, Error> {
         });
         let (tracked, others) = match found {
             Ok(found) => found,
-            Err(GitError::Failed { message: said, .. }) if depth > 0 => {
-                listed.notes.push(format!("{} is left out: {said}", inside.display()));
+            Err(GitError::Failed { message, .. }) if depth > 0 => {
+                listed.notes.push(format!("{} was skipped: {message}", inside.display()));
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -71,7 +69,7 @@ pub(super) fn repository(top: &Path) -> Result<Listed, Error> {
                 Some(folder) => {
                     let path = inside.join(OsStr::from_bytes(folder));
                     listed.notes.push(format!(
-                        "{} is a repository of its own: its files are here, its history is not",
+                        "{} is a separate repository: its files are included, its history is not",
                         path.display()
                     ));
                     nested.push(path);
@@ -87,13 +85,13 @@ pub(super) fn repository(top: &Path) -> Result<Listed, Error> {
             } else {
                 listed
                     .notes
-                    .push(format!("{} is left out: it is nested too deeply", path.display()));
+                    .push(format!("{} was skipped: it is nested too deeply", path.display()));
             }
         }
     }
     if !listed.sparse.is_empty() {
         listed.notes.push(format!(
-            "the checkout is sparse, here as in the repository; tracked files that are not there: {}",
+            "the checkout is sparse, as in the repository; omitted tracked files: {}",
             listed.sparse.len()
         ));
     }
@@ -101,9 +99,9 @@ pub(super) fn repository(top: &Path) -> Result<Listed, Error> {
     Ok(listed)
 }
 
-/// The files of a folder that no `.gitignore` in it names, found without git.
+/// The files of a folder that are not ignored by a `.gitignore` in it, found without git.
 ///
-/// `skip` says which paths, relative to the folder, are not looked at.
+/// `skip` returns whether a path, relative to the folder, is skipped.
 pub(super) fn walk(
     top: &Path,
     skip: impl Fn(&Path) -> bool + Send + Sync + 'static,
@@ -124,7 +122,7 @@ pub(super) fn walk(
             Ok(entry) => entry,
             Err(error) => {
                 if listed.notes.len() < 20 {
-                    listed.notes.push(format!("left out: {error}"));
+                    listed.notes.push(format!("skipped: {error}"));
                 }
                 continue;
             }
@@ -146,7 +144,8 @@ pub(super) fn walk(
     Ok(listed)
 }
 
-/// Which folders below a root are real ones, so that what lies in them belongs to the root.
+/// Caches which folders below a root are real folders rather than links, so that their content
+/// belongs to the root.
 #[derive(Debug)]
 pub(super) struct Parents {
     root: PathBuf,
@@ -158,13 +157,13 @@ impl Parents {
         Self { root: root.to_owned(), known: HashMap::from([(PathBuf::new(), true)]) }
     }
 
-    /// Whether the way to a path leads through folders only.
+    /// Whether all parents of a path are real folders.
     pub(super) fn are_real(&mut self, path: &Path) -> bool {
         let Some(parent) = path.parent() else { return false };
         if let Some(known) = self.known.get(parent) {
             return *known;
         }
-        // From the top: a path can have many parts, and a stack only so many.
+        // Iteratively from the top: a deep path could overflow the stack.
         let mut come = PathBuf::new();
         let mut real = true;
         for part in parent.components() {

@@ -1,4 +1,4 @@
-//! Where a folder lies: in which repository, and where in it.
+//! Finds the repository that a folder belongs to, and its position in it.
 
 use super::Error;
 use crate::git::{GitCommand, GitError};
@@ -6,12 +6,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// Where a folder lies.
+/// The position of a folder in its repository.
 #[derive(Debug)]
 pub(super) struct Location {
-    /// The top of the work tree, or the folder itself outside a repository.
+    /// The top of the work tree, or the folder itself outside of a repository.
     pub(super) top: PathBuf,
-    /// The folder, from there.
+    /// The folder, relative to the top.
     pub(super) prefix: PathBuf,
     /// The repository, if there is one.
     pub(super) repository: Option<Repository>,
@@ -24,47 +24,47 @@ pub(super) struct Location {
 /// A repository with a work tree.
 #[derive(Debug)]
 pub(super) struct Repository {
-    /// Its folder, shared by its worktrees.
+    /// Its git folder, which its worktrees share.
     pub(super) common: PathBuf,
-    /// The commit that is checked out; none in a new repository.
+    /// The commit that is checked out. `None` in a repository without commits.
     pub(super) head: Option<String>,
-    /// The hash it names objects by.
+    /// The hash function of its object names.
     pub(super) format: String,
-    /// The file of ignored names that its settings point at.
+    /// The excludes file that it is configured with.
     pub(super) excludes: Option<PathBuf>,
 }
 
-/// Finds where a folder lies.
+/// Finds the repository of a folder.
 pub(super) fn find(folder: &Path) -> Result<Location, Error> {
     let folder = std::fs::canonicalize(folder).map_err(super::at("find", folder))?;
-    let alone = |git, note: String| {
+    let plain_copy = |git, note: String| {
         let top = folder.clone();
         Ok(Location { top, prefix: PathBuf::new(), repository: None, git, notes: vec![note] })
     };
-    let ask = |arguments: &[&str]| GitCommand::new(&folder, arguments).output();
+    let output = |arguments: &[&str]| GitCommand::new(&folder, arguments).output();
     let known = ["--is-inside-work-tree", "--show-object-format", "--path-format=absolute"];
     let (common, top) = ("--git-common-dir", "--show-toplevel");
-    let answer = match ask(&["rev-parse", known[0], known[1], known[2], common, top]) {
+    let answer = match output(&["rev-parse", known[0], known[1], known[2], common, top]) {
         Ok(answer) => answer,
         Err(GitError::NotInstalled(_)) => {
-            let note = "git is not installed: this is a plain copy of the folder, and no two changes of one file can be merged";
-            return alone(false, note.to_owned());
+            let note = "git is not installed: this is a plain copy of the folder, and concurrent changes to one file cannot be merged";
+            return plain_copy(false, note.to_owned());
         }
         Err(error) => return Err(error.into()),
     };
     if answer.stdout.starts_with(b"false\n") {
         let note = "the repository has no work tree here: this is a plain copy of the folder";
-        return alone(true, note.to_owned());
+        return plain_copy(true, note.to_owned());
     }
     if !answer.ok() {
-        let said = answer.stderr;
-        return alone(
+        let message = answer.stderr;
+        return plain_copy(
             true,
-            if said.contains("not a git repository") {
-                "the folder is in no git repository: this is a plain copy of it".to_owned()
+            if message.contains("not a git repository") {
+                "the folder is not in a git repository: this is a plain copy of it".to_owned()
             } else {
                 format!(
-                    "git does not read the repository, so this is a plain copy of the folder: {said}"
+                    "git cannot read the repository, so this is a plain copy of the folder: {message}"
                 )
             },
         );
@@ -74,17 +74,17 @@ pub(super) fn find(folder: &Path) -> Result<Location, Error> {
     let format = String::from_utf8_lossy(lines.get(1).copied().unwrap_or_default()).into_owned();
     let (common, top) = match lines[..] {
         [_, _, common, top] => (common.to_vec(), top.to_vec()),
-        // There are newlines in the paths.
+        // The paths contain newlines.
         _ => {
             let one =
-                |what| Ok::<_, GitError>(ask(&["rev-parse", known[2], what])?.line().into_vec());
+                |what| Ok::<_, GitError>(output(&["rev-parse", known[2], what])?.line().into_vec());
             (one(common)?, one(top)?)
         }
     };
     let (common, top) =
         (PathBuf::from(OsString::from_vec(common)), PathBuf::from(OsString::from_vec(top)));
     let Ok(prefix) = folder.strip_prefix(&top) else {
-        return alone(
+        return plain_copy(
             true,
             format!(
                 "the work tree of the repository is {}: this is a plain copy of the folder",
@@ -102,7 +102,7 @@ pub(super) fn find(folder: &Path) -> Result<Location, Error> {
     let mut notes = Vec::new();
     if head.is_none() {
         notes.push(
-            "the repository has no commit yet: this is a plain copy of its files, in a repository of its own"
+            "the repository has no commit yet: this is a plain copy of its files, in a new repository"
                 .to_owned(),
         );
     }

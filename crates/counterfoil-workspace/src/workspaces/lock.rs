@@ -1,33 +1,33 @@
-//! One folds at a time, and nobody looks while somebody folds.
+//! Locks: only one process merges at a time, and none reads the repository meanwhile.
 
 use super::{Error, at};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long to wait for the others.
+/// How long to wait for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_mins(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Held until it is dropped, or the process ends.
+/// A lock that is held until it is dropped or the process exits.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }
 
-/// For one who changes the repository.
-pub(super) fn alone(state: &Path) -> Result<Lock, Error> {
+/// Locks the repository for writing.
+pub(super) fn exclusive(state: &Path) -> Result<Lock, Error> {
     take(state, "workspaces.lock", File::try_lock)
 }
 
-/// For one who reads it.
-pub(super) fn together(state: &Path) -> Result<Lock, Error> {
+/// Locks the repository for reading.
+pub(super) fn shared(state: &Path) -> Result<Lock, Error> {
     take(state, "workspaces.lock", File::try_lock_shared)
 }
 
-/// For one who changes git's list of worktrees, and only while they do: git removes the list with
-/// its last entry, and fails if that happens while it adds one.
-pub(super) fn list(state: &Path) -> Result<Lock, Error> {
+/// Locks the list of worktrees, only while it is changed: git removes the list with its last entry,
+/// and fails if that happens while it adds one.
+pub(super) fn worktree_list(state: &Path) -> Result<Lock, Error> {
     take(state, "worktrees.lock", File::try_lock)
 }
 
@@ -48,7 +48,7 @@ fn take(
     wait(file, &path, lock)
 }
 
-/// For one who makes a workspace, in its folder.
+/// Locks the folder of a workspace while it is created.
 pub(super) fn folder(path: &Path) -> Result<Lock, Error> {
     std::fs::create_dir_all(path).map_err(at("create", path))?;
     wait(File::open(path).map_err(at("open", path))?, path, File::try_lock)

@@ -1,4 +1,4 @@
-//! Bringing the work of a workspace into the repository.
+//! Merges the work of a workspace into the repository.
 
 use super::disk::{FileState, Root, copy_and_hash};
 use super::metadata::{self, Content, EncodedPath, Kind, Record, Stage};
@@ -15,7 +15,7 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Larger texts are not merged.
+/// Larger files are not merged as text.
 const MAX_MERGE_SIZE: u64 = 32 << 20;
 
 pub(super) fn merge_back(
@@ -23,7 +23,7 @@ pub(super) fn merge_back(
     run: &str,
     id: &str,
 ) -> Result<MergeOutcome, Error> {
-    let _lock = lock::alone(&workspaces.state)?;
+    let _lock = lock::exclusive(&workspaces.state)?;
     let paths = workspaces.paths(run, id);
     let Some(mut record) = paths.record()? else { return Err(paths.not_open()) };
     let name = match &record.stage {
@@ -53,7 +53,7 @@ pub(super) fn merge_back(
     conclude(workspaces, &paths, record, outcome)
 }
 
-/// Writes the outcome down and removes the workspace.
+/// Records the outcome and removes the workspace.
 fn conclude(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
@@ -68,13 +68,13 @@ fn conclude(
 }
 
 enum Prepared {
-    /// There is nothing to write, or it must not be written.
+    /// There is nothing to write, or there are conflicts.
     Over(MergeOutcome),
     /// The plan of this name is on disk.
     Plan(String),
 }
 
-/// A path to write, and how.
+/// A path to write, and how to write it.
 struct Item<'a> {
     difference: &'a Difference,
     repository_state: FileState,
@@ -111,7 +111,7 @@ fn prepare(
     if items.is_empty() {
         return Ok(Prepared::Over(MergeOutcome { notes, ..MergeOutcome::default() }));
     }
-    // The merges are tried also if there are conflicts: all of them should be named.
+    // Text merges are tried even if there are conflicts, so that all conflicts are reported.
     let mut draft = Draft::begin(paths)?;
     for item in items.iter().filter(|item| !matches!(item.decision, MergeDecision::Conflict(_))) {
         if let Err(why) = draft.add(paths, record, &root, item)? {
@@ -127,7 +127,7 @@ fn prepare(
     draft.finish(workspaces, paths, record, notes).map(Prepared::Plan)
 }
 
-/// Names the conflicts, and gives the reason of each.
+/// Adds the conflicts and the reason for each.
 fn with_conflicts(
     mut outcome: MergeOutcome,
     prefix: &Path,
@@ -143,7 +143,7 @@ fn with_conflicts(
     outcome
 }
 
-/// What an agent committed in the workspace is not taken over, only the files are.
+/// A note if an agent committed in the workspace: only the files are merged, not the commits.
 fn note_moved_head(paths: &WorkspacePaths, record: &Record) -> Option<String> {
     let (common, began) = (record.repository.as_ref()?, record.head.as_ref()?);
     let entries = std::fs::read_dir(common.0.join("worktrees")).ok()?;
@@ -154,17 +154,17 @@ fn note_moved_head(paths: &WorkspacePaths, record: &Record) -> Option<String> {
     let head = std::fs::read_to_string(entry.path().join("HEAD")).ok()?;
     match head.trim().strip_prefix("ref: ") {
         Some(branch) => Some(format!(
-            "{branch} was checked out in the workspace; its files are folded, it is left as it is"
+            "{branch} was checked out in the workspace; its files are merged, the branch is not changed"
         )),
         None if head.trim() == began => None,
         None => Some(format!(
-            "{} was committed in the workspace; its files are folded, the commit is not",
+            "{} was committed in the workspace; its files are merged, the commit is not",
             head.trim()
         )),
     }
 }
 
-/// Makes conflicts of what cannot be written where it belongs.
+/// Turns changes that cannot be written at their path into conflicts.
 fn mark_blocked(top: &Path, items: &mut [Item<'_>]) -> Result<(), Error> {
     let deleted: BTreeSet<PathBuf> = items
         .iter()
@@ -179,13 +179,13 @@ fn mark_blocked(top: &Path, items: &mut [Item<'_>]) -> Result<(), Error> {
             FileState::Nothing | FileState::Content(_) => None,
             FileState::Special => Some(ConflictReason::Special),
             FileState::BelowFile(file) => {
-                (!deleted.contains(file)).then_some(ConflictReason::Folder)
+                (!deleted.contains(file)).then_some(ConflictReason::FolderInTheWay)
             }
             FileState::BehindLink(link) => {
-                (!deleted.contains(link)).then_some(ConflictReason::Through)
+                (!deleted.contains(link)).then_some(ConflictReason::BehindLink)
             }
             FileState::Folder => (!is_emptied(top, &item.difference.path, &deleted)?)
-                .then_some(ConflictReason::Folder),
+                .then_some(ConflictReason::FolderInTheWay),
         };
         if let Some(why) = obstacle {
             item.decision = MergeDecision::Conflict(why);
@@ -194,7 +194,7 @@ fn mark_blocked(top: &Path, items: &mut [Item<'_>]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether nothing is left of a folder when these files are deleted.
+/// Whether a folder is empty once these files are deleted.
 fn is_emptied(top: &Path, folder: &Path, deleted: &BTreeSet<PathBuf>) -> Result<bool, Error> {
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
@@ -211,14 +211,14 @@ fn is_emptied(top: &Path, folder: &Path, deleted: &BTreeSet<PathBuf>) -> Result<
             }
         }
         if is_empty {
-            // Somebody made it, and nobody deleted it.
+            // An empty folder that already existed is not ours to remove.
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// A plan in the making: the images are on their way to disk, nothing is written to the repository.
+/// A plan being built: file contents are written to disk, nothing is written to the repository.
 struct Draft {
     name: String,
     folder: PathBuf,
@@ -227,7 +227,7 @@ struct Draft {
     changes: Vec<Change>,
 }
 
-/// Bytes of many files, one behind the other.
+/// The contents of many files, concatenated in one file.
 struct Images {
     path: PathBuf,
     file: BufWriter<File>,
@@ -255,7 +255,8 @@ impl Images {
 }
 
 impl Draft {
-    /// Begins a plan. Those that a crash left unbegun are removed: the record does not know them.
+    /// Starts a plan. Plans that a crash left uncommitted are removed: the metadata does not refer
+    /// to them.
     fn begin(paths: &WorkspacePaths) -> Result<Self, Error> {
         let mut n = 1;
         let (name, folder) = loop {
@@ -275,7 +276,7 @@ impl Draft {
         Ok(Self { name, folder, before, after, changes: Vec::new() })
     }
 
-    /// Adds a path; or why it cannot be.
+    /// Adds a path, or returns why it cannot be merged.
     fn add(
         &mut self,
         paths: &WorkspacePaths,
@@ -292,7 +293,7 @@ impl Draft {
             (repository_state, before) => repository_state.is_none() && before.is_none(),
         };
         if !is_still {
-            return Ok(Err(ConflictReason::Meanwhile));
+            return Ok(Err(ConflictReason::ChangedDuringMerge));
         }
         let after = match (item.decision, &item.difference.workspace, &before) {
             (MergeDecision::Take, None, _) => None,
@@ -307,7 +308,7 @@ impl Draft {
                             Some(content) if content.is(&before.content) => {
                                 self.after.add(Content { kind, mode, ..content.clone() })
                             }
-                            _ => return Ok(Err(ConflictReason::Meanwhile)),
+                            _ => return Ok(Err(ConflictReason::ChangedDuringMerge)),
                         }
                     }
                     three_way::ByteSource::Merged => match merge(paths, record, root, item)? {
@@ -336,7 +337,7 @@ impl Draft {
         Ok(Ok(()))
     }
 
-    /// The bytes of the workspace, as they are now.
+    /// Adds the bytes of the workspace as they are now.
     fn take(
         &mut self,
         paths: &WorkspacePaths,
@@ -359,7 +360,7 @@ impl Draft {
         super::disk::clear(&self.folder).map_err(at("remove", &self.folder))
     }
 
-    /// Writes the plan; its name.
+    /// Writes the plan and returns its name.
     fn finish(
         self,
         workspaces: &Workspaces,
@@ -411,7 +412,7 @@ impl Draft {
     }
 }
 
-/// The number of the next folding of a run. A number may be left out, and none is given twice.
+/// The sequence number of the next merge of a run. Numbers may be skipped, but are never reused.
 fn next_order(paths: &WorkspacePaths) -> Result<u64, Error> {
     let path = paths.undo.join("order.json");
     let order = metadata::read::<u64>(&path)?.unwrap_or(0) + 1;
@@ -419,12 +420,12 @@ fn next_order(paths: &WorkspacePaths) -> Result<u64, Error> {
     Ok(order)
 }
 
-/// Permissions with the right to execute given or taken, as git does it: to those who may read.
+/// The permissions with the executable bit set or cleared. As in git, whoever may read may execute.
 fn with_kind(mode: u32, kind: Kind) -> u32 {
     if kind == Kind::Program { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 }
 }
 
-/// Both changes of a text in one, or why not.
+/// Merges both changes of a text file, or returns why that is impossible.
 fn merge(
     paths: &WorkspacePaths,
     record: &Record,
@@ -434,7 +435,7 @@ fn merge(
     let (Some(base), Some(workspace), Some(repository_state)) =
         (&item.difference.base, &item.difference.workspace, item.repository_state.content())
     else {
-        return Ok(Err(ConflictReason::Base));
+        return Ok(Err(ConflictReason::BaseUnreadable));
     };
     if [base.content.size, workspace.size, repository_state.size]
         .iter()
@@ -446,8 +447,8 @@ fn merge(
         return Ok(Err(ConflictReason::NoGit));
     };
     let scratch_repo = paths.scratch_repo(record);
-    // The repository's objects are borrowed; they may be gone.
-    let Ok(base) = scratch_repo.bytes(blob) else { return Ok(Err(ConflictReason::Base)) };
+    // The objects are shared with the repository, which may have removed them.
+    let Ok(base) = scratch_repo.bytes(blob) else { return Ok(Err(ConflictReason::BaseUnreadable)) };
     let path = &item.difference.path;
     let mut sides = [Vec::new(), Vec::new()];
     root.copy(path, &mut sides[0]).map_err(at("read", &record.top.0.join(path)))?;
@@ -460,7 +461,7 @@ fn merge(
     Ok(scratch_repo.merge(&base, &workspace, &repository_state)?.ok_or(ConflictReason::Overlap))
 }
 
-/// Follows a plan to its end, also if that was begun before a crash.
+/// Applies a plan, including one that was started before a crash.
 fn finish(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
@@ -469,7 +470,7 @@ fn finish(
 ) -> Result<MergeOutcome, Error> {
     let folder = paths.undo.join(name);
     let Some(mut plan) = Plan::read(&folder)? else {
-        let why = "what folding was to do is gone".to_owned();
+        let why = "the merge plan is missing".to_owned();
         return Err(Error::Damaged { path: folder.join("manifest.json"), why });
     };
     let total = plan.changes.len() as u64;
@@ -481,7 +482,7 @@ fn finish(
     if applied.changed_since.is_empty() {
         plan.state = MergeRecordState::Done;
         plan.write(&folder)?;
-        // Undoing needs what was, not what is.
+        // Undo needs only the old contents.
         let _ = std::fs::remove_file(folder.join("after"));
         workspaces.step(Step::Done);
         return Ok(MergeOutcome { changed: total, notes: plan.notes, ..MergeOutcome::default() });
@@ -498,7 +499,7 @@ fn finish(
     let conflicts = applied
         .changed_since
         .iter()
-        .map(|path| (path.clone(), ConflictReason::Meanwhile))
+        .map(|path| (path.clone(), ConflictReason::ChangedDuringMerge))
         .collect();
     let mut outcome =
         MergeOutcome { changed: applied.done.len() as u64, kept, ..MergeOutcome::default() };
@@ -506,7 +507,7 @@ fn finish(
         let mut names: Vec<_> = applied.done.iter().map(|path| plan.display_path(path)).collect();
         names.sort();
         outcome.notes.push(format!(
-            "already written, and left so; undo puts them back: {}",
+            "these files were already written and stay changed; undo restores them: {}",
             names.join(", ")
         ));
     }

@@ -1,4 +1,4 @@
-//! What stands on disk about a workspace, written whole or not at all.
+//! The metadata of a workspace on disk, written atomically.
 
 use super::{Error, at};
 use crate::{Durability, atomic_write_with};
@@ -10,89 +10,89 @@ use std::io::{BufWriter, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The version of everything written here.
+/// The version of the file formats.
 pub(super) const VERSION: u32 = 1;
 
-/// A workspace and how far it has come.
+/// The metadata of a workspace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) version: u32,
     pub(super) run: String,
     pub(super) id: String,
     pub(super) stage: Stage,
-    /// The folder that was copied: the top of the repository, or the folder itself outside one.
+    /// The folder that was copied: the top of the repository, or the folder itself outside of one.
     pub(super) top: EncodedPath,
-    /// Where in it the folder lies that the workspace is of.
+    /// The folder of the workspace, relative to the top.
     pub(super) prefix: EncodedPath,
-    /// The repository whose worktree this is; none for a plain copy.
+    /// The repository that the worktree belongs to. `None` for a plain copy.
     pub(super) repository: Option<EncodedPath>,
-    /// The commit it began from.
+    /// The commit that was checked out when it was opened.
     pub(super) head: Option<String>,
-    /// Whether there was a git to keep the base and to say what is ignored.
+    /// Whether git was available to store the base and to determine ignored files.
     pub(super) git: bool,
-    /// How the files in it are found.
+    /// How its files are listed.
     pub(super) listing: Listing,
-    /// The repository's own file of ignored names.
+    /// The excludes file that the repository is configured with.
     pub(super) excludes: Option<EncodedPath>,
-    /// Paths below the top that are nobody's work: our own state and artifacts.
+    /// Paths below the top that are not part of the work: our own state and artifacts.
     pub(super) without: Vec<EncodedPath>,
-    /// When the base was complete, on the clock of the file system.
+    /// When the base was complete, by the clock of the file system.
     pub(super) sealed: i64,
     pub(super) notes: Vec<String>,
 }
 
-/// How the files of a workspace are found.
+/// How the files of a workspace are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Listing {
-    /// As git does.
+    /// With git.
     Git,
-    /// By a walk that honours `.gitignore`.
+    /// By walking the folder and honouring `.gitignore`.
     Walk,
 }
 
-/// How far a workspace has come.
+/// The stage of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Stage {
-    /// It is being made; nobody has worked in it.
+    /// It is being created. No work has been done in it.
     Opening,
-    /// It is worked in.
+    /// It is open for work.
     Open,
-    /// It is being folded back, by the plan of this name.
+    /// It is being merged back with the plan of this name.
     #[serde(rename = "folding")]
     Merging(String),
-    /// It was folded back, or could not be.
+    /// Merging it back has ended, with or without conflicts.
     #[serde(rename = "folded")]
     Merged(super::MergeOutcome),
-    /// It was given up.
+    /// It was discarded. Its work is saved at this path, if there was any.
     Discarded(Option<String>),
 }
 
-/// A file or symbolic link as it was found.
+/// The content of a file or symbolic link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Content {
     pub(super) kind: Kind,
     /// SHA-256 of the bytes, or of the link's target.
     pub(super) hash: String,
     pub(super) size: u64,
-    /// Its permissions.
+    /// The permission bits.
     pub(super) mode: u32,
 }
 
 impl Content {
-    /// Whether they are the same to git: permissions but the right to execute are everyone's own.
+    /// Whether both are the same for git, which ignores all permissions except the executable bit.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.kind == other.kind && self.hash == other.hash
     }
 }
 
-/// What a path is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
     File,
-    /// A file that can be executed.
+    /// An executable file.
     Program,
     Link,
 }
@@ -113,12 +113,12 @@ impl Kind {
 pub(super) struct BaseFile {
     pub(super) path: EncodedPath,
     pub(super) content: Content,
-    /// Where the bytes are kept: git's name for them, if git keeps them.
+    /// The git object with the bytes, if git stores them.
     pub(super) blob: Option<String>,
     pub(super) stamp: Stamp,
 }
 
-/// By what a file is known to be untouched.
+/// Inode, size, times and mode: a file with the same stamp is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp(
     pub(super) u64,
@@ -140,13 +140,13 @@ impl Stamp {
         )
     }
 
-    /// When it was last touched in any way.
+    /// The change time in nanoseconds.
     pub(super) fn changed_at(self) -> i64 {
         self.3
     }
 }
 
-/// When a file was last touched in any way.
+/// The change time of a file in nanoseconds.
 pub(super) fn changed_at(meta: &std::fs::Metadata) -> i64 {
     use std::os::unix::fs::MetadataExt;
     nanos(meta.ctime(), meta.ctime_nsec())
@@ -156,12 +156,12 @@ fn nanos(seconds: i64, nanos: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
-/// A path in JSON. What is not UTF-8 is written as `%XX`, and so is the `%`.
+/// A path in JSON. Bytes that are not UTF-8 are written as `%XX`, and so is `%`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(super) struct EncodedPath(pub(super) PathBuf);
 
 impl EncodedPath {
-    fn written(&self) -> String {
+    fn encode(&self) -> String {
         let mut text = String::with_capacity(self.0.as_os_str().len());
         for chunk in self.0.as_os_str().as_bytes().utf8_chunks() {
             for character in chunk.valid().chars() {
@@ -174,7 +174,7 @@ impl EncodedPath {
         text
     }
 
-    fn read(text: &str) -> Option<Self> {
+    fn decode(text: &str) -> Option<Self> {
         let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();
         while let Some((first, tail)) = rest.split_first() {
@@ -193,18 +193,18 @@ impl EncodedPath {
 
 impl Serialize for EncodedPath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.written())
+        serializer.serialize_str(&self.encode())
     }
 }
 
 impl<'de> Deserialize<'de> for EncodedPath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::read(&text).ok_or_else(|| serde::de::Error::custom("it is not a path"))
+        Self::decode(&text).ok_or_else(|| serde::de::Error::custom("not a valid encoded path"))
     }
 }
 
-/// Writes a file whole or not at all, and waits until it is on disk.
+/// Writes a file atomically and syncs it and its folder to disk.
 pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(at("create", folder))?;
@@ -219,7 +219,7 @@ pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<(), Error> {
         .map_err(at("write", path))
 }
 
-/// Reads what [`write`] wrote; none if there is nothing.
+/// Reads a file that [`write`] wrote. `None` if it does not exist.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
@@ -231,7 +231,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error>
         .map_err(|error| Error::Damaged { path: path.to_owned(), why: error.to_string() })
 }
 
-/// Whether an error says that there is no such file.
+/// Whether an error means that the file does not exist.
 pub(super) fn is_missing(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_path_that_was_cut_is_refused() {
         for text in ["%", "a%4", "%zz", "%é"] {
-            assert!(EncodedPath::read(text).is_none(), "{text}");
+            assert!(EncodedPath::decode(text).is_none(), "{text}");
         }
     }
 

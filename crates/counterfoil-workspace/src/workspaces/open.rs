@@ -1,4 +1,4 @@
-//! Making a workspace.
+//! Opens a workspace.
 
 use super::disk::{clear, is_plain};
 use super::file_list::{self, Listed};
@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The most bytes of a plain copy.
+/// The largest size of a plain copy in bytes.
 const MAX_COPY_BYTES: u64 = 4 << 30;
-/// So often a worktree is added before that failed.
+/// How often adding a worktree is tried.
 const MAX_ATTEMPTS: u32 = 3;
 
 pub(super) fn open(
@@ -21,9 +21,9 @@ pub(super) fn open(
     id: &str,
     without: &BTreeSet<PathBuf>,
 ) -> Result<Opened, Error> {
-    let _reading = lock::together(&workspaces.state)?;
+    let _shared_lock = lock::shared(&workspaces.state)?;
     let paths = workspaces.paths(run, id);
-    let _ours = lock::folder(&paths.base)?;
+    let _folder_lock = lock::folder(&paths.base)?;
     if let Some(record) = paths.record()? {
         match &record.stage {
             Stage::Open if paths.worktree.is_dir() => {
@@ -32,12 +32,12 @@ pub(super) fn open(
             Stage::Merging(_) => {
                 return Err(Error::Unfinished { run: run.to_owned(), id: id.to_owned() });
             }
-            // Half made, over, or removed by somebody: nothing in it is anybody's work.
+            // Half created, ended, or removed by another program: there is no work in it.
             _ => save_patch::remove(workspaces, &paths, &record)?,
         }
     }
     let mut location = locate::find(&workspaces.repo)?;
-    let without = without_from(workspaces, &location, without);
+    let without = excluded_paths(workspaces, &location, without);
     let listed = find(&mut location, &without)?;
     let git = location.git;
     let repository = location.repository.take();
@@ -66,14 +66,14 @@ pub(super) fn open(
     match fill(workspaces, &paths, &mut record, &location, repository.as_ref(), listed) {
         Ok(opened) => Ok(opened),
         Err(error) => {
-            // If that fails as well, a sweep finds it: it is announced.
+            // If that fails as well, a sweep finds it by its metadata.
             let _ = save_patch::remove(workspaces, &paths, &record);
             Err(error)
         }
     }
 }
 
-/// Makes the folder, fills it and keeps what it looks like.
+/// Creates the folder, copies the files and saves the base.
 fn fill(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
@@ -92,7 +92,7 @@ fn fill(
     std::fs::create_dir_all(&folder).map_err(at("create", &folder))?;
     workspaces.step(Step::Copied);
 
-    keep_base(paths, record, repository, &mut base_files)?;
+    save_base(paths, record, repository, &mut base_files)?;
     let base = paths.base.join("base.json");
     metadata::write(&base, &base_files)?;
     record.sealed = metadata::changed_at(&std::fs::metadata(&base).map_err(at("read", &base))?);
@@ -106,7 +106,7 @@ fn fill(
     Ok(Opened { folder, notes: record.notes.clone() })
 }
 
-/// The files to copy. A folder that its repository ignores is treated as if it lay outside.
+/// The files to copy. A folder that its repository ignores is treated as if it were outside of it.
 fn find(location: &mut Location, without: &BTreeSet<PathBuf>) -> Result<Listed, Error> {
     if location.repository.is_some() {
         let mut listed = file_list::repository(&location.top)?;
@@ -119,7 +119,7 @@ fn find(location: &mut Location, without: &BTreeSet<PathBuf>) -> Result<Listed, 
                 .is_some_and(|path| path.starts_with(&location.prefix))
             || std::fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_none());
         if is_known {
-            listed.files.retain(|path| is_plain(path) && !is_without(without, path));
+            listed.files.retain(|path| is_plain(path) && !is_excluded(without, path));
             return Ok(listed);
         }
         location.repository = None;
@@ -129,25 +129,25 @@ fn find(location: &mut Location, without: &BTreeSet<PathBuf>) -> Result<Listed, 
             vec!["the repository ignores the folder: this is a plain copy of it".to_owned()];
     }
     let without = without.clone();
-    let mut listed = file_list::walk(&location.top, move |path| is_without(&without, path))?;
+    let mut listed = file_list::walk(&location.top, move |path| is_excluded(&without, path))?;
     listed.files.retain(|path| is_plain(path));
     Ok(listed)
 }
 
-/// Whether a path is one of those left out, or lies in one.
-pub(super) fn is_without(without: &BTreeSet<PathBuf>, path: &Path) -> bool {
+/// Whether a path is excluded or lies in an excluded folder.
+pub(super) fn is_excluded(without: &BTreeSet<PathBuf>, path: &Path) -> bool {
     !without.is_empty() && path.ancestors().any(|path| without.contains(path))
 }
 
-/// What is left out, from the top. The state folder always is.
-fn without_from(
+/// The excluded paths, relative to the top. The state folder is always excluded.
+fn excluded_paths(
     workspaces: &Workspaces,
     location: &Location,
     without: &BTreeSet<PathBuf>,
 ) -> BTreeSet<PathBuf> {
     let repo = location.top.join(&location.prefix);
     let real = |path: &Path| {
-        // What does not exist yet has a folder that does.
+        // A path that does not exist yet has an ancestor that does.
         let mut there = path;
         while let Some(parent) = there.parent() {
             if let Ok(found) = std::fs::canonicalize(there) {
@@ -166,7 +166,7 @@ fn without_from(
     below.filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
-/// Makes the folder: a worktree, or a plain one.
+/// Creates the folder: a worktree, or a plain one.
 fn make(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
@@ -180,7 +180,7 @@ fn make(
     else {
         std::fs::create_dir_all(folder).map_err(at("create", folder))?;
         if repository.is_some() {
-            // Otherwise git would find the user's repository above, and work on its index.
+            // Otherwise git would find the repository of the user above it and work on its index.
             GitCommand::new(folder, ["init", "-q", "--template="]).run()?;
         }
         return Ok(());
@@ -195,7 +195,8 @@ fn make(
             names.extend_from_slice(path.as_os_str().as_bytes());
             names.push(0);
         }
-        // A file that is staged there and not in the commit is not known here; it is only a mark.
+        // A file that is staged there but not committed is unknown here. Failing to mark it is
+        // harmless.
         let _ = GitCommand::new(folder, ["update-index", "--skip-worktree", "-z", "--stdin"])
             .stdin(names)
             .output();
@@ -203,7 +204,7 @@ fn make(
     Ok(())
 }
 
-/// Adds a worktree to git's list, without files.
+/// Adds an empty worktree to the list of git.
 fn add(
     workspaces: &Workspaces,
     top: &Path,
@@ -211,18 +212,18 @@ fn add(
     folder: &Path,
     head: &str,
 ) -> Result<(), Error> {
-    let mut left = MAX_ATTEMPTS;
+    let mut attempts_left = MAX_ATTEMPTS;
     loop {
-        let _list = lock::list(&workspaces.state)?;
+        let _list = lock::worktree_list(&workspaces.state)?;
         save_patch::remove_worktree_entry(&repository.common, folder);
         let call =
             GitCommand::new(top, ["worktree", "add", "--quiet", "--detach", "--no-checkout"]);
-        left -= 1;
+        attempts_left -= 1;
         match call.arg(folder).arg(head).run() {
             Ok(_) => return Ok(()),
-            // Somebody who does not know our lock may have removed the list, as git does with its
-            // last entry.
-            Err(GitError::Failed { .. }) if left > 0 => {
+            // Another program, which does not use our lock, may have removed the list, as git does
+            // with its last entry.
+            Err(GitError::Failed { .. }) if attempts_left > 0 => {
                 clear(folder).map_err(at("remove", folder))?
             }
             Err(error) => return Err(error.into()),
@@ -230,9 +231,9 @@ fn add(
     }
 }
 
-/// Keeps the bytes of the base: those that the repository has not, if there is git, and all of them
-/// if not.
-fn keep_base(
+/// Saves the bytes of the base: with git those that the repository does not have, without git all
+/// of them.
+fn save_base(
     paths: &WorkspacePaths,
     record: &Record,
     repository: Option<&Repository>,
@@ -253,7 +254,7 @@ fn keep_base(
     let folder = paths.base.join("git");
     clear(&folder).map_err(at("remove", &folder))?;
     let scratch_repo = paths.scratch_repo(record);
-    scratch_repo.make(
+    scratch_repo.create(
         repository.map(|repository| (repository.common.as_path(), repository.format.as_str())),
     )?;
     let files = base_files.iter().map(|file| (file.path.0.as_path(), file.content.kind));

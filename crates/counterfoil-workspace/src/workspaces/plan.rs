@@ -1,4 +1,5 @@
-//! What folding will do, written down before it is done, and the doing of it.
+//! The plan of a merge: recorded on disk before it is applied, so that it can be completed or
+//! undone.
 
 use super::disk::{FileState, Root};
 use super::metadata::{self, Content, EncodedPath};
@@ -9,28 +10,28 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// What a folding does, or did.
+/// The changes that a merge makes, or made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) version: u32,
     pub(super) run: String,
     pub(super) id: String,
-    /// Foldings of one run are counted: the newest is undone first.
+    /// The sequence number within the run: the newest merge is undone first.
     pub(super) order: u64,
     pub(super) at: i64,
     pub(super) state: MergeRecordState,
-    /// The folder that the paths are below.
+    /// The folder that the paths are relative to.
     pub(super) top: EncodedPath,
     pub(super) prefix: EncodedPath,
     pub(super) changes: Vec<Change>,
-    /// Folders that were not there before.
+    /// Folders that did not exist before.
     pub(super) made: BTreeSet<EncodedPath>,
-    /// Folders around what is deleted, and their modes.
+    /// The parent folders of deleted files, with their modes.
     pub(super) around: BTreeMap<EncodedPath, u32>,
     pub(super) notes: Vec<String>,
 }
 
-/// What becomes of one path.
+/// The change of one path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Change {
     pub(super) path: EncodedPath,
@@ -38,28 +39,28 @@ pub(super) struct Change {
     pub(super) after: Option<Image>,
 }
 
-/// A file or link whose bytes are kept.
+/// A file or link whose bytes are saved.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Image {
     pub(super) content: Content,
-    /// Where its bytes begin, among those kept.
+    /// The offset of its bytes in the file of saved contents.
     pub(super) offset: u64,
 }
 
-/// Which way a plan is followed.
+/// The direction in which a plan is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Merge,
     Undo,
 }
 
-/// What following a plan came to.
+/// The result of applying a plan.
 #[derive(Debug)]
 pub(super) struct Applied {
-    /// Paths that stand as the plan wants.
+    /// Paths that have the planned content.
     pub(super) done: Vec<PathBuf>,
-    /// Paths that stand neither as the plan found nor as it wants them. If there are any, it was
-    /// not followed to its end.
+    /// Paths with neither the expected nor the planned content. If there are any, the plan was not
+    /// applied completely.
     pub(super) changed_since: Vec<PathBuf>,
 }
 
@@ -72,13 +73,13 @@ impl Plan {
         metadata::write(&folder.join("manifest.json"), self)
     }
 
-    /// A path of it as people name it.
+    /// A path relative to the folder that the user works in.
     pub(super) fn display_path(&self, path: &Path) -> String {
         super::relative_to(&self.prefix.0, path)
     }
 
-    /// Makes every path stand as it should. What already does is left alone; if anything stands
-    /// there that the plan does not know, nothing more is written.
+    /// Gives every path its planned content. Paths that have it already are skipped. If a path has
+    /// unexpected content, nothing more is written.
     pub(super) fn apply(
         &self,
         workspaces: &Workspaces,
@@ -91,12 +92,12 @@ impl Plan {
         let mut open = Vec::new();
         for change in &self.changes {
             let path = &change.path.0;
-            root.remove_draft(path).map_err(at("look at", &full(path)))?;
+            root.remove_draft(path).map_err(at("access", &full(path)))?;
             let repository_state = root.state(path).map_err(at("read", &full(path)))?;
             let (from, to) = change.ends(direction);
-            if is(&repository_state, to) {
+            if has_content(&repository_state, to) {
                 applied.done.push(path.clone());
-            } else if is(&repository_state, from) {
+            } else if has_content(&repository_state, from) {
                 open.push(change);
             } else {
                 applied.changed_since.push(path.clone());
@@ -106,14 +107,14 @@ impl Plan {
             return Ok(applied);
         }
         let open: BTreeSet<&Path> = open.iter().map(|change| change.path.0.as_path()).collect();
-        let puts: BTreeSet<&Path> = self
+        let written: BTreeSet<&Path> = self
             .changes
             .iter()
             .filter(|change| change.ends(direction).1.is_some())
             .map(|change| change.path.0.as_path())
             .collect();
         let mut count = 0;
-        // Deepest first: a folder goes when its last file has gone.
+        // Deepest first: a folder is removed after its last file.
         for change in self.changes.iter().rev() {
             let path = change.path.0.as_path();
             let (Some(from), None) = change.ends(direction) else { continue };
@@ -128,7 +129,7 @@ impl Plan {
                 count += 1;
                 workspaces.step(Step::Written(count));
             }
-            self.remove_empty(&root, path, direction, &puts)?;
+            self.remove_empty(&root, path, direction, &written)?;
         }
         let images = folder.join(if direction == Direction::Merge { "after" } else { "before" });
         let mut images_file = None;
@@ -164,22 +165,22 @@ impl Plan {
         Ok(applied)
     }
 
-    /// Removes the folders around a path that are empty now: all of them on the way there, those we
-    /// made on the way back.
+    /// Removes the parents of a path that are empty now: any of them when merging, only those that
+    /// the merge created when undoing.
     fn remove_empty(
         &self,
         root: &Root,
         path: &Path,
         direction: Direction,
-        puts: &BTreeSet<&Path>,
+        written: &BTreeSet<&Path>,
     ) -> Result<(), Error> {
         for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
             let is_ours = direction == Direction::Merge
                 || self.made.contains(&EncodedPath(folder.to_owned()));
-            // What comes right after a folder in order lies in it, if anything does.
+            // The next path in sort order lies in the folder, if any does.
             let after = (std::ops::Bound::Excluded(folder), std::ops::Bound::Unbounded);
             let is_needed =
-                puts.range::<Path, _>(after).next().is_some_and(|path| path.starts_with(folder));
+                written.range::<Path, _>(after).next().is_some_and(|path| path.starts_with(folder));
             if !is_ours
                 || is_needed
                 || !root.remove_folder(folder).map_err(at("remove", &self.top.0.join(folder)))?
@@ -190,7 +191,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The mode of a folder that has to be made.
+    /// The mode of a folder that has to be created.
     fn mode(&self, folder: &Path, direction: Direction) -> u32 {
         let known = (direction == Direction::Undo)
             .then(|| self.around.get(&EncodedPath(folder.to_owned())))
@@ -200,7 +201,7 @@ impl Plan {
 }
 
 impl Change {
-    /// What it leads from and to.
+    /// The content before and after the change in a direction.
     pub(super) fn ends(&self, direction: Direction) -> (Option<&Image>, Option<&Image>) {
         match direction {
             Direction::Merge => (self.before.as_ref(), self.after.as_ref()),
@@ -209,9 +210,8 @@ impl Change {
     }
 }
 
-/// Whether what stands at a path is what a plan speaks of. A folder is no file, so for a plan
-/// nothing stands there.
-pub(super) fn is(repository_state: &FileState, image: Option<&Image>) -> bool {
+/// Whether a path has the content of an image. A folder counts as no content.
+pub(super) fn has_content(repository_state: &FileState, image: Option<&Image>) -> bool {
     match (repository_state, image) {
         (FileState::Content(content), Some(image)) => content.is(&image.content),
         (FileState::Content(_) | FileState::Special, None) => false,
@@ -219,22 +219,22 @@ pub(super) fn is(repository_state: &FileState, image: Option<&Image>) -> bool {
     }
 }
 
-/// The folders of plans, with the plans. One that cannot be read is left out, and said to be.
+/// All plans of a run with their folders. Unreadable ones are skipped with a warning.
 pub(super) fn all(folder: &Path) -> Vec<(PathBuf, Plan)> {
     let mut plans = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         match Plan::read(&entry.path()) {
             Ok(Some(plan)) if plan.version == metadata::VERSION => plans.push((entry.path(), plan)),
             Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "a folding is not known any more"),
+            Err(error) => tracing::warn!(%error, "skipping an unreadable merge record"),
         }
     }
     plans.sort_by_key(|(_, plan)| plan.order);
     plans
 }
 
-/// Removes plans of a workspace that were written down and never decided on.
-pub(super) fn drop_unbegun(paths: &WorkspacePaths) -> Result<(), Error> {
+/// Removes the plans of a workspace that were written but never committed to.
+pub(super) fn remove_uncommitted(paths: &WorkspacePaths) -> Result<(), Error> {
     for (folder, plan) in all(&paths.undo) {
         if plan.id == paths.id && plan.state == MergeRecordState::Begun {
             super::disk::clear(&folder).map_err(at("remove", &folder))?;
@@ -243,7 +243,7 @@ pub(super) fn drop_unbegun(paths: &WorkspacePaths) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes down that a folding will not be finished.
+/// Records that a merge will not be completed.
 pub(super) fn stop(paths: &WorkspacePaths, name: &str) -> Result<(), Error> {
     let folder = paths.undo.join(name);
     match Plan::read(&folder)? {

@@ -1,10 +1,10 @@
-//! Removing a workspace without losing what was worked in it.
+//! Removes a workspace and saves its work as a patch.
 
 use super::copy::observe;
 use super::disk::{clear, is_plain};
 use super::file_list::{self, Parents};
 use super::metadata::{self, BaseFile, Listing, Record, Stage, is_missing};
-use super::open::is_without;
+use super::open::is_excluded;
 use super::scratch_repo::Difference;
 use super::{Error, Step, WorkspacePaths, Workspaces, at, lock, plan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,13 +18,13 @@ pub(super) fn discard(
     run: &str,
     id: &str,
 ) -> Result<Option<String>, Error> {
-    let _lock = lock::alone(&workspaces.state)?;
+    let _lock = lock::exclusive(&workspaces.state)?;
     let paths = workspaces.paths(run, id);
     let Some(record) = paths.record()? else { return Err(paths.not_open()) };
     save_and_remove(workspaces, &paths, record)
 }
 
-/// Keeps the work of a workspace, writes down where, and removes the workspace.
+/// Saves the work of a workspace, records where, and removes the workspace.
 pub(super) fn save_and_remove(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
@@ -33,12 +33,12 @@ pub(super) fn save_and_remove(
     let kept = match &record.stage {
         Stage::Opening => None,
         Stage::Open => {
-            plan::drop_unbegun(paths)?;
-            keep(workspaces, paths, &record)?
+            plan::remove_uncommitted(paths)?;
+            save(workspaces, paths, &record)?
         }
         Stage::Merging(name) => {
             plan::stop(paths, name)?;
-            keep(workspaces, paths, &record)?
+            save(workspaces, paths, &record)?
         }
         Stage::Merged(outcome) => {
             let kept = outcome.kept.clone();
@@ -54,14 +54,14 @@ pub(super) fn save_and_remove(
     Ok(kept)
 }
 
-/// What was worked in a workspace, and what there is to say about it.
+/// The differences between a workspace and its base, with notes.
 pub(super) fn find_differences(
     paths: &WorkspacePaths,
     record: &Record,
 ) -> Result<(Vec<Difference>, Vec<String>), Error> {
     let base = paths.base.join("base.json");
     let base_files: Vec<BaseFile> = metadata::read(&base)?
-        .ok_or_else(|| Error::Damaged { path: base, why: "it is not there".to_owned() })?;
+        .ok_or_else(|| Error::Damaged { path: base, why: "it does not exist".to_owned() })?;
     let mut base_files: BTreeMap<PathBuf, BaseFile> =
         base_files.into_iter().map(|file| (file.path.0.clone(), file)).collect();
     let without: BTreeSet<PathBuf> = record.without.iter().map(|path| path.0.clone()).collect();
@@ -71,13 +71,13 @@ pub(super) fn find_differences(
             let (files, nested) = paths.scratch_repo(record).files(&paths.worktree)?;
             notes.extend(nested.iter().map(|path| {
                 let display_path = super::relative_to(&record.prefix.0, path);
-                format!("{display_path} is a repository of its own: its files count, its history does not")
+                format!("{display_path} is a separate repository: its files are included, its history is not")
             }));
             files
         }
         Listing::Walk => {
             let without = without.clone();
-            let listed = file_list::walk(&paths.worktree, move |path| is_without(&without, path))?;
+            let listed = file_list::walk(&paths.worktree, move |path| is_excluded(&without, path))?;
             notes.extend(listed.notes);
             listed.files
         }
@@ -86,7 +86,7 @@ pub(super) fn find_differences(
     let mut parents = Parents::new(&paths.worktree);
     let mut differences = Vec::new();
     for path in files {
-        if !is_plain(&path) || is_without(&without, &path) {
+        if !is_plain(&path) || is_excluded(&without, &path) {
             continue;
         }
         let base = base_files.remove(&path);
@@ -108,8 +108,8 @@ pub(super) fn find_differences(
     Ok((differences, notes))
 }
 
-/// Keeps what was worked as a patch: where, or nothing if nothing was.
-fn keep(
+/// Saves the work as a patch. Returns where, or `None` if there was no work.
+fn save(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
     record: &Record,
@@ -124,7 +124,7 @@ fn keep(
     write_patch(workspaces, paths, record, &differences).map(Some)
 }
 
-/// Writes differences as a patch, or as files if git cannot; where.
+/// Writes the differences as a patch, or as files if git cannot. Returns where.
 pub(super) fn write_patch(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
@@ -139,9 +139,13 @@ pub(super) fn write_patch(
         let end = file.try_clone().map_err(at("create", &draft))?;
         match paths.scratch_repo(record).patch(&paths.worktree, differences, file) {
             Ok(()) => end.sync_all().map(|()| true).map_err(at("write", &draft))?,
-            // The repository's objects are borrowed, and may be gone. The work is here.
+            // The objects are shared with the repository, which may have removed them. The files
+            // are still here.
             Err(Error::Git(why)) => {
-                tracing::warn!(why, "there is no patch of a workspace, so its files are kept");
+                tracing::warn!(
+                    why,
+                    "cannot write a patch of the workspace, so its files are saved"
+                );
                 clear(&draft).map_err(at("remove", &draft))?;
                 false
             }
@@ -160,7 +164,7 @@ pub(super) fn write_patch(
     Ok(workspaces.display_path(&path))
 }
 
-/// Without git: the changed files in a folder, and a list of the deleted ones.
+/// Without git: copies the changed files to a folder, with a list of the deleted ones.
 fn write_files(from: &Path, to: &Path, differences: &[Difference]) -> Result<(), Error> {
     let mut deleted = Vec::new();
     for difference in differences {
@@ -184,7 +188,7 @@ fn write_files(from: &Path, to: &Path, differences: &[Difference]) -> Result<(),
     std::fs::write(&list, deleted).map_err(at("write", &list))
 }
 
-/// A name that nothing kept before has; the same one if the same was kept before a crash.
+/// A path that is not in use, or the one with the same content from before a crash.
 pub(super) fn unused_path(folder: &Path, name: &str, ending: &str, draft: &Path) -> PathBuf {
     let ours = std::fs::read(draft).ok();
     let mut path = folder.join(format!("{name}.{ending}"));
@@ -198,7 +202,7 @@ pub(super) fn unused_path(folder: &Path, name: &str, ending: &str, draft: &Path)
     path
 }
 
-/// Removes a workspace and what only it needed. What is written down of it stays.
+/// Removes a workspace and its base. Its metadata stays.
 pub(super) fn remove(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
@@ -206,12 +210,12 @@ pub(super) fn remove(
 ) -> Result<(), Error> {
     clear(&paths.worktree).map_err(at("remove", &paths.worktree))?;
     if let Some(around) = paths.worktree.parent() {
-        // Only if it was the last of its run.
+        // Succeeds only if this was the last workspace of the run.
         let _ = std::fs::remove_dir(around);
     }
     workspaces.step(Step::Removed);
     if let Some(repository) = &record.repository {
-        let _list = lock::list(&workspaces.state)?;
+        let _list = lock::worktree_list(&workspaces.state)?;
         remove_worktree_entry(&repository.0, &paths.worktree);
     }
     workspaces.step(Step::Forgotten);
@@ -226,25 +230,26 @@ pub(super) fn remove(
     }
 }
 
-/// Removes the entry of a worktree whose folder is gone. Other entries are not ours, stale or not.
+/// Removes the entry of a worktree whose folder is gone. Other entries are left alone, stale or
+/// not.
 pub(super) fn remove_worktree_entry(common: &Path, worktree: &Path) {
     let entries = common.join("worktrees");
     for entry in std::fs::read_dir(&entries).into_iter().flatten().flatten() {
         let ours = match target(&entry.path()) {
             Some(target) => is_same(&target, worktree),
-            // Git was killed before it wrote where it is: then it has the name that only ours can
-            // have.
+            // Git was killed before it wrote the path of the worktree. The entry is recognised by
+            // its name, which only our worktree can have.
             None => worktree.file_name().is_some_and(|name| is_named(&entry.file_name(), name)),
         };
         if ours && clear(&entry.path()).is_err() {
             tracing::warn!(entry = %entry.path().display(), "the entry of a worktree could not be removed");
         }
     }
-    // As git does when the last one goes.
+    // As git does when the last entry is removed.
     let _ = std::fs::remove_dir(entries);
 }
 
-/// The worktree that an entry is of; none if that is not written.
+/// The worktree that an entry points to. `None` if it is not recorded.
 pub(super) fn target(entry: &Path) -> Option<PathBuf> {
     let bytes = std::fs::read(entry.join("gitdir")).ok()?;
     let path = Path::new(OsStr::from_bytes(bytes.strip_suffix(b"\n").unwrap_or(&bytes)));
@@ -254,7 +259,7 @@ pub(super) fn target(entry: &Path) -> Option<PathBuf> {
     entry.join(path).parent().map(Path::to_owned)
 }
 
-/// Whether two paths are one folder, which may be gone.
+/// Whether two paths name the same folder, which may not exist.
 fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| {
         let around = std::fs::canonicalize(path.parent()?).ok()?;
@@ -265,7 +270,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
             && real(one).is_some_and(|one| Some(one) == real(other))
 }
 
-/// Whether git gave an entry this name; it adds digits to one that is taken.
+/// Whether git derived the name of an entry from this one: it appends digits if the name is taken.
 fn is_named(entry: &OsStr, name: &OsStr) -> bool {
     entry
         .as_bytes()

@@ -1,9 +1,9 @@
-//! A repository of ours beside a workspace: it keeps the base, says what is ignored, and writes
-//! patches.
+//! A private git repository for each workspace: it stores the base, determines ignored files and
+//! writes patches.
 //!
-//! It borrows the objects of the user's repository and puts new ones into its own folder. Its
-//! settings are ours, so nothing that an agent writes into a workspace runs a program or changes
-//! what we see.
+//! It uses the objects of the user's repository as alternates and stores new ones in its own
+//! folder. Its settings are ours, so files that an agent writes into a workspace cannot run a
+//! program or change what we see.
 
 use super::disk::is_draft;
 use super::file_list::split;
@@ -16,22 +16,22 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes are bytes here, whatever `.gitattributes` says.
+/// Attributes that disable all conversions, whatever `.gitattributes` says.
 const ATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding !diff !merge !eol\n";
-/// Names are bytes here, too.
+/// Settings that treat file names as plain bytes.
 const SETTINGS: &str = "[core]\n\tbare = false\n\tfileMode = true\n\tsymlinks = true\n\tignoreCase = false\n\
     \tprecomposeUnicode = false\n\tprotectNTFS = false\n\tprotectHFS = false\n\tautocrlf = false\n\tsafecrlf = false\n";
-/// Repositories inside the workspace deeper than this are not looked into.
+/// Nested repositories deeper than this are skipped.
 const MAX_NESTING: usize = 8;
 
-/// The repository beside a workspace.
+/// The private repository of a workspace.
 #[derive(Debug)]
 pub(super) struct ScratchRepo {
     folder: PathBuf,
     excludes: Option<PathBuf>,
 }
 
-/// A path that changed, with what it was and what it is.
+/// A path that changed, with its content in the base and in the workspace.
 #[derive(Clone, Debug)]
 pub(super) struct Difference {
     pub(super) path: PathBuf,
@@ -40,13 +40,13 @@ pub(super) struct Difference {
 }
 
 impl ScratchRepo {
-    /// The one in this folder.
+    /// The repository in this folder.
     pub(super) fn new(folder: &Path, excludes: Option<&EncodedPath>) -> Self {
         Self { folder: folder.to_owned(), excludes: excludes.map(|path| path.0.clone()) }
     }
 
-    /// Makes it, borrowing from a repository.
-    pub(super) fn make(&self, from: Option<(&Path, &str)>) -> Result<(), Error> {
+    /// Creates it, with the objects of another repository as alternates.
+    pub(super) fn create(&self, from: Option<(&Path, &str)>) -> Result<(), Error> {
         let format = from.map_or("sha1", |(_, format)| format);
         let parent = self.folder.parent().unwrap_or(Path::new("/"));
         std::fs::create_dir_all(parent).map_err(at("create", parent))?;
@@ -93,8 +93,8 @@ impl ScratchRepo {
             .env("GIT_INDEX_FILE", self.folder.join("empty"))
     }
 
-    /// The files in a folder that are not ignored, and those of repositories somebody made inside
-    /// it.
+    /// The files in a folder that are not ignored, including those of nested repositories, and the
+    /// folders of these.
     pub(super) fn files(&self, tree: &Path) -> Result<(BTreeSet<PathBuf>, Vec<PathBuf>), Error> {
         let (mut files, mut nested) = (BTreeSet::new(), Vec::new());
         let mut open = vec![(PathBuf::new(), 0)];
@@ -119,7 +119,7 @@ impl ScratchRepo {
         Ok((files, nested))
     }
 
-    /// Keeps the bytes of files and links; git's names for them, in the same order.
+    /// Stores files and links as git objects. Returns the object names in the same order.
     pub(super) fn store<'a>(
         &self,
         tree: &Path,
@@ -131,7 +131,7 @@ impl ScratchRepo {
         for (path, kind) in files {
             let full = tree.join(path);
             if kind == Kind::Link {
-                // Git would follow it.
+                // Git would follow the link.
                 std::fs::create_dir_all(&links).map_err(at("create", &links))?;
                 let target = std::fs::read_link(&full).map_err(at("read", &full))?;
                 let copy = links.join(count.to_string());
@@ -156,17 +156,17 @@ impl ScratchRepo {
         if blobs.len() == count {
             Ok(blobs)
         } else {
-            let why = format!("git named {} of {count} files", blobs.len());
+            let why = format!("git returned {} object names for {count} files", blobs.len());
             Err(Error::Damaged { path: self.folder.clone(), why })
         }
     }
 
-    /// The bytes by git's name.
+    /// The bytes of a git object.
     pub(super) fn bytes(&self, blob: &str) -> Result<Vec<u8>, Error> {
         Ok(self.command(&self.folder, ["cat-file", "blob", blob]).run()?.stdout)
     }
 
-    /// Merges three texts; none if the changes overlap.
+    /// Merges three texts. `None` if the changes overlap.
     pub(super) fn merge(
         &self,
         base: &[u8],
@@ -187,12 +187,12 @@ impl ScratchRepo {
             .output()?;
         match answer.code() {
             Some(0) => Ok(Some(answer.stdout)),
-            // The number of conflicts, or a complaint: that it is not text, for one.
+            // The exit code is the number of conflicts, or an error such as "not text".
             _ => Ok(None),
         }
     }
 
-    /// Writes the differences as a patch that `git apply` takes.
+    /// Writes the differences as a patch for `git apply`.
     pub(super) fn patch(
         &self,
         tree: &Path,

@@ -1,4 +1,4 @@
-//! Finding workspaces that belong to nobody.
+//! Removes workspaces that no run uses any more.
 
 use super::disk::clear;
 use super::metadata::{self, Record, Stage};
@@ -15,11 +15,11 @@ pub(super) fn sweep(
     is_open: &dyn Fn(&str, &str) -> bool,
 ) -> Vec<SweptWorkspace> {
     let places = ["bases", "worktrees"].map(|name| workspaces.state.join(name));
-    // Every run begins with this, and most have never seen a worktree.
+    // Every run starts with this call, and most never had a worktree.
     if !places.iter().any(|location| location.exists()) {
         return Vec::new();
     }
-    let _lock = match lock::alone(&workspaces.state) {
+    let _lock = match lock::exclusive(&workspaces.state) {
         Ok(lock) => lock,
         Err(error) => return vec![failed("", "", &error)],
     };
@@ -34,11 +34,10 @@ pub(super) fn sweep(
                     swept.extend(remove_orphaned(workspaces, &paths, record));
                 }
             }
-            // Killed before anything was written down: then nothing was made.
+            // The process was killed before it wrote the metadata, so nothing was created.
             Ok(None) => drop(clear(&base)),
             Err(error) => {
-                // What was worked there cannot be told from what was there before. It is left to be
-                // looked at.
+                // Its work cannot be distinguished from its base. It stays for inspection.
                 known.insert(workspaces.state.join("worktrees").join(tail(&base)));
                 swept.push(failed(&name(base.parent()), &name(Some(&base)), &error));
             }
@@ -57,7 +56,7 @@ pub(super) fn sweep(
     swept
 }
 
-/// Removes a workspace in whatever state it is; none if nothing of it was left but the record.
+/// Removes a workspace in any state. `None` if only its metadata was left.
 fn remove_orphaned(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
@@ -86,8 +85,7 @@ fn remove_orphaned(
     (!is_over || was_there || !swept.notes.is_empty()).then_some(swept)
 }
 
-/// A folding that was cut short and that nobody will finish is put back, so that it is not half
-/// there.
+/// Undoes a merge that was interrupted and will not be completed, so that it is not half applied.
 fn roll_back(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
@@ -98,18 +96,17 @@ fn roll_back(
     if plan.state != MergeRecordState::Begun {
         return Ok(Vec::new());
     }
-    let undone = undo::put_back(workspaces, vec![(folder, plan)])?;
+    let undone = undo::undo_plans(workspaces, vec![(folder, plan)])?;
     if undone.changed_since.is_empty() {
         return Ok(Vec::new());
     }
     Ok(vec![format!(
-        "it was half folded, and that was not put back because of files changed since: {}",
+        "it was half merged, and the merge was not undone because these files were changed since: {}",
         undone.changed_since.join(", ")
     )])
 }
 
-/// A folder that nothing is known about: what is in it is somebody's, and is moved where it is not
-/// in the way.
+/// Moves a folder without metadata out of the way. Its content may be work.
 fn move_aside(workspaces: &Workspaces, folder: &Path) -> SweptWorkspace {
     let (run, id) = (name(folder.parent()), name(Some(folder)));
     let mut swept = SweptWorkspace { run, id, kept: None, notes: Vec::new() };
@@ -132,7 +129,7 @@ fn move_aside(workspaces: &Workspaces, folder: &Path) -> SweptWorkspace {
     swept
 }
 
-/// Entries of the repository for worktrees in our state folder that are not there.
+/// Removes the entries of the repository for worktrees in our state folder that do not exist.
 fn stale_entries(
     workspaces: &Workspaces,
     known: &BTreeSet<PathBuf>,
@@ -155,7 +152,7 @@ fn stale_entries(
         if is_ours && !known.contains(&folder) && !target.exists() {
             save_patch::remove_worktree_entry(&repository.common, &target);
             let (run, id) = (name(target.parent()), name(Some(&target)));
-            // What was put aside is told already.
+            // A folder that was moved aside is reported already.
             if !aside.contains(&folder) {
                 swept.push(SweptWorkspace { run, id, kept: None, notes: Vec::new() });
             }
@@ -177,7 +174,7 @@ fn grandchildren(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The last two parts of a path: run and workspace.
+/// The last two components of a path: run and workspace.
 fn tail(path: &Path) -> PathBuf {
     [path.parent().and_then(Path::file_name), path.file_name()].into_iter().flatten().collect()
 }

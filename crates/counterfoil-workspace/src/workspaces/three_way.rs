@@ -1,86 +1,90 @@
-//! Three looks at one path, and what folding does with them. Pure.
+//! Decides how to merge one path from its three versions. Does no I/O.
 
 use super::metadata::{Content, Kind};
 
-/// What folding does with a path.
+/// How a path is merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeDecision {
-    /// It already is as it should be.
+    /// Nothing has to be written.
     Nothing,
-    /// What was worked takes the place of what stands.
+    /// The workspace version replaces the repository version.
     Take,
-    /// A file of both: whose bytes, and whether it can be executed.
+    /// A combined file: the source of its bytes, and its kind.
     Combine(ByteSource, Kind),
-    /// Nobody can say what is meant.
+    /// The changes conflict.
     Conflict(ConflictReason),
 }
 
-/// Whose bytes a combined file has.
+/// The source of the bytes of a combined file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ByteSource {
-    /// Those that stand in the repository.
+    /// The repository version.
     Repository,
-    /// Those of the workspace.
+    /// The workspace version.
     Workspace,
-    /// Both changes, if they do not overlap.
+    /// A text merge of both, if the changes do not overlap.
     Merged,
 }
 
-/// Why two changes do not go together.
+/// Why two changes conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConflictReason {
-    /// Both made a file there.
+    /// Both added a file there.
     Added,
-    /// The workspace deleted what was changed in the repository.
-    Deleted,
-    /// The workspace changed what was deleted in the repository.
-    Gone,
-    /// One of them is a symbolic link.
+    /// The workspace deleted a file that was changed in the repository.
+    DeletedInWorkspace,
+    /// The workspace changed a file that was deleted in the repository.
+    DeletedInRepository,
+    /// One of the versions is a symbolic link.
     Link,
     /// The changes overlap.
     Overlap,
-    /// It is not text, or too large to be merged as text.
+    /// The file is not text, or is too large to be merged as text.
     Binary,
-    /// The base could not be read, so there is nothing to merge by.
-    Base,
-    /// There is no git to merge with.
+    /// The base could not be read, so a merge is impossible.
+    BaseUnreadable,
+    /// Git is not available for the merge.
     NoGit,
-    /// A file stands where a folder is needed, or the other way round.
-    Folder,
-    /// The way to it leads through a symbolic link.
-    Through,
-    /// What stands there is no file: a device, a socket.
+    /// There is a file where a folder is needed, or the other way round.
+    FolderInTheWay,
+    /// A parent of the path is a symbolic link.
+    BehindLink,
+    /// The path is a device or socket in the repository.
     Special,
-    /// It was changed while the fold was at work.
-    Meanwhile,
+    /// The file changed in the repository during the merge.
+    ChangedDuringMerge,
 }
 
 impl ConflictReason {
-    /// The reason, to be read after the path.
+    /// The reason as a phrase that follows the path.
     pub(super) fn message(self) -> &'static str {
         match self {
-            Self::Added => "was added in both places, differently",
-            Self::Deleted => "was deleted in the workspace and changed in the repository",
-            Self::Gone => "was changed in the workspace and deleted in the repository",
+            Self::Added => "was added in both places with different content",
+            Self::DeletedInWorkspace => {
+                "was deleted in the workspace and changed in the repository"
+            }
+            Self::DeletedInRepository => {
+                "was changed in the workspace and deleted in the repository"
+            }
             Self::Link => "was changed in both places, and one of them is a symbolic link",
             Self::Overlap => "was changed in both places, and the changes overlap",
             Self::Binary => "was changed in both places, and cannot be merged as text",
-            Self::Base => {
-                "was changed in both places, and what it looked like before could not be read"
+            Self::BaseUnreadable => {
+                "was changed in both places, and its original content could not be read"
             }
-            Self::NoGit => "was changed in both places, and there is no git to merge with",
-            Self::Folder => {
-                "would stand where the repository has a folder, or below one of its files"
+            Self::NoGit => "was changed in both places, and git is not available to merge it",
+            Self::FolderInTheWay => {
+                "would replace a folder of the repository, or lie below one of its files"
             }
-            Self::Through => "lies behind a symbolic link",
+            Self::BehindLink => "has a symbolic link as a parent folder",
             Self::Special => "is neither a file nor a symbolic link in the repository",
-            Self::Meanwhile => "was changed in the repository during the merge",
+            Self::ChangedDuringMerge => "was changed in the repository during the merge",
         }
     }
 }
 
-/// What to do with a path that was changed in a workspace: what it was at the opening, what the
-/// workspace made of it, and what stands in the repository now.
+/// Decides how to merge a path from its content in the base, in the workspace and in the
+/// repository.
 pub(super) fn decide(
     base: Option<&Content>,
     workspace: Option<&Content>,
@@ -104,12 +108,13 @@ pub(super) fn decide(
             } else {
                 ByteSource::Merged
             };
-            // There are two kinds of file: if both changed theirs, they changed it to the same.
+            // There are only two kinds of file: if both sides changed it, they changed it to the
+            // same.
             let kind = if workspace.kind == base.kind { repository.kind } else { workspace.kind };
             MergeDecision::Combine(bytes, kind)
         }
-        (Some(_), Some(_), None) => MergeDecision::Conflict(ConflictReason::Gone),
-        (Some(_), None, _) => MergeDecision::Conflict(ConflictReason::Deleted),
+        (Some(_), Some(_), None) => MergeDecision::Conflict(ConflictReason::DeletedInRepository),
+        (Some(_), None, _) => MergeDecision::Conflict(ConflictReason::DeletedInWorkspace),
         (None, ..) => MergeDecision::Conflict(ConflictReason::Added),
     }
 }
@@ -122,7 +127,7 @@ fn same(one: Option<&Content>, other: Option<&Content>) -> bool {
     }
 }
 
-/// Whether git would call it binary.
+/// Whether git would treat the bytes as binary.
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(8000).any(|byte| *byte == 0)
 }
@@ -159,8 +164,8 @@ mod tests {
             ("x1", "f1", "f2", Combine(ByteSource::Repository, Kind::File)),
             ("f1", "-", "f1", Take),
             ("f1", "-", "-", Nothing),
-            ("f1", "-", "f2", Conflict(ConflictReason::Deleted)),
-            ("f1", "f2", "-", Conflict(ConflictReason::Gone)),
+            ("f1", "-", "f2", Conflict(ConflictReason::DeletedInWorkspace)),
+            ("f1", "f2", "-", Conflict(ConflictReason::DeletedInRepository)),
             ("-", "f1", "-", Take),
             ("-", "f1", "f1", Nothing),
             ("-", "f1", "f2", Conflict(ConflictReason::Added)),

@@ -1,4 +1,4 @@
-//! Putting back what folding changed.
+//! Undoes merges.
 
 use super::disk::{FileState, Root};
 use super::metadata::Stage;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 pub(super) fn undo(workspaces: &Workspaces, run: &str, id: Option<&str>) -> Result<Undone, Error> {
-    let _lock = lock::alone(&workspaces.state)?;
+    let _lock = lock::exclusive(&workspaces.state)?;
     let mut plans = plan::all(&workspaces.state.join("undo").join(run_name(run)));
     plans.retain(|(_, plan)| id.is_none_or(|id| plan.id == id));
     plans.reverse();
@@ -24,11 +24,11 @@ pub(super) fn undo(workspaces: &Workspaces, run: &str, id: Option<&str>) -> Resu
     plans.retain(|(_, plan)| {
         !matches!(plan.state, MergeRecordState::Begun | MergeRecordState::Undone)
     });
-    put_back(workspaces, plans)
+    undo_plans(workspaces, plans)
 }
 
-/// Puts plans back, the newest first; all of them, or none.
-pub(super) fn put_back(
+/// Undoes plans, newest first: all of them, or none.
+pub(super) fn undo_plans(
     workspaces: &Workspaces,
     plans: Vec<(PathBuf, Plan)>,
 ) -> Result<Undone, Error> {
@@ -46,12 +46,12 @@ pub(super) fn put_back(
         let applied = plan.apply(workspaces, &folder, Direction::Undo)?;
         restored.extend(applied.done.iter().map(|path| plan.top.0.join(path)));
         if !applied.changed_since.is_empty() {
-            // Somebody wrote it in the moment between looking and writing.
+            // The file was changed between the check and the write.
             undone.restored = restored.len() as u64;
             undone.changed_since =
                 applied.changed_since.iter().map(|path| plan.display_path(path)).collect();
             undone.notes.push(format!(
-                "{} files were put back before somebody changed another; undo again when that is settled",
+                "{} files were restored before another one was changed; resolve that and undo again",
                 restored.len()
             ));
             return Ok(undone);
@@ -65,7 +65,7 @@ pub(super) fn put_back(
     Ok(undone)
 }
 
-/// Which files stand in the way of putting these plans back, one after the other.
+/// The files with unexpected content that prevent undoing these plans in order.
 fn find_blocked(plans: &[(PathBuf, Plan)]) -> Result<BTreeSet<String>, Error> {
     let mut states: BTreeMap<PathBuf, FileState> = BTreeMap::new();
     let mut changed_since = BTreeSet::new();
@@ -78,7 +78,9 @@ fn find_blocked(plans: &[(PathBuf, Plan)]) -> Result<BTreeSet<String>, Error> {
                 None => root.state(&change.path.0).map_err(at("read", &path))?,
             };
             let (from, to) = change.ends(Direction::Undo);
-            if plan::is(&repository_state, from) || plan::is(&repository_state, to) {
+            if plan::has_content(&repository_state, from)
+                || plan::has_content(&repository_state, to)
+            {
                 let repository_state = to
                     .map_or(FileState::Nothing, |image| FileState::Content(image.content.clone()));
                 states.insert(path, repository_state);

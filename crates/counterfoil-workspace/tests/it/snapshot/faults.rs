@@ -45,7 +45,7 @@ fn without_git_files_are_told_apart_by_content() {
     falls_back(
         &repo,
         &mut snapshotter,
-        "git is not there (`no-such-git` was not found on the PATH)",
+        "git is not installed (`no-such-git` was not found on the PATH)",
     );
 }
 
@@ -82,7 +82,7 @@ fn git_that_hangs_is_ended_with_what_it_started() {
     let mut snapshotter =
         with_git(repo.path(), &slow.path().join("git"), Duration::from_millis(300));
     assert!(!snapshotter.is_git());
-    falls_back(&repo, &mut snapshotter, "`git rev-parse` was ended: it took longer than 0.3 s");
+    falls_back(&repo, &mut snapshotter, "`git rev-parse` was killed: it took longer than 0.3 s");
     let pid: i32 = fs::read_to_string(pid).unwrap().trim().parse().unwrap();
     let gone = || {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -101,7 +101,7 @@ fn git_that_hangs_later_is_done_without() {
     let slow = script("case \"$*\" in *status*) sleep 600;; esac\nexec git \"$@\"");
     let mut snapshotter = with_git(repo.path(), &slow.path().join("git"), Duration::from_secs(1));
     let before = snapshotter.snapshot();
-    assert!(before.notes.iter().any(|note| note.contains("was ended")), "{:?}", before.notes);
+    assert!(before.notes.iter().any(|note| note.contains("was killed")), "{:?}", before.notes);
     repo.write("a.rs", "x\n");
     let after = snapshotter.snapshot();
     assert_eq!(told(&snapshotter.changes(&before, &after)), ["M a.rs"]);

@@ -55,7 +55,7 @@ fn finished(fixture: &TestRepo, worked: &Tree, before: &Tree) {
     fixture.assert_gone("a");
     let left: Vec<_> = all_files(&fixture.repo)
         .into_iter()
-        .filter(|path| path.to_string_lossy().ends_with(".part"))
+        .filter(|path| [".part", ".tmp"].iter().any(|end| path.to_string_lossy().ends_with(end)))
         .collect();
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(fixture.workspaces.undo(RUN, None).unwrap().restored, 6);
@@ -220,7 +220,7 @@ fn what_the_user_writes_meanwhile_is_never_overwritten() {
         if matches!(at, Step::Written(_)) {
             assert!(merged.changed >= written.min(2), "{at:?} {merged:?}");
             assert!(
-                merged.notes.iter().any(|note| note.starts_with("already written")),
+                merged.notes.iter().any(|note| note.starts_with("these files were already written")),
                 "{merged:?}"
             );
             assert_eq!(fixture.workspaces.merge_records(RUN)[0].state, MergeRecordState::Stopped);

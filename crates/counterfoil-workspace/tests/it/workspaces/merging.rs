@@ -76,7 +76,7 @@ fn what_git_did_in_the_workspace_does_not_matter() {
     assert_eq!(merged.notes.len(), 1);
     assert!(
         merged.notes[0]
-            .ends_with("was committed in the workspace; its files are folded, the commit is not"),
+            .ends_with("was committed in the workspace; its files are merged, the commit is not"),
         "{:?}",
         merged.notes
     );

@@ -292,7 +292,7 @@ fn submodules_come_with_their_files() {
     let opened = fixture.workspaces.open(RUN, "a", &BTreeSet::new()).unwrap();
     assert_eq!(
         opened.notes,
-        ["own is a repository of its own: its files are here, its history is not"]
+        ["own is a separate repository: its files are included, its history is not"]
     );
     assert_eq!(
         std::fs::read_to_string(opened.folder.join("vendor/inner/lib.rs")).unwrap(),
@@ -323,7 +323,7 @@ fn without_a_commit_it_is_a_copy_with_a_repository_of_its_own() {
     assert_eq!(
         opened.notes,
         [
-            "the repository has no commit yet: this is a plain copy of its files, in a repository of its own"
+            "the repository has no commit yet: this is a plain copy of its files, in a new repository"
         ]
     );
     assert!(!opened.folder.join("x.log").exists());
@@ -344,7 +344,7 @@ fn outside_git_it_is_a_copy() {
     fixture.write("skip/b", "1\n");
     fixture.write(".hidden", "1\n");
     let opened = fixture.workspaces.open(RUN, "a", &BTreeSet::new()).unwrap();
-    assert_eq!(opened.notes, ["the folder is in no git repository: this is a plain copy of it"]);
+    assert_eq!(opened.notes, ["the folder is not in a git repository: this is a plain copy of it"]);
     assert_eq!(
         tree(&opened.folder).into_keys().collect::<Vec<_>>(),
         [PathBuf::from(".hidden"), "a".into()]
@@ -468,7 +468,7 @@ fn in_a_world_without_git() {
     std::fs::remove_file(folder.join("c")).unwrap();
     fixture.write("a", "1\n2\n3\n4\nfive\n");
     let merged = fixture.merge("b");
-    assert_eq!(merged.notes, ["a was changed in both places, and there is no git to merge with"]);
+    assert_eq!(merged.notes, ["a was changed in both places, and git is not available to merge it"]);
     let kept = fixture.repo.join(merged.kept.unwrap());
     assert_eq!(std::fs::read_to_string(kept.join("files/a")).unwrap(), "one\n2\n3\n4\n5\n");
     assert_eq!(std::fs::read_to_string(kept.join("deleted")).unwrap(), "c\n");
