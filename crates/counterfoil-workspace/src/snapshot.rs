@@ -1,10 +1,10 @@
-//! What stands in a workspace, and what changed between two looks at it.
+//! Snapshots of a work tree, and the changes between two of them.
 //!
-//! A [`Snapshot`] is the commit that HEAD names and, for every path that differs from it, what
-//! stands there now. Git says which those are (one `git status` that takes no locks and writes
-//! nothing); we read only them, and only again when they may have changed. Paths that differed once
-//! are looked at from then on, so that committing or ignoring a file does not make it seem changed.
-//! Without git every file counts. The user's index, refs, stash and files are never touched, but by
+//! A [`Snapshot`] is the commit that HEAD points to and the current content of every path that
+//! differs from it. Git determines these paths (one `git status` that takes no locks and writes
+//! nothing); only they are read, and only when they may have changed. A path that differed once is
+//! read from then on, so that committing or ignoring a file does not look like a change. Without
+//! git, all files are read. The user's index, refs, stash and files are never modified, except by
 //! [`Snapshotter::restore`].
 
 mod changes;
@@ -40,101 +40,101 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::Store;
 
-/// What changed between two looks at a workspace. Paths are relative to its folder; those above it
-/// begin with `..`.
+/// The changes between two snapshots. Paths are relative to the folder; those above it begin with
+/// `..`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// What became of each file. A renamed one stands here twice, deleted and added.
+    /// The change of each file. A renamed file is listed twice, as deleted and added.
     pub files: BTreeMap<PathBuf, Change>,
-    /// The same bytes under another name: from, to.
+    /// Files with the same bytes under another name: from, to.
     pub renamed: Vec<(PathBuf, PathBuf)>,
-    /// What could not be seen, and why.
+    /// What could not be determined, and why.
     pub notes: Vec<String>,
 }
 
-/// What became of a file.
+/// The change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// It is there now and was not before.
+    /// It exists now and did not before.
     Added,
     /// Its bytes, its mode or its kind differ.
     Modified,
-    /// It was there before and is not now.
+    /// It existed before and does not now.
     Deleted,
 }
 
-/// What became of a file since a time, as far as its own times tell.
+/// The change of a file since a point in time, as far as its timestamps tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Since {
-    /// It is not there.
+    /// It does not exist.
     Absent,
-    /// Nothing of it changed.
+    /// It did not change.
     Untouched,
-    /// It was there and something of it changed.
+    /// It existed and was changed.
     Modified,
-    /// It was made.
+    /// It was created.
     Added,
 }
 
-/// How a workspace is looked at.
+/// Settings of a [`Snapshotter`].
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Files and folders that are ours, as absolute paths: artifacts we publish, the state folder.
-    /// They are never looked at.
+    /// Files and folders that are never read, as absolute paths: published artifacts and the state
+    /// folder.
     pub without: BTreeSet<PathBuf>,
-    /// Where contents of files that git does not have are kept, so that they can be put back;
-    /// none: nothing is kept.
+    /// The folder that stores the contents of files that git does not have, so that they can be
+    /// restored. With `None`, they are not stored.
     pub keep: Option<PathBuf>,
-    /// Globs of what is never reported as a change, relative to the folder. One without `/` holds
-    /// at any depth.
+    /// Globs of paths that are never reported as changed, relative to the folder. A glob without
+    /// `/` matches at any depth.
     pub noise: Vec<String>,
 }
 
-/// A workspace as it stood at some time. It is small: what is as HEAD has it is not in it.
+/// The state of a work tree at some time. It is small: paths that equal HEAD are not part of it.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// A fingerprint: two snapshots with the same have the same content. The same content may have
-    /// two, one from before a commit and one from after it. None if it cannot be told.
+    /// A fingerprint: two snapshots with the same id have the same content. The same content may
+    /// have two ids, one before a commit and one after it. `None` if the content is not known
+    /// completely.
     pub id: Option<String>,
-    /// When looking began.
+    /// When taking the snapshot began.
     pub taken: SystemTime,
-    /// What could not be seen, and why.
+    /// What could not be determined, and why.
     pub notes: Vec<String>,
     seen: Arc<SnapshotData>,
 }
 
-/// A folder that is looked at again and again. All calls block; none fails for what stands in the
-/// folder.
+/// Takes snapshots of a folder. All calls block. None fails because of the content of the folder.
 #[derive(Debug)]
 pub struct Snapshotter {
     folder: PathBuf,
     top: PathBuf,
-    /// The folder below the top.
+    /// The folder, relative to the top.
     here: RepoPath,
     place: Option<RepositoryLocation>,
     git: Git,
     excluded: BTreeSet<RepoPath>,
     noise: GlobSet,
-    /// What was found wrong when it was opened.
+    /// Problems found when the folder was opened.
     notes: Vec<String>,
     cache: Cache,
     listings: Listings,
     store: Store,
-    /// The trees of commits.
+    /// The tree objects of commits.
     trees: HashMap<String, String>,
 }
 
-/// What git says of a folder in no repository.
+/// The message of git for a folder outside of a repository.
 const NO_REPOSITORY: &str = "not a git repository";
 
 impl Snapshotter {
-    /// Opens a folder. Where git cannot help, files are told apart by content, and snapshots have a
-    /// note that says why.
+    /// Opens a folder. Where git cannot be used, files are compared by content, and snapshots carry
+    /// a note with the reason.
     pub fn open(folder: &Path, settings: Settings) -> Self {
         Self::open_with(folder, settings, Git::default())
     }
 
-    /// Opens a folder with a git of one's own choice.
+    /// Opens a folder with a specific git program.
     pub fn open_with(folder: &Path, settings: Settings, git: Git) -> Self {
         let folder = canonicalize_existing(
             &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()),
@@ -143,10 +143,9 @@ impl Snapshotter {
         let place = discover(&git, &folder).unwrap_or_else(|why| {
             notes.push(match &why {
                 GitError::Failed { message, .. } if message.contains(NO_REPOSITORY) => {
-                    "this is not a git repository: files are looked at one by one, by content"
-                        .to_owned()
+                    "this is not a git repository, so files are compared by content".to_owned()
                 }
-                why => format!("looked at without git, file by file: {why}"),
+                why => format!("git could not be used, so files are compared by content: {why}"),
             });
             None
         });
@@ -154,7 +153,7 @@ impl Snapshotter {
         let here =
             folder.strip_prefix(&top).map_or(&b""[..], |here| here.as_os_str().as_bytes()).into();
         let noise = noise(&settings.noise, &mut notes);
-        let mut tree = Self {
+        let mut snapshotter = Self {
             store: Store::new(settings.keep.clone()),
             folder,
             top,
@@ -168,46 +167,48 @@ impl Snapshotter {
             listings: Listings::default(),
             trees: HashMap::new(),
         };
-        // What we keep is ours wherever it is.
+        // The content store is excluded wherever it is.
         for path in settings.without.into_iter().chain(settings.keep) {
-            tree.exclude(path);
+            snapshotter.exclude(path);
         }
-        tree
+        snapshotter
     }
 
-    /// From now on a file or folder is ours, and no snapshot sees it.
+    /// Excludes a file or folder from all further snapshots.
     pub fn exclude(&mut self, path: PathBuf) {
         let path = canonicalize_existing(&self.folder.join(path));
-        // A folder of ours around all of the workspace does not make the workspace ours.
+        // An excluded folder that contains the whole work tree does not exclude it.
         self.excluded.extend(path.strip_prefix(&self.top).ok().and_then(RepoPath::from_path));
     }
 
-    /// The top of the repository; the folder itself without git.
+    /// The top of the repository. Without git, the folder itself.
     pub fn top(&self) -> &Path {
         &self.top
     }
 
-    /// The folder, with the links in its path followed.
+    /// The folder with the links in its path resolved.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether git helps.
+    /// Whether git is used.
     pub fn is_git(&self) -> bool {
         self.place.is_some()
     }
 
-    /// Looks at the workspace.
+    /// Takes a snapshot.
     pub fn snapshot(&mut self) -> Snapshot {
         let taken = SystemTime::now();
         let mut notes = self.notes.clone();
         let found = match &self.place {
             Some(place) => git_status::collect(&self.git, place, &mut self.listings)
                 .unwrap_or_else(|error| {
-                    notes.push(format!("looked at without git, file by file: {error}"));
-                    self.by_walking()
+                    notes.push(format!(
+                        "git could not be used, so files are compared by content: {error}"
+                    ));
+                    self.walk()
                 }),
-            None => self.by_walking(),
+            None => self.walk(),
         };
         let StatusReport { repos, mut status, notes: more, too_large } = found;
         notes.extend(more);
@@ -215,7 +216,7 @@ impl Snapshotter {
             let seen = Arc::new(SnapshotData { too_large, ..SnapshotData::default() });
             return Snapshot { id: None, taken, notes, seen };
         }
-        // What was seen before is looked at again, also when it is committed or ignored by now.
+        // Paths of earlier snapshots are read again, even if they are committed or ignored by now.
         for name in self.cache.names() {
             if !status.contains_key(name) {
                 status.insert(
@@ -237,7 +238,8 @@ impl Snapshotter {
         Snapshot { id, taken, notes, seen: Arc::new(seen) }
     }
 
-    /// A commit as if it stood in the work tree. The error names the revision and has git's words.
+    /// A snapshot of a commit, as if it were checked out. The error names the revision and includes
+    /// the message of git.
     pub fn revision(&mut self, revision: &str) -> Result<Snapshot, String> {
         let taken = SystemTime::now();
         let Some(place) = self.place.clone() else {
@@ -261,7 +263,7 @@ impl Snapshotter {
                     Ok(output) => output,
                     Err(error) if folder.bytes().is_empty() => return Err(wrong(error)),
                     Err(error) => {
-                        notes.push(format!("{folder}: not seen at '{revision}': {error}"));
+                        notes.push(format!("{folder}: not included at '{revision}': {error}"));
                         continue;
                     }
                 };
@@ -271,7 +273,7 @@ impl Snapshotter {
                     open.push((name, Repo { head: Some(commit), git_dir }));
                 }
             }
-            // What is not checked out now would not have been then.
+            // A file that is not checked out now would not have been checked out then.
             let unwatched = git_status::unwatched(&self.git, &place, &mut self.listings);
             for (name, blob) in unwatched.into_iter().flatten() {
                 let name = folder.join(name.bytes());
@@ -286,12 +288,12 @@ impl Snapshotter {
         Ok(Snapshot { id, taken, notes, seen: Arc::new(seen) })
     }
 
-    fn by_walking(&self) -> StatusReport {
+    fn walk(&self) -> StatusReport {
         let walked = walk_files::walk(&self.top, &RepoPath::from(&b""[..]));
         let mut notes = walked.notes;
         if walked.too_much {
             notes.push(format!(
-                "too much to look at: more than {} files or {} GiB; what changes cannot be told",
+                "too much to read: more than {} files or {} GiB; changes cannot be determined",
                 walk_files::MAX_FILES,
                 read_files::MAX_TOTAL_READ >> 30
             ));
@@ -314,8 +316,8 @@ impl Snapshotter {
         }
         hash.update([0]);
         for (name, entry) in &seen.entries {
-            let nothing = entry.state.is_gone() && entry.status.head == Head::Lacks;
-            if entry.status.dirty && !nothing && !self.is_noise(name) {
+            let absent = entry.state.is_gone() && entry.status.head == Head::Lacks;
+            if entry.status.dirty && !absent && !self.is_noise(name) {
                 sized(&mut hash, name.bytes());
                 entry.state.digest(&mut hash, self.file_mode());
             }
@@ -323,8 +325,8 @@ impl Snapshotter {
         hex::encode(&hash.finalize()[..16])
     }
 
-    /// The tree of a commit: amending a message changes no file. The commit itself if git does not
-    /// say.
+    /// The tree object of a commit, since amending a message changes no file. The commit itself if
+    /// git does not return the tree.
     fn tree_of(&mut self, folder: &RepoPath, repo: &Repo, commit: &str) -> String {
         if let Some(tree) = self.trees.get(commit) {
             return tree.clone();
@@ -356,7 +358,7 @@ impl Snapshotter {
         self.capabilities().file_mode
     }
 
-    /// Where git is to be called for a repository of a snapshot.
+    /// The location of a repository of a snapshot.
     fn location_of(&self, folder: &RepoPath, repo: &Repo) -> RepositoryLocation {
         let top =
             if folder.bytes().is_empty() { self.top.clone() } else { self.top.join(folder.path()) };
@@ -364,11 +366,11 @@ impl Snapshotter {
     }
 }
 
-/// Finds the repository that a folder is in; none or an error if there is none to work with.
+/// Finds the repository of a folder. `None` or an error if there is none that can be used.
 fn discover(git: &Git, folder: &Path) -> Result<Option<RepositoryLocation>, GitError> {
     let arguments = ["rev-parse", "--is-inside-work-tree", "--show-cdup", "--absolute-git-dir"];
     let output = git.discover(folder, &arguments)?.stdout;
-    // The last is a path, which may have line breaks in it.
+    // The last line is a path, which may contain line breaks.
     let mut lines = output.splitn(3, |byte| *byte == b'\n');
     let (inside, up, git_dir) = (lines.next(), lines.next(), lines.next());
     let (Some(b"true"), Some(up), Some(git_dir)) = (inside, up, git_dir) else {
@@ -378,7 +380,7 @@ fn discover(git: &Git, folder: &Path) -> Result<Option<RepositoryLocation>, GitE
     };
     let git_dir = git_dir.strip_suffix(b"\n").unwrap_or(git_dir);
     let keys = r"^core\.(filemode|ignorecase|symlinks)$";
-    // It ends with 1 if none is set.
+    // The exit code is 1 if none is set.
     let output = git.discover(folder, &["config", "-z", "--type=bool", "--get-regexp", keys]);
     let mut capabilities = FsCapabilities::default();
     for line in output.map(|output| output.stdout).unwrap_or_default().split(|byte| *byte == 0) {
@@ -407,17 +409,17 @@ fn noise(globs: &[String], notes: &mut Vec<String>) -> GlobSet {
             Ok(glob) => {
                 set.add(glob);
             }
-            Err(error) => notes.push(format!("the glob '{glob}' is left out: {}", error.kind())),
+            Err(error) => notes.push(format!("the glob '{glob}' is ignored: {}", error.kind())),
         }
     }
     set.build().unwrap_or_else(|error| {
-        notes.push(format!("the globs of what is not reported are left out: {error}"));
+        notes.push(format!("the globs of unreported paths are ignored: {error}"));
         GlobSet::empty()
     })
 }
 
-/// A name that no file has yet.
-fn temporary() -> String {
+/// A file name that is not in use.
+fn temporary_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();

@@ -1,10 +1,10 @@
-//! What changed between two snapshots.
+//! Computes the changes between two snapshots.
 //!
-//! What both snapshots looked at is compared by its bytes. What one of them only knows as "as HEAD
-//! has it" is compared in the eyes of git: `hash-object` with the filters and line ends of that
-//! path, if the file is still as it was when it was looked at, and else the blob as it would be
-//! checked out. So a commit of what was there already is no change, nor is a file whose line
-//! ends git does not care about.
+//! Paths that both snapshots read are compared by their bytes. A path that one of them knows only
+//! as "equal to HEAD" is compared the way git does: with `hash-object` and the filters and line
+//! endings of that path, if the file is still the same as when it was read, and otherwise with the
+//! blob as it would be checked out. So committing an existing change is not a change, nor is a
+//! difference in line endings that git ignores.
 
 use super::compare::{Comparison, Keys, Side, compare, renames};
 use super::entry::{Bytes, Entry, Head, PathState, Repo, SnapshotData};
@@ -20,24 +20,24 @@ use std::ffi::OsStr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So many blobs are checked out one by one to compare them; each is a call of git.
+/// How many blobs are checked out for comparison. Each takes a git command.
 const MAX_CHECKED_OUT: usize = 2000;
-/// Among so many new files what was renamed is looked for.
+/// How many new files are searched for renames.
 const MAX_RENAME_TARGETS: usize = 5000;
-/// The tree without files, which git knows without having it.
+/// The empty tree, which git knows without storing it, in SHA-1 and SHA-256.
 const EMPTY_TREES: [&str; 2] = [
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 ];
 
-/// What the commits of two snapshots have at a path.
+/// The content of a path in the commits of two snapshots.
 #[derive(Debug, Default)]
 struct Row {
     before: Head,
     after: Head,
 }
 
-/// A file that was looked at, to be held against a blob.
+/// A file that was read, to be compared with a blob.
 struct Question<'a> {
     name: &'a RepoPath,
     blob: Blob,
@@ -46,7 +46,7 @@ struct Question<'a> {
 }
 
 impl Snapshotter {
-    /// What changed from one snapshot to another.
+    /// The changes from one snapshot to another.
     pub fn changes(&mut self, before: &Snapshot, after: &Snapshot) -> Changes {
         let (a, b) = (&*before.seen, &*after.seen);
         let mut changes = Changes::default();
@@ -55,7 +55,7 @@ impl Snapshotter {
         }
         if a.too_large || b.too_large {
             let notes = before.notes.iter().chain(&after.notes).cloned();
-            changes.notes = notes.chain(["so what changed cannot be told".to_owned()]).collect();
+            changes.notes = notes.chain(["so changes cannot be determined".to_owned()]).collect();
             return changes;
         }
         let mut rows: BTreeMap<RepoPath, Row> = BTreeMap::new();
@@ -89,7 +89,7 @@ impl Snapshotter {
                         (_, Side::Observed(entry)) => (b, *entry),
                         _ => continue,
                     };
-                    // The snapshot that has the commit knows where its objects are.
+                    // The snapshot with the commit knows where its objects are.
                     let has_commit = if std::ptr::eq(seen, a) { b } else { a };
                     let repo = has_commit.repo_of(name).or_else(|| seen.repo_of(name));
                     if let Some((folder, repo)) = repo {
@@ -112,8 +112,8 @@ impl Snapshotter {
         changes
     }
 
-    /// What the commits differ in, if HEAD moved. Folders of which it cannot be told are named and
-    /// left out.
+    /// Adds the differences of the commits, if HEAD moved. Folders where that fails are noted and
+    /// skipped.
     fn between_commits(
         &self,
         a: &SnapshotData,
@@ -140,7 +140,7 @@ impl Snapshotter {
                 Ok(output) => {
                     for difference in parse::differences(&output.stdout, folder) {
                         let row = rows.entry(difference.name).or_default();
-                        // What was a submodule may be a folder now: one of the two repositories has
+                        // A former submodule may be a folder now: one of the two repositories has
                         // the file.
                         let keep = |had: &mut Head, has: Option<Blob>| {
                             if !matches!(had, Head::Has(_)) {
@@ -157,15 +157,14 @@ impl Snapshotter {
                     } else {
                         format!("in {folder}")
                     };
-                    notes.push(format!("what changed {what} cannot be told: {error}"));
+                    notes.push(format!("changes {what} cannot be determined: {error}"));
                     unseen.insert(folder.clone());
                 }
             }
         }
     }
 
-    /// What commits have at paths that only one of the snapshots looked at, and of which nobody
-    /// said it yet.
+    /// Looks up the committed content of paths that only one of the snapshots read.
     fn fill_committed(
         &self,
         a: &SnapshotData,
@@ -185,8 +184,8 @@ impl Snapshotter {
                     *slot = Head::Lacks;
                     continue;
                 };
-                // The path is not among what the commits differ in, so what HEAD has there holds
-                // for both.
+                // The commits do not differ in this path, so the content in HEAD is the same in
+                // both.
                 let same_repo = there.repo_of(name).is_some_and(|(other, _)| other == folder);
                 match there.entries.get(name).map(|entry| &entry.status.head) {
                     Some(head) if same_repo && *head != Head::Unknown => *slot = head.clone(),
@@ -214,7 +213,7 @@ impl Snapshotter {
         }
     }
 
-    /// What the commit of a repository has at some paths below the top.
+    /// The content of some paths in the commit of a repository.
     pub(super) fn committed(
         &self,
         folder: &RepoPath,
@@ -238,7 +237,7 @@ impl Snapshotter {
         Ok(files.into_iter().map(|(name, blob)| (folder.join(name.bytes()), blob)).collect())
     }
 
-    /// Whether each file is the blob it is held against.
+    /// Whether each file equals its blob.
     fn answers(&self, questions: &[Question], notes: &mut Vec<String>) -> Vec<bool> {
         let mut answers: Vec<Option<bool>> = vec![None; questions.len()];
         let mut by_place: BTreeMap<&RepoPath, (&RepositoryLocation, Vec<usize>)> = BTreeMap::new();
@@ -261,7 +260,7 @@ impl Snapshotter {
         if !rest.is_empty() {
             let names: Vec<&RepoPath> = rest.iter().map(|at| questions[*at].name).collect();
             let what =
-                "changed since they were looked at and are too many to compare; taken as modified";
+                "changed since they were read and are too many to compare; reported as modified";
             notes.push(note_about(names.into_iter(), what));
         }
         for (at, same) in
@@ -272,7 +271,7 @@ impl Snapshotter {
         answers.into_iter().map(|answer| answer.unwrap_or(false)).collect()
     }
 
-    /// Whether what was looked at is what git would check out.
+    /// Whether the file equals the blob as git would check it out.
     fn is_checked_out(&self, question: &Question) -> bool {
         let (folder, place) = &question.place;
         let bytes = match question.name.inside(folder) {
@@ -288,7 +287,7 @@ impl Snapshotter {
         }
     }
 
-    /// The blobs that files in the work tree are, in the eyes of git; none where it does not say.
+    /// The blobs that git computes for files in the work tree. `None` where it does not.
     fn blobs(
         &self,
         folder: &RepoPath,
@@ -334,11 +333,11 @@ impl Snapshotter {
             return Vec::new();
         }
         if new.len() > MAX_RENAME_TARGETS {
-            notes.push(format!("what was renamed is not looked for among {} new files", new.len()));
+            notes.push(format!("renames are not detected among {} new files", new.len()));
             return Vec::new();
         }
-        // A file that was as HEAD had it is known by its blob, a new one by its hash: each needs
-        // the other's key.
+        // A file that equalled HEAD is known by its blob, a new one by its hash: each needs the key
+        // of the other.
         if gone.iter().any(|(_, keys)| keys.hash.is_none()) {
             self.compute_blob_ids(b, &mut new);
         }
@@ -371,7 +370,7 @@ impl Snapshotter {
         }
     }
 
-    /// Finds the hashes of new files that are committed already.
+    /// Computes the hashes of new files that are committed already.
     fn compute_hashes(
         &self,
         sides: &BTreeMap<&RepoPath, (Side, Side)>,
@@ -398,7 +397,7 @@ impl Snapshotter {
         }
     }
 
-    /// A blob as it would stand in the work tree.
+    /// The bytes of a blob as they would be checked out.
     pub(super) fn checked_out(
         &self,
         place: &RepositoryLocation,
@@ -415,7 +414,7 @@ impl Snapshotter {
         Ok(self.git.run_with_filters(place, &arguments, None)?.stdout)
     }
 
-    /// Whether a file is still what was looked at.
+    /// Whether a file is still the same as when it was read.
     fn is_unchanged(&self, name: &RepoPath, entry: &Entry) -> bool {
         let meta = self.top.join(name.path()).symlink_metadata();
         meta.is_ok_and(|meta| {
@@ -428,8 +427,8 @@ impl Snapshotter {
     }
 }
 
-/// Files that were ignored before and are not any more were there all along, as their times tell:
-/// they are no change.
+/// Drops files that were ignored before and are not any more: their times show that they existed
+/// all along.
 fn drop_unignored(
     before: &Snapshot,
     b: &SnapshotData,
@@ -439,8 +438,8 @@ fn drop_unignored(
     if !found.keys().any(|name| name.path().file_name() == Some(OsStr::new(".gitignore"))) {
         return;
     }
-    // A file that was seen under another name was moved with its folder, which does not show in its
-    // own times.
+    // A file that the earlier snapshot has under another path was moved with its folder, which its
+    // own times do not show.
     let place = |entry: &Entry| entry.state.at().map(|at| (at.device, at.inode));
     let known: BTreeSet<(u64, u64)> = before.seen.entries.values().filter_map(place).collect();
     let mut old = Vec::new();
@@ -458,7 +457,7 @@ fn drop_unignored(
     if !old.is_empty() {
         notes.push(note_about(
             old.iter(),
-            "ignored before and unchanged since, not counted as added",
+            "ignored before and unchanged since, not reported as added",
         ));
     }
     for name in old {
@@ -466,7 +465,7 @@ fn drop_unignored(
     }
 }
 
-/// What stood at a path.
+/// The state of a path in a snapshot.
 fn side<'a>(seen: &'a SnapshotData, name: &RepoPath, committed: &Head) -> Side<'a> {
     match (seen.entries.get(name), committed) {
         (Some(entry), _) => Side::Observed(entry),
@@ -475,7 +474,7 @@ fn side<'a>(seen: &'a SnapshotData, name: &RepoPath, committed: &Head) -> Side<'
     }
 }
 
-/// Does something slow for each of many, in a few threads; in order.
+/// Runs a slow function for each item in a few threads. The results are in order.
 fn in_threads<T: Sync, R: Send + Default + Clone>(
     many: &[T],
     work: impl Fn(&T) -> R + Sync,

@@ -1,10 +1,10 @@
-//! When a commit was made.
+//! The time of a commit.
 
 use super::Snapshotter;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 impl Snapshotter {
-    /// When the commit that a revision names was made; none if git cannot tell.
+    /// The time of the commit that a revision names. `None` if git cannot tell.
     pub fn commit_time(&self, revision: &str) -> Option<SystemTime> {
         let commit = format!("{revision}^{{commit}}");
         let arguments =

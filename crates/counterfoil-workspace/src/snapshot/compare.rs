@@ -1,5 +1,5 @@
-//! Comparing what stood at a path with what stands there now. No I/O: what only git can tell is
-//! asked for.
+//! Compares the states of a path in two snapshots. Does no I/O: what only git can decide is
+//! returned as a question.
 
 use super::Change;
 use super::entry::{Bytes, Entry, PathState};
@@ -7,13 +7,13 @@ use super::parse::Blob;
 use super::repo_path::RepoPath;
 use std::collections::{BTreeSet, HashMap};
 
-/// What stood at a path at the time of a snapshot.
+/// The state of a path in a snapshot.
 #[derive(Clone, Debug)]
 pub(super) enum Side<'a> {
     Absent,
-    /// It was as a commit has it.
+    /// It was equal to the commit.
     Clean(Blob),
-    /// It was looked at.
+    /// It was read.
     Observed(&'a Entry),
 }
 
@@ -27,17 +27,17 @@ impl Side<'_> {
     }
 }
 
-/// What comparing came to.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     Same,
     Differs(Change),
-    /// Whether the file that was looked at is this blob, with the filters and line ends that git
-    /// applies there.
+    /// Git must decide whether the file equals this blob, with the filters and line endings of the
+    /// path.
     Ask(Blob),
 }
 
-/// Compares two sides of a path.
+/// Compares two states of a path.
 pub(super) fn compare(before: &Side, after: &Side, file_mode: bool) -> Comparison {
     let differs =
         |same: bool| if same { Comparison::Same } else { Comparison::Differs(Change::Modified) };
@@ -60,7 +60,7 @@ pub(super) fn compare(before: &Side, after: &Side, file_mode: bool) -> Compariso
                 PathState::File { bytes, .. } => match &entry.status.staged {
                     Some(staged) => differs(*staged == blob.oid),
                     None if entry.status.edited && entry.status.head_has(blob) => differs(false),
-                    // Too large for us to read is too large to have git read it.
+                    // A file that is too large for us to read is too large for git as well.
                     None if *bytes == Bytes::Unread && entry.status.dirty => differs(false),
                     None => Comparison::Ask(blob.clone()),
                 },
@@ -73,7 +73,7 @@ pub(super) fn compare(before: &Side, after: &Side, file_mode: bool) -> Compariso
     }
 }
 
-/// By what the content of a file can be recognised elsewhere. Links have keys of their own.
+/// Keys that identify the content of a file under another path. Links have keys of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Keys {
     pub(super) hash: Option<(bool, Vec<u8>)>,
@@ -81,7 +81,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// What is known of a side.
+    /// The keys of a path that are known already.
     pub(super) fn from_side(side: &Side) -> Self {
         match side {
             Side::Absent => Self::default(),
@@ -101,8 +101,7 @@ impl Keys {
     }
 }
 
-/// Pairs what is gone with what is new by content: only where there is one of each, so that nothing
-/// is guessed.
+/// Pairs deleted and added files by content, only where the pair is unambiguous.
 pub(super) fn renames(
     gone: &[(RepoPath, Keys)],
     new: &[(RepoPath, Keys)],
@@ -232,7 +231,7 @@ mod tests {
         assert_eq!(pairs(&[("a", oid("x"))], &[("b", both("h", "x"))]), ["a b"]);
         assert!(pairs(&[("a", hash("x"))], &[("b", hash("x")), ("c", hash("x"))]).is_empty());
         assert!(pairs(&[("a", hash("x")), ("b", hash("x"))], &[("c", hash("x"))]).is_empty());
-        // Two that are gone claim one that is new, each by another key.
+        // Two deleted files match one new file, each by another key.
         assert!(pairs(&[("a", hash("h")), ("b", oid("x"))], &[("c", both("h", "x"))]).is_empty());
         assert!(pairs(&[("a", Keys::default())], &[("b", Keys::default())]).is_empty());
         let link = Keys { hash: Some((true, "x".into())), oid: None };

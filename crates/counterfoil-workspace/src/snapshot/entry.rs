@@ -1,4 +1,4 @@
-//! What stands at a path, and what git says of it.
+//! The state of a path, and its status in git.
 
 use super::parse::Blob;
 use super::repo_path::RepoPath;
@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// By what a file is recognised without reading it. A write moves the change time, which nothing
-/// but the clock sets.
+/// Identifies an unchanged file without reading it. A write changes the change time, which programs
+/// cannot set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) device: u64,
@@ -34,7 +34,7 @@ impl Identity {
         }
     }
 
-    /// When anything of it changed last.
+    /// The change time.
     pub(super) fn changed(&self) -> SystemTime {
         let (seconds, nanos) = self.changed;
         match u64::try_from(seconds) {
@@ -43,8 +43,8 @@ impl Identity {
         }
     }
 
-    /// Whether a later write would show in the times: they move in ticks, of up to two seconds on
-    /// old file systems.
+    /// Whether a later write would change the times: they have a granularity of up to two seconds
+    /// on old file systems.
     pub(super) fn is_settled_at(&self, when: SystemTime) -> bool {
         self.changed() + Duration::from_secs(2) < when
     }
@@ -92,12 +92,12 @@ impl PathState {
         }
     }
 
-    /// Whether it may be executed.
+    /// Whether it is executable.
     pub(super) fn executable(&self) -> bool {
         matches!(self, Self::File { at, .. } if at.mode & 0o100 != 0)
     }
 
-    /// The same to whoever reads it. Where modes mean nothing they are not compared.
+    /// Whether both have the same content. Modes are compared only where they are meaningful.
     pub(super) fn same(&self, other: &Self, file_mode: bool) -> bool {
         match (self, other) {
             (Self::Gone, Self::Gone) => true,
@@ -115,7 +115,7 @@ impl PathState {
         }
     }
 
-    /// Adds what it is to a fingerprint.
+    /// Adds the state to a fingerprint.
     pub(super) fn digest(&self, hash: &mut Sha256, file_mode: bool) {
         match self {
             Self::Gone => hash.update(b"-"),
@@ -139,12 +139,12 @@ impl PathState {
     }
 }
 
-/// What a commit has at a path.
+/// The content of a path in a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Head {
     Has(Blob),
     Lacks,
-    /// Nobody said.
+    /// Not determined.
     #[default]
     Unknown,
 }
@@ -155,16 +155,16 @@ impl From<Option<Blob>> for Head {
     }
 }
 
-/// What git says of a path.
+/// The status of a path in git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GitPathStatus {
     pub(super) head: Head,
-    /// The blob that the file is in the eyes of git, where git said so.
+    /// The blob of the file after filters, if git reported it.
     pub(super) staged: Option<String>,
-    /// It certainly is not what HEAD has.
+    /// The file is known to differ from HEAD.
     pub(super) edited: bool,
-    /// It differs from HEAD or may. Others are looked at because they did once: what was seen
-    /// before must not seem gone when it is committed or ignored.
+    /// The file differs from HEAD, or may. Other paths are included because they differed once:
+    /// they must not seem deleted when they are committed or ignored.
     pub(super) dirty: bool,
 }
 
@@ -173,7 +173,7 @@ impl GitPathStatus {
         Self { head, staged: None, edited: false, dirty: true }
     }
 
-    /// Whether HEAD has just this content there.
+    /// Whether HEAD has this blob at the path.
     pub(super) fn head_has(&self, blob: &Blob) -> bool {
         matches!(&self.head, Head::Has(head) if head.oid == blob.oid)
     }
@@ -186,26 +186,26 @@ pub(super) struct Entry {
     pub(super) status: GitPathStatus,
 }
 
-/// A repository as it stood: the commit that everything not listed is equal to.
+/// A repository in a snapshot: the commit that all unlisted paths are equal to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Repo {
     pub(super) head: Option<String>,
     pub(super) git_dir: PathBuf,
 }
 
-/// Everything that a snapshot holds.
+/// The data of a snapshot.
 #[derive(Debug, Default)]
 pub(super) struct SnapshotData {
-    /// By the folder below the top: the repository itself and its submodules. Empty without git:
-    /// then the entries are all.
+    /// The repository and its submodules, by their folder below the top. Empty without git: the
+    /// entries are complete then.
     pub(super) repos: BTreeMap<RepoPath, Repo>,
     pub(super) entries: BTreeMap<RepoPath, Entry>,
-    /// There was too much to look at: nothing can be said.
+    /// There was too much to read: the snapshot is empty.
     pub(super) too_large: bool,
 }
 
 impl SnapshotData {
-    /// The repository that a path is in, with its folder.
+    /// The repository that contains a path, with its folder.
     pub(super) fn repo_of(&self, name: &RepoPath) -> Option<(RepoPath, &Repo)> {
         let mut folders = name.folders().chain(std::iter::once(RepoPath::from(&b""[..])));
         folders.find_map(|folder| self.repos.get(&folder).map(|repo| (folder, repo)))

@@ -1,12 +1,12 @@
-//! Calling git so that it only looks, and looks at the repository that is meant.
+//! Runs git read-only, on exactly the repository that is meant.
 
 use crate::git::{GitCommand, GitError, GitOutput};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Settings that let git look and nothing else. Times and inodes are trusted as they are: a
-/// repository that says otherwise would hide an edit whose modification time was put back.
+/// Settings for read-only use. Times and inodes are trusted: a repository that says otherwise would
+/// hide an edit whose modification time was reset.
 const READ_ONLY_CONFIG: [&str; 5] = [
     "core.untrackedCache=false",
     "core.trustctime=true",
@@ -14,12 +14,12 @@ const READ_ONLY_CONFIG: [&str; 5] = [
     "core.preloadIndex=true",
     "core.quotePath=false",
 ];
-/// Which git is called, and how long one call of it may take.
+/// The git program to run, and its timeout.
 #[derive(Clone, Debug)]
 pub struct Git {
     /// The program, by name or path.
     pub program: OsString,
-    /// A call that takes longer is ended with everything it started.
+    /// A command that takes longer is killed with everything it started.
     pub limit: Duration,
 }
 
@@ -29,27 +29,27 @@ impl Default for Git {
     }
 }
 
-/// A repository that calls are pinned to, so that one whose `.git` vanished is not taken for the
-/// one around it.
+/// The repository that commands run on. It is fixed, so that a repository whose `.git` vanished is
+/// not confused with the one around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RepositoryLocation {
-    /// The folder with its objects and its index.
+    /// The git folder with its objects and index.
     pub(super) git_dir: PathBuf,
-    /// Where its files are.
+    /// The top of its work tree.
     pub(super) top: PathBuf,
-    /// What its file system can do.
+    /// The capabilities of its file system.
     pub(super) capabilities: FsCapabilities,
 }
 
-/// What git found that a file system can do, as it was set when the folder was opened: what an
-/// agent sets later to hide an edit does not count.
+/// The capabilities of a file system as configured when the folder was opened. Later changes, by
+/// which an agent could hide an edit, have no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FsCapabilities {
-    /// The executable bit means something.
+    /// The executable bit is meaningful.
     pub(super) file_mode: bool,
-    /// Names that differ only in case are one.
+    /// Names that differ only in case are the same.
     pub(super) ignore_case: bool,
-    /// There are symbolic links.
+    /// Symbolic links are supported.
     pub(super) symlinks: bool,
 }
 
@@ -60,39 +60,39 @@ impl Default for FsCapabilities {
 }
 
 impl Git {
-    /// Calls git in a folder, to find out what is there.
+    /// Runs git in a folder to find its repository.
     pub(super) fn discover(
         &self,
         folder: &Path,
         arguments: &[&str],
     ) -> Result<GitOutput, GitError> {
-        self.call(folder, arguments).run()
+        self.command(folder, arguments).run()
     }
 
-    /// Calls git for a repository.
+    /// Runs git for a repository.
     pub(super) fn run(
         &self,
         place: &RepositoryLocation,
         arguments: &[&str],
     ) -> Result<GitOutput, GitError> {
-        self.call_for(place, arguments).run()
+        self.command_for(place, arguments).run()
     }
 
-    /// Calls git for what its objects tell, without the index: it may be large, or broken. Paths
-    /// are taken as they are.
+    /// Runs git on the object store without the index, which may be large or broken. Paths are
+    /// taken literally.
     pub(super) fn run_without_index(
         &self,
         place: &RepositoryLocation,
         arguments: &[&OsStr],
     ) -> Result<GitOutput, GitError> {
-        self.call_for(place, arguments)
+        self.command_for(place, arguments)
             .env("GIT_INDEX_FILE", place.git_dir.join("no-index"))
             .env("GIT_LITERAL_PATHSPECS", "1")
             .run()
     }
 
-    /// Calls git for what files and blobs are in its eyes. If it cannot because of the index, which
-    /// only adds attributes of what is not checked out, it is asked again without.
+    /// Runs git with its filters. If that fails because of the index, which only adds attributes of
+    /// files that are not checked out, it runs again without the index.
     pub(super) fn run_with_filters(
         &self,
         place: &RepositoryLocation,
@@ -101,37 +101,41 @@ impl Git {
     ) -> Result<GitOutput, GitError> {
         match self.run_with_input(place, arguments, input.clone()) {
             Err(GitError::Failed { message, .. }) if message.contains("index") => {
-                let call = with_input(self.call_for(place, arguments), input);
+                let call = with_input(self.command_for(place, arguments), input);
                 call.env("GIT_INDEX_FILE", place.git_dir.join("no-index")).run()
             }
             output => output,
         }
     }
 
-    /// Calls git for a repository, with arguments that need not be text and something to read.
+    /// Runs git for a repository, with arguments that need not be UTF-8 and with input.
     pub(super) fn run_with_input(
         &self,
         place: &RepositoryLocation,
         arguments: &[&OsStr],
         input: Option<Vec<u8>>,
     ) -> Result<GitOutput, GitError> {
-        with_input(self.call_for(place, arguments), input).run()
+        with_input(self.command_for(place, arguments), input).run()
     }
 
-    fn call_for<A: AsRef<OsStr>>(&self, place: &RepositoryLocation, arguments: &[A]) -> GitCommand {
-        // The folder of a submodule may be gone while its objects are still there.
+    fn command_for<A: AsRef<OsStr>>(
+        &self,
+        place: &RepositoryLocation,
+        arguments: &[A],
+    ) -> GitCommand {
+        // The folder of a submodule may be gone while its objects still exist.
         let folder = if place.top.is_dir() { &place.top } else { &place.git_dir };
         let FsCapabilities { file_mode, ignore_case, symlinks } = place.capabilities;
         let capabilities =
             [("fileMode", file_mode), ("ignoreCase", ignore_case), ("symlinks", symlinks)];
         let call =
-            capabilities.into_iter().fold(self.call(folder, arguments), |call, (key, value)| {
+            capabilities.into_iter().fold(self.command(folder, arguments), |call, (key, value)| {
                 call.config(format!("core.{key}={value}"))
             });
         call.env("GIT_DIR", &place.git_dir).env("GIT_WORK_TREE", folder)
     }
 
-    fn call<A: AsRef<OsStr>>(&self, folder: &Path, arguments: &[A]) -> GitCommand {
+    fn command<A: AsRef<OsStr>>(&self, folder: &Path, arguments: &[A]) -> GitCommand {
         let call = GitCommand::new(folder, arguments).program(&self.program).timeout(self.limit);
         READ_ONLY_CONFIG.into_iter().fold(call, GitCommand::config)
     }

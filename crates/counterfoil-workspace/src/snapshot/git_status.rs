@@ -1,4 +1,4 @@
-//! Asking git what differs from HEAD: in the repository and in its submodules.
+//! Collects from git what differs from HEAD, in the repository and its submodules.
 
 use super::entry::{GitPathStatus, Head, Identity, Repo};
 use super::git::{Git, RepositoryLocation};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Submodules are followed so deep, and so many of them.
+/// How deep, and in how many repositories, submodules are followed.
 const MAX_SUBMODULE_DEPTH: usize = 16;
 const MAX_REPOSITORIES: usize = 2000;
 const STATUS: [&str; 7] = [
@@ -27,24 +27,24 @@ const STATUS: [&str; 7] = [
     "--no-renames",
 ];
 
-/// What indexes hide from `status`, by the folder with the index. Read again only when the index
-/// was written.
+/// Files that indexes hide from `status`, by the git folder. Read again only when the index
+/// changed.
 #[derive(Debug, Default)]
 pub(super) struct Listings {
     known: HashMap<PathBuf, (Identity, Arc<Listing>)>,
 }
 
-/// What git told.
+/// The collected status.
 #[derive(Debug, Default)]
 pub(super) struct StatusReport {
     pub(super) repos: BTreeMap<RepoPath, Repo>,
     pub(super) status: BTreeMap<RepoPath, GitPathStatus>,
     pub(super) notes: Vec<String>,
-    /// There was too much to look at.
+    /// There was too much to read.
     pub(super) too_large: bool,
 }
 
-/// Asks about a repository and everything in it.
+/// Collects the status of a repository and its submodules.
 pub(super) fn collect(
     git: &Git,
     top: &RepositoryLocation,
@@ -55,7 +55,7 @@ pub(super) fn collect(
     Ok(collector.found)
 }
 
-/// Files of a repository that git was told not to look at, as the index has them.
+/// The files of a repository that git is configured not to check, as they are in the index.
 pub(super) fn unwatched(
     git: &Git,
     place: &RepositoryLocation,
@@ -66,15 +66,14 @@ pub(super) fn unwatched(
     Ok(collector.listing(place)?.unwatched.clone())
 }
 
-/// Where the objects of a repository in a folder are; none if the folder has no repository of its
-/// own.
+/// The git folder of the repository in a folder. `None` if the folder has no repository of its own.
 pub(super) fn git_dir_of(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let meta = git.symlink_metadata().ok()?;
     if meta.is_dir() {
         return Some(git);
     }
-    // A link to the folder, or a file that names it.
+    // A link to the git folder, or a file with its path.
     if meta.is_symlink() && git.is_dir() {
         return git.canonicalize().ok();
     }
@@ -93,8 +92,8 @@ struct StatusCollector<'a> {
 }
 
 impl StatusCollector<'_> {
-    /// Asks about one repository. One that is known to be clean is only searched for what `status`
-    /// does not see.
+    /// Collects the status of one repository. In one that is known to be clean, only files that
+    /// `status` does not report are searched.
     fn repository(
         &mut self,
         place: &RepositoryLocation,
@@ -113,31 +112,29 @@ impl StatusCollector<'_> {
                 let (output, listing) = self.status_and_listing(place);
                 let output = match output {
                     Ok(output) => output,
-                    // A broken submodule must not blind us to the rest.
+                    // A broken submodule must not hide the rest.
                     Err(GitError::Failed { message, .. }) if message.contains("submodule") => {
                         let output = self.status(place, "--ignore-submodules=all")?;
-                        self.found
-                            .notes
-                            .push(format!("a submodule cannot be looked at by git: {message}"));
+                        self.found.notes.push(format!("git cannot read a submodule: {message}"));
                         all_submodules = true;
                         output
                     }
                     Err(error) => return Err(error),
                 };
                 if !output.stderr.is_empty() {
-                    self.found.notes.push(format!("git says: {}", output.stderr));
+                    self.found.notes.push(format!("git reported: {}", output.stderr));
                 }
                 (parse::status(&output.stdout, folder), listing)
             }
         };
         if status.unparsed > 0 {
-            let note = format!("{} lines of `git status` were not understood", status.unparsed);
+            let note = format!("{} lines of `git status` could not be parsed", status.unparsed);
             self.found.notes.push(note);
         }
         let repo = Repo { head: status.head, git_dir: place.git_dir.clone() };
         self.found.repos.insert(folder.clone(), repo);
         let listing = listing.unwrap_or_else(|error| {
-            self.found.notes.push(format!("what the index hides is not seen: {error}"));
+            self.found.notes.push(format!("files hidden by the index are not included: {error}"));
             Arc::default()
         });
         let mut dirty = BTreeSet::new();
@@ -147,7 +144,7 @@ impl StatusCollector<'_> {
         for (name, blob) in &listing.unwatched {
             let status = self.found.status.entry(folder.join(name.bytes()));
             let status = status.or_insert_with(|| GitPathStatus::new(Head::Has(blob.clone())));
-            // Git takes the file for what the index has without looking.
+            // Git assumes that the file equals the index without checking.
             (status.staged, status.edited) = (None, false);
         }
         for (name, commit, watched) in &listing.submodules {
@@ -165,7 +162,7 @@ impl StatusCollector<'_> {
                 status
                     .insert(name, GitPathStatus { head: head.into(), staged, edited, dirty: true });
             }
-            // Taken out of the index and still there, it stands in two lines.
+            // A file that was removed from the index but still exists has two lines.
             Line::Untracked(name) => {
                 status.entry(name).or_insert_with(|| GitPathStatus::new(Head::Lacks));
             }
@@ -173,40 +170,44 @@ impl StatusCollector<'_> {
                 status.insert(name, GitPathStatus::new(Head::Unknown));
             }
             Line::Submodule(name) => {
-                // Something else may stand in its place; if it does not, nothing is seen there.
+                // There may be a file in its place. If not, nothing is found there.
                 status.insert(name.clone(), GitPathStatus::new(Head::Lacks));
                 dirty.insert(name);
             }
-            Line::Nested(name) => self.by_walking(&name),
+            Line::Nested(name) => self.walk_folder(&name),
         }
     }
 
     fn submodule(&mut self, name: &RepoPath, clean: Option<&String>, depth: usize) {
         let top = self.top.top.join(name.path());
-        // Not checked out: nothing of it is in the work tree. What a link leads to is not in it
-        // either.
+        // A submodule that is not checked out has no files in the work tree, nor has one behind a
+        // link.
         if !Folders::new(&self.top.top).is_real(name) {
             return;
         }
         let Some(git_dir) = git_dir_of(&top) else { return };
         if depth >= MAX_SUBMODULE_DEPTH || self.found.repos.len() >= MAX_REPOSITORIES {
-            self.found.notes.push(format!("{name}: one submodule too many, not looked at"));
+            self.found
+                .notes
+                .push(format!("{name}: too many or too deeply nested submodules, not included"));
             return;
         }
         let place = RepositoryLocation { git_dir, top, capabilities: self.top.capabilities };
         if let Err(error) = self.repository(&place, name, clean.map(String::as_str), depth + 1) {
-            self.found.notes.push(format!("{name}: looked at without git, since {error}"));
-            self.by_walking(name);
+            self.found.notes.push(format!(
+                "{name}: git could not be used, so files are compared by content: {error}"
+            ));
+            self.walk_folder(name);
         }
     }
 
-    /// A repository that is not ours to ask about is what is in it: all its files count.
-    fn by_walking(&mut self, folder: &RepoPath) {
+    /// All files of a repository that git does not report on are included.
+    fn walk_folder(&mut self, folder: &RepoPath) {
         let walked = walk(&self.top.top, folder);
         self.found.notes.extend(walked.notes);
         if walked.too_much {
             self.found.too_large = true;
-            self.found.notes.push(format!("{folder}: too many files to look at"));
+            self.found.notes.push(format!("{folder}: too many files to read"));
         }
         for name in walked.files {
             self.found.status.entry(name).or_insert_with(|| GitPathStatus::new(Head::Lacks));
@@ -222,7 +223,7 @@ impl StatusCollector<'_> {
         self.git.run(place, &arguments)
     }
 
-    /// Both calls at once, since each has to read the index.
+    /// Runs both commands at the same time, since each has to read the index.
     fn status_and_listing(
         &mut self,
         place: &RepositoryLocation,
@@ -277,7 +278,7 @@ fn index(place: &RepositoryLocation) -> PathBuf {
     place.git_dir.join("index")
 }
 
-/// Reads an index. What stood there is told too if a later write would show.
+/// Reads an index. Returns its identity too if a later write would change it.
 fn list(git: &Git, place: &RepositoryLocation) -> Result<(Option<Identity>, Listing), GitError> {
     let identity =
         || index(place).symlink_metadata().ok().map(|meta| Identity::from_metadata(&meta));

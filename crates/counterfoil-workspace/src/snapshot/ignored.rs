@@ -1,4 +1,5 @@
-//! Files that snapshots do not see: what is ignored, and since when such a file is as it is.
+//! Ignored files, which are not part of snapshots: whether a file is ignored, and whether it
+//! changed.
 
 use super::git::RepositoryLocation;
 use super::git_status::git_dir_of;
@@ -12,13 +13,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Times of files lag behind the clock by up to a tick of the kernel.
+/// File times lag behind the clock by up to one tick of the kernel.
 const CTIME_LAG: Duration = Duration::from_millis(10);
 
 impl Snapshotter {
-    /// Whether a file is as it was at some time, told by its times: for ignored files, which
-    /// snapshots do not see. A file that was replaced by a new one counts as added, since
-    /// nothing tells that there was one before.
+    /// The change of a file since some time, judged by its timestamps: for ignored files, which are
+    /// not part of snapshots. A file that was replaced counts as added, since there is no trace of
+    /// the old one.
     pub fn since(&self, path: &Path, when: SystemTime) -> Since {
         let Ok(meta) = self.folder.join(path).symlink_metadata() else { return Since::Absent };
         let after = |time: SystemTime| time + CTIME_LAG >= when;
@@ -34,15 +35,15 @@ impl Snapshotter {
         }
     }
 
-    /// Whether snapshots leave a file out because it is ignored.
+    /// Whether a file is ignored, and so not part of snapshots.
     pub fn is_ignored(&self, path: &Path) -> bool {
         !self.ignored(std::slice::from_ref(&path.to_owned())).is_empty()
     }
 
-    /// Those of some files that are ignored, with one call of git for all.
+    /// Returns which of the files are ignored, with one git command for all.
     pub fn ignored(&self, paths: &[PathBuf]) -> BTreeSet<PathBuf> {
         let named = |path: &PathBuf| {
-            // The links above it are followed, the file itself may be one.
+            // Links in its parents are resolved. The file itself may be a link.
             let full = normalize(&self.folder.join(path));
             let parent = full.parent().map(canonicalize_existing)?;
             let full = parent.join(full.file_name()?);
@@ -56,7 +57,7 @@ impl Snapshotter {
                 .map(|(_, path)| path)
                 .collect();
         };
-        // Each repository knows its own rules, and refuses to speak of files in another.
+        // Each repository has its own rules and rejects paths in another one.
         let mut owners: HashMap<PathBuf, RepoPath> = HashMap::new();
         let mut by_owner: BTreeMap<RepoPath, Vec<(RepoPath, PathBuf)>> = BTreeMap::new();
         for (name, path) in names {
@@ -89,7 +90,7 @@ impl Snapshotter {
         place: &RepositoryLocation,
         members: Vec<(RepoPath, PathBuf)>,
     ) -> Vec<PathBuf> {
-        // A name that begins with `:` would be read as a pattern.
+        // A path that begins with `:` would be read as a pattern.
         let relative = |name: &RepoPath| {
             [b"./", name.inside(owner).unwrap_or_else(|| name.clone()).bytes()].concat()
         };
@@ -99,7 +100,7 @@ impl Snapshotter {
             input.push(0);
         }
         let arguments = ["check-ignore", "-z", "--stdin"].map(OsStr::new);
-        // It ends with 1 if none is ignored.
+        // The exit code is 1 if none is ignored.
         let output = self
             .git
             .run_with_input(place, &arguments, Some(input))
@@ -110,15 +111,15 @@ impl Snapshotter {
         members.into_iter().filter(is_ignored).map(|(_, path)| path).collect()
     }
 
-    /// Without git: whether a `.gitignore` above a file, or one above a folder that it is in, says
-    /// so.
+    /// Without git: whether a `.gitignore` in one of its parents matches the file or a folder that
+    /// contains it.
     fn is_ignored_by_rules(&self, name: &RepoPath) -> bool {
         let mut ways: Vec<RepoPath> = name.folders().collect();
         ways.reverse();
         ways.push(name.clone());
         ways.iter().any(|way| {
             let is_folder = way != name || self.top.join(way.path()).is_dir();
-            // The innermost file that has something to say decides.
+            // The innermost file with a matching rule decides.
             let folders = way.folders().chain(std::iter::once(RepoPath::from(&b""[..])));
             for folder in folders {
                 let root = self.top.join(folder.path());

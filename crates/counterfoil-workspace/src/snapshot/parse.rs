@@ -1,4 +1,4 @@
-//! What git says, as data: `status --porcelain=v2 -z`, `ls-files -s -v -z`, `diff-tree -r -z`,
+//! Parses the output of `status --porcelain=v2 -z`, `ls-files -s -v -z`, `diff-tree -r -z` and
 //! `ls-tree -z`.
 
 use super::repo_path::RepoPath;
@@ -6,7 +6,7 @@ use super::repo_path::RepoPath;
 /// The mode of a submodule in a tree or an index.
 const SUBMODULE_MODE: u32 = 0o160_000;
 
-/// A file as a commit has it.
+/// A file in a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Blob {
     pub(super) mode: u32,
@@ -14,15 +14,15 @@ pub(super) struct Blob {
 }
 
 impl Blob {
-    /// A file or link; none for what is not there and for submodules, whose files are looked at in
-    /// their own repository.
+    /// A file or link. `None` for an absent path and for a submodule, whose files are in its own
+    /// repository.
     fn new(mode: &[u8], oid: &[u8]) -> Option<Self> {
         let mode = octal(mode)?;
         let there = mode != 0 && mode != SUBMODULE_MODE;
         there.then(|| Self { mode, oid: text(oid) })
     }
 
-    /// Whether it may be executed.
+    /// Whether it is executable.
     pub(super) fn executable(&self) -> bool {
         self.mode & 0o111 != 0
     }
@@ -33,40 +33,40 @@ impl Blob {
     }
 }
 
-/// One thing that differs from HEAD.
+/// One path that differs from HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// A file that HEAD or the index has.
+    /// A file in HEAD or the index.
     Tracked {
         name: RepoPath,
-        /// What HEAD has there.
+        /// The blob in HEAD.
         head: Option<Blob>,
-        /// What the index has there, if the file is just that in the eyes of git.
+        /// The blob in the index, if the file equals it for git.
         staged: Option<String>,
-        /// The index is HEAD's and the file differs from it.
+        /// The index equals HEAD, and the file differs from it.
         edited: bool,
     },
-    /// A submodule that is not as HEAD has it.
+    /// A submodule that differs from HEAD.
     Submodule(RepoPath),
     /// A file in conflict.
     Unmerged(RepoPath),
-    /// A file that git does not know.
+    /// An untracked file.
     Untracked(RepoPath),
-    /// A repository of its own in the work tree, which git does not know.
+    /// An untracked repository in the work tree.
     Nested(RepoPath),
 }
 
-/// What `status` said.
+/// The parsed output of `status`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Status {
-    /// The commit; none before the first.
+    /// The commit. `None` before the first one.
     pub(super) head: Option<String>,
     pub(super) lines: Vec<Line>,
-    /// Lines that were not understood.
+    /// The number of lines that could not be parsed.
     pub(super) unparsed: usize,
 }
 
-/// Reads `status --porcelain=v2 -z --branch --no-renames`. Names get a folder in front.
+/// Parses `status --porcelain=v2 -z --branch --no-renames`. Paths are prefixed with a folder.
 pub(super) fn status(output: &[u8], folder: &RepoPath) -> Status {
     let mut status = Status::default();
     for line in output.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
@@ -119,21 +119,20 @@ fn entry(line: &[u8], folder: &RepoPath) -> Option<Line> {
     }
 }
 
-/// What an index has that `status` does not tell.
+/// The entries of an index that `status` does not report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing {
-    /// Files that git was told not to look at (assume-unchanged, skip-worktree), as the index has
-    /// them.
+    /// Files that git does not check (assume-unchanged, skip-worktree), as they are in the index.
     pub(super) unwatched: Vec<(RepoPath, Blob)>,
-    /// Submodules with the commit that the index has, and whether git looks at them.
+    /// Submodules with their commit in the index, and whether git checks them.
     pub(super) submodules: Vec<(RepoPath, String, bool)>,
 }
 
-/// Reads `ls-files -s -v -z`. Names are those of the repository itself.
+/// Parses `ls-files -s -v -z`. Paths are relative to the repository.
 pub(super) fn listing(output: &[u8]) -> Listing {
     let mut listing = Listing::default();
     for line in output.split(|byte| *byte == 0) {
-        // A tag, a mode, an object, a stage, a tab, the name.
+        // The fields are tag, mode, object, stage, a tab, and the path.
         let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
         let mut fields = line[..tab].split(|byte| *byte == b' ');
         let (Some([tag]), Some(mode), Some(oid)) = (fields.next(), fields.next(), fields.next())
@@ -147,12 +146,12 @@ pub(super) fn listing(output: &[u8]) -> Listing {
             listing.unwatched.push((RepoPath::from(&line[tab + 1..]), blob));
         }
     }
-    // One in conflict stands there once for each side.
+    // A submodule with a conflict has one line for each side.
     listing.submodules.dedup_by(|b, a| a.0 == b.0);
     listing
 }
 
-/// A file that two commits do not have in common.
+/// A file that differs between two commits.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) name: RepoPath,
@@ -160,7 +159,7 @@ pub(super) struct Difference {
     pub(super) after: Option<Blob>,
 }
 
-/// Reads `diff-tree -r -z --no-renames`. Names get a folder in front.
+/// Parses `diff-tree -r -z --no-renames`. Paths are prefixed with a folder.
 pub(super) fn differences(output: &[u8], folder: &RepoPath) -> Vec<Difference> {
     let mut parts = output.split(|byte| *byte == 0);
     let mut found = Vec::new();
@@ -175,14 +174,14 @@ pub(super) fn differences(output: &[u8], folder: &RepoPath) -> Vec<Difference> {
     found
 }
 
-/// What a commit has: its files, and its submodules with their commits.
+/// The files of a commit, and its submodules with their commits.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Committed {
     pub(super) files: Vec<(RepoPath, Blob)>,
     pub(super) submodules: Vec<(RepoPath, String)>,
 }
 
-/// Reads `ls-tree -z`. Names are those of the repository itself.
+/// Parses `ls-tree -z`. Paths are relative to the repository.
 pub(super) fn committed(output: &[u8]) -> Committed {
     let mut committed = Committed::default();
     for line in output.split(|byte| *byte == 0) {

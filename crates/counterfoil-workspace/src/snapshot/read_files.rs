@@ -1,5 +1,5 @@
-//! Looking at files: what stands there, with the hash of its bytes, which is only computed anew
-//! when it may have changed.
+//! Reads files and hashes their bytes. A hash is computed again only when the file may have
+//! changed.
 
 use super::entry::{Bytes, Identity, PathState};
 use super::repo_path::RepoPath;
@@ -15,20 +15,20 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-/// Files larger than this are not read.
+/// Larger files are not read.
 pub(super) const MAX_FILE_READ: u64 = 256 << 20;
-/// In one look no more than this is read.
+/// The largest number of bytes read for one snapshot.
 pub(super) const MAX_TOTAL_READ: u64 = 4 << 30;
-/// A file that changes under our eyes is looked at so often.
+/// How often a file that changes meanwhile is read.
 const MAX_ATTEMPTS: usize = 3;
 /// Fewer files than this are read without threads.
 const MIN_FILES_FOR_THREADS: usize = 16;
-/// More threads than this wait for the disk only.
+/// The largest number of threads. More would only wait for the disk.
 const MAX_THREADS: usize = 8;
-/// So many names stand in a note.
+/// How many paths a note lists.
 const MAX_NAMED: usize = 3;
 
-/// What was seen last, by name.
+/// The state of each path in the last snapshot.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     known: HashMap<RepoPath, Known>,
@@ -37,12 +37,12 @@ pub(super) struct Cache {
 #[derive(Debug)]
 struct Known {
     state: PathState,
-    /// A write since then would show in the times.
+    /// A write since then would change the times.
     settled: bool,
 }
 
 impl Cache {
-    /// Names of all that was there at the last look.
+    /// The paths that existed in the last snapshot.
     pub(super) fn names(&self) -> impl Iterator<Item = &RepoPath> {
         self.known.keys()
     }
@@ -53,37 +53,37 @@ impl Cache {
     }
 }
 
-/// What kept a file from being told exactly.
+/// Why the state of a file is not exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ReadProblem {
     TooLarge,
     TooMuch,
     Unreadable,
-    Moving,
-    Unkept,
+    Changing,
+    NotStored,
 }
 
 impl ReadProblem {
     fn message(self) -> String {
         match self {
             Self::TooLarge => {
-                format!("larger than {} MiB, told apart by size and times", MAX_FILE_READ >> 20)
+                format!("larger than {} MiB, compared by size and times", MAX_FILE_READ >> 20)
             }
             Self::TooMuch => {
                 format!(
-                    "beyond the {} GiB read in one look, told apart by size and times",
+                    "beyond the {} GiB read for one snapshot, compared by size and times",
                     MAX_TOTAL_READ >> 30
                 )
             }
-            Self::Unreadable => "could not be read, told apart by size and times".to_owned(),
-            Self::Moving => "changed while being looked at".to_owned(),
-            Self::Unkept => "not kept, so what stood there cannot be put back".to_owned(),
+            Self::Unreadable => "could not be read, compared by size and times".to_owned(),
+            Self::Changing => "changed while being read".to_owned(),
+            Self::NotStored => "content not stored, so it cannot be restored".to_owned(),
         }
     }
 }
 
-/// Looks at files below a folder. The answers are in the order of the names; the notes say what
-/// could not be told.
+/// Reads files below a folder. The states are in the order of the paths. The notes say what could
+/// not be determined.
 pub(super) fn read_files(
     top: &Path,
     names: &[&RepoPath],
@@ -93,17 +93,16 @@ pub(super) fn read_files(
     let reader =
         FileReader { top, cache, store, read: AtomicU64::new(0), problems: Mutex::new(Vec::new()) };
     let mut folders = Folders::new(top);
-    let mut seen: Vec<Option<(PathState, bool)>> =
-        names
-            .iter()
-            .map(|name| {
-                if folders.hold(name) {
-                    reader.inspect(name)
-                } else {
-                    Some((PathState::Gone, true))
-                }
-            })
-            .collect();
+    let mut seen: Vec<Option<(PathState, bool)>> = names
+        .iter()
+        .map(|name| {
+            if folders.are_real(name) {
+                reader.inspect(name)
+            } else {
+                Some((PathState::Gone, true))
+            }
+        })
+        .collect();
     let open: Vec<usize> = (0..names.len()).filter(|at| seen[*at].is_none()).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     if open.len() < MIN_FILES_FOR_THREADS || threads == 1 {
@@ -122,7 +121,7 @@ pub(super) fn read_files(
         std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let mut read = work();
-            // A thread that panicked leaves holes, which are filled below.
+            // A thread that panicked leaves gaps, which are filled below.
             read.extend(others.into_iter().flat_map(|other| other.join().unwrap_or_default()));
             for (at, state) in read {
                 seen[at] = Some(state);
@@ -158,10 +157,11 @@ impl FileReader<'_> {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).push((problem, name.clone()));
     }
 
-    /// What can be told without reading; none if it must be read.
+    /// The state that is known without reading. `None` if the file must be read.
     fn inspect(&self, name: &RepoPath) -> Option<(PathState, bool)> {
         let path = self.top.join(name.path());
-        // A file that vanishes is gone, and so is one below something that is no folder any more.
+        // A file that vanished is gone, and so is one below something that is not a folder any
+        // more.
         let meta = match path.symlink_metadata() {
             Ok(meta) => meta,
             Err(error) if is_gone(&error) => return Some((PathState::Gone, true)),
@@ -191,7 +191,7 @@ impl FileReader<'_> {
         self.cache.get(name, &at).map(|state| (state, true))
     }
 
-    /// Reads a file. One that changes meanwhile is read again.
+    /// Reads a file. If it changes meanwhile, it is read again.
     fn read(&self, name: &RepoPath) -> (PathState, bool) {
         let path = self.top.join(name.path());
         let mut last = PathState::Gone;
@@ -220,18 +220,18 @@ impl FileReader<'_> {
                 );
                 return (PathState::File { bytes: Bytes::Unread, at }, false);
             }
-            let Ok(stored) = self.store.take(&mut file, at.size) else {
+            let Ok(stored) = self.store.store(&mut file, at.size) else {
                 return self.unread(name, &path);
             };
             last = PathState::File { bytes: Bytes::Hash(stored.hash), at };
             if file.metadata().is_ok_and(|meta| Identity::from_metadata(&meta) == at) {
                 if stored.store_error.is_some() {
-                    self.problem(ReadProblem::Unkept, name);
+                    self.problem(ReadProblem::NotStored, name);
                 }
                 return (last, at.is_settled_at(began));
             }
         }
-        self.problem(ReadProblem::Moving, name);
+        self.problem(ReadProblem::Changing, name);
         (last, false)
     }
 
@@ -242,8 +242,8 @@ impl FileReader<'_> {
     }
 }
 
-/// Which folders below the top are folders and no links: through a link one would see files that
-/// are elsewhere.
+/// Caches which folders below the top are real folders rather than links: a link would lead to
+/// files elsewhere.
 #[derive(Debug)]
 pub(super) struct Folders<'a> {
     top: &'a Path,
@@ -255,18 +255,18 @@ impl<'a> Folders<'a> {
         Self { top, real: HashMap::new() }
     }
 
-    /// Whether all folders that a file is in are real.
-    fn hold(&mut self, name: &RepoPath) -> bool {
+    /// Whether all parents of a file are real folders.
+    fn are_real(&mut self, name: &RepoPath) -> bool {
         name.folders().next().is_none_or(|folder| self.is_real(&folder))
     }
 
-    /// Whether a folder is there, and no link is on the way to it. What cannot be looked at may be
+    /// Whether a folder exists and no parent is a link. A folder that cannot be accessed may be
     /// real.
     pub(super) fn is_real(&mut self, folder: &RepoPath) -> bool {
         if let Some(real) = self.real.get(folder) {
             return *real;
         }
-        // From the outside in, and not by calling ourselves: paths can be deep.
+        // Iteratively from the top: a deep path could overflow the stack.
         let mut way: Vec<RepoPath> = folder.folders().collect();
         way.reverse();
         way.push(folder.clone());
@@ -287,15 +287,14 @@ impl<'a> Folders<'a> {
     }
 }
 
-/// Opens a file, and only that: a link is not followed and a pipe that took its place is not waited
-/// for.
+/// Opens a file without following a link or blocking on a pipe.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-/// Whether an error says that nothing stands there.
+/// Whether an error means that nothing exists there.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -315,7 +314,7 @@ fn notes(mut problems: Vec<(ReadProblem, RepoPath)>) -> Vec<String> {
         .collect()
 }
 
-/// A note on some files: the first of them, how many more, what of them.
+/// A note about some files: the first of them, how many more, and what it is about.
 pub(super) fn note_about<'a>(
     names: impl ExactSizeIterator<Item = &'a RepoPath>,
     what: &str,

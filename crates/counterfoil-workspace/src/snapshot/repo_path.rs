@@ -1,4 +1,4 @@
-//! Names of files as git has them: bytes, relative to the top of the repository, parted by `/`.
+//! Paths as git stores them: bytes, relative to the top of the repository, separated by `/`.
 
 use crate::path::is_inside;
 use std::ffi::OsStr;
@@ -7,22 +7,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// A file's name below the top. Cheap to clone: the same one stands in snapshot after snapshot.
+/// A path below the top. Cheap to clone, because snapshots share it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct RepoPath(Arc<[u8]>);
 
 impl RepoPath {
-    /// The bytes as they are on the disk.
+    /// The bytes of the path.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The same as a path.
+    /// The path as a [`Path`].
     pub(super) fn path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// The name of something inside this folder; the top is the empty name.
+    /// The path of something inside this folder. The empty path is the top.
     pub(super) fn join(&self, inner: &[u8]) -> Self {
         if self.0.is_empty() {
             return Self::from(inner);
@@ -34,7 +34,7 @@ impl RepoPath {
         Self(bytes.into())
     }
 
-    /// What is left of this name inside a folder; none if it is not in there.
+    /// The path relative to a folder. `None` if it is not inside it.
     pub(super) fn inside(&self, folder: &Self) -> Option<Self> {
         if folder.0.is_empty() {
             return Some(self.clone());
@@ -43,13 +43,13 @@ impl RepoPath {
         Some(Self::from(rest))
     }
 
-    /// The folders it is in, innermost first, without the top.
+    /// The parent folders, innermost first, without the top.
     pub(super) fn folders(&self) -> impl Iterator<Item = Self> + '_ {
         let slashes = self.0.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
         slashes.map(|(at, _)| Self::from(&self.0[..at]))
     }
 
-    /// A path below the top as a name; none for one that leads out of it or is the top itself.
+    /// Converts a relative path. `None` if it leads out of the top or is the top itself.
     pub(super) fn from_path(path: &Path) -> Option<Self> {
         if !is_inside(path) {
             return None;
@@ -65,7 +65,7 @@ impl RepoPath {
     }
 }
 
-/// For people: what a line cannot hold is escaped.
+/// Escapes control characters, for messages.
 impl fmt::Display for RepoPath {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(to, "{}", String::from_utf8_lossy(&self.0).escape_debug())
@@ -78,7 +78,7 @@ impl From<&[u8]> for RepoPath {
     }
 }
 
-/// A path with `.` and `..` worked out, without looking at the disk.
+/// Resolves `.` and `..` lexically, without accessing the disk.
 pub(super) fn normalize(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -95,8 +95,7 @@ pub(super) fn normalize(path: &Path) -> PathBuf {
     out
 }
 
-/// A path with the links in it followed as far as it exists. What does not exist yet is only
-/// tidied.
+/// Resolves the links in a path as far as it exists. The rest is only normalized.
 pub(super) fn canonicalize_existing(path: &Path) -> PathBuf {
     let path = normalize(path);
     for ancestor in path.ancestors() {
@@ -107,7 +106,7 @@ pub(super) fn canonicalize_existing(path: &Path) -> PathBuf {
     path
 }
 
-/// A file below the top as seen from a folder below the top.
+/// A path relative to a folder, both below the top.
 pub(super) fn relative_to(folder: &RepoPath, name: &RepoPath) -> PathBuf {
     if let Some(inner) = name.inside(folder) {
         return inner.path().to_owned();

@@ -1,4 +1,4 @@
-//! Putting files back as they stood, and reading what stood there.
+//! Restores files to their state in a snapshot, and reads that state.
 
 use super::entry::{Bytes, Entry, PathState};
 use super::git::RepositoryLocation;
@@ -21,17 +21,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where what stood at a path is to be had.
+/// Where the content of a path in a snapshot comes from.
 enum Source<'a> {
     Nowhere,
     Snapshot(&'a Entry),
     Commit { place: RepositoryLocation, inner: RepoPath, blob: Blob },
 }
 
-/// What a path shall be again.
+/// The content to restore.
 enum Wanted {
-    Nothing,
-    /// Bytes, and the mode: exactly, or as a new file gets it.
+    Absent,
+    /// The bytes and the mode: exact, or as a new file gets it.
     File {
         bytes: Vec<u8>,
         mode: Mode,
@@ -41,8 +41,8 @@ enum Wanted {
 }
 
 impl Snapshotter {
-    /// The bytes of a file as it stood in a snapshot; none if there was none. Of a symbolic link,
-    /// where it led.
+    /// The bytes of a file in a snapshot, or the target of a symbolic link. `None` if it did not
+    /// exist.
     pub fn content(&self, at: &Snapshot, path: &Path) -> io::Result<Option<Vec<u8>>> {
         let Some(name) = self.name_of(path) else {
             return Err(io::Error::other(format!(
@@ -55,14 +55,14 @@ impl Snapshotter {
         match self
             .wanted(&name, source.unwrap_or(Ok(Source::Nowhere)).map_err(io::Error::other)?)?
         {
-            Wanted::Nothing => Ok(None),
+            Wanted::Absent => Ok(None),
             Wanted::File { bytes, .. } | Wanted::Link(bytes) => Ok(Some(bytes)),
         }
     }
 
-    /// Puts files back as they stood in a snapshot: bytes, mode, link or absence. Each is there
-    /// whole or not at all; no link is followed; folders are made as needed, and those left
-    /// empty are removed. Returns those that could not be put back, with why.
+    /// Restores files to their state in a snapshot: bytes, mode, link or absence. Each is replaced
+    /// atomically, and no link is followed. Folders are created as needed, and empty ones are
+    /// removed. Returns the files that could not be restored, with the reason.
     pub fn restore(&mut self, to: &Snapshot, paths: &[PathBuf]) -> Vec<(PathBuf, String)> {
         let mut failed = Vec::new();
         let mut inside = Vec::new();
@@ -82,8 +82,8 @@ impl Snapshotter {
                 Err(why) => failed.push((path.clone(), why)),
             }
         }
-        // What stands where a folder has to be goes first, and what is deepest before what it
-        // stands in.
+        // Removals come first, since a file may be where a folder is needed; deeper paths come
+        // before their parents.
         let is_there = |source: &Source| match source {
             Source::Nowhere => false,
             Source::Snapshot(entry) => !entry.state.is_gone(),
@@ -93,7 +93,7 @@ impl Snapshotter {
             is_there(from_a).cmp(&is_there(from_b)).then_with(|| b.cmp(a))
         });
         for (path, name, source) in wanted {
-            let put = self.wanted(&name, source).and_then(|want| self.put_back(&name, &want));
+            let put = self.wanted(&name, source).and_then(|want| self.write_back(&name, &want));
             if let Err(error) = put {
                 failed.push((path.clone(), error.to_string()));
             }
@@ -101,9 +101,9 @@ impl Snapshotter {
         failed
     }
 
-    /// Copies what stands at a path now, a file or a link, to a place where nothing is; `to` says
-    /// where, and is asked only if there is something to copy. No link on the way is followed,
-    /// so what is copied is part of the workspace. Whether anything was.
+    /// Copies the current file or link at a path to a new path. `to` returns that path and is
+    /// called only if there is something to copy. No link on the way is followed, so the copied
+    /// file is part of the work tree. Returns whether anything was copied.
     pub fn copy_out(
         &self,
         path: &Path,
@@ -113,11 +113,11 @@ impl Snapshotter {
         let file_name = name.path().file_name().unwrap_or_default();
         let Some(folders) = self.folders(&name, false)? else { return Ok(false) };
         let Some(parent) = folders.last() else { return Ok(false) };
-        // Without NONBLOCK a pipe would wait for somebody to write.
+        // Without NONBLOCK, opening a pipe would wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut from = match openat(parent, file_name, flags, Mode::empty()) {
             Ok(handle) => File::from(handle),
-            // Nothing, or a socket.
+            // Nothing exists there, or a socket.
             Err(Errno::NOENT | Errno::NXIO | Errno::OPNOTSUPP) => return Ok(false),
             Err(Errno::LOOP | Errno::MLINK) => {
                 let target = readlinkat(parent, file_name, Vec::new())?;
@@ -137,7 +137,7 @@ impl Snapshotter {
         Ok(true)
     }
 
-    /// Whether a link stands at a path now.
+    /// Whether a path is a link now.
     pub fn is_link(&self, path: &Path) -> bool {
         std::fs::symlink_metadata(self.folder.join(path)).is_ok_and(|meta| meta.is_symlink())
     }
@@ -147,12 +147,10 @@ impl Snapshotter {
         RepoPath::from_path(path.strip_prefix(&self.top).ok()?)
     }
 
-    /// Where what stood at some paths is to be had, in their order. Git is asked once for each
-    /// repository.
+    /// The sources of some paths, in order. Git runs once for each repository.
     fn sources<'a>(&self, at: &'a Snapshot, names: &[RepoPath]) -> Vec<Result<Source<'a>, String>> {
         if at.seen.too_large {
-            let too_large =
-                || Err("the snapshot saw nothing: there was too much to look at".to_owned());
+            let too_large = || Err("the snapshot is empty: there was too much to read".to_owned());
             return names.iter().map(|_| too_large()).collect();
         }
         let mut in_commits: BTreeMap<RepoPath, Vec<RepoPath>> = BTreeMap::new();
@@ -192,32 +190,32 @@ impl Snapshotter {
         names.iter().map(source).collect()
     }
 
-    /// What stood at a path, read from where it is to be had.
+    /// Reads the content to restore from its source.
     fn wanted(&self, name: &RepoPath, source: Source) -> io::Result<Wanted> {
         match source {
-            Source::Nowhere => Ok(Wanted::Nothing),
-            Source::Snapshot(entry) => self.kept(name, entry),
+            Source::Nowhere => Ok(Wanted::Absent),
+            Source::Snapshot(entry) => self.stored(name, entry),
             Source::Commit { place, inner, blob } => {
                 let bytes = self.checked_out(&place, &inner, &blob).map_err(io::Error::other)?;
                 if blob.is_link() {
                     return Ok(Wanted::Link(bytes));
                 }
-                // As git checks out: readable and writable as the user's mask says.
+                // As in a checkout: the umask of the user applies.
                 let mode = Mode::from_raw_mode(if blob.executable() { 0o777 } else { 0o666 });
                 Ok(Wanted::File { bytes, mode, exactly: false })
             }
         }
     }
 
-    fn kept(&self, name: &RepoPath, entry: &Entry) -> io::Result<Wanted> {
+    fn stored(&self, name: &RepoPath, entry: &Entry) -> io::Result<Wanted> {
         let (hash, at) = match &entry.state {
-            PathState::Gone => return Ok(Wanted::Nothing),
+            PathState::Gone => return Ok(Wanted::Absent),
             PathState::Link { target, .. } => return Ok(Wanted::Link(target.to_vec())),
             PathState::Other(_) => {
-                return Err(io::Error::other("a pipe, socket or device stood there"));
+                return Err(io::Error::other("it was a pipe, socket or device"));
             }
             PathState::File { bytes: Bytes::Unread, .. } => {
-                return Err(io::Error::other("not kept: its bytes were not read"));
+                return Err(io::Error::other("not stored: its bytes were not read"));
             }
             PathState::File { bytes: Bytes::Hash(hash), at } => (hash, at),
         };
@@ -225,7 +223,7 @@ impl Snapshotter {
         if let Some(bytes) = self.store.get(hash)? {
             return Ok(Wanted::File { bytes, mode, exactly: true });
         }
-        // It may still stand there.
+        // The file may be unchanged.
         if let Ok(mut file) = open(&self.top.join(name.path()))
             && file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == at.size)
         {
@@ -235,40 +233,40 @@ impl Snapshotter {
             }
         }
         let why = if at.size > MAX_STORED_FILE {
-            format!("not kept: it had {} bytes, more than {} MiB", at.size, MAX_STORED_FILE >> 20)
+            format!("not stored: it had {} bytes, more than {} MiB", at.size, MAX_STORED_FILE >> 20)
         } else {
-            "not kept: git does not have it, and it has changed since".to_owned()
+            "not stored: git does not have it, and it has changed since".to_owned()
         };
         Err(io::Error::other(why))
     }
 
-    fn put_back(&self, name: &RepoPath, want: &Wanted) -> io::Result<()> {
+    fn write_back(&self, name: &RepoPath, want: &Wanted) -> io::Result<()> {
         let file_name = name.path().file_name().unwrap_or_default();
-        let make = !matches!(want, Wanted::Nothing);
+        let make = !matches!(want, Wanted::Absent);
         let Some(folders) = self.folders(name, make)? else { return Ok(()) };
         let Some(parent) = folders.last() else { return Ok(()) };
-        let stands = match statat(parent, file_name, AtFlags::SYMLINK_NOFOLLOW) {
+        let mode_now = match statat(parent, file_name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Some(stat.st_mode),
             Err(Errno::NOENT) => None,
             Err(error) => return Err(error.into()),
         };
-        let is_folder = stands.is_some_and(|mode| FileType::from_raw_mode(mode).is_dir());
-        let private = stands.filter(|mode| FileType::from_raw_mode(*mode).is_file());
+        let is_folder = mode_now.is_some_and(|mode| FileType::from_raw_mode(mode).is_dir());
+        let private = mode_now.filter(|mode| FileType::from_raw_mode(*mode).is_file());
         if !make {
-            // A folder is no file: what is in it is put back under its own name.
-            if stands.is_some() && !is_folder {
+            // A folder is not a file: its files are restored by their own paths.
+            if mode_now.is_some() && !is_folder {
                 unlinkat(parent, file_name, AtFlags::empty())?;
                 remove_empty(&folders, name, &self.here);
             }
             return Ok(());
         }
         if is_folder && let Err(error) = unlinkat(parent, file_name, AtFlags::REMOVEDIR) {
-            let what = format!("a folder stands there that cannot be removed: {error}");
+            let what = format!("it is a folder now that cannot be removed: {error}");
             return Err(io::Error::other(what));
         }
-        let temporary = super::temporary();
+        let temporary = super::temporary_name();
         let put = match want {
-            Wanted::Nothing => Ok(()),
+            Wanted::Absent => Ok(()),
             Wanted::Link(target) => {
                 symlinkat(OsStr::from_bytes(target), parent, temporary.as_str())
                     .map_err(io::Error::from)
@@ -285,8 +283,8 @@ impl Snapshotter {
         put
     }
 
-    /// Opens the folders down to a file, none of them through a link. None if one is not there and
-    /// shall not be made.
+    /// Opens the parent folders of a file, without following links. `None` if one does not exist
+    /// and is not to be created.
     fn folders(&self, name: &RepoPath, make: bool) -> io::Result<Option<Vec<OwnedFd>>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut open = vec![rustix::fs::open(&self.top, flags, Mode::empty())?];
@@ -304,13 +302,13 @@ impl Snapshotter {
             }
             match next {
                 Ok(next) => open.push(next),
-                // Below something that is no folder there is nothing.
+                // Nothing exists below a path that is not a folder.
                 Err(error) if !make && (is_gone(&error.into()) || error == Errno::LOOP) => {
                     return Ok(None);
                 }
                 Err(Errno::NOTDIR | Errno::LOOP) => {
                     let what =
-                        format!("{} is not a folder, and a link is not followed", part.display());
+                        format!("{} is not a folder, and links are not followed", part.display());
                     return Err(io::Error::other(what));
                 }
                 Err(error) => return Err(error.into()),
@@ -322,25 +320,25 @@ impl Snapshotter {
 
 /// Writes a file with exactly this mode.
 fn write(parent: &OwnedFd, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
-    // What was private must not be readable by others while it is written.
+    // A private file must not be readable by others while it is written.
     let mut file = create(parent, name, Mode::from_raw_mode(0o600))?;
     file.write_all(bytes)?;
     Ok(rustix::fs::fchmod(&file, mode)?)
 }
 
-/// Writes a file with the mode that a new one gets, and no wider than what stood there: git does
-/// not keep who may read a file.
+/// Writes a file with the mode of a new file, but not more permissive than the existing one: git
+/// does not record read permissions.
 fn write_new(
     parent: &OwnedFd,
     name: &str,
     bytes: &[u8],
     mode: Mode,
-    stood: Option<Mode>,
+    existing: Option<Mode>,
 ) -> io::Result<()> {
     let mut file = create(parent, name, mode)?;
-    if let Some(stood) = stood {
+    if let Some(existing) = existing {
         let made = Mode::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
-        rustix::fs::fchmod(&file, made & (stood | Mode::RWXU))?;
+        rustix::fs::fchmod(&file, made & (existing | Mode::RWXU))?;
     }
     file.write_all(bytes)
 }
@@ -350,8 +348,8 @@ fn create(parent: &OwnedFd, name: &str, mode: Mode) -> io::Result<File> {
     Ok(File::from(openat(parent, name, flags, mode)?))
 }
 
-/// Removes the folders that a file leaves empty, innermost first; never the top, nor the folder we
-/// look from.
+/// Removes the parent folders that are empty now, innermost first. Never the top, nor the folder of
+/// the snapshotter.
 fn remove_empty(folders: &[OwnedFd], name: &RepoPath, here: &RepoPath) {
     let parts: Vec<&OsStr> = name.path().iter().collect();
     for at in (1..folders.len()).rev() {

@@ -1,4 +1,5 @@
-//! Contents of files that git does not have, kept under their hash so that they can be put back.
+//! Stores the contents of files that git does not have, by their hash, so that they can be
+//! restored.
 
 use crate::{Durability, atomic_write_with};
 use sha2::{Digest, Sha256};
@@ -7,35 +8,35 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A file larger than this is not kept.
+/// A larger file is not stored.
 pub(super) const MAX_STORED_FILE: u64 = 64 << 20;
-/// All together are no more than this.
+/// The largest total size of stored files.
 const MAX_STORED_TOTAL: u64 = 2 << 30;
-/// Files up to this size are read at once.
+/// Files up to this size are read into memory.
 const SMALL_FILE: u64 = 1 << 20;
 
-/// The folder where contents are kept, if any.
+/// The folder with the stored contents, if there is one.
 #[derive(Debug)]
 pub(super) struct Store {
     folder: Option<PathBuf>,
-    room: AtomicU64,
+    remaining: AtomicU64,
 }
 
-/// What was read of a file.
+/// The hash of a file that was read.
 pub(super) struct StoredContent {
     pub(super) hash: [u8; 32],
-    /// Why it could not be kept although it should have been.
+    /// Why the content could not be stored, if it should have been.
     pub(super) store_error: Option<String>,
 }
 
 impl Store {
     pub(super) fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder, room: AtomicU64::new(MAX_STORED_TOTAL) }
+        Self { folder, remaining: AtomicU64::new(MAX_STORED_TOTAL) }
     }
 
-    /// Hashes a file that is open, and keeps its content if there is where. At most a byte more
-    /// than its size is read: a file that grows while it is read is read again.
-    pub(super) fn take(&self, file: &mut File, size: u64) -> io::Result<StoredContent> {
+    /// Hashes an open file and stores its content if there is a folder. Reads at most one byte more
+    /// than its size: a file that grows meanwhile is read again.
+    pub(super) fn store(&self, file: &mut File, size: u64) -> io::Result<StoredContent> {
         let keep = self.folder.as_ref().filter(|_| size <= MAX_STORED_FILE);
         let mut from = file.take(size + 1);
         if size <= SMALL_FILE {
@@ -50,7 +51,7 @@ impl Store {
         let store_error = keep.and_then(|folder| {
             let copy = |to: &mut File| {
                 io::Seek::rewind(file)?;
-                // What is kept under a hash has that hash, whatever happens to the file meanwhile.
+                // Content is stored only under its own hash, even if the file changes meanwhile.
                 let copied = copy_and_hash(&mut (&*file).take(size + 1), to)?;
                 if copied == hash {
                     Ok(())
@@ -63,7 +64,7 @@ impl Store {
         Ok(StoredContent { hash, store_error })
     }
 
-    /// Keeps a content; says why if it could not.
+    /// Stores a content. Returns the reason if that fails.
     fn put(
         &self,
         folder: &Path,
@@ -71,13 +72,13 @@ impl Store {
         write: impl FnOnce(&mut File) -> io::Result<()>,
         size: u64,
     ) -> Option<String> {
-        let path = place(folder, hash);
+        let path = path_of(folder, hash);
         if path.exists() {
             return None;
         }
-        let spend = |room: u64| room.checked_sub(size);
-        if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_err() {
-            return Some(format!("more than {} MiB are kept already", MAX_STORED_TOTAL >> 20));
+        let spend = |remaining: u64| remaining.checked_sub(size);
+        if self.remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_err() {
+            return Some(format!("more than {} MiB are stored already", MAX_STORED_TOTAL >> 20));
         }
         let put = || {
             fs::create_dir_all(path.parent().unwrap_or(folder))?;
@@ -86,36 +87,35 @@ impl Store {
         put().err().map(|error| error.to_string())
     }
 
-    /// The content with a hash; none if it is not kept.
+    /// The content with a hash. `None` if it is not stored.
     pub(super) fn get(&self, hash: &[u8; 32]) -> io::Result<Option<Vec<u8>>> {
         let Some(folder) = &self.folder else { return Ok(None) };
-        match fs::read(place(folder, hash)) {
+        match fs::read(path_of(folder, hash)) {
             Ok(bytes) if Sha256::digest(&bytes)[..] == hash[..] => Ok(Some(bytes)),
-            Ok(_) => Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "what was kept of it has been changed",
-            )),
+            Ok(_) => {
+                Err(io::Error::new(io::ErrorKind::InvalidData, "its stored content is corrupt"))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 }
 
-fn place(folder: &Path, hash: &[u8; 32]) -> PathBuf {
+fn path_of(folder: &Path, hash: &[u8; 32]) -> PathBuf {
     let hex = hex::encode(hash);
     folder.join(&hex[..2]).join(&hex[2..])
 }
 
-/// Copies and hashes, in pieces.
+/// Copies and hashes in chunks.
 pub(super) fn copy_and_hash(from: &mut impl Read, to: &mut impl Write) -> io::Result<[u8; 32]> {
     let mut hash = Sha256::new();
-    let mut piece = vec![0; 256 << 10];
+    let mut chunk = vec![0; 256 << 10];
     loop {
-        match from.read(&mut piece) {
+        match from.read(&mut chunk) {
             Ok(0) => return Ok(hash.finalize().into()),
             Ok(count) => {
-                hash.update(&piece[..count]);
-                to.write_all(&piece[..count])?;
+                hash.update(&chunk[..count]);
+                to.write_all(&chunk[..count])?;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! The files of a folder without git's help, as its `.gitignore` files say.
+//! Lists the files of a folder without git, honouring its `.gitignore` files.
 
 use super::read_files::{MAX_FILE_READ, MAX_TOTAL_READ};
 use super::repo_path::RepoPath;
@@ -7,23 +7,23 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// More files than this are not looked at.
+/// The largest number of files.
 pub(super) const MAX_FILES: usize = 200_000;
-/// More folders and unreadable places than this are not gone through either.
+/// The largest number of entries, including folders and unreadable ones.
 const MAX_ENTRIES: usize = 4 * MAX_FILES;
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     pub(super) files: Vec<RepoPath>,
-    /// Places that could not be looked into, and why.
+    /// Folders that could not be read, and why.
     pub(super) notes: Vec<String>,
-    /// There was too much.
+    /// A limit was exceeded.
     pub(super) too_much: bool,
 }
 
-/// Walks a folder below the top. Links are not followed; repositories inside are gone through
-/// without their `.git`.
+/// Walks a folder below the top. Links are not followed. Nested repositories are included without
+/// their `.git`.
 pub(super) fn walk(top: &Path, folder: &RepoPath) -> Walked {
     let root = top.join(folder.path());
     let mut walked = Walked::default();
@@ -48,7 +48,7 @@ pub(super) fn walk(top: &Path, folder: &RepoPath) -> Walked {
                     && !inner.as_os_str().is_empty()
                 {
                     let length = entry.metadata().map_or(0, |meta| meta.len());
-                    // What is larger is not read.
+                    // Larger files are not read.
                     size += if length <= MAX_FILE_READ { length } else { 0 };
                     walked.too_much |= size > MAX_TOTAL_READ;
                     walked.files.push(folder.join(inner.as_os_str().as_bytes()));
@@ -63,7 +63,7 @@ pub(super) fn walk(top: &Path, folder: &RepoPath) -> Walked {
         }
     }
     if failed > 3 {
-        walked.notes.push(format!("{} more places could not be looked into", failed - 3));
+        walked.notes.push(format!("{} more folders could not be read", failed - 3));
     }
     walked
 }

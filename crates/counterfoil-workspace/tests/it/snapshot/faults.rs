@@ -135,7 +135,7 @@ fn a_corrupt_index_is_done_without() {
     repo.write("new.rs", "x");
     repo.remove("d.rs");
     let after = snapshotter.snapshot();
-    assert!(after.notes[0].contains("looked at without git"), "{:?}", after.notes);
+    assert!(after.notes[0].contains("git could not be used"), "{:?}", after.notes);
     assert_eq!(told(&snapshotter.changes(&before, &after)), ["M a.rs", "D d.rs", "A new.rs"]);
 }
 
@@ -157,7 +157,7 @@ fn a_repository_that_vanishes_says_nothing_it_does_not_know() {
     let changes = snapshotter.changes(&before, &after);
     assert!(changes.files.is_empty(), "{changes:?}");
     assert!(
-        changes.notes[0].starts_with("what changed here cannot be told"),
+        changes.notes[0].starts_with("changes here cannot be determined"),
         "{:?}",
         changes.notes
     );
@@ -197,7 +197,7 @@ fn a_huge_file_is_not_read() {
     let keep = tempfile::tempdir().unwrap();
     let mut snapshotter = repo.keeping(&keep);
     let before = snapshotter.snapshot();
-    assert_eq!(before.notes, ["huge: larger than 256 MiB, told apart by size and times"]);
+    assert_eq!(before.notes, ["huge: larger than 256 MiB, compared by size and times"]);
     assert_eq!(changed(&mut snapshotter, &before), no_changes());
     file.set_len((1 << 40) + 1).unwrap();
     repo.remove("a.rs");
@@ -210,7 +210,7 @@ fn a_huge_file_is_not_read() {
             .content(&before, Path::new("huge"))
             .unwrap_err()
             .to_string()
-            .starts_with("not kept")
+            .starts_with("not stored")
     );
     let failed = snapshotter.restore(&before, &["huge".into()]);
     assert_eq!(failed.len(), 1);
@@ -227,10 +227,12 @@ fn too_many_files_without_git_say_nothing() {
     let mut snapshotter = repo.snapshotter();
     let before = snapshotter.snapshot();
     assert_eq!(before.id, None);
-    assert!(before.notes[1].contains("too much to look at"), "{:?}", before.notes);
+    assert!(before.notes[1].contains("too much to read"), "{:?}", before.notes);
     let after = snapshotter.snapshot();
     let changes = snapshotter.changes(&before, &after);
-    assert!(changes.files.is_empty() && changes.notes.last().unwrap().contains("cannot be told"));
+    assert!(
+        changes.files.is_empty() && changes.notes.last().unwrap().contains("cannot be determined")
+    );
     assert!(snapshotter.content(&before, Path::new("sparse0")).is_err());
 }
 

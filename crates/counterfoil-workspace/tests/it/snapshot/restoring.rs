@@ -75,7 +75,7 @@ fn no_link_is_followed_and_nothing_outside_is_touched() {
     // There is nothing to do for what was not there and is not there.
     let expected = ["/etc/passwd", "../x", "", "..", "src/../../y", "src/b.rs"].map(PathBuf::from);
     assert_eq!(names, expected.iter().collect::<Vec<_>>(), "{failed:?}");
-    assert_eq!(failed[5].1, "src is not a folder, and a link is not followed");
+    assert_eq!(failed[5].1, "src is not a folder, and links are not followed");
     assert_eq!(fs::read(outside.at("b.rs")).unwrap(), b"outside\n");
     assert!(repo.at("src").is_symlink() && repo.at("ok").exists());
     // With the link named too, all is put back.
@@ -95,7 +95,7 @@ fn a_folder_with_something_in_it_is_not_removed() {
     repo.remove("a.rs");
     repo.write("a.rs/precious.log", "ignored");
     let failed = snapshotter.restore(&before, &["a.rs".into()]);
-    assert!(failed[0].1.starts_with("a folder stands there that cannot be removed"), "{failed:?}");
+    assert!(failed[0].1.starts_with("it is a folder now that cannot be removed"), "{failed:?}");
     assert!(repo.at("a.rs/precious.log").exists());
 }
 
@@ -112,7 +112,7 @@ fn what_was_not_kept_is_said() {
     );
     repo.write("mine.rs", "the agent's\n");
     let error = snapshotter.content(&before, Path::new("mine.rs")).unwrap_err();
-    assert_eq!(error.to_string(), "not kept: git does not have it, and it has changed since");
+    assert_eq!(error.to_string(), "not stored: git does not have it, and it has changed since");
     assert_eq!(snapshotter.restore(&before, &["mine.rs".into()]).len(), 1);
     assert_eq!(fs::read(repo.at("mine.rs")).unwrap(), b"the agent's\n");
     assert_eq!(snapshotter.content(&before, Path::new("no.rs")).unwrap(), None);
@@ -131,7 +131,7 @@ fn what_was_kept_and_spoilt_is_not_believed() {
     fs::write(kept, "spoilt").unwrap();
     repo.write("mine.rs", "the agent's\n");
     let error = snapshotter.content(&before, Path::new("mine.rs")).unwrap_err();
-    assert_eq!(error.to_string(), "what was kept of it has been changed");
+    assert_eq!(error.to_string(), "its stored content is corrupt");
     assert_eq!(fs::read(repo.at("mine.rs")).unwrap(), b"the agent's\n");
 }
 

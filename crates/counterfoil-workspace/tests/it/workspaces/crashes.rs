@@ -220,7 +220,10 @@ fn what_the_user_writes_meanwhile_is_never_overwritten() {
         if matches!(at, Step::Written(_)) {
             assert!(merged.changed >= written.min(2), "{at:?} {merged:?}");
             assert!(
-                merged.notes.iter().any(|note| note.starts_with("these files were already written")),
+                merged
+                    .notes
+                    .iter()
+                    .any(|note| note.starts_with("these files were already written")),
                 "{merged:?}"
             );
             assert_eq!(fixture.workspaces.merge_records(RUN)[0].state, MergeRecordState::Stopped);

@@ -129,7 +129,7 @@ fn two_changes_meet() {
         ("1", "2", "3", Err("was changed in both places, and the changes overlap")),
         ("1", "-", "3", Err("was deleted in the workspace and changed in the repository")),
         ("1", "2", "-", Err("was changed in the workspace and deleted in the repository")),
-        ("-", "1", "2", Err("was added in both places, differently")),
+        ("-", "1", "2", Err("was added in both places with different content")),
         ("1\0", "2\0", "3\0", Err("was changed in both places, and cannot be merged as text")),
     ];
     let set = |folder: &Path, text: &str| match text {

@@ -264,7 +264,7 @@ fn a_sparse_checkout_stays_sparse() {
     let opened = fixture.workspaces.open(RUN, "a", &BTreeSet::new()).unwrap();
     assert_eq!(
         opened.notes,
-        ["the checkout is sparse, here as in the repository; tracked files that are not there: 1"]
+        ["the checkout is sparse, as in the repository; omitted tracked files: 1"]
     );
     assert!(!opened.folder.join("out").exists());
     assert_eq!(git(&opened.folder, &["status", "--porcelain"]), "");
@@ -468,7 +468,10 @@ fn in_a_world_without_git() {
     std::fs::remove_file(folder.join("c")).unwrap();
     fixture.write("a", "1\n2\n3\n4\nfive\n");
     let merged = fixture.merge("b");
-    assert_eq!(merged.notes, ["a was changed in both places, and git is not available to merge it"]);
+    assert_eq!(
+        merged.notes,
+        ["a was changed in both places, and git is not available to merge it"]
+    );
     let kept = fixture.repo.join(merged.kept.unwrap());
     assert_eq!(std::fs::read_to_string(kept.join("files/a")).unwrap(), "one\n2\n3\n4\n5\n");
     assert_eq!(std::fs::read_to_string(kept.join("deleted")).unwrap(), "c\n");
