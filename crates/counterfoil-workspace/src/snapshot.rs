@@ -104,6 +104,22 @@ pub struct Snapshot {
     seen: Arc<SnapshotData>,
 }
 
+/// A revision that is not available as a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("revision '{revision}' cannot be found: {reason}")]
+pub struct RevisionError {
+    /// The revision as it was given.
+    pub revision: String,
+    /// The message of git, or why git cannot be used.
+    pub reason: String,
+}
+
+impl RevisionError {
+    fn new(revision: &str, reason: impl ToString) -> Self {
+        Self { revision: revision.to_owned(), reason: reason.to_string() }
+    }
+}
+
 /// Takes snapshots of a folder. All calls block. None fails because of the content of the folder.
 #[derive(Debug)]
 pub struct Snapshotter {
@@ -238,15 +254,18 @@ impl Snapshotter {
         Snapshot { id, taken, notes, seen: Arc::new(seen) }
     }
 
-    /// A snapshot of a commit, as if it were checked out. The error names the revision and includes
-    /// the message of git.
-    pub fn revision(&mut self, revision: &str) -> Result<Snapshot, String> {
+    /// A snapshot of a commit, as if it were checked out.
+    ///
+    /// # Errors
+    ///
+    /// There is no git repository, or git does not know the revision.
+    pub fn revision(&mut self, revision: &str) -> Result<Snapshot, RevisionError> {
         let taken = SystemTime::now();
         let Some(place) = self.place.clone() else {
-            let why = self.notes.first().map_or("this is not a git repository", String::as_str);
-            return Err(format!("revision '{revision}' cannot be found: {why}"));
+            let reason = self.notes.first().map_or("this is not a git repository", String::as_str);
+            return Err(RevisionError::new(revision, reason));
         };
-        let wrong = |error: GitError| format!("revision '{revision}' cannot be found: {error}");
+        let wrong = |error: GitError| RevisionError::new(revision, error);
         let commit = format!("{revision}^{{commit}}");
         let arguments = ["rev-parse", "--verify", "--end-of-options", &commit];
         let output = self.git.run(&place, &arguments).map_err(wrong)?;

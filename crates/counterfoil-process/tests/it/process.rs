@@ -1,5 +1,4 @@
-//! Supervision, with real processes: what ends them, what they write, and that nothing of them is
-//! left.
+//! Supervision of real processes: what ends them, what they write, and that no descendant is left.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
@@ -20,22 +19,23 @@ use tokio::sync::watch;
 mod finishing;
 mod left;
 mod orphans;
+mod sweeping;
 
-/// A grandchild in a session of its own that ignores SIGTERM and says who it is.
+/// A grandchild in its own session that ignores SIGTERM and prints its process id.
 const STUBBORN: &str =
     "setsid sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.05; done'";
 
 const FOREVER: Duration = Duration::from_mins(1);
 
-/// Keeps what it hears, and does something once when it has heard `ready`.
-struct Ear {
+/// Collects the output, and acts once after it received `ready`.
+struct Collector {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     longest: usize,
     when_ready: Option<Box<dyn FnOnce() -> ControlFlow<()> + Send>>,
 }
 
-impl Ear {
+impl Collector {
     fn new() -> Self {
         Self { stdout: Vec::new(), stderr: Vec::new(), longest: 0, when_ready: None }
     }
@@ -48,22 +48,22 @@ impl Ear {
         String::from_utf8(self.stdout.clone()).unwrap()
     }
 
-    /// The numbers on stdout: the scripts here say who they are.
+    /// The process ids on stdout.
     fn pids(&self) -> Vec<i32> {
         self.text().split_whitespace().filter_map(|word| word.parse().ok()).collect()
     }
 }
 
-impl OutputSink for Ear {
+impl OutputSink for Collector {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         match output {
-            Output::Stdout(piece) => {
-                self.longest = self.longest.max(piece.len());
-                self.stdout.extend_from_slice(piece);
+            Output::Stdout(chunk) => {
+                self.longest = self.longest.max(chunk.len());
+                self.stdout.extend_from_slice(chunk);
             }
-            Output::Stderr(piece) => {
-                self.longest = self.longest.max(piece.len());
-                self.stderr.extend_from_slice(piece);
+            Output::Stderr(chunk) => {
+                self.longest = self.longest.max(chunk.len());
+                self.stderr.extend_from_slice(chunk);
             }
         }
         if self.stdout.windows(5).any(|window| window == b"ready")
@@ -86,13 +86,13 @@ struct Scale {
 impl OutputSink for Scale {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         let length = match output {
-            Output::Stdout(piece) => {
-                self.stdout += piece.len();
-                piece.len()
+            Output::Stdout(chunk) => {
+                self.stdout += chunk.len();
+                chunk.len()
             }
-            Output::Stderr(piece) => {
-                self.stderr += piece.len();
-                piece.len()
+            Output::Stderr(chunk) => {
+                self.stderr += chunk.len();
+                chunk.len()
             }
         };
         assert!(length > 0);
@@ -126,20 +126,20 @@ fn python(script: &str) -> ChildSpec {
     program(&["python3", "-c", script])
 }
 
-async fn run(spawn: ChildSpec, ear: &mut dyn OutputSink) -> ChildOutcome {
+async fn run(spawn: ChildSpec, collector: &mut dyn OutputSink) -> ChildOutcome {
     let (_stop, stopped) = watch::channel(StopRequest::None);
-    supervise(spawn, ear, stopped).await.unwrap()
+    supervise(spawn, collector, stopped).await.unwrap()
 }
 
 /// Runs until the script says `ready`, then stops it that way.
-async fn run_and_stop(spawn: ChildSpec, how: StopRequest) -> (ChildOutcome, Ear) {
+async fn run_and_stop(spawn: ChildSpec, how: StopRequest) -> (ChildOutcome, Collector) {
     let (stop, stopped) = watch::channel(StopRequest::None);
-    let mut ear = Ear::when_ready(move || {
+    let mut collector = Collector::when_ready(move || {
         stop.send(how).unwrap();
         ControlFlow::Continue(())
     });
-    let ended = supervise(spawn, &mut ear, stopped).await.unwrap();
-    (ended, ear)
+    let ended = supervise(spawn, &mut collector, stopped).await.unwrap();
+    (ended, collector)
 }
 
 /// No such process, not even a dead one nobody has reaped.
@@ -174,36 +174,36 @@ fn skipped(why: &str) {
 /// As node's programs do it: what the pipe has no room for at the end is lost.
 #[tokio::test]
 async fn who_does_not_wait_for_what_it_wrote_has_room_for_it() {
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let script =
         "import os, sys; sys.stdin.read(); os.set_blocking(1, False); os.write(1, b'x' * 300_000)";
     let mut spawn = python(script);
     // It begins when its input is at its end, and that is when its pipes are what they should be.
     spawn.stdin = b"go".to_vec();
-    let ended = run(spawn, &mut ear).await;
+    let ended = run(spawn, &mut collector).await;
     assert_eq!(
-        (ended.exit, ear.stdout.len()),
+        (ended.exit, collector.stdout.len()),
         (Exit::Code(0), 300_000),
         "{}",
-        String::from_utf8_lossy(&ear.stderr)
+        String::from_utf8_lossy(&collector.stderr)
     );
 }
 
 #[tokio::test]
 async fn stdin_is_given_and_closed() {
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let mut spawn = program(&["cat"]);
     spawn.stdin = b"hello\n".to_vec();
-    let ended = run(spawn, &mut ear).await;
+    let ended = run(spawn, &mut collector).await;
     assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Finished, Exit::Code(0), 0));
-    assert_eq!(ear.text(), "hello\n");
+    assert_eq!(collector.text(), "hello\n");
 }
 
 #[tokio::test]
 async fn no_stdin_is_the_end_of_it() {
-    let mut ear = Ear::new();
-    assert_eq!(run(program(&["cat"]), &mut ear).await.exit, Exit::Code(0));
-    assert_eq!(ear.stdout, b"");
+    let mut collector = Collector::new();
+    assert_eq!(run(program(&["cat"]), &mut collector).await.exit, Exit::Code(0));
+    assert_eq!(collector.stdout, b"");
 }
 
 #[tokio::test]
@@ -219,12 +219,12 @@ async fn a_large_stdin_goes_through_while_output_comes_back() {
 async fn a_child_need_not_read_stdin() {
     for script in ["echo done", "exec <&-; sleep 0.1; echo done", "head -c 1 >/dev/null; echo done"]
     {
-        let mut ear = Ear::new();
+        let mut collector = Collector::new();
         let mut spawn = shell(script);
         spawn.stdin = vec![b'x'; 1 << 20];
-        let ended = run(spawn, &mut ear).await;
+        let ended = run(spawn, &mut collector).await;
         assert_eq!((ended.cause, ended.exit), (Cause::Finished, Exit::Code(0)), "{script}");
-        assert_eq!(ear.text(), "done\n", "{script}");
+        assert_eq!(collector.text(), "done\n", "{script}");
     }
 }
 
@@ -264,29 +264,29 @@ async fn a_flood_does_not_hold_up_the_clock() {
 
 #[tokio::test]
 async fn bytes_arrive_unchanged() {
-    let mut ear = Ear::new();
-    run(shell(r"printf 'a\377\376\000b\r\n'"), &mut ear).await;
-    assert_eq!(ear.stdout, b"a\xff\xfe\0b\r\n");
+    let mut collector = Collector::new();
+    run(shell(r"printf 'a\377\376\000b\r\n'"), &mut collector).await;
+    assert_eq!(collector.stdout, b"a\xff\xfe\0b\r\n");
 }
 
 #[tokio::test]
 async fn both_pipes_are_kept_apart() {
-    let mut ear = Ear::new();
-    run(shell("echo out; echo err >&2"), &mut ear).await;
-    assert_eq!((ear.stdout, ear.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
+    let mut collector = Collector::new();
+    run(shell("echo out; echo err >&2"), &mut collector).await;
+    assert_eq!((collector.stdout, collector.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
 }
 
 // The environment.
 
 #[tokio::test]
 async fn only_these_variables_and_the_marker() {
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let mut spawn = program(&["/usr/bin/env"]);
     spawn.environment = Environment::Only(vec![("A".into(), "1".into()), ("B".into(), "2".into())]);
     spawn.extra = vec![("B".into(), "3".into()), (MARKER.into(), "forged".into())];
     let marker = spawn.marker.clone();
-    run(spawn, &mut ear).await;
-    let text = ear.text();
+    run(spawn, &mut collector).await;
+    let text = collector.text();
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["A=1", "B=3", &format!("{MARKER}={marker}")]);
@@ -295,11 +295,11 @@ async fn only_these_variables_and_the_marker() {
 #[tokio::test]
 async fn the_child_leads_its_own_session_in_its_folder() {
     let folder = tempfile::tempdir().unwrap();
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let mut spawn = shell("pwd -P; cut -d' ' -f1,5,6 /proc/$$/stat");
     spawn.cwd = folder.path().to_owned();
-    run(spawn, &mut ear).await;
-    let text = ear.text();
+    run(spawn, &mut collector).await;
+    let text = collector.text();
     let (place, ids) = text.trim().split_once('\n').unwrap();
     assert_eq!(Path::new(place), folder.path().canonicalize().unwrap());
     let ids: Vec<&str> = ids.split(' ').collect();
@@ -310,13 +310,13 @@ async fn the_child_leads_its_own_session_in_its_folder() {
 
 #[tokio::test]
 async fn the_exit_is_told_as_it_was() {
-    assert_eq!(run(shell("exit 7"), &mut Ear::new()).await.exit, Exit::Code(7));
-    assert_eq!(run(shell("kill -USR1 $$"), &mut Ear::new()).await.exit, Exit::Signal(10));
+    assert_eq!(run(shell("exit 7"), &mut Collector::new()).await.exit, Exit::Code(7));
+    assert_eq!(run(shell("kill -USR1 $$"), &mut Collector::new()).await.exit, Exit::Signal(10));
 }
 
 async fn refused(spawn: ChildSpec) -> SpawnError {
     let (_stop, stopped) = watch::channel(StopRequest::None);
-    supervise(spawn, &mut Ear::new(), stopped).await.unwrap_err()
+    supervise(spawn, &mut Collector::new(), stopped).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -357,10 +357,13 @@ async fn what_cannot_be_started_says_why() {
 async fn a_path_counts_from_the_childs_folder() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("/bin/echo", folder.path().join("agent")).unwrap();
-    let mut ear = Ear::new();
-    run(ChildSpec { cwd: folder.path().to_owned(), ..program(&["./agent", "here"]) }, &mut ear)
-        .await;
-    assert_eq!(ear.text(), "here\n");
+    let mut collector = Collector::new();
+    run(
+        ChildSpec { cwd: folder.path().to_owned(), ..program(&["./agent", "here"]) },
+        &mut collector,
+    )
+    .await;
+    assert_eq!(collector.text(), "here\n");
 }
 
 // The clocks.
@@ -370,7 +373,7 @@ async fn silence_from_the_start_is_the_startup_clock() {
     let mut spawn = shell("exec sleep 60");
     spawn.timeouts.startup = Some(Duration::from_millis(100));
     spawn.timeouts.idle = Some(FOREVER);
-    let ended = run(spawn, &mut Ear::new()).await;
+    let ended = run(spawn, &mut Collector::new()).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Startup, Exit::Signal(15)));
     assert!(
         ended.wall >= Duration::from_millis(100) && ended.wall < Duration::from_secs(3),
@@ -383,10 +386,10 @@ async fn silence_after_output_is_the_idle_clock() {
     let mut spawn = shell("for i in 1 2 3 4 5; do echo $i >&2; sleep 0.1; done; exec sleep 60");
     spawn.timeouts.startup = Some(FOREVER);
     spawn.timeouts.idle = Some(Duration::from_millis(350));
-    let mut ear = Ear::new();
-    let ended = run(spawn, &mut ear).await;
+    let mut collector = Collector::new();
+    let ended = run(spawn, &mut collector).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Idle, Exit::Signal(15)));
-    assert_eq!(ear.stderr, b"1\n2\n3\n4\n5\n");
+    assert_eq!(collector.stderr, b"1\n2\n3\n4\n5\n");
 }
 
 #[tokio::test]
@@ -394,7 +397,7 @@ async fn output_does_not_put_off_the_total_clock() {
     let mut spawn = shell("while :; do echo x; sleep 0.02; done");
     spawn.timeouts.idle = Some(FOREVER);
     spawn.timeouts.total = Some(Duration::from_millis(300));
-    let ended = run(spawn, &mut Ear::new()).await;
+    let ended = run(spawn, &mut Collector::new()).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Total, Exit::Signal(15)));
     assert!(ended.wall < Duration::from_secs(3), "{ended:?}");
 }
@@ -410,7 +413,7 @@ async fn clocks_that_never_strike_do_no_harm() {
         grace: Duration::MAX,
         linger: Duration::MAX,
     };
-    assert_eq!(run(spawn, &mut Ear::new()).await.cause, Cause::Finished);
+    assert_eq!(run(spawn, &mut Collector::new()).await.cause, Cause::Finished);
 }
 
 #[tokio::test]
@@ -430,26 +433,26 @@ async fn who_ignores_sigterm_gets_sigkill_after_the_grace() {
 #[tokio::test]
 async fn stopped_gently_a_child_writes_its_last_words() {
     let spawn = shell("trap 'echo bye; exit 3' TERM; sh -c 'echo ready; exec sleep 60' & wait");
-    let (ended, ear) = run_and_stop(spawn, StopRequest::Graceful).await;
+    let (ended, collector) = run_and_stop(spawn, StopRequest::Graceful).await;
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Code(3)));
-    assert_eq!(ear.text(), "ready\nbye\n");
+    assert_eq!(collector.text(), "ready\nbye\n");
     assert!(ended.wall < Duration::from_secs(3), "nobody waits out the grace: {ended:?}");
 }
 
 #[tokio::test]
 async fn stopped_gently_a_descendant_has_its_grace_too() {
     let script = "sh -c 'trap \"sleep 0.2; echo saved; exit\" TERM; echo ready; while :; do sleep 0.02; done' & wait";
-    let (ended, ear) = run_and_stop(shell(script), StopRequest::Graceful).await;
+    let (ended, collector) = run_and_stop(shell(script), StopRequest::Graceful).await;
     assert_eq!((ended.exit, ended.left_behind), (Exit::Signal(15), 0));
-    assert_eq!(ear.text(), "ready\nsaved\n");
+    assert_eq!(collector.text(), "ready\nsaved\n");
 }
 
 #[tokio::test]
 async fn stopped_at_once_there_are_no_last_words() {
     let spawn = shell("trap 'echo bye; exit 3' TERM; sh -c 'echo ready; exec sleep 60' & wait");
-    let (ended, ear) = run_and_stop(spawn, StopRequest::Immediate).await;
+    let (ended, collector) = run_and_stop(spawn, StopRequest::Immediate).await;
     assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Stopped, Exit::Signal(9), 1));
-    assert_eq!(ear.text(), "ready\n");
+    assert_eq!(collector.text(), "ready\n");
 }
 
 /// Stops gently, and at once when that is refused.
@@ -460,8 +463,8 @@ struct Impatient {
 
 impl OutputSink for Impatient {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
-        if let Output::Stdout(piece) = output {
-            self.heard.extend_from_slice(piece);
+        if let Output::Stdout(chunk) = output {
+            self.heard.extend_from_slice(chunk);
         }
         let refused = self.heard.ends_with(b"no\n");
         self.stop
@@ -481,16 +484,16 @@ async fn a_stop_at_once_cuts_the_grace_short() {
     );
     spawn.timeouts.grace = FOREVER;
     let (stop, stopped) = watch::channel(StopRequest::None);
-    let mut ear = Impatient { stop, heard: Vec::new() };
-    let ended = supervise(spawn, &mut ear, stopped).await.unwrap();
+    let mut collector = Impatient { stop, heard: Vec::new() };
+    let ended = supervise(spawn, &mut collector, stopped).await.unwrap();
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Signal(9)));
-    assert_eq!(ear.heard, b"ready\nno\n", "asked once, not twice");
+    assert_eq!(collector.heard, b"ready\nno\n", "asked once, not twice");
 }
 
 #[tokio::test]
 async fn a_stop_from_before_the_start_counts() {
     let (_stop, stopped) = watch::channel(StopRequest::Immediate);
-    let ended = supervise(shell("exec sleep 60"), &mut Ear::new(), stopped).await.unwrap();
+    let ended = supervise(shell("exec sleep 60"), &mut Collector::new(), stopped).await.unwrap();
     assert_eq!((ended.cause, ended.exit), (Cause::Stopped, Exit::Signal(9)));
 }
 
@@ -498,153 +501,19 @@ async fn a_stop_from_before_the_start_counts() {
 async fn nobody_left_to_stop_it_is_no_stop() {
     let (stop, stopped) = watch::channel(StopRequest::None);
     drop(stop);
-    let ended = supervise(shell("sleep 0.05; exit 4"), &mut Ear::new(), stopped).await.unwrap();
+    let ended =
+        supervise(shell("sleep 0.05; exit 4"), &mut Collector::new(), stopped).await.unwrap();
     assert_eq!((ended.cause, ended.exit), (Cause::Finished, Exit::Code(4)));
 }
 
 #[tokio::test]
 async fn the_watcher_can_end_it_and_hears_no_more() {
-    let mut ear = Ear::when_ready(|| ControlFlow::Break(()));
+    let mut collector = Collector::when_ready(|| ControlFlow::Break(()));
     let ended = run(
         shell("trap 'echo bye; exit 3' TERM; sh -c 'echo ready; exec sleep 60' & wait"),
-        &mut ear,
+        &mut collector,
     )
     .await;
     assert_eq!((ended.cause, ended.exit), (Cause::SinkStopped, Exit::Code(3)));
-    assert_eq!(ear.text(), "ready\n");
-}
-
-// The sweep after a crash.
-
-/// Passes on what it hears.
-struct Say;
-impl OutputSink for Say {
-    fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
-        if let Output::Stdout(piece) = output {
-            println!("pids {}", String::from_utf8_lossy(piece).replace('\n', " "));
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// The supervisor of the next test, in a process of its own.
-#[tokio::test]
-#[ignore = "started by a_sweep_kills_what_a_killed_supervisor_left"]
-async fn supervisor_to_be_killed() {
-    let Ok(marker) = std::env::var("TEST_MARKER") else { return };
-    let stubborn = STUBBORN.replace("echo ready; ", "");
-    run(ChildSpec { marker, ..shell(&format!("echo $$; {stubborn} & wait")) }, &mut Say).await;
-}
-
-#[test]
-fn a_sweep_kills_what_a_killed_supervisor_left() {
-    let marker = unique();
-    let mut supervisor = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "supervisor_to_be_killed", "--nocapture"])
-        .env("TEST_MARKER", &marker)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut pids: Vec<i32> = Vec::new();
-    for line in BufReader::new(supervisor.stdout.take().unwrap()).lines() {
-        let line = line.unwrap();
-        if let Some((_, said)) = line.split_once("pids ") {
-            pids.extend(said.split_whitespace().map(|pid| pid.parse::<i32>().unwrap()));
-        }
-        if pids.len() == 2 {
-            break;
-        }
-    }
-    supervisor.kill().unwrap();
-    supervisor.wait().unwrap();
-    assert!(pids.len() == 2 && pids.iter().all(|pid| !dead(*pid)), "{pids:?}");
-    assert!(sweep(&marker).killed >= 2);
-    assert!(pids.iter().all(|pid| dead(*pid)), "{pids:?}");
-    assert_eq!(sweep(&marker).killed, 0);
-}
-
-#[test]
-fn a_sweep_kills_the_marked_with_their_descendants_and_nobody_else() {
-    let (mine, longer) = (unique(), unique());
-    let start = |variable: &str, value: &str| {
-        let mut command = Command::new("sh");
-        command.args(["-c", "trap '' TERM; env -i sleep 60 & echo $!; wait"]);
-        let mut child = command.env(variable, value).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        (child, line.trim().parse::<i32>().unwrap())
-    };
-    let (mut marked, grandchild) = start(MARKER, &mine);
-    let others = [
-        start(MARKER, &longer),
-        start(MARKER, &format!("{mine}0")),
-        start("OTHER", &format!("{MARKER}={mine}")),
-        start(&format!("X{MARKER}"), &mine),
-    ];
-    assert_eq!(sweep(&mine).killed, 2);
-    assert_eq!(
-        marked.wait().unwrap().signal(),
-        Some(9),
-        "its own parent still learns how it ended"
-    );
-    assert!(dead(grandchild));
-    for (mut other, grandchild) in others {
-        assert!(other.try_wait().unwrap().is_none() && !dead(grandchild));
-        other.kill().unwrap();
-        other.wait().unwrap();
-        let grandchild = rustix::process::Pid::from_raw(grandchild).unwrap();
-        rustix::process::kill_process(grandchild, rustix::process::Signal::KILL).unwrap();
-    }
-}
-
-#[test]
-fn a_sweep_without_a_marker_kills_nobody() {
-    let mut child = Command::new("sleep").arg("60").env(MARKER, "").spawn().unwrap();
-    assert_eq!(sweep("").killed, 0);
-    assert_eq!(sweep("a\0b").killed, 0);
-    assert!(child.try_wait().unwrap().is_none());
-    child.kill().unwrap();
-    child.wait().unwrap();
-}
-
-// Figures: cargo test -p counterfoil-engine --test process -- --ignored --nocapture figures
-
-#[tokio::test]
-#[ignore = "measures"]
-async fn figures() {
-    let begun = Instant::now();
-    for _ in 0..200 {
-        tokio::process::Command::new("true").output().await.unwrap();
-    }
-    let bare = begun.elapsed() / 200;
-    let begun = Instant::now();
-    for _ in 0..200 {
-        run(program(&["true"]), &mut Ear::new()).await;
-    }
-    let supervised = begun.elapsed() / 200;
-    let mut crowd: Vec<_> =
-        (0..300).map(|_| Command::new("sleep").arg("60").spawn().unwrap()).collect();
-    let processes = || {
-        let names = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name());
-        names.filter(|name| name.to_string_lossy().parse::<u32>().is_ok()).count()
-    };
-    let there = processes();
-    let begun = Instant::now();
-    for _ in 0..20 {
-        assert_eq!(sweep("nobody").killed, 0);
-    }
-    let swept = begun.elapsed() / 20;
-    let begun = Instant::now();
-    for _ in 0..50 {
-        run(program(&["true"]), &mut Ear::new()).await;
-    }
-    let in_a_crowd = begun.elapsed() / 50;
-    for child in &mut crowd {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-    println!("`true` bare {bare:?}, supervised {supervised:?} among {} processes", processes());
-    println!(
-        "among {there} processes: `true` supervised {in_a_crowd:?}, a sweep for nothing {swept:?}"
-    );
+    assert_eq!(collector.text(), "ready\n");
 }

@@ -60,22 +60,22 @@ impl Identity {
 /// The bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bytes {
-    /// Their SHA-256.
+    /// The SHA-256 of the bytes.
     Hash([u8; 32]),
-    /// They were not read; the file is told apart by size and times.
+    /// The bytes were not read. The file is compared by size and times.
     Unread,
 }
 
-/// What stands at a path.
+/// The state of a path.
 #[derive(Clone, Debug)]
 pub(super) enum PathState {
-    /// Nothing, or a folder: folders are what is in them.
+    /// Nothing, or a folder, which is represented by its files.
     Gone,
     /// A file.
     File { bytes: Bytes, at: Identity },
-    /// A symbolic link, and where it leads.
+    /// A symbolic link and its target.
     Link { target: Arc<[u8]>, at: Identity },
-    /// A pipe, socket or device, which is never opened: its type.
+    /// A pipe, socket or device by its type. It is never opened.
     Other(u32),
 }
 
@@ -84,7 +84,7 @@ impl PathState {
         matches!(self, Self::Gone)
     }
 
-    /// By what it is recognised, if it is a file or a link.
+    /// The identity of a file or link.
     pub(super) fn at(&self) -> Option<&Identity> {
         match self {
             Self::File { at, .. } | Self::Link { at, .. } => Some(at),

@@ -151,7 +151,7 @@ mod tests {
     fn each_way_two_changes_can_meet() {
         use MergeDecision::{Combine, Conflict, Nothing, Take};
         let cases = [
-            // was, worked, stands
+            // base, workspace, repository
             ("f1", "f1", "f2", Nothing),
             ("f1", "f2", "f1", Take),
             ("f1", "f2", "f2", Nothing),

@@ -1,5 +1,5 @@
-//! Workspaces, with real git: how they open, how work comes back, and that nothing of the user's is
-//! touched or lost.
+//! Workspaces with real git: how they open, how work is merged back, and that no file of the user
+//! is touched or lost.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod concurrent;

@@ -1,12 +1,12 @@
-//! The terminal event: a child that has said all, and does not end.
+//! The terminal event: a child whose output is complete, and which does not exit.
 
 use super::*;
 
-/// Has all it needs once it has heard `ready`.
+/// Reports complete output after it received `ready`.
 #[derive(Default)]
 pub(super) struct Listener {
     heard: Vec<u8>,
-    /// How often it was asked.
+    /// How often `finished` was called.
     asked: AtomicUsize,
     flood: usize,
 }
@@ -23,11 +23,11 @@ impl Listener {
 
 impl OutputSink for Listener {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
-        let (Output::Stdout(piece) | Output::Stderr(piece)) = output;
-        if piece.contains(&0) {
-            self.flood += piece.len();
+        let (Output::Stdout(chunk) | Output::Stderr(chunk)) = output;
+        if chunk.contains(&0) {
+            self.flood += chunk.len();
         } else {
-            self.heard.extend_from_slice(piece);
+            self.heard.extend_from_slice(chunk);
         }
         ControlFlow::Continue(())
     }

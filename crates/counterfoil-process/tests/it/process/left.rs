@@ -1,4 +1,4 @@
-//! Nothing is left, however it ends and whatever the child has started.
+//! No descendant is left, however the child ends and whatever it has started.
 
 use super::*;
 
@@ -6,16 +6,16 @@ use super::*;
 async fn a_stubborn_grandchild_is_killed_on_stop() {
     let mut spawn = shell(&format!("echo $$; {STUBBORN} & wait"));
     spawn.timeouts.grace = Duration::from_millis(100);
-    let (ended, ear) = run_and_stop(spawn, StopRequest::Graceful).await;
+    let (ended, collector) = run_and_stop(spawn, StopRequest::Graceful).await;
     assert_eq!(ended.cause, Cause::Stopped);
     assert!(ended.left_behind >= 1, "{ended:?}");
-    all_gone(&ear.pids(), 2);
+    all_gone(&collector.pids(), 2);
 }
 
 #[tokio::test]
 async fn a_stubborn_grandchild_is_killed_after_a_normal_end_20_times_in_a_row() {
     for _ in 0..20 {
-        let mut ear = Ear::new();
+        let mut collector = Collector::new();
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("said");
         // It tells its name through a pipe, so that it holds none of ours, and the child ends when
@@ -26,10 +26,11 @@ async fn a_stubborn_grandchild_is_killed_after_a_normal_end_20_times_in_a_row() 
             pipe.display()
         );
         let ended =
-            run(ChildSpec { cwd: folder.path().to_owned(), ..shell(&script) }, &mut ear).await;
+            run(ChildSpec { cwd: folder.path().to_owned(), ..shell(&script) }, &mut collector)
+                .await;
         assert_eq!((ended.cause, ended.exit), (Cause::Finished, Exit::Code(0)));
         assert!(ended.left_behind >= 1, "{ended:?}");
-        all_gone(&ear.pids(), 1);
+        all_gone(&collector.pids(), 1);
     }
 }
 
@@ -39,7 +40,7 @@ async fn a_grandchild_still_on_its_way_to_its_own_session_is_found() {
     for _ in 0..20 {
         let spawn = shell("setsid sleep 61.5 >/dev/null 2>&1 &");
         let marker = spawn.marker.clone();
-        let ended = run(spawn, &mut Ear::new()).await;
+        let ended = run(spawn, &mut Collector::new()).await;
         assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 1));
         assert_eq!(sweep(&marker).killed, 0);
     }
@@ -64,43 +65,43 @@ os.wait()
 
 #[tokio::test]
 async fn a_daemon_is_killed_after_a_normal_end() {
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let script = format!(
         "CLOSES = True\nimport os\nr, w = os.pipe()\n{DAEMON}\nimport time; time.sleep(0.2)"
     );
-    let ended = run(python(&script), &mut ear).await;
+    let ended = run(python(&script), &mut collector).await;
     assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Finished, Exit::Code(0), 1));
-    all_gone(&ear.pids(), 1);
+    all_gone(&collector.pids(), 1);
 }
 
 #[tokio::test]
 async fn a_daemon_is_killed_on_stop() {
-    let (ended, ear) = run_and_stop(
+    let (ended, collector) = run_and_stop(
         python(&format!("CLOSES = False\n{DAEMON}\ntime.sleep(60)")),
         StopRequest::Immediate,
     )
     .await;
     assert_eq!((ended.cause, ended.left_behind), (Cause::Stopped, 1));
-    all_gone(&ear.pids(), 1);
+    all_gone(&collector.pids(), 1);
 }
 
 #[tokio::test]
 async fn who_hides_its_environment_is_found_by_birth() {
     let script = "env -i setsid sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.05; done' & wait";
-    let (ended, ear) = run_and_stop(shell(script), StopRequest::Immediate).await;
+    let (ended, collector) = run_and_stop(shell(script), StopRequest::Immediate).await;
     assert_eq!(ended.cause, Cause::Stopped);
-    all_gone(&ear.pids(), 1);
+    all_gone(&collector.pids(), 1);
 }
 
 #[tokio::test]
 async fn who_was_seen_in_the_tree_is_known_when_it_hides_later() {
     // Nothing ties it to the child when that has ended: it is no descendant, in no session and
     // without marker. But the tree is looked at every five seconds.
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let hidden = "env -i setsid sh -c 'echo $$; exec sleep 60 >/dev/null 2>&1'";
-    let ended = run(shell(&format!("{hidden} & sleep 6")), &mut ear).await;
+    let ended = run(shell(&format!("{hidden} & sleep 6")), &mut collector).await;
     assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 1));
-    all_gone(&ear.pids(), 1);
+    all_gone(&collector.pids(), 1);
 }
 
 #[tokio::test]
@@ -117,47 +118,47 @@ if os.fork() == 0:
     ctypes.CDLL(None).pthread_exit(None)
 time.sleep(60)
 ";
-    let (ended, ear) = run_and_stop(python(script), StopRequest::Immediate).await;
+    let (ended, collector) = run_and_stop(python(script), StopRequest::Immediate).await;
     assert_eq!((ended.cause, ended.left_behind), (Cause::Stopped, 1));
-    all_gone(&ear.pids(), 1);
+    all_gone(&collector.pids(), 1);
 }
 
 #[tokio::test]
 async fn a_grandchild_that_holds_the_pipe_is_waited_for_only_so_long() {
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let mut spawn = shell("sleep 60 & echo $!; exit 5");
     spawn.timeouts.linger = Duration::from_millis(200);
-    let ended = run(spawn, &mut ear).await;
+    let ended = run(spawn, &mut collector).await;
     assert_eq!((ended.cause, ended.exit, ended.left_behind), (Cause::Finished, Exit::Code(5), 1));
     assert!(
         ended.wall >= Duration::from_millis(200) && ended.wall < Duration::from_secs(3),
         "{ended:?}"
     );
-    all_gone(&ear.pids(), 1);
+    all_gone(&collector.pids(), 1);
 }
 
 #[tokio::test]
 async fn what_a_grandchild_writes_in_time_is_heard() {
-    let mut ear = Ear::new();
-    let ended = run(shell("(sleep 0.2; echo late) & exit 0"), &mut ear).await;
+    let mut collector = Collector::new();
+    let ended = run(shell("(sleep 0.2; echo late) & exit 0"), &mut collector).await;
     assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 0));
-    assert_eq!(ear.text(), "late\n");
+    assert_eq!(collector.text(), "late\n");
 }
 
 #[tokio::test]
 async fn orphans_that_end_by_themselves_are_reaped() {
-    let mut ear = Ear::new();
-    let ended = run(shell("(sh -c 'echo $$; exec sleep 0.1' &); sleep 0.3"), &mut ear).await;
+    let mut collector = Collector::new();
+    let ended = run(shell("(sh -c 'echo $$; exec sleep 0.1' &); sleep 0.3"), &mut collector).await;
     assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 0));
-    all_gone(&ear.pids(), 1);
+    all_gone(&collector.pids(), 1);
 }
 
 #[tokio::test]
 async fn an_orphan_in_its_own_session_that_nobody_saw_alive_is_reaped() {
-    let mut ear = Ear::new();
-    let ended = run(shell("(setsid sh -c 'echo $$' &); sleep 0.2"), &mut ear).await;
+    let mut collector = Collector::new();
+    let ended = run(shell("(setsid sh -c 'echo $$' &); sleep 0.2"), &mut collector).await;
     assert_eq!((ended.cause, ended.left_behind), (Cause::Finished, 0));
-    all_gone(&ear.pids(), 1);
+    all_gone(&collector.pids(), 1);
 }
 
 #[tokio::test]
@@ -166,7 +167,7 @@ async fn the_end_of_a_child_started_by_others_is_left_to_them() {
     let mut plain = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
     let mut leader = Command::new("setsid").args(["sh", "-c", "exit 4"]).spawn().unwrap();
     for _ in 0..5 {
-        run(shell("setsid sleep 60 >/dev/null 2>&1 &"), &mut Ear::new()).await;
+        run(shell("setsid sleep 60 >/dev/null 2>&1 &"), &mut Collector::new()).await;
     }
     assert!(dead(plain.id().cast_signed()) && dead(leader.id().cast_signed()));
     assert_eq!(plain.wait().unwrap().code(), Some(3));
@@ -197,11 +198,12 @@ while time.time() < end:
 
 #[tokio::test]
 async fn one_run_leaves_another_alone() {
-    let mut ear = Ear::new();
-    let other = run(shell("setsid sleep 0.5 & wait; exit 6"), &mut ear);
+    let mut collector = Collector::new();
+    let other = run(shell("setsid sleep 0.5 & wait; exit 6"), &mut collector);
     let this = async {
         for _ in 0..5 {
-            let ended = run(shell("setsid sleep 60 >/dev/null 2>&1 &"), &mut Ear::new()).await;
+            let ended =
+                run(shell("setsid sleep 60 >/dev/null 2>&1 &"), &mut Collector::new()).await;
             assert_eq!(ended.left_behind, 1);
         }
     };
@@ -212,16 +214,16 @@ async fn one_run_leaves_another_alone() {
 #[tokio::test]
 async fn a_dropped_run_kills_the_tree() {
     let (ready, is_ready) = tokio::sync::oneshot::channel();
-    let mut ear = Ear::when_ready(move || {
+    let mut collector = Collector::when_ready(move || {
         ready.send(()).unwrap();
         ControlFlow::Continue(())
     });
     let (_stop, stopped) = watch::channel(StopRequest::None);
     tokio::select! {
-        ended = supervise(shell(&format!("echo $$; {STUBBORN} & wait")), &mut ear, stopped) => panic!("{ended:?}"),
+        ended = supervise(shell(&format!("echo $$; {STUBBORN} & wait")), &mut collector, stopped) => panic!("{ended:?}"),
         () = async { is_ready.await.unwrap() } => {}
     }
-    let pids = ear.pids();
+    let pids = collector.pids();
     assert_eq!(pids.len(), 2);
     assert!(pids.iter().all(|pid| dead(*pid)), "{pids:?}");
 }
@@ -230,8 +232,8 @@ async fn a_dropped_run_kills_the_tree() {
 async fn a_run_can_go_to_another_thread() {
     let task = tokio::spawn(async {
         let (_stop, stopped) = watch::channel(StopRequest::None);
-        let mut ear = Ear::new();
-        supervise(shell("exit 2"), &mut ear, stopped).await.map(|ended| ended.exit)
+        let mut collector = Collector::new();
+        supervise(shell("exit 2"), &mut collector, stopped).await.map(|ended| ended.exit)
     });
     assert_eq!(task.await.unwrap().unwrap(), Exit::Code(2));
 }
@@ -252,8 +254,11 @@ fn the_leader_of_our_session_may_live_outside() {
         }
     }
     let exe = std::env::current_exe().unwrap();
-    let others =
-        ["left::one_run_leaves_another_alone", "left::a_daemon_is_killed_on_stop", "--exact"];
+    let others = [
+        "process::left::one_run_leaves_another_alone",
+        "process::left::a_daemon_is_killed_on_stop",
+        "--exact",
+    ];
     let program: Vec<_> =
         std::iter::once(exe.as_ref()).chain(others.iter().map(std::ffi::OsStr::new)).collect();
     let output = inside(&program).unwrap();

@@ -1,6 +1,5 @@
-//! The worst that a child leaves: a daemon that opened a session, forked twice, ignores SIGTERM
-//! and, if need be, cleared its environment or took off its mark. It is gone after each of the ways
-//! in which a child can end.
+//! The most stubborn descendant: a daemon that opened a session, forked twice, ignores SIGTERM and
+//! cleared its environment or removed its tag. It is gone after each way in which a child can end.
 
 use super::finishing::{Listener, finish_in};
 use super::*;
@@ -67,17 +66,17 @@ async fn nothing_is_left(hiding: Hiding, end: End) {
     let marker = spawn.marker.clone();
     let (ended, pids, cause) = match end {
         End::ByItself => {
-            let mut ear = Ear::new();
-            (run(spawn, &mut ear).await, ear.pids(), Cause::Finished)
+            let mut collector = Collector::new();
+            (run(spawn, &mut collector).await, collector.pids(), Cause::Finished)
         }
         End::Stopped(how) => {
-            let (ended, ear) = run_and_stop(spawn, how).await;
-            (ended, ear.pids(), Cause::Stopped)
+            let (ended, collector) = run_and_stop(spawn, how).await;
+            (ended, collector.pids(), Cause::Stopped)
         }
         End::ByTheClock => {
             spawn.timeouts.idle = Some(Duration::from_millis(50));
-            let mut ear = Ear::new();
-            (run(spawn, &mut ear).await, ear.pids(), Cause::Idle)
+            let mut collector = Collector::new();
+            (run(spawn, &mut collector).await, collector.pids(), Cause::Idle)
         }
         End::Finishing => {
             let mut listener = Listener::default();
@@ -177,11 +176,15 @@ mod in_a_group {
              echo $(sed -n 's/^0:://p' /proc/self/cgroup) $$ ready; while :; do sleep 0.05; done",
         );
         spawn.timeouts.grace = Duration::from_millis(50);
-        let (_, ear) = run_and_stop(spawn, StopRequest::Immediate).await;
-        assert!(ear.text().contains("/inner/deeper "), "{}", ear.text());
-        all_gone(&ear.pids(), 1);
-        let name =
-            ear.text().split('/').find(|name| name.starts_with("counterfoil-")).unwrap().to_owned();
+        let (_, collector) = run_and_stop(spawn, StopRequest::Immediate).await;
+        assert!(collector.text().contains("/inner/deeper "), "{}", collector.text());
+        all_gone(&collector.pids(), 1);
+        let name = collector
+            .text()
+            .split('/')
+            .find(|name| name.starts_with("counterfoil-"))
+            .unwrap()
+            .to_owned();
         assert!(!groups_of(std::process::id()).contains(&name), "{name} is left");
     }
 
@@ -189,7 +192,7 @@ mod in_a_group {
     async fn a_child_that_lives_for_a_moment_is_no_trouble() {
         // It is dead before it can be put in.
         for _ in 0..50 {
-            let ended = run(program(&["true"]), &mut Ear::new()).await;
+            let ended = run(program(&["true"]), &mut Collector::new()).await;
             assert_eq!(
                 (ended.cause, ended.exit, ended.left_behind),
                 (Cause::Finished, Exit::Code(0), 0)
@@ -205,8 +208,11 @@ mod in_a_group {
         let script = script(Hiding::NoMark, End::Finishing);
         let folder = tempfile::tempdir().unwrap();
         let stdin = b"prompt\n".to_vec();
-        run(ChildSpec { marker, stdin, cwd: folder.path().to_owned(), ..shell(&script) }, &mut Say)
-            .await;
+        run(
+            ChildSpec { marker, stdin, cwd: folder.path().to_owned(), ..shell(&script) },
+            &mut sweeping::Say,
+        )
+        .await;
     }
 
     #[test]
@@ -219,7 +225,7 @@ mod in_a_group {
             .args([
                 "--ignored",
                 "--exact",
-                "orphans::in_a_group::supervisor_of_a_group",
+                "process::orphans::in_a_group::supervisor_of_a_group",
                 "--nocapture",
             ])
             .env("TEST_MARKER", &marker)
@@ -260,9 +266,9 @@ mod again {
     }
 
     const ALL: [&str; 4] = [
-        "orphans::a_daemon_is_gone_whatever_ends_the_child",
-        "orphans::a_daemon_without_our_environment_is_gone_whatever_ends_the_child",
-        "orphans::many_children_at_once_leave_nothing_and_each_its_own",
+        "process::orphans::a_daemon_is_gone_whatever_ends_the_child",
+        "process::orphans::a_daemon_without_our_environment_is_gone_whatever_ends_the_child",
+        "process::orphans::many_children_at_once_leave_nothing_and_each_its_own",
         "--exact",
     ];
 
@@ -271,7 +277,7 @@ mod again {
         once_more(&["env", "COUNTERFOIL_CGROUP=off"], &ALL, 3);
         once_more(
             &["env", "COUNTERFOIL_CGROUP=off"],
-            &["orphans::again::only_the_walk", "--exact", "--ignored"],
+            &["process::orphans::again::only_the_walk", "--exact", "--ignored"],
             1,
         );
     }
@@ -294,7 +300,10 @@ mod again {
         if grouped() {
             once_more(
                 &container,
-                &["orphans::in_a_group::who_is_known", "orphans::in_a_group::a_sweep"],
+                &[
+                    "process::orphans::in_a_group::who_is_known",
+                    "process::orphans::in_a_group::a_sweep",
+                ],
                 2,
             );
         }

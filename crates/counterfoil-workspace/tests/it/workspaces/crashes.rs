@@ -1,5 +1,5 @@
-//! Killed between any two steps: a repeated call finishes, a sweep cleans up, and the repository is
-//! never left half folded.
+//! Killed between any two steps: a repeated call completes the operation, a sweep cleans up, and
+//! the repository is never left half merged.
 
 use crate::workspaces::fixture::{RUN, TestRepo, Tree, all_files, set_mode, tree, write};
 use counterfoil_workspace::workspaces::{Error, MergeOutcome, MergeRecordState, Step, Workspaces};

@@ -1,4 +1,4 @@
-//! A repository to play with, and everything of the user's that must not change.
+//! A test repository, and the state of everything that must not change.
 
 use counterfoil_workspace::workspaces::{MergeOutcome, Workspaces};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use std::process::Command;
 
 pub(crate) const RUN: &str = "01J";
 
-/// Files by path: mode and bytes. Folders that hold nothing are there, too.
+/// Files by path, with mode and bytes. Includes empty folders.
 pub(crate) type Tree = BTreeMap<PathBuf, (u32, Vec<u8>)>;
 
 pub(crate) struct TestRepo {
@@ -49,7 +49,7 @@ impl TestRepo {
         fixture
     }
 
-    /// The same once more, without asking git.
+    /// A copy of the repository, made without git.
     pub(crate) fn copy(&self) -> Self {
         let copy = Self::bare();
         for file in all_files(&self.repo) {

@@ -174,7 +174,7 @@ fn a_folder_that_the_repository_ignores_is_copied() {
     assert_eq!(fixture.read("play/a"), "2");
 }
 
-/// Each kind of repository that git can be in, worked in and folded, with nothing of it changed.
+/// Each state that a repository can be in: work is done and merged, and nothing else changes.
 #[test]
 fn any_state_of_a_repository_will_do() {
     type Prepare = fn(&TestRepo);
@@ -440,11 +440,12 @@ fn a_thousand_files_and_more_come_at_once() {
 #[test]
 fn without_git_it_is_a_copy_and_what_is_kept_are_files() {
     let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "opening::in_a_world_without_git", "--ignored"])
+        .args(["--exact", "workspaces::opening::in_a_world_without_git", "--ignored"])
         .env("PATH", "/nonexistent")
         .output()
         .unwrap();
-    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+    let stdout = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && stdout.contains("1 passed"), "{stdout}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What folding changed can be put back, whole.
+//! Merges can be undone completely.
 
 use crate::workspaces::fixture::{RUN, TestRepo, set_mode, write};
 use counterfoil_workspace::workspaces::MergeRecordState;
