@@ -115,7 +115,7 @@ pub struct RevisionError {
 }
 
 impl RevisionError {
-    fn new(revision: &str, reason: impl ToString) -> Self {
+    fn new(revision: &str, reason: &dyn std::fmt::Display) -> Self {
         Self { revision: revision.to_owned(), reason: reason.to_string() }
     }
 }
@@ -263,9 +263,9 @@ impl Snapshotter {
         let taken = SystemTime::now();
         let Some(place) = self.place.clone() else {
             let reason = self.notes.first().map_or("this is not a git repository", String::as_str);
-            return Err(RevisionError::new(revision, reason));
+            return Err(RevisionError::new(revision, &reason));
         };
-        let wrong = |error: GitError| RevisionError::new(revision, error);
+        let wrong = |error: GitError| RevisionError::new(revision, &error);
         let commit = format!("{revision}^{{commit}}");
         let arguments = ["rev-parse", "--verify", "--end-of-options", &commit];
         let output = self.git.run(&place, &arguments).map_err(wrong)?;

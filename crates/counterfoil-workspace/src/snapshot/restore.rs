@@ -69,7 +69,7 @@ impl Snapshotter {
         for path in paths {
             match self.name_of(path) {
                 None => {
-                    failed.push((path.clone(), format!("it is not inside {}", self.top.display())))
+                    failed.push((path.clone(), format!("it is not inside {}", self.top.display())));
                 }
                 Some(name) => inside.push((path, name)),
             }
@@ -164,7 +164,7 @@ impl Snapshotter {
             let Some(repo) = at.seen.repos.get(&folder) else { continue };
             match self.committed(&folder, repo, &members) {
                 Ok(found) => {
-                    committed.extend(found.into_iter().map(|(name, blob)| (name, Ok(blob))))
+                    committed.extend(found.into_iter().map(|(name, blob)| (name, Ok(blob))));
                 }
                 Err(error) => {
                     committed

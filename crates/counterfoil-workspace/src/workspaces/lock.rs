@@ -65,7 +65,7 @@ fn wait(
             Ok(()) => return Ok(Lock { _file: file }),
             Err(TryLockError::Error(error)) => return Err(at("lock", path)(error)),
             Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                std::thread::sleep(POLL_INTERVAL)
+                std::thread::sleep(POLL_INTERVAL);
             }
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::Busy { lock: path.to_owned(), seconds: LOCK_TIMEOUT.as_secs() });

@@ -224,7 +224,7 @@ fn add(
             // Another program, which does not use our lock, may have removed the list, as git does
             // with its last entry.
             Err(GitError::Failed { .. }) if attempts_left > 0 => {
-                clear(folder).map_err(at("remove", folder))?
+                clear(folder).map_err(at("remove", folder))?;
             }
             Err(error) => return Err(error.into()),
         }

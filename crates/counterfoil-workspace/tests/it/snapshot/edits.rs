@@ -388,7 +388,7 @@ fn what_becomes_ignored_or_is_no_longer_is_no_change() {
     assert_eq!(told(&changes), expected);
     assert_eq!(
         changes.notes,
-        ["hidden.log: ignored before and unchanged since, not counted as added"]
+        ["hidden.log: ignored before and unchanged since, not reported as added"]
     );
     repo.write("seen.tmp", "y");
     assert_eq!(changed(&mut snapshotter, &after), ["M seen.tmp"]);

@@ -200,7 +200,7 @@ fn any_state_of_a_repository_will_do() {
         }),
         ("packed", |fixture| drop(fixture.git(&["gc", "-q"]))),
         ("worktree config", |fixture| {
-            drop(fixture.git(&["config", "extensions.worktreeConfig", "true"]))
+            drop(fixture.git(&["config", "extensions.worktreeConfig", "true"]));
         }),
         ("a worktree of the user's that is gone", |fixture| {
             fixture.git(&["worktree", "add", "-q", "--detach", "../gone"]);
