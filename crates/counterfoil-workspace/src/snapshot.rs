@@ -81,13 +81,13 @@ pub enum Since {
 pub struct Settings {
     /// Files and folders that are never read, as absolute paths: published artifacts and the state
     /// folder.
-    pub without: BTreeSet<PathBuf>,
+    pub excluded: BTreeSet<PathBuf>,
     /// The folder that stores the contents of files that git does not have, so that they can be
     /// restored. With `None`, they are not stored.
-    pub keep: Option<PathBuf>,
+    pub content_store: Option<PathBuf>,
     /// Globs of paths that are never reported as changed, relative to the folder. A glob without
     /// `/` matches at any depth.
-    pub noise: Vec<String>,
+    pub unreported: Vec<String>,
 }
 
 /// The state of a work tree at some time. It is small: paths that equal HEAD are not part of it.
@@ -130,7 +130,7 @@ pub struct Snapshotter {
     place: Option<RepositoryLocation>,
     git: Git,
     excluded: BTreeSet<RepoPath>,
-    noise: GlobSet,
+    unreported: GlobSet,
     /// Problems found when the folder was opened.
     notes: Vec<String>,
     cache: Cache,
@@ -168,23 +168,23 @@ impl Snapshotter {
         let top = place.as_ref().map_or_else(|| folder.clone(), |place| place.top.clone());
         let here =
             folder.strip_prefix(&top).map_or(&b""[..], |here| here.as_os_str().as_bytes()).into();
-        let noise = noise(&settings.noise, &mut notes);
+        let unreported = glob_set(&settings.unreported, &mut notes);
         let mut snapshotter = Self {
-            store: Store::new(settings.keep.clone()),
+            store: Store::new(settings.content_store.clone()),
             folder,
             top,
             here,
             place,
             git,
             excluded: BTreeSet::new(),
-            noise,
+            unreported,
             notes,
             cache: Cache::default(),
             listings: Listings::default(),
             trees: HashMap::new(),
         };
         // The content store is excluded wherever it is.
-        for path in settings.without.into_iter().chain(settings.keep) {
+        for path in settings.excluded.into_iter().chain(settings.content_store) {
             snapshotter.exclude(path);
         }
         snapshotter
@@ -336,7 +336,7 @@ impl Snapshotter {
         hash.update([0]);
         for (name, entry) in &seen.entries {
             let absent = entry.state.is_gone() && entry.status.head == Head::Lacks;
-            if entry.status.dirty && !absent && !self.is_noise(name) {
+            if entry.status.dirty && !absent && !self.is_unreported(name) {
                 sized(&mut hash, name.bytes());
                 entry.state.digest(&mut hash, self.file_mode());
             }
@@ -365,8 +365,8 @@ impl Snapshotter {
                 || name.folders().any(|folder| self.excluded.contains(&folder)))
     }
 
-    fn is_noise(&self, name: &RepoPath) -> bool {
-        !self.noise.is_empty() && self.noise.is_match(relative_to(&self.here, name))
+    fn is_unreported(&self, name: &RepoPath) -> bool {
+        !self.unreported.is_empty() && self.unreported.is_match(relative_to(&self.here, name))
     }
 
     fn capabilities(&self) -> FsCapabilities {
@@ -417,7 +417,7 @@ fn discover(git: &Git, folder: &Path) -> Result<Option<RepositoryLocation>, GitE
     }))
 }
 
-fn noise(globs: &[String], notes: &mut Vec<String>) -> GlobSet {
+fn glob_set(globs: &[String], notes: &mut Vec<String>) -> GlobSet {
     let mut set = GlobSetBuilder::new();
     for glob in globs {
         let anywhere =

@@ -67,7 +67,7 @@ impl Snapshotter {
         rows.retain(|name, _| {
             let hidden = name.folders().any(|folder| unseen.contains(&folder))
                 || unseen.contains(&RepoPath::from(&b""[..]));
-            !hidden && !self.is_excluded(name) && !self.is_noise(name)
+            !hidden && !self.is_excluded(name) && !self.is_unreported(name)
         });
         self.fill_committed(a, b, &mut rows, &mut changes.notes);
 

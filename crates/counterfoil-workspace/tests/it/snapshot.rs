@@ -92,7 +92,7 @@ impl TestRepo {
     fn keeping(&self, keep: &TempDir) -> Snapshotter {
         Snapshotter::open(
             self.path(),
-            Settings { keep: Some(keep.path().to_owned()), ..Settings::default() },
+            Settings { content_store: Some(keep.path().to_owned()), ..Settings::default() },
         )
     }
 

@@ -421,9 +421,9 @@ fn line_ends_and_filters_are_compared_as_git_does() {
 fn what_is_ours_and_what_is_noise_is_left_out() {
     let repo = TestRepo::new();
     let settings = Settings {
-        without: [repo.at(".state"), repo.at("a.rs"), repo.at("not-yet/there")].into(),
-        keep: Some(repo.at(".kept")),
-        noise: vec!["*.pyc".into(), "out/".into(), "src/deep/**".into(), "[".into()],
+        excluded: [repo.at(".state"), repo.at("a.rs"), repo.at("not-yet/there")].into(),
+        content_store: Some(repo.at(".kept")),
+        unreported: vec!["*.pyc".into(), "out/".into(), "src/deep/**".into(), "[".into()],
     };
     let mut snapshotter = Snapshotter::open(repo.path(), settings);
     let before = snapshotter.snapshot();
