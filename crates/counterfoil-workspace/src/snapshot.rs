@@ -101,7 +101,7 @@ pub struct Snapshot {
     pub taken: SystemTime,
     /// What could not be determined, and why.
     pub notes: Vec<String>,
-    seen: Arc<SnapshotData>,
+    data: Arc<SnapshotData>,
 }
 
 /// A revision that is not available as a snapshot.
@@ -127,7 +127,7 @@ pub struct Snapshotter {
     top: PathBuf,
     /// The folder, relative to the top.
     here: RepoPath,
-    place: Option<RepositoryLocation>,
+    location: Option<RepositoryLocation>,
     git: Git,
     excluded: BTreeSet<RepoPath>,
     unreported: GlobSet,
@@ -156,7 +156,7 @@ impl Snapshotter {
             &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()),
         );
         let mut notes = Vec::new();
-        let place = discover(&git, &folder).unwrap_or_else(|why| {
+        let location = discover(&git, &folder).unwrap_or_else(|why| {
             notes.push(match &why {
                 GitError::Failed { message, .. } if message.contains(NO_REPOSITORY) => {
                     "this is not a git repository, so files are compared by content".to_owned()
@@ -165,7 +165,7 @@ impl Snapshotter {
             });
             None
         });
-        let top = place.as_ref().map_or_else(|| folder.clone(), |place| place.top.clone());
+        let top = location.as_ref().map_or_else(|| folder.clone(), |location| location.top.clone());
         let here =
             folder.strip_prefix(&top).map_or(&b""[..], |here| here.as_os_str().as_bytes()).into();
         let unreported = glob_set(&settings.unreported, &mut notes);
@@ -174,7 +174,7 @@ impl Snapshotter {
             folder,
             top,
             here,
-            place,
+            location,
             git,
             excluded: BTreeSet::new(),
             unreported,
@@ -209,15 +209,15 @@ impl Snapshotter {
 
     /// Whether git is used.
     pub fn is_git(&self) -> bool {
-        self.place.is_some()
+        self.location.is_some()
     }
 
     /// Takes a snapshot.
     pub fn snapshot(&mut self) -> Snapshot {
         let taken = SystemTime::now();
         let mut notes = self.notes.clone();
-        let found = match &self.place {
-            Some(place) => git_status::collect(&self.git, place, &mut self.listings)
+        let found = match &self.location {
+            Some(location) => git_status::collect(&self.git, location, &mut self.listings)
                 .unwrap_or_else(|error| {
                     notes.push(format!(
                         "git could not be used, so files are compared by content: {error}"
@@ -229,8 +229,8 @@ impl Snapshotter {
         let StatusReport { repos, mut status, notes: more, too_large } = found;
         notes.extend(more);
         if too_large {
-            let seen = Arc::new(SnapshotData { too_large, ..SnapshotData::default() });
-            return Snapshot { id: None, taken, notes, seen };
+            let data = Arc::new(SnapshotData { too_large, ..SnapshotData::default() });
+            return Snapshot { id: None, taken, notes, data };
         }
         // Paths of earlier snapshots are read again, even if they are committed or ignored by now.
         for name in self.cache.names() {
@@ -249,9 +249,9 @@ impl Snapshotter {
             .filter(|((_, status), state)| status.dirty || !state.is_gone())
             .map(|((name, status), state)| (name, Entry { state, status }))
             .collect();
-        let seen = SnapshotData { repos, entries, too_large };
-        let id = Some(self.fingerprint(&seen));
-        Snapshot { id, taken, notes, seen: Arc::new(seen) }
+        let data = SnapshotData { repos, entries, too_large };
+        let id = Some(self.fingerprint(&data));
+        Snapshot { id, taken, notes, data: Arc::new(data) }
     }
 
     /// A snapshot of a commit, as if it were checked out.
@@ -261,24 +261,24 @@ impl Snapshotter {
     /// There is no git repository, or git does not know the revision.
     pub fn revision(&mut self, revision: &str) -> Result<Snapshot, RevisionError> {
         let taken = SystemTime::now();
-        let Some(place) = self.place.clone() else {
+        let Some(location) = self.location.clone() else {
             let reason = self.notes.first().map_or("this is not a git repository", String::as_str);
             return Err(RevisionError::new(revision, &reason));
         };
         let wrong = |error: GitError| RevisionError::new(revision, &error);
         let commit = format!("{revision}^{{commit}}");
         let arguments = ["rev-parse", "--verify", "--end-of-options", &commit];
-        let output = self.git.run(&place, &arguments).map_err(wrong)?;
+        let output = self.git.run(&location, &arguments).map_err(wrong)?;
         let head = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-        let mut seen = SnapshotData::default();
+        let mut data = SnapshotData::default();
         let mut open =
-            vec![(RepoPath::from(&b""[..]), Repo { head: Some(head), git_dir: place.git_dir })];
+            vec![(RepoPath::from(&b""[..]), Repo { head: Some(head), git_dir: location.git_dir })];
         let mut notes = self.notes.clone();
         while let Some((folder, repo)) = open.pop() {
-            let place = self.location_of(&folder, &repo);
+            let location = self.location_of(&folder, &repo);
             let commit = repo.head.clone().unwrap_or_default();
             let output =
-                match self.git.run(&place, &["ls-tree", "-r", "-z", "--full-tree", &commit]) {
+                match self.git.run(&location, &["ls-tree", "-r", "-z", "--full-tree", &commit]) {
                     Ok(output) => output,
                     Err(error) if folder.bytes().is_empty() => return Err(wrong(error)),
                     Err(error) => {
@@ -293,18 +293,18 @@ impl Snapshotter {
                 }
             }
             // A file that is not checked out now would not have been checked out then.
-            let unwatched = git_status::unwatched(&self.git, &place, &mut self.listings);
-            for (name, blob) in unwatched.into_iter().flatten() {
+            let unchecked = git_status::unchecked(&self.git, &location, &mut self.listings);
+            for (name, blob) in unchecked.into_iter().flatten() {
                 let name = folder.join(name.bytes());
                 if self.top.join(name.path()).symlink_metadata().is_err() {
                     let status = GitPathStatus::new(Head::Has(blob));
-                    seen.entries.insert(name, Entry { state: PathState::Gone, status });
+                    data.entries.insert(name, Entry { state: PathState::Gone, status });
                 }
             }
-            seen.repos.insert(folder, repo);
+            data.repos.insert(folder, repo);
         }
-        let id = Some(self.fingerprint(&seen));
-        Ok(Snapshot { id, taken, notes, seen: Arc::new(seen) })
+        let id = Some(self.fingerprint(&data));
+        Ok(Snapshot { id, taken, notes, data: Arc::new(data) })
     }
 
     fn walk(&self) -> StatusReport {
@@ -322,19 +322,19 @@ impl Snapshotter {
         StatusReport { status, notes, too_large: walked.too_much, ..StatusReport::default() }
     }
 
-    fn fingerprint(&mut self, seen: &SnapshotData) -> String {
+    fn fingerprint(&mut self, data: &SnapshotData) -> String {
         let mut hash = Sha256::new();
         let sized = |hash: &mut Sha256, bytes: &[u8]| {
             hash.update((bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
         };
-        for (folder, repo) in &seen.repos {
+        for (folder, repo) in &data.repos {
             sized(&mut hash, folder.bytes());
             let tree = repo.head.as_ref().map(|head| self.tree_of(folder, repo, head));
             sized(&mut hash, tree.unwrap_or_default().as_bytes());
         }
         hash.update([0]);
-        for (name, entry) in &seen.entries {
+        for (name, entry) in &data.entries {
             let absent = entry.state.is_gone() && entry.status.head == Head::Lacks;
             if entry.status.dirty && !absent && !self.is_unreported(name) {
                 sized(&mut hash, name.bytes());
@@ -370,7 +370,9 @@ impl Snapshotter {
     }
 
     fn capabilities(&self) -> FsCapabilities {
-        self.place.as_ref().map_or_else(FsCapabilities::default, |place| place.capabilities)
+        self.location
+            .as_ref()
+            .map_or_else(FsCapabilities::default, |location| location.capabilities)
     }
 
     fn file_mode(&self) -> bool {

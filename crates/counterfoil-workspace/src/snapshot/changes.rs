@@ -42,13 +42,13 @@ struct Question<'a> {
     name: &'a RepoPath,
     blob: Blob,
     entry: &'a Entry,
-    place: (RepoPath, RepositoryLocation),
+    location: (RepoPath, RepositoryLocation),
 }
 
 impl Snapshotter {
     /// The changes from one snapshot to another.
     pub fn changes(&mut self, before: &Snapshot, after: &Snapshot) -> Changes {
-        let (a, b) = (&*before.seen, &*after.seen);
+        let (a, b) = (&*before.data, &*after.data);
         let mut changes = Changes::default();
         if std::ptr::eq(a, b) {
             return changes;
@@ -59,14 +59,14 @@ impl Snapshotter {
             return changes;
         }
         let mut rows: BTreeMap<RepoPath, Row> = BTreeMap::new();
-        let mut unseen = BTreeSet::new();
-        self.between_commits(a, b, &mut rows, &mut unseen, &mut changes.notes);
+        let mut skipped = BTreeSet::new();
+        self.between_commits(a, b, &mut rows, &mut skipped, &mut changes.notes);
         for name in a.entries.keys().chain(b.entries.keys()) {
             rows.entry(name.clone()).or_default();
         }
         rows.retain(|name, _| {
-            let hidden = name.folders().any(|folder| unseen.contains(&folder))
-                || unseen.contains(&RepoPath::from(&b""[..]));
+            let hidden = name.folders().any(|folder| skipped.contains(&folder))
+                || skipped.contains(&RepoPath::from(&b""[..]));
             !hidden && !self.is_excluded(name) && !self.is_unreported(name)
         });
         self.fill_committed(a, b, &mut rows, &mut changes.notes);
@@ -84,17 +84,17 @@ impl Snapshotter {
                     found.insert((*name).clone(), change);
                 }
                 Comparison::Ask(blob) => {
-                    let (seen, entry) = match (was, is) {
+                    let (data, entry) = match (was, is) {
                         (Side::Observed(entry), _) => (a, *entry),
                         (_, Side::Observed(entry)) => (b, *entry),
                         _ => continue,
                     };
                     // The snapshot with the commit knows where its objects are.
-                    let has_commit = if std::ptr::eq(seen, a) { b } else { a };
-                    let repo = has_commit.repo_of(name).or_else(|| seen.repo_of(name));
+                    let has_commit = if std::ptr::eq(data, a) { b } else { a };
+                    let repo = has_commit.repo_of(name).or_else(|| data.repo_of(name));
                     if let Some((folder, repo)) = repo {
-                        let place = (folder.clone(), self.location_of(&folder, repo));
-                        questions.push(Question { name, blob, entry, place });
+                        let location = (folder.clone(), self.location_of(&folder, repo));
+                        questions.push(Question { name, blob, entry, location });
                     }
                 }
             }
@@ -108,7 +108,7 @@ impl Snapshotter {
         drop_unignored(before, b, &mut found, &mut changes.notes);
         changes.renamed = self.renamed(b, &found, &sides, &mut changes.notes);
         changes.files =
-            found.into_iter().map(|(name, change)| (self.seen_path(&name), change)).collect();
+            found.into_iter().map(|(name, change)| (self.relative_path(&name), change)).collect();
         changes
     }
 
@@ -119,7 +119,7 @@ impl Snapshotter {
         a: &SnapshotData,
         b: &SnapshotData,
         rows: &mut BTreeMap<RepoPath, Row>,
-        unseen: &mut BTreeSet<RepoPath>,
+        skipped: &mut BTreeSet<RepoPath>,
         notes: &mut Vec<String>,
     ) {
         let folders: BTreeSet<&RepoPath> = a.repos.keys().chain(b.repos.keys()).collect();
@@ -134,9 +134,9 @@ impl Snapshotter {
             let length = from.as_ref().or(to.as_ref()).map_or(40, String::len);
             let empty = EMPTY_TREES[usize::from(length > 40)];
             let (from, to) = (from.as_deref().unwrap_or(empty), to.as_deref().unwrap_or(empty));
-            let place = self.location_of(folder, repo);
+            let location = self.location_of(folder, repo);
             let arguments = ["diff-tree", "-r", "-z", "--no-renames", "--no-commit-id", from, to];
-            match self.git.run_without_index(&place, &arguments.map(OsStr::new)) {
+            match self.git.run_without_index(&location, &arguments.map(OsStr::new)) {
                 Ok(output) => {
                     for difference in parse::differences(&output.stdout, folder) {
                         let row = rows.entry(difference.name).or_default();
@@ -158,7 +158,7 @@ impl Snapshotter {
                         format!("in {folder}")
                     };
                     notes.push(format!("changes {what} cannot be determined: {error}"));
-                    unseen.insert(folder.clone());
+                    skipped.insert(folder.clone());
                 }
             }
         }
@@ -240,18 +240,19 @@ impl Snapshotter {
     /// Whether each file equals its blob.
     fn answers(&self, questions: &[Question], notes: &mut Vec<String>) -> Vec<bool> {
         let mut answers: Vec<Option<bool>> = vec![None; questions.len()];
-        let mut by_place: BTreeMap<&RepoPath, (&RepositoryLocation, Vec<usize>)> = BTreeMap::new();
+        let mut by_repository: BTreeMap<&RepoPath, (&RepositoryLocation, Vec<usize>)> =
+            BTreeMap::new();
         for (at, question) in questions.iter().enumerate() {
             if matches!(question.entry.state, PathState::File { .. })
                 && self.is_unchanged(question.name, question.entry)
             {
-                let (folder, place) = &question.place;
-                by_place.entry(folder).or_insert((place, Vec::new())).1.push(at);
+                let (folder, location) = &question.location;
+                by_repository.entry(folder).or_insert((location, Vec::new())).1.push(at);
             }
         }
-        for (folder, (place, members)) in by_place {
+        for (folder, (location, members)) in by_repository {
             let names: Vec<&RepoPath> = members.iter().map(|at| questions[*at].name).collect();
-            for (at, oid) in std::iter::zip(members, self.blobs(folder, place, &names)) {
+            for (at, oid) in std::iter::zip(members, self.blobs(folder, location, &names)) {
                 answers[at] = oid.map(|oid| oid == questions[at].blob.oid);
             }
         }
@@ -273,9 +274,9 @@ impl Snapshotter {
 
     /// Whether the file equals the blob as git would check it out.
     fn is_checked_out(&self, question: &Question) -> bool {
-        let (folder, place) = &question.place;
+        let (folder, location) = &question.location;
         let bytes = match question.name.inside(folder) {
-            Some(inner) => self.checked_out(place, &inner, &question.blob),
+            Some(inner) => self.checked_out(location, &inner, &question.blob),
             None => return false,
         };
         match (&question.entry.state, bytes) {
@@ -291,7 +292,7 @@ impl Snapshotter {
     fn blobs(
         &self,
         folder: &RepoPath,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
         names: &[&RepoPath],
     ) -> Vec<Option<String>> {
         let mut input = Vec::new();
@@ -302,7 +303,7 @@ impl Snapshotter {
             input.push(b'\n');
         }
         let arguments = ["hash-object", "--stdin-paths"].map(OsStr::new);
-        let output = self.git.run_with_filters(place, &arguments, Some(input));
+        let output = self.git.run_with_filters(location, &arguments, Some(input));
         let output = output
             .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
             .unwrap_or_default();
@@ -345,25 +346,26 @@ impl Snapshotter {
             self.compute_hashes(sides, b, &mut new);
         }
         let pairs = renames(&gone, &new);
-        pairs.iter().map(|(from, to)| (self.seen_path(from), self.seen_path(to))).collect()
+        pairs.iter().map(|(from, to)| (self.relative_path(from), self.relative_path(to))).collect()
     }
 
     /// Finds the blobs that new files are.
     fn compute_blob_ids(&self, b: &SnapshotData, new: &mut [(RepoPath, Keys)]) {
-        let mut by_place: BTreeMap<RepoPath, (RepositoryLocation, Vec<usize>)> = BTreeMap::new();
+        let mut by_repository: BTreeMap<RepoPath, (RepositoryLocation, Vec<usize>)> =
+            BTreeMap::new();
         for (at, (name, keys)) in new.iter().enumerate() {
             let Some(entry) = b.entries.get(name).filter(|_| keys.oid.is_none()) else { continue };
             let Some((folder, repo)) = b.repo_of(name) else { continue };
             if matches!(entry.state, PathState::File { bytes: Bytes::Hash(_), .. })
                 && self.is_unchanged(name, entry)
             {
-                let place = || (self.location_of(&folder, repo), Vec::new());
-                by_place.entry(folder.clone()).or_insert_with(place).1.push(at);
+                let location = || (self.location_of(&folder, repo), Vec::new());
+                by_repository.entry(folder.clone()).or_insert_with(location).1.push(at);
             }
         }
-        for (folder, (place, members)) in by_place {
+        for (folder, (location, members)) in by_repository {
             let names: Vec<&RepoPath> = members.iter().map(|at| &new[*at].0).collect();
-            let oids = self.blobs(&folder, &place, &names);
+            let oids = self.blobs(&folder, &location, &names);
             for (at, oid) in std::iter::zip(members, oids) {
                 new[at].1.oid = oid.map(|oid| (false, oid));
             }
@@ -400,7 +402,7 @@ impl Snapshotter {
     /// The bytes of a blob as they would be checked out.
     pub(super) fn checked_out(
         &self,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
         inner: &RepoPath,
         blob: &Blob,
     ) -> Result<Vec<u8>, GitError> {
@@ -411,7 +413,7 @@ impl Snapshotter {
         } else {
             vec![OsStr::new("cat-file"), OsStr::new("--filters"), path, OsStr::new(&blob.oid)]
         };
-        Ok(self.git.run_with_filters(place, &arguments, None)?.stdout)
+        Ok(self.git.run_with_filters(location, &arguments, None)?.stdout)
     }
 
     /// Whether a file is still the same as when it was read.
@@ -422,7 +424,7 @@ impl Snapshotter {
         })
     }
 
-    fn seen_path(&self, name: &RepoPath) -> std::path::PathBuf {
+    fn relative_path(&self, name: &RepoPath) -> std::path::PathBuf {
         relative_to(&self.here, name)
     }
 }
@@ -440,8 +442,8 @@ fn drop_unignored(
     }
     // A file that the earlier snapshot has under another path was moved with its folder, which its
     // own times do not show.
-    let place = |entry: &Entry| entry.state.at().map(|at| (at.device, at.inode));
-    let known: BTreeSet<(u64, u64)> = before.seen.entries.values().filter_map(place).collect();
+    let inode_of = |entry: &Entry| entry.state.at().map(|at| (at.device, at.inode));
+    let known: BTreeSet<(u64, u64)> = before.data.entries.values().filter_map(inode_of).collect();
     let mut old = Vec::new();
     for (name, _) in found.iter().filter(|(_, change)| **change == Change::Added) {
         let Some(entry) = b.entries.get(name) else { continue };
@@ -449,7 +451,7 @@ fn drop_unignored(
         let untouched = at.is_some_and(|at| at.is_settled_at(before.taken));
         if untouched
             && entry.status.head == Head::Lacks
-            && place(entry).is_some_and(|at| !known.contains(&at))
+            && inode_of(entry).is_some_and(|at| !known.contains(&at))
         {
             old.push(name.clone());
         }
@@ -466,8 +468,8 @@ fn drop_unignored(
 }
 
 /// The state of a path in a snapshot.
-fn side<'a>(seen: &'a SnapshotData, name: &RepoPath, committed: &Head) -> Side<'a> {
-    match (seen.entries.get(name), committed) {
+fn side<'a>(data: &'a SnapshotData, name: &RepoPath, committed: &Head) -> Side<'a> {
+    match (data.entries.get(name), committed) {
         (Some(entry), _) => Side::Observed(entry),
         (None, Head::Has(blob)) => Side::Clean(blob.clone()),
         (None, Head::Lacks | Head::Unknown) => Side::Absent,

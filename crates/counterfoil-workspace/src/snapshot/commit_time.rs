@@ -9,7 +9,7 @@ impl Snapshotter {
         let commit = format!("{revision}^{{commit}}");
         let arguments =
             ["log", "-1", "--no-show-signature", "--format=%ct", "--end-of-options", &commit];
-        let output = self.git.run(self.place.as_ref()?, &arguments).ok()?;
+        let output = self.git.run(self.location.as_ref()?, &arguments).ok()?;
         let seconds = String::from_utf8_lossy(&output.stdout).trim().parse().ok()?;
         UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
     }

@@ -72,21 +72,21 @@ impl Git {
     /// Runs git for a repository.
     pub(super) fn run(
         &self,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
         arguments: &[&str],
     ) -> Result<GitOutput, GitError> {
-        self.command_for(place, arguments).run()
+        self.command_for(location, arguments).run()
     }
 
     /// Runs git on the object store without the index, which may be large or broken. Paths are
     /// taken literally.
     pub(super) fn run_without_index(
         &self,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
         arguments: &[&OsStr],
     ) -> Result<GitOutput, GitError> {
-        self.command_for(place, arguments)
-            .env("GIT_INDEX_FILE", place.git_dir.join("no-index"))
+        self.command_for(location, arguments)
+            .env("GIT_INDEX_FILE", location.git_dir.join("no-index"))
             .env("GIT_LITERAL_PATHSPECS", "1")
             .run()
     }
@@ -95,14 +95,14 @@ impl Git {
     /// files that are not checked out, it runs again without the index.
     pub(super) fn run_with_filters(
         &self,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
         arguments: &[&OsStr],
         input: Option<Vec<u8>>,
     ) -> Result<GitOutput, GitError> {
-        match self.run_with_input(place, arguments, input.clone()) {
+        match self.run_with_input(location, arguments, input.clone()) {
             Err(GitError::Failed { message, .. }) if message.contains("index") => {
-                let call = with_input(self.command_for(place, arguments), input);
-                call.env("GIT_INDEX_FILE", place.git_dir.join("no-index")).run()
+                let call = with_input(self.command_for(location, arguments), input);
+                call.env("GIT_INDEX_FILE", location.git_dir.join("no-index")).run()
             }
             output => output,
         }
@@ -111,28 +111,28 @@ impl Git {
     /// Runs git for a repository, with arguments that need not be UTF-8 and with input.
     pub(super) fn run_with_input(
         &self,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
         arguments: &[&OsStr],
         input: Option<Vec<u8>>,
     ) -> Result<GitOutput, GitError> {
-        with_input(self.command_for(place, arguments), input).run()
+        with_input(self.command_for(location, arguments), input).run()
     }
 
     fn command_for<A: AsRef<OsStr>>(
         &self,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
         arguments: &[A],
     ) -> GitCommand {
         // The folder of a submodule may be gone while its objects still exist.
-        let folder = if place.top.is_dir() { &place.top } else { &place.git_dir };
-        let FsCapabilities { file_mode, ignore_case, symlinks } = place.capabilities;
+        let folder = if location.top.is_dir() { &location.top } else { &location.git_dir };
+        let FsCapabilities { file_mode, ignore_case, symlinks } = location.capabilities;
         let capabilities =
             [("fileMode", file_mode), ("ignoreCase", ignore_case), ("symlinks", symlinks)];
         let call =
             capabilities.into_iter().fold(self.command(folder, arguments), |call, (key, value)| {
                 call.config(format!("core.{key}={value}"))
             });
-        call.env("GIT_DIR", &place.git_dir).env("GIT_WORK_TREE", folder)
+        call.env("GIT_DIR", &location.git_dir).env("GIT_WORK_TREE", folder)
     }
 
     fn command<A: AsRef<OsStr>>(&self, folder: &Path, arguments: &[A]) -> GitCommand {

@@ -50,20 +50,20 @@ pub(super) fn collect(
     top: &RepositoryLocation,
     listings: &mut Listings,
 ) -> Result<StatusReport, GitError> {
-    let mut collector = StatusCollector { git, top, listings, found: StatusReport::default() };
+    let mut collector = StatusCollector { git, top, listings, report: StatusReport::default() };
     collector.repository(top, &RepoPath::from(&b""[..]), None, 0)?;
-    Ok(collector.found)
+    Ok(collector.report)
 }
 
 /// The files of a repository that git is configured not to check, as they are in the index.
-pub(super) fn unwatched(
+pub(super) fn unchecked(
     git: &Git,
-    place: &RepositoryLocation,
+    location: &RepositoryLocation,
     listings: &mut Listings,
 ) -> Result<Vec<(RepoPath, Blob)>, GitError> {
     let mut collector =
-        StatusCollector { git, top: place, listings, found: StatusReport::default() };
-    Ok(collector.listing(place)?.unwatched.clone())
+        StatusCollector { git, top: location, listings, report: StatusReport::default() };
+    Ok(collector.listing(location)?.unchecked.clone())
 }
 
 /// The git folder of the repository in a folder. `None` if the folder has no repository of its own.
@@ -88,7 +88,7 @@ struct StatusCollector<'a> {
     git: &'a Git,
     top: &'a RepositoryLocation,
     listings: &'a mut Listings,
-    found: StatusReport,
+    report: StatusReport,
 }
 
 impl StatusCollector<'_> {
@@ -96,7 +96,7 @@ impl StatusCollector<'_> {
     /// `status` does not report are searched.
     fn repository(
         &mut self,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
         folder: &RepoPath,
         clean: Option<&str>,
         depth: usize,
@@ -106,57 +106,57 @@ impl StatusCollector<'_> {
             Some(commit) => {
                 let status =
                     parse::Status { head: Some(commit.to_owned()), ..parse::Status::default() };
-                (status, self.listing(place))
+                (status, self.listing(location))
             }
             None => {
-                let (output, listing) = self.status_and_listing(place);
+                let (output, listing) = self.status_and_listing(location);
                 let output = match output {
                     Ok(output) => output,
                     // A broken submodule must not hide the rest.
                     Err(GitError::Failed { message, .. }) if message.contains("submodule") => {
-                        let output = self.status(place, "--ignore-submodules=all")?;
-                        self.found.notes.push(format!("git cannot read a submodule: {message}"));
+                        let output = self.status(location, "--ignore-submodules=all")?;
+                        self.report.notes.push(format!("git cannot read a submodule: {message}"));
                         all_submodules = true;
                         output
                     }
                     Err(error) => return Err(error),
                 };
                 if !output.stderr.is_empty() {
-                    self.found.notes.push(format!("git reported: {}", output.stderr));
+                    self.report.notes.push(format!("git reported: {}", output.stderr));
                 }
                 (parse::status(&output.stdout, folder), listing)
             }
         };
         if status.unparsed > 0 {
             let note = format!("{} lines of `git status` could not be parsed", status.unparsed);
-            self.found.notes.push(note);
+            self.report.notes.push(note);
         }
-        let repo = Repo { head: status.head, git_dir: place.git_dir.clone() };
-        self.found.repos.insert(folder.clone(), repo);
+        let repo = Repo { head: status.head, git_dir: location.git_dir.clone() };
+        self.report.repos.insert(folder.clone(), repo);
         let listing = listing.unwrap_or_else(|error| {
-            self.found.notes.push(format!("files hidden by the index are not included: {error}"));
+            self.report.notes.push(format!("files hidden by the index are not included: {error}"));
             Arc::default()
         });
         let mut dirty = BTreeSet::new();
         for line in status.lines {
             self.line(line, &mut dirty);
         }
-        for (name, blob) in &listing.unwatched {
-            let status = self.found.status.entry(folder.join(name.bytes()));
+        for (name, blob) in &listing.unchecked {
+            let status = self.report.status.entry(folder.join(name.bytes()));
             let status = status.or_insert_with(|| GitPathStatus::new(Head::Has(blob.clone())));
             // Git assumes that the file equals the index without checking.
             (status.staged, status.edited) = (None, false);
         }
-        for (name, commit, watched) in &listing.submodules {
+        for (name, commit, checked) in &listing.submodules {
             let name = folder.join(name.bytes());
-            let inspect = all_submodules || !watched || dirty.contains(&name);
+            let inspect = all_submodules || !checked || dirty.contains(&name);
             self.submodule(&name, (!inspect).then_some(commit), depth);
         }
         Ok(())
     }
 
     fn line(&mut self, line: Line, dirty: &mut BTreeSet<RepoPath>) {
-        let status = &mut self.found.status;
+        let status = &mut self.report.status;
         match line {
             Line::Tracked { name, head, staged, edited } => {
                 status
@@ -186,15 +186,15 @@ impl StatusCollector<'_> {
             return;
         }
         let Some(git_dir) = git_dir_of(&top) else { return };
-        if depth >= MAX_SUBMODULE_DEPTH || self.found.repos.len() >= MAX_REPOSITORIES {
-            self.found
+        if depth >= MAX_SUBMODULE_DEPTH || self.report.repos.len() >= MAX_REPOSITORIES {
+            self.report
                 .notes
                 .push(format!("{name}: too many or too deeply nested submodules, not included"));
             return;
         }
-        let place = RepositoryLocation { git_dir, top, capabilities: self.top.capabilities };
-        if let Err(error) = self.repository(&place, name, clean.map(String::as_str), depth + 1) {
-            self.found.notes.push(format!(
+        let location = RepositoryLocation { git_dir, top, capabilities: self.top.capabilities };
+        if let Err(error) = self.repository(&location, name, clean.map(String::as_str), depth + 1) {
+            self.report.notes.push(format!(
                 "{name}: git could not be used, so files are compared by content: {error}"
             ));
             self.walk_folder(name);
@@ -204,69 +204,69 @@ impl StatusCollector<'_> {
     /// All files of a repository that git does not report on are included.
     fn walk_folder(&mut self, folder: &RepoPath) {
         let walked = walk(&self.top.top, folder);
-        self.found.notes.extend(walked.notes);
+        self.report.notes.extend(walked.notes);
         if walked.too_much {
-            self.found.too_large = true;
-            self.found.notes.push(format!("{folder}: too many files to read"));
+            self.report.too_large = true;
+            self.report.notes.push(format!("{folder}: too many files to read"));
         }
         for name in walked.files {
-            self.found.status.entry(name).or_insert_with(|| GitPathStatus::new(Head::Lacks));
+            self.report.status.entry(name).or_insert_with(|| GitPathStatus::new(Head::Lacks));
         }
     }
 
     fn status(
         &self,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
         submodules: &str,
     ) -> Result<crate::git::GitOutput, GitError> {
         let arguments: Vec<&str> = STATUS.into_iter().chain([submodules]).collect();
-        self.git.run(place, &arguments)
+        self.git.run(location, &arguments)
     }
 
     /// Runs both commands at the same time, since each has to read the index.
     fn status_and_listing(
         &mut self,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
     ) -> (Result<crate::git::GitOutput, GitError>, Result<Arc<Listing>, GitError>) {
         let submodules = "--ignore-submodules=none";
-        if let Ok(known) = self.known_listing(place) {
-            return (self.status(place, submodules), Ok(known));
+        if let Ok(known) = self.known_listing(location) {
+            return (self.status(location, submodules), Ok(known));
         }
         let git = self.git;
         let (output, listed) = std::thread::scope(|scope| {
-            let listed = scope.spawn(|| list(git, place));
-            let output = self.status(place, submodules);
+            let listed = scope.spawn(|| list(git, location));
+            let output = self.status(location, submodules);
             (output, listed.join())
         });
-        let Ok(listed) = listed else { return (output, self.listing(place)) };
-        (output, listed.map(|(at, listing)| self.remember(place, at, listing)))
+        let Ok(listed) = listed else { return (output, self.listing(location)) };
+        (output, listed.map(|(at, listing)| self.remember(location, at, listing)))
     }
 
-    fn listing(&mut self, place: &RepositoryLocation) -> Result<Arc<Listing>, GitError> {
-        if let Ok(known) = self.known_listing(place) {
+    fn listing(&mut self, location: &RepositoryLocation) -> Result<Arc<Listing>, GitError> {
+        if let Ok(known) = self.known_listing(location) {
             return Ok(known);
         }
-        let (at, listing) = list(self.git, place)?;
-        Ok(self.remember(place, at, listing))
+        let (at, listing) = list(self.git, location)?;
+        Ok(self.remember(location, at, listing))
     }
 
     fn remember(
         &mut self,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
         at: Option<Identity>,
         listing: Listing,
     ) -> Arc<Listing> {
         let listing = Arc::new(listing);
         match at {
-            Some(at) => self.listings.known.insert(place.git_dir.clone(), (at, listing.clone())),
-            None => self.listings.known.remove(&place.git_dir),
+            Some(at) => self.listings.known.insert(location.git_dir.clone(), (at, listing.clone())),
+            None => self.listings.known.remove(&location.git_dir),
         };
         listing
     }
 
-    fn known_listing(&self, place: &RepositoryLocation) -> Result<Arc<Listing>, ()> {
-        let Ok(meta) = index(place).symlink_metadata() else { return Ok(Arc::default()) };
-        let known = self.listings.known.get(&place.git_dir);
+    fn known_listing(&self, location: &RepositoryLocation) -> Result<Arc<Listing>, ()> {
+        let Ok(meta) = index(location).symlink_metadata() else { return Ok(Arc::default()) };
+        let known = self.listings.known.get(&location.git_dir);
         known
             .filter(|(at, _)| *at == Identity::from_metadata(&meta))
             .map(|(_, listing)| listing.clone())
@@ -274,16 +274,16 @@ impl StatusCollector<'_> {
     }
 }
 
-fn index(place: &RepositoryLocation) -> PathBuf {
-    place.git_dir.join("index")
+fn index(location: &RepositoryLocation) -> PathBuf {
+    location.git_dir.join("index")
 }
 
 /// Reads an index. Returns its identity too if a later write would change it.
-fn list(git: &Git, place: &RepositoryLocation) -> Result<(Option<Identity>, Listing), GitError> {
+fn list(git: &Git, location: &RepositoryLocation) -> Result<(Option<Identity>, Listing), GitError> {
     let identity =
-        || index(place).symlink_metadata().ok().map(|meta| Identity::from_metadata(&meta));
+        || index(location).symlink_metadata().ok().map(|meta| Identity::from_metadata(&meta));
     let (before, when) = (identity(), SystemTime::now());
-    let output = git.run(place, &["ls-files", "-s", "-v", "-z"])?;
+    let output = git.run(location, &["ls-files", "-s", "-v", "-z"])?;
     let at = before.filter(|at| at.is_settled_at(when) && identity() == before);
     Ok((at, parse::listing(&output.stdout)))
 }

@@ -50,7 +50,7 @@ impl Snapshotter {
             Some((RepoPath::from_path(full.strip_prefix(&self.top).ok()?)?, path.clone()))
         };
         let names: Vec<(RepoPath, PathBuf)> = paths.iter().filter_map(named).collect();
-        let Some(place) = &self.place else {
+        let Some(location) = &self.location else {
             return names
                 .into_iter()
                 .filter(|(name, _)| self.is_ignored_by_rules(name))
@@ -75,11 +75,11 @@ impl Snapshotter {
         for (owner, members) in by_owner {
             let top = self.top.join(owner.path());
             let inside = git_dir_of(&top).filter(|_| !owner.bytes().is_empty());
-            let place = inside.map_or_else(
-                || place.clone(),
-                |git_dir| RepositoryLocation { git_dir, top, capabilities: place.capabilities },
+            let location = inside.map_or_else(
+                || location.clone(),
+                |git_dir| RepositoryLocation { git_dir, top, capabilities: location.capabilities },
             );
-            ignored.extend(self.check_ignored(&owner, &place, members));
+            ignored.extend(self.check_ignored(&owner, &location, members));
         }
         ignored
     }
@@ -87,7 +87,7 @@ impl Snapshotter {
     fn check_ignored(
         &self,
         owner: &RepoPath,
-        place: &RepositoryLocation,
+        location: &RepositoryLocation,
         members: Vec<(RepoPath, PathBuf)>,
     ) -> Vec<PathBuf> {
         // A path that begins with `:` would be read as a pattern.
@@ -103,7 +103,7 @@ impl Snapshotter {
         // The exit code is 1 if none is ignored.
         let output = self
             .git
-            .run_with_input(place, &arguments, Some(input))
+            .run_with_input(location, &arguments, Some(input))
             .map(|output| output.stdout)
             .unwrap_or_default();
         let ignored: HashSet<&[u8]> = output.split(|byte| *byte == 0).collect();

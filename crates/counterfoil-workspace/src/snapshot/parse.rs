@@ -123,7 +123,7 @@ fn entry(line: &[u8], folder: &RepoPath) -> Option<Line> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing {
     /// Files that git does not check (assume-unchanged, skip-worktree), as they are in the index.
-    pub(super) unwatched: Vec<(RepoPath, Blob)>,
+    pub(super) unchecked: Vec<(RepoPath, Blob)>,
     /// Submodules with their commit in the index, and whether git checks them.
     pub(super) submodules: Vec<(RepoPath, String, bool)>,
 }
@@ -139,11 +139,11 @@ pub(super) fn listing(output: &[u8]) -> Listing {
         else {
             continue;
         };
-        let watched = *tag == b'H' || *tag == b'M';
+        let checked = *tag == b'H' || *tag == b'M';
         if mode == b"160000" {
-            listing.submodules.push((RepoPath::from(&line[tab + 1..]), text(oid), watched));
-        } else if !watched && let Some(blob) = Blob::new(mode, oid) {
-            listing.unwatched.push((RepoPath::from(&line[tab + 1..]), blob));
+            listing.submodules.push((RepoPath::from(&line[tab + 1..]), text(oid), checked));
+        } else if !checked && let Some(blob) = Blob::new(mode, oid) {
+            listing.unchecked.push((RepoPath::from(&line[tab + 1..]), blob));
         }
     }
     // A submodule with a conflict has one line for each side.
@@ -266,8 +266,8 @@ mod tests {
     fn reads_what_an_index_hides() {
         let output = b"H 100644 aa 0\tseen\0h 100644 bb 0\tassumed\0S 100755 cc 0\tskipped\0H 160000 dd 0\tsub\0s 160000 ee 0\tquiet\0";
         let listing = listing(output);
-        let unwatched: Vec<_> = listing.unwatched.iter().map(|(name, _)| name.clone()).collect();
-        assert_eq!(unwatched, [name("assumed"), name("skipped")]);
+        let unchecked: Vec<_> = listing.unchecked.iter().map(|(name, _)| name.clone()).collect();
+        assert_eq!(unchecked, [name("assumed"), name("skipped")]);
         let submodules =
             [(name("sub"), "dd".to_owned(), true), (name("quiet"), "ee".to_owned(), false)];
         assert_eq!(listing.submodules, submodules);

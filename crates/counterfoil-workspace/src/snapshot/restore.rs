@@ -149,19 +149,19 @@ impl Snapshotter {
 
     /// The sources of some paths, in order. Git runs once for each repository.
     fn sources<'a>(&self, at: &'a Snapshot, names: &[RepoPath]) -> Vec<Result<Source<'a>, String>> {
-        if at.seen.too_large {
+        if at.data.too_large {
             let too_large = || Err("the snapshot is empty: there was too much to read".to_owned());
             return names.iter().map(|_| too_large()).collect();
         }
         let mut in_commits: BTreeMap<RepoPath, Vec<RepoPath>> = BTreeMap::new();
-        for name in names.iter().filter(|name| !at.seen.entries.contains_key(name)) {
-            if let Some((folder, _)) = at.seen.repo_of(name) {
+        for name in names.iter().filter(|name| !at.data.entries.contains_key(name)) {
+            if let Some((folder, _)) = at.data.repo_of(name) {
                 in_commits.entry(folder).or_default().push(name.clone());
             }
         }
         let mut committed: HashMap<RepoPath, Result<Blob, String>> = HashMap::new();
         for (folder, members) in in_commits {
-            let Some(repo) = at.seen.repos.get(&folder) else { continue };
+            let Some(repo) = at.data.repos.get(&folder) else { continue };
             match self.committed(&folder, repo, &members) {
                 Ok(found) => {
                     committed.extend(found.into_iter().map(|(name, blob)| (name, Ok(blob))));
@@ -173,10 +173,10 @@ impl Snapshotter {
             }
         }
         let source = |name: &RepoPath| {
-            if let Some(entry) = at.seen.entries.get(name) {
+            if let Some(entry) = at.data.entries.get(name) {
                 return Ok(Source::Snapshot(entry));
             }
-            let (Some(blob), Some((folder, repo))) = (committed.get(name), at.seen.repo_of(name))
+            let (Some(blob), Some((folder, repo))) = (committed.get(name), at.data.repo_of(name))
             else {
                 return Ok(Source::Nowhere);
             };

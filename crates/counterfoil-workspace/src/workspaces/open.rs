@@ -38,7 +38,7 @@ pub(super) fn open(
     }
     let mut location = locate::find(&workspaces.repo)?;
     let without = excluded_paths(workspaces, &location, without);
-    let listed = find(&mut location, &without)?;
+    let listed = list_files(&mut location, &without)?;
     let git = location.git;
     let repository = location.repository.take();
     let worktree_of = repository.as_ref().filter(|repository| repository.head.is_some());
@@ -63,7 +63,7 @@ pub(super) fn open(
     };
     paths.write(&record)?;
     workspaces.step(Step::Announced);
-    match fill(workspaces, &paths, &mut record, &location, repository.as_ref(), listed) {
+    match populate(workspaces, &paths, &mut record, &location, repository.as_ref(), listed) {
         Ok(opened) => Ok(opened),
         Err(error) => {
             // If that fails as well, a sweep finds it by its metadata.
@@ -74,7 +74,7 @@ pub(super) fn open(
 }
 
 /// Creates the folder, copies the files and saves the base.
-fn fill(
+fn populate(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
     record: &mut Record,
@@ -83,11 +83,11 @@ fn fill(
     mut listed: Listed,
 ) -> Result<Opened, Error> {
     clear(&paths.worktree).map_err(at("remove", &paths.worktree))?;
-    make(workspaces, paths, location, repository, &listed)?;
+    create_folder(workspaces, paths, location, repository, &listed)?;
     workspaces.step(Step::Added);
 
-    let most = record.repository.is_none().then_some(MAX_COPY_BYTES);
-    let mut base_files = super::copy::copy(&location.top, &paths.worktree, &mut listed, most)?;
+    let max_bytes = record.repository.is_none().then_some(MAX_COPY_BYTES);
+    let mut base_files = super::copy::copy(&location.top, &paths.worktree, &mut listed, max_bytes)?;
     let folder = paths.folder(record);
     std::fs::create_dir_all(&folder).map_err(at("create", &folder))?;
     workspaces.step(Step::Copied);
@@ -107,7 +107,7 @@ fn fill(
 }
 
 /// The files to copy. A folder that its repository ignores is treated as if it were outside of it.
-fn find(location: &mut Location, without: &BTreeSet<PathBuf>) -> Result<Listed, Error> {
+fn list_files(location: &mut Location, without: &BTreeSet<PathBuf>) -> Result<Listed, Error> {
     if location.repository.is_some() {
         let mut listed = file_list::repository(&location.top)?;
         let folder = location.top.join(&location.prefix);
@@ -167,7 +167,7 @@ fn excluded_paths(
 }
 
 /// Creates the folder: a worktree, or a plain one.
-fn make(
+fn create_folder(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
     location: &Location,
@@ -187,7 +187,7 @@ fn make(
     };
     let around = folder.parent().unwrap_or(folder);
     std::fs::create_dir_all(around).map_err(at("create", around))?;
-    add(workspaces, &location.top, repository, folder, head)?;
+    add_worktree(workspaces, &location.top, repository, folder, head)?;
     GitCommand::new(folder, ["read-tree", head]).run()?;
     if !listed.sparse.is_empty() {
         let mut names = Vec::new();
@@ -205,7 +205,7 @@ fn make(
 }
 
 /// Adds an empty worktree to the list of git.
-fn add(
+fn add_worktree(
     workspaces: &Workspaces,
     top: &Path,
     repository: &Repository,
