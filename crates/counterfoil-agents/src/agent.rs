@@ -23,7 +23,7 @@ use crate::submit::Submission;
 use crate::transcript::{Stored, TranscriptSink};
 use counterfoil_contract::Contract;
 use counterfoil_flow::{Access, AttemptOutcome, Usage};
-use counterfoil_process::Stop;
+use counterfoil_process::StopRequest;
 use serde_json::Value;
 use std::future::Future;
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ pub trait Session: Send {
 /// What a session has at hand while it works on a prompt.
 pub struct Reach {
     /// Tells it to stop.
-    pub stop: watch::Receiver<Stop>,
+    pub stop: watch::Receiver<StopRequest>,
     /// How long this reply may take.
     pub total: Duration,
     /// Where everything that is received goes, as it streams.
@@ -131,7 +131,7 @@ pub struct Reach {
 impl Reach {
     /// Whether it was told to stop.
     pub fn stopped(&self) -> bool {
-        *self.stop.borrow() != Stop::No
+        *self.stop.borrow() != StopRequest::None
     }
 }
 

@@ -9,7 +9,8 @@ use counterfoil_agents::agent::{Agent, CommandAgent, Session, Task};
 use counterfoil_engine::{Cast, Engine, Launch, Watcher};
 use counterfoil_flow::{Budget, Event, RunState, Workflow, check};
 use counterfoil_process::{
-    Clocks, Environment, Output, Spawn, Stop, Watch, containment, supervise, sweep,
+    ChildSpec, Environment, Output, OutputSink, StopRequest, Timeouts, containment, supervise,
+    sweep,
 };
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
@@ -114,7 +115,7 @@ fn bare() {
 
 struct Deaf;
 
-impl Watch for Deaf {
+impl OutputSink for Deaf {
     fn output(&mut self, _: Output<'_>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -123,16 +124,16 @@ impl Watch for Deaf {
 /// The program under supervision, and nothing else.
 fn supervised(runtime: &Runtime, round: usize) -> Vec<Duration> {
     let one = |at: usize| {
-        let spawn = Spawn {
+        let spawn = ChildSpec {
             argv: PROGRAM.iter().map(Into::into).collect(),
             cwd: std::env::temp_dir(),
             environment: Environment::Inherit,
             extra: Vec::new(),
             stdin: b"prompt".to_vec(),
             marker: format!("bench/{}/{round}/{at}", std::process::id()),
-            clocks: Clocks::default(),
+            timeouts: Timeouts::default(),
         };
-        let (_keep, stop) = watch::channel(Stop::No);
+        let (_keep, stop) = watch::channel(StopRequest::None);
         timed(|| {
             assert_eq!(runtime.block_on(supervise(spawn, &mut Deaf, stop)).unwrap().left_behind, 0)
         })
@@ -167,7 +168,7 @@ fn attempts(runtime: &Runtime, folder: &Path) -> Vec<Duration> {
         repo: std::env::temp_dir(),
         home: Vec::new(),
     };
-    let (_keep, stop) = watch::channel(Stop::No);
+    let (_keep, stop) = watch::channel(StopRequest::None);
     let engine = Engine::open(folder).unwrap();
     let report = runtime.block_on(engine.start(launch, starts.clone(), stop)).unwrap();
     assert_eq!((report.outcome.as_str(), report.attempts.len()), ("done", TIMES + 1));

@@ -7,7 +7,7 @@ use counterfoil_agents::agent::{Agent, Answer, Beside, How, Later, Reach, Sessio
 use counterfoil_engine::journal::{Batch, Journal, NewRun, Row, Summary};
 use counterfoil_engine::{Cast, Engine, Launch, Recast, Watcher};
 use counterfoil_flow::{Budget, Event, RunState, Usage, Workflow, check};
-use counterfoil_process::Stop;
+use counterfoil_process::StopRequest;
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -136,7 +136,7 @@ async fn drive(engine: &Engine, folder: &Path, steps: usize) -> Vec<Instant> {
         repo: folder.to_owned(),
         home: Vec::new(),
     };
-    let (_keep, stop) = watch::channel(Stop::No);
+    let (_keep, stop) = watch::channel(StopRequest::None);
     let report = engine.start(launch, starts.clone(), stop).await.unwrap();
     assert_eq!((report.outcome.as_str(), report.attempts.len()), ("done", steps));
     std::mem::take(&mut *starts.0.lock().unwrap())
@@ -264,7 +264,7 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
     const LONG: usize = 33_000;
     let engine = Engine::open(folder).unwrap();
     let last = Arc::new(Mutex::new(Vec::new()));
-    let (sender, stop) = watch::channel(Stop::No);
+    let (sender, stop) = watch::channel(StopRequest::None);
     let watcher =
         Arc::new(StopAt { at: LONG - 20, seen: Mutex::new(0), sender, times: last.clone() });
     let launch = Launch {
@@ -296,7 +296,7 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
         ..Recast::default()
     };
     let first = Arc::new(FirstStart { began, took: Mutex::new(None) });
-    let (_keep, stop) = watch::channel(Stop::No);
+    let (_keep, stop) = watch::channel(StopRequest::None);
     let resumed =
         runtime.block_on(engine.resume(&report.run, &recast, first.clone(), stop)).unwrap();
     let took: Duration = first.took.lock().unwrap().unwrap();
@@ -309,7 +309,7 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
 struct StopAt {
     at: usize,
     seen: Mutex<usize>,
-    sender: watch::Sender<Stop>,
+    sender: watch::Sender<StopRequest>,
     times: Arc<Mutex<Vec<Duration>>>,
 }
 
@@ -324,7 +324,7 @@ impl Watcher for StopAt {
                 self.times.lock().unwrap().push(now - last);
             }
             if *seen == self.at {
-                self.sender.send_replace(Stop::Gently);
+                self.sender.send_replace(StopRequest::Graceful);
             }
         }
     }

@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use std::path::Path;
 
 pub use counterfoil_agents::config::{Agents, Channel, Denied, Settings};
-pub use counterfoil_verify::config::{Config as VerifyConfig, ConfigError, FILE};
+pub use counterfoil_verify::config::{ConfigError, FILE, VerifyConfig};
 
 /// What a project says of its checks, claims, agents and recordings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use counterfoil_agents::transcript::TranscriptError;
 use counterfoil_flow::{
     Event, Rendered, Rendering, RunState, Turn, Workflow, artifact_paths, artifacts, turn,
 };
-use counterfoil_process::Stop;
+use counterfoil_process::StopRequest;
 use counterfoil_worker::WorkerContext;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ pub(crate) struct Drive {
     /// What performs its attempts.
     pub(crate) worker: Arc<WorkerContext>,
     pub(crate) watcher: Arc<dyn Watcher>,
-    pub(crate) stop: watch::Receiver<Stop>,
+    pub(crate) stop: watch::Receiver<StopRequest>,
     /// What belongs to the last events before it was taken up, if a kill may have kept it from
     /// being written.
     pub(crate) unwritten: Option<Vec<Rendering>>,
@@ -117,7 +117,7 @@ impl Drive {
         let driven = self.turns(first, &mut running, &mut news).await;
         // However it ended, nothing of it is left running.
         for stop in running.stops.values() {
-            let _ = stop.send(Stop::AtOnce);
+            let _ = stop.send(StopRequest::Immediate);
         }
         let _ = tokio::time::timeout(LAST_WAIT, async {
             while running.tasks.join_next().await.is_some() {}
@@ -139,7 +139,7 @@ impl Drive {
         let mut clock = Clock::from(self.fold.last_at);
         let mut facts = first;
         let mut snapshot = self.fold.seq;
-        let mut told = Stop::No;
+        let mut told = StopRequest::None;
         let mut fresh = true;
         loop {
             let mut consumed = Vec::new();
@@ -171,7 +171,11 @@ impl Drive {
                 self.start(start, running);
             }
             for attempt in &turned.stops {
-                let stop = if told == Stop::AtOnce { Stop::AtOnce } else { Stop::Gently };
+                let stop = if told == StopRequest::Immediate {
+                    StopRequest::Immediate
+                } else {
+                    StopRequest::Graceful
+                };
                 if let Some(sender) = running.stops.get(attempt) {
                     sender.send_if_modified(|now| std::mem::replace(now, stop) != stop);
                 }
@@ -193,7 +197,7 @@ impl Drive {
         &mut self,
         wake_at: Option<i64>,
         clock: &mut Clock,
-        told: &mut Stop,
+        told: &mut StopRequest,
         news: &mut mpsc::UnboundedReceiver<News>,
     ) -> Vec<Event> {
         let now = clock.now();
@@ -214,7 +218,7 @@ impl Drive {
             }
             stop = async { stop.wait_for(|stop| *stop != before).await.map_or(before, |stop| *stop) }, if stop.has_changed().is_ok() => {
                 *told = stop;
-                if self.fold.stopped.is_none() && stop != Stop::No {
+                if self.fold.stopped.is_none() && stop != StopRequest::None {
                     let reason = format!("stopped; `counterfoil resume {}` goes on", self.fold.run);
                     facts.push(Event::RunStopped { reason });
                 }

@@ -17,10 +17,10 @@ use counterfoil_flow::{
     AssignedAgent, Budget, Bundle, DECIDE, Event, RunState, Started, Workflow, artifact_paths,
     reload, turn,
 };
-use counterfoil_process::{Stop, sweep};
+use counterfoil_process::{StopRequest, sweep};
 use counterfoil_worker::{SCRATCH, WorkerContext, contracts_of, perform_workspace_op};
-use counterfoil_workspace::left;
-use counterfoil_workspace::workspace::Workspaces;
+use counterfoil_workspace::git::recent_writes;
+use counterfoil_workspace::workspaces::Workspaces;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -65,7 +65,7 @@ pub struct Engine {
 }
 
 /// How a driven run stands: it ended, waits, or was stopped.
-pub type Stopped = watch::Receiver<Stop>;
+pub type Stopped = watch::Receiver<StopRequest>;
 
 impl Engine {
     /// Opens a state folder, and makes it if it is not there.
@@ -455,7 +455,7 @@ impl Engine {
             // What was done in a worktree is gone with it, or stays in it.
             let since = began.get(attempt).filter(|_| !fold.has_own_workspace(frame));
             let mut changed =
-                since.map(|since| left::written_since(repo, *since)).unwrap_or_default();
+                since.map(|since| recent_writes::written_since(repo, *since)).unwrap_or_default();
             changed.retain(|path| !ours.contains(path));
             facts.push(Event::AttemptLost { attempt: attempt.clone(), changed });
         }

@@ -2,7 +2,7 @@
 
 use counterfoil_flow::{Event, Rendered, Rendering, RunState, Workflow, artifacts, rendered_by};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// A failed write is tried this often.
 const TRIES: usize = 3;
@@ -112,8 +112,7 @@ pub(crate) fn publish(
 /// Where an artifact goes.
 pub(crate) fn inside(repo: &Path, path: &str) -> Result<PathBuf, String> {
     let relative = Path::new(path);
-    let plain =
-        relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let plain = counterfoil_workspace::path::is_inside(relative);
     if plain && !path.trim().is_empty() {
         Ok(repo.join(relative))
     } else {

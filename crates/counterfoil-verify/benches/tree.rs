@@ -1,14 +1,15 @@
-//! Snapshots, and claims held against them, beside `git status`, in repositories made here: 10,000
-//! and 100,000 files, committed, 50 of them edited and 50 new ones. Prints one JSON object a line.
+//! Measures snapshots and the verification of claims, compared with `git status`, in generated
+//! repositories with 10,000 and 100,000 committed files, 50 edited files and 50 new ones. Prints
+//! one JSON object per line.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
 use counterfoil_contract::Contract;
-use counterfoil_process::Stop;
-use counterfoil_verify::claims::{Config, World, verify};
-use counterfoil_verify::observed::Observed;
-use counterfoil_workspace::tree::{Settings, Tree};
-use counterfoil_workspace::workspace::Workspaces;
+use counterfoil_process::StopRequest;
+use counterfoil_verify::claims::{VerifyConfig, VerifyContext, verify};
+use counterfoil_verify::workspace_diff::WorkspaceDiff;
+use counterfoil_workspace::snapshot::{Settings, Snapshotter};
+use counterfoil_workspace::workspaces::Workspaces;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
@@ -41,7 +42,7 @@ fn path(at: usize) -> String {
     format!("part{}/module{}/file{at}.rs", at / 5000, at / 100)
 }
 
-/// A repository with its edits, whose times are old enough that nobody has to doubt them.
+/// Creates a repository with edits that are old enough for git to trust their times.
 fn make(folder: &Path, files: usize) {
     git(folder, &["init", "-q"]);
     for at in 0..files {
@@ -73,20 +74,20 @@ fn edit(folder: &Path, files: usize, round: usize) {
 fn measure(folder: &Path, files: usize) {
     let mut times: [Vec<Duration>; 4] = Default::default();
     let timed = |times: &mut Vec<Duration>, act: &mut dyn FnMut()| {
-        let began = Instant::now();
+        let started_at = Instant::now();
         act();
-        times.push(began.elapsed());
+        times.push(started_at.elapsed());
     };
-    let mut tree = Tree::open(folder, Settings::default());
+    let mut tree = Snapshotter::open(folder, Settings::default());
     tree.snapshot();
-    // In turns, so that what else the machine does falls on all alike.
+    // Interleaved, so that other load affects all measurements alike.
     for _ in 0..ROUNDS {
         timed(&mut times[0], &mut || {
             git(folder, &["--no-optional-locks", "status", "--porcelain"])
         });
         timed(&mut times[1], &mut || drop(tree.snapshot()));
         timed(&mut times[2], &mut || {
-            Tree::open(folder, Settings::default()).snapshot();
+            Snapshotter::open(folder, Settings::default()).snapshot();
         });
     }
     let before = tree.snapshot();
@@ -97,10 +98,10 @@ fn measure(folder: &Path, files: usize) {
     }
     let verified: Vec<Duration> = (0..ROUNDS).map(|_| verified(folder, files)).collect();
     let state = tempfile::tempdir_in(folder.parent().unwrap()).unwrap();
-    let began = Instant::now();
+    let started_at = Instant::now();
     let workspaces = Workspaces::new(state.path(), folder);
     workspaces.open("bench", "one", &BTreeSet::new()).unwrap();
-    let worktree = began.elapsed().as_secs_f64() * 1000.0;
+    let worktree = started_at.elapsed().as_secs_f64() * 1000.0;
     workspaces.discard("bench", "one").unwrap();
     let verified = median(verified);
     let [status, again, first, changes] = times.map(median);
@@ -116,8 +117,8 @@ fn measure(folder: &Path, files: usize) {
     );
 }
 
-/// What an attempt pays at its end: a look at the tree, and a result with 100 claimed files and 100
-/// places in files held against it.
+/// The cost at the end of an attempt: a snapshot, and the verification of a result with 100 claimed
+/// files and 100 locations.
 fn verified(folder: &Path, files: usize) -> Duration {
     const CONTRACT: &str = "contract: bench/work\nversion: 1\nframing: any-json\n\
         fields: { files: [string], found: [{ file: string, line: integer }] }\n\
@@ -130,30 +131,30 @@ fn verified(folder: &Path, files: usize) -> Duration {
         edited.iter().chain(&edited).map(|file| json!({"file": file, "line": 7})).collect();
     let claimed: Vec<String> = edited.iter().cloned().chain(new).collect();
     let value = json!({"files": claimed, "found": found});
-    let mut tree = Tree::open(folder, Settings::default());
+    let mut tree = Snapshotter::open(folder, Settings::default());
     let before = tree.revision("HEAD").unwrap();
-    let mut observed = Observed::new(tree, before, None);
-    let (_keep, stop) = tokio::sync::watch::channel(Stop::No);
-    let (config, ours) = (Config::default(), BTreeSet::new());
-    let mut world = World {
+    let mut observed = WorkspaceDiff::new(tree, before, None);
+    let (_keep, stop) = tokio::sync::watch::channel(StopRequest::None);
+    let (config, ours) = (VerifyConfig::default(), BTreeSet::new());
+    let mut context = VerifyContext {
         folder,
         top: folder,
-        observer: &mut observed,
+        view: &mut observed,
         config: &config,
         contracts: &|_| None,
         cache: None,
         stop,
         marker: "bench".to_owned(),
-        ours: &ours,
-        commands: false,
+        own_files: &ours,
+        run_commands: false,
         since: "HEAD",
-        company: None,
+        concurrent_writer: None,
     };
-    let held = contract.effective_claims();
+    let claims = contract.effective_claims();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let began = Instant::now();
-    let reports = runtime.block_on(verify(&held, &contract, &value, &mut world));
-    let took = began.elapsed();
+    let started_at = Instant::now();
+    let reports = runtime.block_on(verify(&claims, &contract, &value, &mut context));
+    let took = started_at.elapsed();
     assert!(reports.iter().all(|report| report.verdict.name() == "verified"), "{reports:#?}");
     took
 }

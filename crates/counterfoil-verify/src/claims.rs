@@ -1,164 +1,183 @@
-//! Holds what a result claims against what happened.
+//! Verifies the claims of a result against the workspace.
 //!
-//! Three rooms: [`read`] takes from a result what it claims, the modules named for a kind judge it
-//! over plain data, and what looks at the world (`look`, `check`, `git`) decides nothing.
-//! [`verify`] is the way through them. A claim that the result does not make (the field is absent
-//! or null, a list that names nothing where nothing is a legal answer) gives no report.
+//! The work is split in three: `extract` reads from a result what it claims; one module for each
+//! kind of claim compares that with observations and returns an assessment; `probe`, `check` and
+//! `git` make the observations and decide nothing. [`verify`] connects them. A claim that the
+//! result does not make gives no report: the field is absent or null, or it is an empty list where
+//! an empty list is a valid answer.
 
 mod artifact;
+mod assessment;
 mod cache;
 mod check;
 mod command;
 mod commit;
 mod count;
+mod extract;
 mod figures;
 mod files;
 mod fixed;
+mod format;
 mod git;
-mod judged;
+mod junit;
 mod location;
-mod look;
+mod locations;
 mod path;
-mod places;
-mod read;
-mod scene;
-mod shown;
-mod xml;
+mod probe;
+mod state;
 
-pub use crate::config::{Check, Config, ConfigError, Run};
-pub use counterfoil_workspace::tree::Since;
-pub use figures::Figures;
-pub use read::understands;
+pub use crate::config::{Check, CheckCommand, ConfigError, VerifyConfig};
+pub use counterfoil_workspace::snapshot::Since;
+pub use extract::{ExtractError, makes_claim};
+pub use figures::{Figures, FiguresError};
 
+use assessment::ClaimAssessment;
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim};
-use counterfoil_process::Stop;
-use counterfoil_workspace::tree::Changes;
-use judged::Judged;
-use scene::Scene;
+use counterfoil_process::StopRequest;
+use counterfoil_workspace::snapshot::Changes;
 use serde_json::Value;
+use state::VerificationState;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::watch;
 
-/// What the judge asks of the workspace. Calls may block: it looks at files and asks git.
-pub trait Observer: Send + Sync {
-    /// What changed since the step began, as the tree stands now; or why that cannot be told.
-    fn changes(&mut self) -> Result<&Changes, String>;
+/// The changes in the workspace cannot be determined.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct UnobservableError {
+    /// The reason, as text for people.
+    pub reason: String,
+}
 
-    /// What became of a file that git ignores, relative to the workspace's folder. A file that git
-    /// does not ignore is `Untouched` here, or `Absent`: `changes` tells of it.
-    fn since(&mut self, path: &Path) -> Since;
+/// What the verification asks about a workspace. Calls may block: they read files and run git.
+pub trait WorkspaceView: Send + Sync {
+    /// The changes from the start of the step until now.
+    ///
+    /// # Errors
+    ///
+    /// The changes cannot be determined.
+    fn changes(&mut self) -> Result<&Changes, UnobservableError>;
 
-    /// The same for many, in order. Whoever can ask git once for all of them should.
-    fn since_all(&mut self, paths: &[PathBuf]) -> Vec<Since> {
-        paths.iter().map(|path| self.since(path)).collect()
+    /// The change of a file that git ignores, relative to the workspace's folder. A file that git
+    /// does not ignore is reported as `Untouched` or `Absent`: `changes` covers it.
+    fn ignored_change(&mut self, path: &Path) -> Since;
+
+    /// The changes of several ignored files, in order. Override it where one call of git can answer
+    /// for all paths.
+    fn ignored_changes(&mut self, paths: &[PathBuf]) -> Vec<Since> {
+        paths.iter().map(|path| self.ignored_change(path)).collect()
     }
 
-    /// Those of some paths that git ignores, whether there is anything or not. Of what is not there
-    /// nothing tells whether it was.
+    /// The paths that git ignores, whether or not they exist. For a path that does not exist,
+    /// nothing records whether it existed before.
     fn ignored(&mut self, paths: &[PathBuf]) -> BTreeSet<PathBuf>;
 
-    /// A name for the tree as it stands now, equal for equal trees; none if it cannot be told.
+    /// An identifier of the current content of the work tree, equal for equal content; none if it
+    /// cannot be determined.
     fn tree_id(&mut self) -> Option<String>;
 
-    /// How many tests were added and removed since the step began.
-    fn tests(&mut self) -> Option<(u64, u64)>;
+    /// How many tests were added and removed since the step began; none if they cannot be counted.
+    fn test_counts(&mut self) -> Option<(u64, u64)>;
 
     /// When the step began.
-    fn began(&self) -> Option<SystemTime>;
+    fn started_at(&self) -> Option<SystemTime>;
 }
 
-/// The world that claims are held against.
-pub struct World<'a> {
-    /// The workspace's folder: claimed paths count from here.
+/// Everything that claims are verified against.
+pub struct VerifyContext<'a> {
+    /// The workspace's folder. Claimed paths are relative to it.
     pub folder: &'a Path,
-    /// The top of its repository; the folder itself outside of one.
+    /// The top folder of its repository; the workspace's folder itself outside of a repository.
     pub top: &'a Path,
-    /// Tells what changed.
-    pub observer: &'a mut dyn Observer,
-    /// The project's checks, as they stood before the step: an agent does not redefine what it is
-    /// checked by.
-    pub config: &'a Config,
+    /// The source of the changes.
+    pub view: &'a mut dyn WorkspaceView,
+    /// The project's checks, read before the step began, so that an agent cannot redefine the
+    /// checks of its own work.
+    pub config: &'a VerifyConfig,
     /// Contracts by id, for artifacts.
     pub contracts: &'a (dyn Fn(&str) -> Option<Arc<Contract>> + Sync),
-    /// Where outcomes of checks are kept; none: each is run again.
+    /// The folder in which outcomes of checks are cached; none: every check is run.
     pub cache: Option<&'a Path>,
-    /// Says when to stop.
-    pub stop: watch::Receiver<Stop>,
-    /// Marks the processes of checks, as [`counterfoil_process::Spawn::marker`] does.
+    /// Signals that the verification must stop.
+    pub stop: watch::Receiver<StopRequest>,
+    /// Marks the processes of checks, as [`counterfoil_process::ChildSpec::marker`] does.
     pub marker: String,
-    /// Files that are ours, absolute: nobody claims them.
-    pub ours: &'a BTreeSet<PathBuf>,
+    /// Absolute paths of Counterfoil's own files. A result need not claim their changes.
+    pub own_files: &'a BTreeSet<PathBuf>,
     /// Whether commands may be run.
-    pub commands: bool,
-    /// Since when changes count, in words: "the step began", or a revision.
+    pub run_commands: bool,
+    /// The point from which changes count, as text: "the step began", or a revision.
     pub since: &'a str,
-    /// Who else was at work in the folder meanwhile, in words: what nobody claims may be theirs.
-    pub company: Option<&'a str>,
+    /// Describes another writer that was active in the folder during the step. Unclaimed changes
+    /// may be its work.
+    pub concurrent_writer: Option<&'a str>,
 }
 
-/// Holds the claims of an accepted result against the world: one report for each claim that was
-/// made and is not ignored, in the order they are held.
+/// Verifies the claims of an accepted result: one report for each claim that the result makes and
+/// that is not ignored, in the given order.
 ///
-/// What only looks comes before what runs, since a check may change what there is to see.
+/// Claims that only need observation are verified before claims that run a command, because a
+/// command may change the workspace.
 pub async fn verify(
-    held: &[EffectiveClaim],
+    claims: &[EffectiveClaim],
     contract: &Contract,
     value: &Value,
-    world: &mut World<'_>,
+    context: &mut VerifyContext<'_>,
 ) -> Vec<ClaimReport> {
-    let is_held = |held: &EffectiveClaim| {
-        held.claim.policy != ClaimPolicy::Ignore
-            // The engine makes these two itself.
-            && !matches!(held.claim.kind, ClaimKind::Protected | ClaimKind::TestsKept)
+    let is_verified = |effective: &EffectiveClaim| {
+        effective.claim.policy != ClaimPolicy::Ignore
+            // The engine reports these two kinds itself.
+            && !matches!(effective.claim.kind, ClaimKind::Protected | ClaimKind::TestsKept)
     };
-    if !held.iter().any(is_held) {
+    if !claims.iter().any(is_verified) {
         return Vec::new();
     }
-    let mut scene = Scene::look(world);
-    let mut reports: Vec<Option<ClaimReport>> = held.iter().map(|_| None).collect();
-    for runs in [false, true] {
-        for (held, report) in held.iter().zip(&mut reports) {
-            if is_held(held) && needs_a_run(held) == runs {
-                let judged = hold(held, contract, value, &mut scene, world).await;
-                *report = judged.map(|judged| judged.report(held, scene.tree.clone()));
+    let mut state = VerificationState::observe(context);
+    let mut reports: Vec<Option<ClaimReport>> = claims.iter().map(|_| None).collect();
+    for with_commands in [false, true] {
+        for (effective, report) in claims.iter().zip(&mut reports) {
+            if is_verified(effective) && runs_command(effective) == with_commands {
+                let assessment =
+                    verify_claim(effective, contract, value, &mut state, context).await;
+                *report = assessment
+                    .map(|assessment| assessment.into_report(effective, state.tree_id.clone()));
             }
         }
     }
     reports.into_iter().flatten().collect()
 }
 
-fn needs_a_run(held: &EffectiveClaim) -> bool {
-    match held.claim.kind {
+fn runs_command(effective: &EffectiveClaim) -> bool {
+    match effective.claim.kind {
         ClaimKind::Command | ClaimKind::Commands => true,
-        ClaimKind::Count => held.claim.run.is_some() || held.claim.check.is_some(),
+        ClaimKind::Count => effective.claim.run.is_some() || effective.claim.check.is_some(),
         _ => false,
     }
 }
 
-async fn hold(
-    held: &EffectiveClaim,
+async fn verify_claim(
+    effective: &EffectiveClaim,
     contract: &Contract,
     value: &Value,
-    scene: &mut Scene,
-    world: &mut World<'_>,
-) -> Option<Judged> {
-    match held.claim.kind {
+    state: &mut VerificationState,
+    context: &mut VerifyContext<'_>,
+) -> Option<ClaimAssessment> {
+    match effective.claim.kind {
         ClaimKind::FilesModified
         | ClaimKind::FilesAdded
         | ClaimKind::FilesDeleted
         | ClaimKind::FilesRenamed
-        | ClaimKind::FilesChanged => files::hold(held, value, scene, world),
-        ClaimKind::Command => command::hold(held, contract, value, scene, world).await,
-        ClaimKind::Commands => command::hold_each(held, value, scene, world).await,
-        ClaimKind::Count => count::hold(held, value, scene, world).await,
-        ClaimKind::Artifact => artifact::hold(held, value, scene, world),
-        ClaimKind::Commit => commit::hold(held, value, scene, world).await,
-        ClaimKind::Location => location::hold(held, value, scene),
-        ClaimKind::Fixed => fixed::hold(held, value, scene, world),
+        | ClaimKind::FilesChanged => files::verify(effective, value, state, context),
+        ClaimKind::Command => command::verify(effective, contract, value, state, context).await,
+        ClaimKind::Commands => command::verify_each(effective, value, state, context).await,
+        ClaimKind::Count => count::verify(effective, value, state, context).await,
+        ClaimKind::Artifact => artifact::verify(effective, value, state, context),
+        ClaimKind::Commit => commit::verify(effective, value, state, context).await,
+        ClaimKind::Location => location::verify(effective, value, state),
+        ClaimKind::Fixed => fixed::verify(effective, value, state, context),
         ClaimKind::Protected | ClaimKind::TestsKept => None,
     }
 }

@@ -1,10 +1,10 @@
-//! The tables `[checks]` and `[claims]` of `counterfoil.toml`: the checks of a project by name, and
-//! the files whose changes no agent has to claim. Other tables belong to other crates and are
-//! ignored here.
+//! The tables `[checks]` and `[claims]` of `counterfoil.toml`: the named checks of a project, and
+//! the files whose changes need not be claimed. Other tables belong to other crates and are ignored
+//! here.
 
 use counterfoil_process::parse_timeout;
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,15 +13,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
 
-/// The file's name.
+/// The name of the configuration file.
 pub const FILE: &str = "counterfoil.toml";
-/// How long a check may take that says nothing else.
+/// The time limit of a check that sets none.
 pub const CHECK_TIMEOUT: Duration = Duration::from_mins(10);
-/// A longer file is no configuration.
-const LARGEST: u64 = 1 << 20;
+/// Larger files are rejected.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Files that tools leave behind by themselves: nobody claims them, and nobody misses them in a
-/// claim.
+/// Files that tools create as a side effect. Their changes need not be claimed.
 pub const NOISE: [&str; 20] = [
     "**/__pycache__/**",
     "**/*.py[co]",
@@ -45,52 +44,53 @@ pub const NOISE: [&str; 20] = [
     "**/*~",
 ];
 
-/// What a project says of its checks and claims.
+/// The configuration of a project's checks and claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct VerifyConfig {
     /// The checks that claims can name.
     pub checks: BTreeMap<String, Check>,
-    /// Globs of files whose changes nobody claims: [`NOISE`] and the project's own.
+    /// Globs of files whose changes need not be claimed: [`NOISE`] and those of the project.
     pub noise: Vec<String>,
-    /// The file it was read from.
+    /// The file that the configuration was read from.
     pub source: Option<PathBuf>,
 }
 
-/// A command that says whether something is good, by its exit code.
+/// A command whose exit code says whether the work is good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What is run, in the workspace's folder.
-    pub run: Run,
-    /// How long it may take.
+    /// The command, run in the workspace's folder.
+    pub run: CheckCommand,
+    /// The time limit.
     pub timeout: Duration,
-    /// The file it leaves with its figures, relative to the workspace's folder.
+    /// The report file that the command writes, relative to the workspace's folder.
     pub report: Option<String>,
 }
 
-/// What a check runs.
+/// The command of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Run {
-    /// A line for `sh -c`.
-    Line(String),
+pub enum CheckCommand {
+    /// A command line for `sh -c`.
+    #[serde(rename = "line")]
+    Shell(String),
     /// A program and its arguments.
     Argv(Vec<String>),
 }
 
-impl Run {
-    /// As the system gets it.
+impl CheckCommand {
+    /// The program and its arguments as passed to the operating system.
     pub fn argv(&self) -> Vec<String> {
         match self {
-            Self::Line(line) => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
+            Self::Shell(line) => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
             Self::Argv(argv) => argv.clone(),
         }
     }
 }
 
-impl fmt::Display for Run {
+impl fmt::Display for CheckCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Line(line) => f.write_str(line.trim()),
+            Self::Shell(line) => f.write_str(line.trim()),
             Self::Argv(argv) => match shlex::try_join(argv.iter().map(String::as_str)) {
                 Ok(line) => f.write_str(&line),
                 Err(_) => f.write_str(&argv.join(" ")),
@@ -100,23 +100,23 @@ impl fmt::Display for Run {
 }
 
 impl Check {
-    /// A line for `sh -c`, with the usual time.
-    pub fn line(line: impl Into<String>) -> Self {
-        Self { run: Run::Line(line.into()), timeout: CHECK_TIMEOUT, report: None }
+    /// A check that runs a command line with `sh -c` and the default time limit.
+    pub fn shell(line: impl Into<String>) -> Self {
+        Self { run: CheckCommand::Shell(line.into()), timeout: CHECK_TIMEOUT, report: None }
     }
 }
 
-/// A configuration that cannot be used.
+/// The configuration cannot be read or is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", path.as_ref().map(|path| format!("{}: ", path.display())).unwrap_or_default())]
 pub struct ConfigError {
-    /// The file.
+    /// The configuration file, if the text comes from a file.
     pub path: Option<PathBuf>,
-    /// What is wrong with it, where, and the way out.
+    /// What is wrong, in which line, and how to fix it.
     pub message: String,
 }
 
-impl Default for Config {
+impl Default for VerifyConfig {
     fn default() -> Self {
         Self {
             checks: BTreeMap::new(),
@@ -126,9 +126,13 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    /// Reads the file in a workspace's folder, or else at the top of its repository; without one,
-    /// nothing is configured.
+impl VerifyConfig {
+    /// Reads the file in a workspace's folder, or else at the top of its repository. Without a
+    /// file, the defaults apply.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is not valid.
     pub fn load(folder: &Path, top: &Path) -> Result<Self, ConfigError> {
         let Some(file) = ProjectFile::find(folder, top)? else { return Ok(Self::default()) };
         let mut config = Self::parse(&file.text)
@@ -137,17 +141,21 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a configuration file.
+    ///
+    /// # Errors
+    ///
+    /// The text is not valid.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let wrong = |message: String| ConfigError { path: None, message };
-        let file: File =
+        let file: RawFile =
             toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
         let at = |place: usize| text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1;
         let mut config = Self::default();
         for glob in file.claims.noise {
             if let Err(error) = Glob::new(glob.get_ref()) {
                 return Err(wrong(format!(
-                    "line {}: {:?} in claims.noise is no glob: {}; write it as in \"**/build/**\"",
+                    "line {}: {:?} in claims.noise is not a valid glob: {}; write it as in \"**/build/**\"",
                     at(glob.span().start),
                     glob.get_ref(),
                     error.kind()
@@ -159,15 +167,15 @@ impl Config {
             let line = at(check.span().start);
             let check = check
                 .into_inner()
-                .checked()
+                .validate()
                 .map_err(|why| wrong(format!("line {line}: the check '{name}' {why}")))?;
             config.checks.insert(name, check);
         }
         Ok(config)
     }
 
-    /// The globs of noise as one. One that is no glob is left out; [`Config::parse`] lets none
-    /// through.
+    /// The noise globs as one matcher. Invalid globs are left out; [`VerifyConfig::parse`] rejects
+    /// them.
     pub fn noise(&self) -> GlobSet {
         let mut builder = GlobSetBuilder::new();
         for glob in self.noise.iter().filter_map(|glob| Glob::new(glob).ok()) {
@@ -177,7 +185,7 @@ impl Config {
     }
 }
 
-/// The bytes of a file; none if there is no such file.
+/// The bytes of a file; none if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
     let cannot = |error: std::io::Error| format!("cannot be read: {error}");
     let meta = match std::fs::metadata(path) {
@@ -185,16 +193,16 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(cannot(error)),
     };
-    // A pipe would be waited for.
+    // Opening a pipe would block.
     if !meta.is_file() {
         return Err("it is not a file; remove it or put the configuration there".to_owned());
     }
     let mut bytes = Vec::new();
     std::fs::File::open(path)
-        .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
         .map_err(cannot)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(format!("it is longer than {LARGEST} bytes"));
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!("it is longer than {MAX_FILE_BYTES} bytes"));
     }
     Ok(Some(bytes))
 }
@@ -202,9 +210,9 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
 /// The text of a project's `counterfoil.toml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectFile {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Its text.
+    /// The content of the file.
     pub text: String,
 }
 
@@ -231,42 +239,51 @@ impl ProjectFile {
     }
 }
 
+/// The tables of the file. The tables of other crates are known by name only, so that a misspelled
+/// table is an error.
 #[derive(Deserialize)]
-struct File {
+#[serde(deny_unknown_fields)]
+struct RawFile {
     #[serde(default)]
-    checks: BTreeMap<String, Spanned<WrittenCheck>>,
+    checks: BTreeMap<String, Spanned<RawCheck>>,
     #[serde(default)]
-    claims: Claims,
+    claims: RawClaims,
+    #[serde(default, rename = "agent")]
+    _agent: IgnoredAny,
+    #[serde(default, rename = "agents")]
+    _agents: IgnoredAny,
+    #[serde(default, rename = "redact")]
+    _redact: IgnoredAny,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Claims {
+struct RawClaims {
     noise: Vec<Spanned<String>>,
 }
 
-/// A check in one of its three forms.
-struct WrittenCheck {
-    run: Run,
+/// A check as written in the file, in one of its three forms.
+struct RawCheck {
+    run: CheckCommand,
     timeout: Option<String>,
     report: Option<String>,
 }
 
-impl WrittenCheck {
-    fn checked(self) -> Result<Check, String> {
+impl RawCheck {
+    fn validate(self) -> Result<Check, String> {
         let program = match &self.run {
-            Run::Line(line) => line.trim(),
-            Run::Argv(argv) => argv.first().map(String::as_str).unwrap_or_default(),
+            CheckCommand::Shell(line) => line.trim(),
+            CheckCommand::Argv(argv) => argv.first().map(String::as_str).unwrap_or_default(),
         };
         if program.is_empty() {
-            return Err("runs nothing; name a command, as in \"cargo test\"".to_owned());
+            return Err("has no command; name one, as in \"cargo test\"".to_owned());
         }
         let nul = match &self.run {
-            Run::Line(line) => line.contains('\0'),
-            Run::Argv(argv) => argv.iter().any(|word| word.contains('\0')),
+            CheckCommand::Shell(line) => line.contains('\0'),
+            CheckCommand::Argv(argv) => argv.iter().any(|word| word.contains('\0')),
         };
         if nul {
-            return Err("has a NUL in its command; take it out".to_owned());
+            return Err("has a NUL in its command; remove it".to_owned());
         }
         let timeout = match &self.timeout {
             None => CHECK_TIMEOUT,
@@ -278,7 +295,7 @@ impl WrittenCheck {
     }
 }
 
-impl<'de> Deserialize<'de> for WrittenCheck {
+impl<'de> Deserialize<'de> for RawCheck {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(CheckVisitor)
     }
@@ -287,60 +304,60 @@ impl<'de> Deserialize<'de> for WrittenCheck {
 struct CheckVisitor;
 
 impl<'de> Visitor<'de> for CheckVisitor {
-    type Value = WrittenCheck;
+    type Value = RawCheck;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a command line, a list of words, or a table with `run`")
     }
 
-    fn visit_str<E: de::Error>(self, line: &str) -> Result<WrittenCheck, E> {
-        Ok(WrittenCheck { run: Run::Line(line.to_owned()), timeout: None, report: None })
+    fn visit_str<E: de::Error>(self, line: &str) -> Result<RawCheck, E> {
+        Ok(RawCheck { run: CheckCommand::Shell(line.to_owned()), timeout: None, report: None })
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<WrittenCheck, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<RawCheck, A::Error> {
         let argv = Vec::deserialize(de::value::SeqAccessDeserializer::new(words))?;
-        Ok(WrittenCheck { run: Run::Argv(argv), timeout: None, report: None })
+        Ok(RawCheck { run: CheckCommand::Argv(argv), timeout: None, report: None })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<WrittenCheck, A::Error> {
-        let table = Table::deserialize(de::value::MapAccessDeserializer::new(table))?;
-        Ok(WrittenCheck { run: table.run.0, timeout: table.timeout, report: table.report })
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<RawCheck, A::Error> {
+        let table = RawCheckTable::deserialize(de::value::MapAccessDeserializer::new(table))?;
+        Ok(RawCheck { run: table.run.0, timeout: table.timeout, report: table.report })
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
-    run: WrittenRun,
+struct RawCheckTable {
+    run: RawCommand,
     #[serde(default)]
     timeout: Option<String>,
     #[serde(default)]
     report: Option<String>,
 }
 
-struct WrittenRun(Run);
+struct RawCommand(CheckCommand);
 
-impl<'de> Deserialize<'de> for WrittenRun {
+impl<'de> Deserialize<'de> for RawCommand {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RunVisitor)
+        deserializer.deserialize_any(CommandVisitor)
     }
 }
 
-struct RunVisitor;
+struct CommandVisitor;
 
-impl<'de> Visitor<'de> for RunVisitor {
-    type Value = WrittenRun;
+impl<'de> Visitor<'de> for CommandVisitor {
+    type Value = RawCommand;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a command line or a list of words")
     }
 
-    fn visit_str<E: de::Error>(self, line: &str) -> Result<WrittenRun, E> {
-        Ok(WrittenRun(Run::Line(line.to_owned())))
+    fn visit_str<E: de::Error>(self, line: &str) -> Result<RawCommand, E> {
+        Ok(RawCommand(CheckCommand::Shell(line.to_owned())))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<WrittenRun, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<RawCommand, A::Error> {
         Vec::deserialize(de::value::SeqAccessDeserializer::new(words))
-            .map(|argv| WrittenRun(Run::Argv(argv)))
+            .map(|argv| RawCommand(CheckCommand::Argv(argv)))
     }
 }

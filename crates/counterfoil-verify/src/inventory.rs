@@ -1,10 +1,10 @@
-//! Which tests stand in a file, and what became of them in a step: a test that is gone, skipped or
-//! empty is seen, whatever the result says. It reads texts that it is given and no files; a clock
-//! only ends what would take too long. Rust, Python, JavaScript with TypeScript and JSX, and Go are
-//! read by their grammars, so a test that is commented out or stands in a string is none.
+//! Finds the tests in source files, and compares them before and after a step, so that a test that
+//! was removed, skipped or emptied is reported whatever the result says. Works on texts and reads
+//! no files; parsing is limited in time. Rust, Python, JavaScript with TypeScript and JSX, and Go
+//! are parsed by their grammars, so a test in a comment or a string does not count.
 //!
-//! It is not for what only running shows: tests that a macro or a loop makes, tests that the
-//! runner's settings leave out.
+//! Not covered is what only a test run can show: tests that a macro or a loop generates, and tests
+//! that the settings of the runner exclude.
 
 mod body;
 mod delta;
@@ -16,73 +16,73 @@ mod report;
 mod rust;
 mod scope;
 
-pub use delta::{Delta, Pair, TestName, Weakened, delta};
+pub use delta::{TestDelta, TestName, TestPair, WeakenedTest, compare};
 pub use report::report;
 
 use body::Body;
-use parse::{Language, Patience, Unread};
+use parse::{Deadline, Language, ParseFailure};
 use std::ops::Range;
 use std::path::Path;
 
-/// The longest file that is read.
+/// Larger files are not parsed.
 pub const MAX_BYTES: usize = 2 << 20;
 
-/// A test, as it stands in its file.
+/// A test in a source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// With what it stands in: `module::name`, `Class.name`, `describe > it`.
+    /// The name with its containers: `module::name`, `Class.name`, `describe > it`.
     pub name: String,
-    /// Whether it would do something.
-    pub state: State,
-    /// Its line, from 1.
+    /// Whether the test runs and checks anything.
+    pub state: TestState,
+    /// The line, counted from 1.
     pub line: u32,
     body: Body,
 }
 
-/// Whether a test would do something.
+/// Whether a test runs and checks anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// It runs.
+pub enum TestState {
+    /// The test runs.
     Active,
-    /// It, or what it stands in, is marked to be left out, be it under a condition; or it may fail.
+    /// The test or one of its containers is marked as skipped, possibly under a condition, or as
+    /// allowed to fail.
     Skipped,
-    /// It would pass whatever the code does: nothing, or only constants, stand in it. It may be
-    /// skipped as well.
+    /// The test always passes: its body is empty or uses only constants. It may be skipped as well.
     Empty,
 }
 
-/// Whether a file may hold tests that can be read, by its name.
+/// Whether a file may contain tests in a supported language, by its name.
 pub fn is_test_file(path: &Path) -> bool {
-    Language::of(path).is_some()
+    Language::from_path(path).is_some()
 }
 
-/// The tests of a file, in the order of their lines. None where it cannot be read.
+/// The tests of a file, in the order of their lines. Empty if the file cannot be parsed.
 pub fn tests(path: &Path, text: &[u8]) -> Vec<Test> {
-    read(path, text, Patience::of(Patience::ONE))
+    read(path, text, Deadline::after(Deadline::PER_FILE))
         .map(|inventory| inventory.tests)
         .unwrap_or_default()
 }
 
-/// What stands in a file.
+/// The tests of a file and what is needed to compare them.
 #[derive(Default)]
 struct Inventory {
     tests: Vec<Test>,
-    /// The line of the first thing that the grammar cannot read.
+    /// The line of the first syntax error.
     broken: Option<u32>,
-    /// Where comments stand; only for a file that is broken.
+    /// The ranges of comments; only for a file with a syntax error.
     comments: Vec<Range<usize>>,
-    /// The line of the first test that keeps others from running.
+    /// The line of the first test that excludes others from running.
     only: Option<u32>,
 }
 
-fn read(path: &Path, text: &[u8], patience: Patience) -> Result<Inventory, Unread> {
-    let Some(language) = Language::of(path) else { return Ok(Inventory::default()) };
+fn read(path: &Path, text: &[u8], deadline: Deadline) -> Result<Inventory, ParseFailure> {
+    let Some(language) = Language::from_path(path) else { return Ok(Inventory::default()) };
     if parse::is_binary(text) || !language.may_hold_tests(text) {
         return Ok(Inventory::default());
     }
-    let tree = parse::parse(language, text, patience)?;
+    let tree = parse::parse(language, text, deadline)?;
     let root = tree.root_node();
-    let mut found = scope::Findings::default();
+    let mut found = scope::TestCollector::default();
     match language {
         Language::Rust => rust::find(root, text, &mut found),
         Language::Python => python::find(root, text, &mut found),
@@ -93,6 +93,6 @@ fn read(path: &Path, text: &[u8], patience: Patience) -> Result<Inventory, Unrea
     }
     let broken = parse::first_error(root);
     let comments = if broken.is_some() { parse::comments(root) } else { Vec::new() };
-    let (tests, only) = found.settle();
+    let (tests, only) = found.finish();
     Ok(Inventory { tests, broken, comments, only })
 }

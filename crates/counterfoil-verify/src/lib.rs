@@ -1,11 +1,11 @@
-//! Verifies what an agent claims against what can be observed: files, commands that are run for the
-//! purpose, counts, commits, tests. Protects files that an agent must not change.
+//! Verifies the claims of an agent against observations: changed files, commands, counts, commits
+//! and tests. Decides which changes an agent must not make.
 
-pub mod base;
+pub mod baseline;
 pub mod claims;
 pub mod config;
 pub mod inventory;
-pub mod observed;
 pub mod protect;
 pub mod wording;
+pub mod workspace_diff;
 pub mod yaml;

@@ -1,87 +1,90 @@
-//! Which changes of a step may not be: outside of what it may write, or to what no agent may touch.
-//! Pure: it looks at a list of changes and reads no file; putting things back is done elsewhere.
+//! Decides which changes of a step are forbidden: outside of the paths it may write, or to
+//! protected files. Pure: it evaluates a list of changes and reads no file. Files are restored
+//! elsewhere.
 //!
 //! The rules, in order:
 //!
-//! 1. A path that `protect` matches may never change, unless the last glob that matches it begins
-//!    with `!`.
-//! 2. Where `writes` is given, only what it matches may change. Nothing above the folder is matched
-//!    by it.
-//! 3. What [`defaults`] lists, and the files that the run itself is made of, may not change, unless
-//!    a glob of `writes` matches the path *and spells out the name that is protected*: `AGENTS.md`,
-//!    `docs/AGENTS.md` and `**/AGENTS.md` let `docs/AGENTS.md` be written, `**`, `docs/**` and
-//!    `*.md` do not; `.github` and `.github/workflows/**` let a CI file be written.
+//! 1. A path that `protect` matches must not change, unless the last matching glob begins with `!`.
+//! 2. Where `writes` is given, only paths that it matches may change. It matches nothing above the
+//!    folder.
+//! 3. The paths in [`defaults`] and the files of the workflow must not change, unless a glob of
+//!    `writes` matches the path *and contains the protected name literally*: `AGENTS.md`,
+//!    `docs/AGENTS.md` and `**/AGENTS.md` allow writing `docs/AGENTS.md`; `**`, `docs/**` and
+//!    `*.md` do not. `.github` and `.github/workflows/**` allow writing a CI file.
 //!
-//! Globs are those of the globset crate: case counts, `*` and `?` stop at `/`, `**` does not, they
-//! begin at the folder. A path without wildcards at its end means the file or everything below the
-//! folder of that name.
+//! Globs follow the globset crate: they are case-sensitive, `*` and `?` stop at `/`, `**` does not,
+//! and they are relative to the folder. A path that ends in a name without wildcards matches the
+//! file, or everything below the folder of that name.
+
+mod error;
+
+pub use error::{GlobProblem, RuleError};
 
 use crate::wording::{counted, listed, plain, shown};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
-use counterfoil_workspace::tree::{Change, Changes};
+use counterfoil_workspace::snapshot::{Change, Changes};
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-/// The longest glob, in bytes, and the most of them: what one list may cost.
-const MAX_GLOB: usize = 1_000;
+/// The maximum number of globs in a list.
 const MAX_GLOBS: usize = 2_000;
 
-/// How many paths a report lists.
-const SHOWN: usize = 20;
+/// The maximum number of paths that a report lists.
+const MAX_LISTED: usize = 20;
 
-/// What a file that the run is made of is called.
-const OWN: &str = "a file of the workflow";
+/// The description of a file that belongs to the workflow.
+const WORKFLOW_FILE: &str = "a file of the workflow";
 
-/// What is protected without being asked for.
+/// A path that is protected by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Guarded {
-    /// Where it stands.
+pub struct DefaultProtection {
+    /// The glob of the protected paths.
     pub glob: &'static str,
-    /// What it is: "a CI file".
+    /// What the paths are, as in "a CI file".
     pub what: &'static str,
 }
 
-/// Everything that is protected without being asked for. The list is a file of its own, since it
-/// names the products of others.
-pub fn defaults() -> Vec<Guarded> {
+/// All paths that are protected by default. The list is in a file of its own because it names
+/// third-party products.
+pub fn defaults() -> Vec<DefaultProtection> {
     let mut what = "";
     let mut list = Vec::new();
     for line in include_str!("protect/defaults.txt").lines().map(str::trim) {
         if let Some(heading) = line.strip_prefix('[') {
             what = heading.trim_end_matches(']');
         } else if !line.is_empty() && !line.starts_with('#') {
-            list.push(Guarded { glob: line, what });
+            list.push(DefaultProtection { glob: line, what });
         }
     }
     list
 }
 
-/// A change that may not be.
+/// A forbidden change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Breach {
-    /// The file.
+pub struct ForbiddenChange {
+    /// The path of the changed file.
     pub path: PathBuf,
-    /// What became of it.
+    /// How the file changed.
     pub change: Change,
-    /// Why it may not be.
-    pub why: Why,
+    /// The rule that forbids the change.
+    pub reason: ForbiddenReason,
 }
 
-/// Why a change may not be.
+/// The rule that forbids a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// This glob of `protect` matches it.
+pub enum ForbiddenReason {
+    /// This glob of `protect` matches the path.
     Protected(String),
-    /// Nothing of `writes` matches it.
+    /// No glob of `writes` matches the path.
     Outside,
-    /// It is protected without being asked for, being this.
+    /// The path is protected by default. The text says what it is.
     Default(&'static str),
 }
 
-impl std::fmt::Display for Why {
+impl std::fmt::Display for ForbiddenReason {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Protected(glob) => write!(out, "protected by `{}`", plain(glob)),
@@ -91,28 +94,31 @@ impl std::fmt::Display for Why {
     }
 }
 
-/// What a step may write and may not, compiled.
+/// The compiled rules about what a step may write.
 #[derive(Debug)]
-pub struct Rules {
+pub struct WriteRules {
     writes: Option<Globs>,
     protect: Globs,
-    /// Those of `protect` that let paths through again, by their place.
-    but: HashSet<usize>,
+    /// The indices of those globs in `protect` that begin with `!`.
+    exceptions: HashSet<usize>,
     defaults: Globs,
-    /// What each of the defaults is, in their order.
-    named: Vec<&'static str>,
-    own: HashSet<PathBuf>,
+    /// What each default protects, in the order of the defaults.
+    default_names: Vec<&'static str>,
+    workflow_files: HashSet<PathBuf>,
 }
 
-impl Rules {
-    /// The rules of a step. `writes` and `protect` are globs; `own` are the files that the run is
-    /// made of, as paths relative to the folder that the changes are relative to. An error
-    /// names the glob, what is wrong with it and what to write instead.
+impl WriteRules {
+    /// Compiles the rules of a step. `writes` and `protect` are globs. `workflow_files` are paths,
+    /// relative to the same folder as the changes.
+    ///
+    /// # Errors
+    ///
+    /// A glob is not valid. The error names the glob and says what to write instead.
     pub fn new(
         writes: Option<&[String]>,
         protect: &[String],
-        own: &[String],
-    ) -> Result<Self, String> {
+        workflow_files: &[String],
+    ) -> Result<Self, RuleError> {
         let defaults = defaults();
         Ok(Self {
             writes: writes.map(|globs| Globs::new("writes", globs)).transpose()?,
@@ -120,71 +126,76 @@ impl Rules {
                 "protect",
                 protect.iter().map(|glob| glob.strip_prefix('!').unwrap_or(glob)),
             )?,
-            but: (0..protect.len()).filter(|at| protect[*at].starts_with('!')).collect(),
-            defaults: Globs::new("defaults", defaults.iter().map(|guarded| guarded.glob))?,
-            named: defaults.iter().map(|guarded| guarded.what).collect(),
-            own: own.iter().filter_map(|path| normal(path)).collect(),
+            exceptions: (0..protect.len()).filter(|at| protect[*at].starts_with('!')).collect(),
+            defaults: Globs::new("defaults", defaults.iter().map(|default| default.glob))?,
+            default_names: defaults.iter().map(|default| default.what).collect(),
+            workflow_files: workflow_files.iter().filter_map(|path| normalize(path)).collect(),
         })
     }
 
-    /// The changes that may not be, in the order of their paths.
-    pub fn violations(&self, changes: &Changes) -> Vec<Breach> {
+    /// The forbidden changes, in the order of their paths.
+    pub fn violations(&self, changes: &Changes) -> Vec<ForbiddenChange> {
         let judged = changes.files.iter().filter_map(|(path, change)| {
-            let why = self.judge(path)?;
-            Some(Breach { path: path.clone(), change: *change, why })
+            let reason = self.reason_for(path)?;
+            Some(ForbiddenChange { path: path.clone(), change: *change, reason })
         });
         judged.collect()
     }
 
-    fn judge(&self, path: &Path) -> Option<Why> {
+    fn reason_for(&self, path: &Path) -> Option<ForbiddenReason> {
         let candidate = Candidate::new(path);
-        if let Some(glob) = self.protecting(&candidate) {
-            return Some(Why::Protected(glob.to_owned()));
+        if let Some(glob) = self.protecting_glob(&candidate) {
+            return Some(ForbiddenReason::Protected(glob.to_owned()));
         }
         let allowed = match &self.writes {
             None => Vec::new(),
-            // `**` matches `..` too, which nobody means by it.
-            Some(_) if path.starts_with("..") => return Some(Why::Outside),
+            // `**` also matches `..`, which is never intended.
+            Some(_) if path.starts_with("..") => return Some(ForbiddenReason::Outside),
             Some(writes) => writes.matching(&candidate),
         };
         if self.writes.is_some() && allowed.is_empty() {
-            return Some(Why::Outside);
+            return Some(ForbiddenReason::Outside);
         }
-        let spelled = |name: &OsStr| {
+        let is_spelled_out = |name: &OsStr| {
             let writes = self.writes.as_ref();
             writes.is_some_and(|globs| allowed.iter().any(|index| globs.spells_out(*index, name)))
         };
-        self.by_default(path, spelled)
+        self.default_protection(path, is_spelled_out)
     }
 
-    /// The first glob of `protect` that holds a path, unless a later one lets it through again.
-    fn protecting(&self, path: &Candidate<'_>) -> Option<&str> {
+    /// The first glob of `protect` that matches a path, unless a later one excludes it.
+    fn protecting_glob(&self, path: &Candidate<'_>) -> Option<&str> {
         let matching = self.protect.matching(path);
-        if matching.iter().max().is_none_or(|last| self.but.contains(last)) {
+        if matching.iter().max().is_none_or(|last| self.exceptions.contains(last)) {
             return None;
         }
-        let first = matching.into_iter().filter(|at| !self.but.contains(at)).min()?;
-        self.protect.written.get(first).map(String::as_str)
+        let first = matching.into_iter().filter(|at| !self.exceptions.contains(at)).min()?;
+        self.protect.sources.get(first).map(String::as_str)
     }
 
-    /// What protects a path without being asked for, unless its name is spelled out in `writes`.
-    fn by_default(&self, path: &Path, spelled: impl Fn(&OsStr) -> bool) -> Option<Why> {
-        if let Some(own) = path.ancestors().find(|part| self.own.contains(*part)) {
-            return (!own.file_name().is_some_and(&spelled)).then_some(Why::Default(OWN));
+    /// The default protection of a path, unless `writes` contains its name literally.
+    fn default_protection(
+        &self,
+        path: &Path,
+        is_spelled_out: impl Fn(&OsStr) -> bool,
+    ) -> Option<ForbiddenReason> {
+        if let Some(own) = path.ancestors().find(|part| self.workflow_files.contains(*part)) {
+            return (!own.file_name().is_some_and(&is_spelled_out))
+                .then_some(ForbiddenReason::Default(WORKFLOW_FILE));
         }
-        // The folder of a run may be a part of the repository: what stands at its top is as good as
-        // here.
+        // The folder of a run may be below the top of the repository. Paths above the folder are
+        // protected like paths in it.
         let mut parts = path.components();
         while parts.as_path().starts_with("..") {
             parts.next();
         }
         let below = parts.as_path();
         let file = below.file_name().unwrap_or_default();
-        let held = self.defaults.matching(&Candidate::new(below)).into_iter().find(|index| {
-            let name = self.defaults.words.get(*index).and_then(|words| words.last());
-            !spelled(name.map_or(file, OsStr::new))
+        let index = self.defaults.matching(&Candidate::new(below)).into_iter().find(|index| {
+            let name = self.defaults.literals.get(*index).and_then(|literals| literals.last());
+            !is_spelled_out(name.map_or(file, OsStr::new))
         })?;
-        self.named.get(held).copied().map(Why::Default)
+        self.default_names.get(index).copied().map(ForbiddenReason::Default)
     }
 }
 
@@ -192,44 +203,49 @@ impl Rules {
 #[derive(Debug)]
 struct Globs {
     set: GlobSet,
-    /// The glob that each pattern of the set came from.
+    /// The index of the glob that each pattern of the set belongs to.
     from: Vec<usize>,
-    /// The globs as they were written.
-    written: Vec<String>,
-    /// The parts of each glob that stand for themselves.
-    words: Vec<Vec<String>>,
+    /// The globs as they are written.
+    sources: Vec<String>,
+    /// The literal path components of each glob.
+    literals: Vec<Vec<String>>,
 }
 
 impl Globs {
-    fn new<S: AsRef<str>>(list: &str, globs: impl IntoIterator<Item = S>) -> Result<Self, String> {
+    fn new<S: AsRef<str>>(
+        list: &str,
+        globs: impl IntoIterator<Item = S>,
+    ) -> Result<Self, RuleError> {
         let mut set = GlobSetBuilder::new();
-        let (mut from, mut written, mut words) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut from, mut sources, mut literals) = (Vec::new(), Vec::new(), Vec::new());
         for (index, glob) in globs.into_iter().enumerate() {
             if index >= MAX_GLOBS {
-                return Err(format!(
-                    "`{list}` has more than {MAX_GLOBS} globs: name folders instead of files"
-                ));
+                return Err(RuleError::TooMany { list: list.to_owned(), max: MAX_GLOBS });
             }
             let glob = glob.as_ref();
-            let wrong = |why: &str| format!("the glob `{}` in `{list}` {why}", plain(&cut(glob)));
-            for pattern in patterns(glob).map_err(|why| wrong(&why))? {
+            let invalid = |problem: GlobProblem| RuleError::Invalid {
+                list: list.to_owned(),
+                glob: glob.to_owned(),
+                problem,
+            };
+            for pattern in patterns(glob).map_err(invalid)? {
                 let compiled = GlobBuilder::new(&pattern).literal_separator(true).build();
-                set.add(
-                    compiled
-                        .map_err(|error| wrong(&format!("cannot be read: {}", error.kind())))?,
-                );
+                let compiled = compiled
+                    .map_err(|error| invalid(GlobProblem::Syntax(error.kind().to_string())))?;
+                set.add(compiled);
                 from.push(index);
             }
-            words.push(literal_parts(glob).map(str::to_owned).collect());
-            written.push(glob.to_owned());
+            literals.push(literal_parts(glob).map(str::to_owned).collect());
+            sources.push(glob.to_owned());
         }
-        let set = set
-            .build()
-            .map_err(|error| format!("the globs of `{list}` cannot be compiled: {error}"))?;
-        Ok(Self { set, from, written, words })
+        let set = set.build().map_err(|error| RuleError::Compile {
+            list: list.to_owned(),
+            message: error.to_string(),
+        })?;
+        Ok(Self { set, from, sources, literals })
     }
 
-    /// The globs that match, by their place in the list.
+    /// The indices of the globs that match.
     fn matching(&self, path: &Candidate<'_>) -> Vec<usize> {
         if self.set.is_empty() {
             return Vec::new();
@@ -238,32 +254,33 @@ impl Globs {
         hits.into_iter().filter_map(|pattern| self.from.get(pattern).copied()).collect()
     }
 
-    /// Whether a glob has a part that is exactly this name.
+    /// Whether a glob contains a name as a literal path component.
     fn spells_out(&self, index: usize, name: &OsStr) -> bool {
-        self.words.get(index).is_some_and(|words| words.iter().any(|word| OsStr::new(word) == name))
+        self.literals
+            .get(index)
+            .is_some_and(|literals| literals.iter().any(|word| OsStr::new(word) == name))
     }
 }
 
-/// The patterns that a glob stands for: itself, and everything below it where it ends in a name.
-fn patterns(glob: &str) -> Result<Vec<String>, String> {
-    if glob.len() > MAX_GLOB {
-        return Err(format!("is longer than {MAX_GLOB} bytes"));
+/// The patterns for a glob: the glob itself, and everything below it if it ends in a name.
+fn patterns(glob: &str) -> Result<Vec<String>, GlobProblem> {
+    if glob.len() > error::MAX_GLOB {
+        return Err(GlobProblem::TooLong);
     }
     if glob.trim().is_empty() {
-        return Err("is empty: write `**` for everything".to_owned());
+        return Err(GlobProblem::Empty);
     }
     if glob.starts_with('!') {
-        return Err("begins with `!`, but there is no exclusion: put what may not be written into `protect`"
-            .to_owned());
+        return Err(GlobProblem::Exclusion);
     }
     let drive =
         matches!(glob.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     if drive || glob.starts_with("//") || glob.starts_with('~') {
-        return Err("is absolute: write it relative to the folder of the run".to_owned());
+        return Err(GlobProblem::Absolute);
     }
-    let relative = trimmed(glob);
+    let relative = strip_leading(glob);
     if relative.split(['/', '{', '}', ',']).any(|part| part == "..") {
-        return Err("has `..`: only paths below the folder of the run can be named".to_owned());
+        return Err(GlobProblem::ParentFolder);
     }
     let stem = relative.trim_end_matches('/');
     if stem.is_empty() || stem == "." {
@@ -278,8 +295,8 @@ fn patterns(glob: &str) -> Result<Vec<String>, String> {
     Ok(patterns)
 }
 
-/// A glob without what only says that it begins at the folder.
-fn trimmed(mut glob: &str) -> &str {
+/// A glob without a leading `/` or `./`.
+fn strip_leading(mut glob: &str) -> &str {
     glob = glob.strip_prefix('/').unwrap_or(glob);
     while let Some(rest) = glob.strip_prefix("./") {
         glob = rest.trim_start_matches('/');
@@ -287,23 +304,15 @@ fn trimmed(mut glob: &str) -> &str {
     glob
 }
 
-/// The parts of a glob that stand for themselves.
+/// The literal path components of a glob.
 fn literal_parts(glob: &str) -> impl Iterator<Item = &str> {
-    let parts = trimmed(glob).split('/');
+    let parts = strip_leading(glob).split('/');
     parts.filter(|part| !part.is_empty() && !part.contains(['*', '?', '[', ']', '{', '}', '\\']))
 }
 
-fn cut(glob: &str) -> String {
-    if glob.chars().count() > 80 {
-        glob.chars().take(79).chain(['…']).collect()
-    } else {
-        glob.to_owned()
-    }
-}
-
-/// A path without `.` and without `..` that something before it takes back. None if nothing below
-/// or above a folder is named.
-fn normal(path: &str) -> Option<PathBuf> {
+/// A path without `.` and without `..` after a name. None for an absolute path and for one that
+/// names no file.
+fn normalize(path: &str) -> Option<PathBuf> {
     let mut parts = PathBuf::new();
     for part in Path::new(path).components() {
         match part {
@@ -319,10 +328,10 @@ fn normal(path: &str) -> Option<PathBuf> {
     parts.file_name().is_some().then_some(parts)
 }
 
-/// What became of the claim that nothing was written that may not be. `restored` are the breaches
-/// that were put back as they were, `failed` those that could not be, and why.
+/// The report about forbidden changes. `restored` are the files that were restored, `failed` those
+/// that could not be restored, with the reasons.
 pub fn report(
-    breaches: &[Breach],
+    forbidden: &[ForbiddenChange],
     restored: &[PathBuf],
     failed: &[(PathBuf, String)],
     policy: ClaimPolicy,
@@ -340,35 +349,36 @@ pub fn report(
         evidence: Vec::new(),
         tree: None,
     };
-    if breaches.is_empty() {
-        let text = if had_changes {
-            "nothing that is protected was changed"
-        } else {
-            "nothing was changed"
-        };
+    if forbidden.is_empty() {
+        let text =
+            if had_changes { "no protected file was changed" } else { "no file was changed" };
         report.evidence.push(Evidence::new("diff", text));
         return report;
     }
     let back: HashSet<&Path> = restored.iter().map(PathBuf::as_path).collect();
     let stuck: HashMap<&Path, &str> =
         failed.iter().map(|(path, why)| (path.as_path(), why.as_str())).collect();
-    let fates: Vec<Fate<'_>> = breaches
+    let outcomes: Vec<RestoreOutcome<'_>> = forbidden
         .iter()
-        .map(|breach| match stuck.get(breach.path.as_path()) {
-            Some(why) => Fate::Stuck(why),
-            None if back.contains(breach.path.as_path()) => Fate::Restored,
-            None => Fate::Left,
+        .map(|change| match stuck.get(change.path.as_path()) {
+            Some(why) => RestoreOutcome::Failed(why),
+            None if back.contains(change.path.as_path()) => RestoreOutcome::Restored,
+            None => RestoreOutcome::NotAttempted,
         })
         .collect();
     report.verdict = Verdict::Refuted;
-    report.reason = reason(breaches, &fates);
-    report.observed = listing(breaches);
-    for (breach, fate) in breaches.iter().zip(&fates).take(SHOWN) {
-        let text =
-            format!("{} {}: {}; {fate}", became(breach.change), shown(&breach.path), breach.why);
+    report.reason = reason(forbidden, &outcomes);
+    report.observed = listing(forbidden);
+    for (change, outcome) in forbidden.iter().zip(&outcomes).take(MAX_LISTED) {
+        let text = format!(
+            "{} {}: {}; {outcome}",
+            change_name(change.change),
+            shown(&change.path),
+            change.reason
+        );
         report.evidence.push(Evidence::new("diff", text));
     }
-    if let Some(more @ 1..) = breaches.len().checked_sub(SHOWN) {
+    if let Some(more @ 1..) = forbidden.len().checked_sub(MAX_LISTED) {
         let verb = if more == 1 { "is" } else { "are" };
         report.evidence.push(Evidence::new(
             "note",
@@ -378,56 +388,62 @@ pub fn report(
     report
 }
 
-/// What was done about a breach.
-enum Fate<'a> {
+/// Whether a forbidden change was undone.
+enum RestoreOutcome<'a> {
     Restored,
-    Stuck(&'a str),
-    Left,
+    Failed(&'a str),
+    NotAttempted,
 }
 
-impl std::fmt::Display for Fate<'_> {
+impl std::fmt::Display for RestoreOutcome<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Restored => out.write_str("restored"),
-            Self::Stuck(why) => write!(out, "could not be restored: {}", plain(why)),
-            Self::Left => out.write_str("left as it is"),
+            Self::Failed(why) => write!(out, "could not be restored: {}", plain(why)),
+            Self::NotAttempted => out.write_str("not restored"),
         }
     }
 }
 
-fn reason(breaches: &[Breach], fates: &[Fate<'_>]) -> String {
-    let (outside, guarded): (Vec<_>, Vec<_>) =
-        breaches.iter().partition(|breach| breach.why == Why::Outside);
+fn reason(forbidden: &[ForbiddenChange], outcomes: &[RestoreOutcome<'_>]) -> String {
+    let (outside, protected): (Vec<_>, Vec<_>) =
+        forbidden.iter().partition(|change| change.reason == ForbiddenReason::Outside);
     let mut parts = Vec::new();
-    let guard = if guarded.len() == 1 { "that is protected" } else { "that are protected" };
-    for (files, what) in [(&guarded, guard), (&outside, "outside of what this step may write")] {
-        if !files.is_empty() {
-            let names = listed(files, 5, |breach| shown(&breach.path));
-            parts.push(format!("{} changed {what}: {names}", counted(files.len(), "file")));
+    for (changes, noun, place) in [
+        (&protected, "protected file", ""),
+        (&outside, "file", " outside of what this step may write"),
+    ] {
+        if !changes.is_empty() {
+            let names = listed(changes, 5, |change| shown(&change.path));
+            parts.push(format!("{} changed{place}: {names}", counted(changes.len(), noun)));
         }
     }
-    let restored = fates.iter().filter(|fate| matches!(fate, Fate::Restored)).count();
-    let stuck = fates.iter().filter(|fate| matches!(fate, Fate::Stuck(_))).count();
-    match (restored, stuck) {
+    let restored =
+        outcomes.iter().filter(|outcome| matches!(outcome, RestoreOutcome::Restored)).count();
+    let failed =
+        outcomes.iter().filter(|outcome| matches!(outcome, RestoreOutcome::Failed(_))).count();
+    match (restored, failed) {
         (0, 0) => {}
-        (_, 0) if restored == fates.len() => parts.push("restored".to_owned()),
+        (_, 0) if restored == outcomes.len() => parts.push("restored".to_owned()),
         (_, 0) => parts.push(format!("{restored} restored")),
-        _ => parts.push(format!("{restored} restored, {stuck} could not be")),
+        _ => parts.push(format!("{restored} restored, {failed} could not be restored")),
     }
     parts.join("; ")
 }
 
-fn listing(breaches: &[Breach]) -> Value {
-    let line = |breach: &Breach| format!("{} {}", became(breach.change), shown(&breach.path));
+fn listing(forbidden: &[ForbiddenChange]) -> Value {
+    let line = |change: &ForbiddenChange| {
+        format!("{} {}", change_name(change.change), shown(&change.path))
+    };
     let mut lines: Vec<Value> =
-        breaches.iter().take(SHOWN).map(|breach| line(breach).into()).collect();
-    if breaches.len() > SHOWN {
-        lines.push(format!("and {} more", breaches.len() - SHOWN).into());
+        forbidden.iter().take(MAX_LISTED).map(|change| line(change).into()).collect();
+    if forbidden.len() > MAX_LISTED {
+        lines.push(format!("and {} more", forbidden.len() - MAX_LISTED).into());
     }
     lines.into()
 }
 
-fn became(change: Change) -> &'static str {
+fn change_name(change: Change) -> &'static str {
     match change {
         Change::Added => "added",
         Change::Modified => "modified",

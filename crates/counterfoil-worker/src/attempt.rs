@@ -12,7 +12,7 @@ use counterfoil_contract::{Contract, Report, Status, Violation};
 use counterfoil_flow::{
     AgentWork, AttemptOutcome, Budget, ChangedFiles, Ended, Event, Reply, Usage,
 };
-use counterfoil_process::Stop;
+use counterfoil_process::StopRequest;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub trait Handle: Send + Sync {
     /// Whoever watches sees that it lives, and what it does.
     fn heartbeat(&self, activity: &str);
     /// Says when to stop.
-    fn stop(&self) -> watch::Receiver<Stop>;
+    fn stop(&self) -> watch::Receiver<StopRequest>;
     /// A place for what is received.
     fn transcript(
         &self,
@@ -210,7 +210,7 @@ async fn converse(
             let looking = Instant::now();
             claims = witness.examine(value).await;
             deadline += looking.elapsed();
-            if *handle.stop().borrow() != Stop::No {
+            if *handle.stop().borrow() != StopRequest::None {
                 let reason = "stopped while its claims were held against the workspace".to_owned();
                 let ended = Ended {
                     reason,
@@ -303,7 +303,7 @@ async fn one_reply(
                 tokio::time::sleep(PATIENCE).await;
                 (AttemptOutcome::Timeout, "it took too long and did not stop")
             }
-            () = async { drop(stop.wait_for(|stop| *stop != Stop::No).await) } => {
+            () = async { drop(stop.wait_for(|stop| *stop != StopRequest::None).await) } => {
                 tokio::time::sleep(PATIENCE).await;
                 (AttemptOutcome::Cancelled, "it was told to stop and did not")
             }

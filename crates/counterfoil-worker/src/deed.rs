@@ -12,7 +12,7 @@ pub(crate) mod read;
 
 use crate::attempt::{Completed, Handle, bare};
 use counterfoil_flow::{AttemptOutcome, Ended, Usage};
-use counterfoil_process::Stop;
+use counterfoil_process::StopRequest;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -83,8 +83,8 @@ pub(crate) async fn look(
 }
 
 /// Waits until somebody wants an attempt to stop; for ever, if nobody can.
-async fn stopped(stop: &mut tokio::sync::watch::Receiver<Stop>) {
-    if stop.wait_for(|stop| *stop != Stop::No).await.is_err() {
+async fn stopped(stop: &mut tokio::sync::watch::Receiver<StopRequest>) {
+    if stop.wait_for(|stop| *stop != StopRequest::None).await.is_err() {
         std::future::pending::<()>().await;
     }
 }

@@ -1,7 +1,7 @@
 //! Errands to workspaces, carried out: what came of each is a fact for the run.
 
 use counterfoil_flow::{Event, WorkspaceOp, WorkspaceOpKind};
-use counterfoil_workspace::workspace::Workspaces;
+use counterfoil_workspace::workspaces::Workspaces;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub fn run(
             .open(run, &workspace, ours)
             .map(|opened| Event::WorkspaceOpened { frame, workspace, notes: opened.notes }),
         WorkspaceOpKind::Merge => {
-            workspaces.fold(run, &workspace).map(|folded| Event::WorkspaceMerged {
+            workspaces.merge_back(run, &workspace).map(|folded| Event::WorkspaceMerged {
                 frame,
                 workspace,
                 changed: folded.changed,

@@ -10,11 +10,11 @@ use crate::perform::Contracts;
 use counterfoil_agents::agent::Later;
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Evidence, Verdict};
-use counterfoil_process::Stop;
-use counterfoil_verify::claims::{self, Config, World};
+use counterfoil_process::StopRequest;
+use counterfoil_verify::claims::{self, VerifyConfig, VerifyContext};
 use counterfoil_verify::inventory;
-use counterfoil_verify::protect::{self, Rules};
-use counterfoil_workspace::workspace::{readable, run_name};
+use counterfoil_verify::protect::{self, WriteRules};
+use counterfoil_workspace::workspaces::{readable_name, run_name};
 use look::Look;
 pub(crate) use look::Trees;
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(crate) struct Scene {
     pub(crate) contract: Arc<Contract>,
     pub(crate) claims: Vec<EffectiveClaim>,
     /// Which files may be written.
-    pub(crate) rules: Rules,
+    pub(crate) rules: WriteRules,
     /// What follows from writing others.
     pub(crate) protection: ClaimPolicy,
     /// What follows from taking tests away.
@@ -46,7 +46,7 @@ pub(crate) struct Scene {
     pub(crate) contracts: Arc<Contracts>,
     /// Who else was at work in the workspace since a time, in words.
     pub(crate) company: Box<dyn Fn(SystemTime) -> Option<String> + Send + Sync>,
-    pub(crate) stop: watch::Receiver<Stop>,
+    pub(crate) stop: watch::Receiver<StopRequest>,
 }
 
 impl Scene {
@@ -55,7 +55,10 @@ impl Scene {
         // The names of items are an agent's: none of them may lead elsewhere, or be too long for a
         // folder.
         let (run, attempt) = self.marker.split_once('/').unwrap_or(("", &self.marker));
-        self.state.join("set-aside").join(run_name(run)).join(readable(attempt, &[run, attempt]))
+        self.state
+            .join("set-aside")
+            .join(run_name(run))
+            .join(readable_name(attempt, &[run, attempt]))
     }
 }
 
@@ -92,7 +95,7 @@ impl Examiner {
             // did.
             let breaches =
                 if scene.protection == ClaimPolicy::Require { &look.fresh } else { &look.breaches };
-            let some = !look.observed.seen().files.is_empty();
+            let some = !look.observed.last_changes().files.is_empty();
             let mut report =
                 protect::report(breaches, &look.restored, &look.unrestored, scene.protection, some);
             if look.set_aside && !breaches.is_empty() {
@@ -104,7 +107,7 @@ impl Examiner {
         if scene.tests != ClaimPolicy::Ignore {
             reports.push(inventory::report(&look.delta, scene.tests));
         }
-        match look.observed.blind() {
+        match look.observed.unobservable_reason() {
             Some(why) => reports.into_iter().map(|report| unseen(report, why)).collect(),
             None => reports,
         }
@@ -154,26 +157,26 @@ impl Witness for Examiner {
             };
             let (folder, top) = (look.observed.folder().to_owned(), look.observed.top().to_owned());
             let config = look.config.clone();
-            let none = Config::default();
+            let none = VerifyConfig::default();
             let company = look.company.clone();
             let ours = scene.published.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let cache = scene.state.join("checks");
-            let mut world = World {
+            let mut context = VerifyContext {
                 folder: &folder,
                 top: &top,
-                observer: &mut look.observed,
+                view: &mut look.observed,
                 config: config.as_ref().unwrap_or(&none),
                 contracts: &*scene.contracts,
                 cache: Some(&cache),
                 stop: scene.stop.clone(),
                 marker: scene.marker.clone(),
-                ours: &ours,
-                commands: true,
+                own_files: &ours,
+                run_commands: true,
                 since: "the step began",
-                company: company.as_deref(),
+                concurrent_writer: company.as_deref(),
             };
             let mut reports =
-                claims::verify(&scene.claims, &scene.contract, value, &mut world).await;
+                claims::verify(&scene.claims, &scene.contract, value, &mut context).await;
             if let Err(error) = &config {
                 for report in
                     reports.iter_mut().filter(|report| report.verdict == Verdict::Unverifiable)
@@ -196,8 +199,11 @@ impl Witness for Examiner {
             let mut claims = if examined { Vec::new() } else { self.own(&look) };
             // Without a result there is nothing that these would confirm.
             claims.retain(|claim| claim.verdict != Verdict::Verified);
-            let conclusion =
-                Conclusion { changed: Some(look.changed()), tree: look.observed.name(), claims };
+            let conclusion = Conclusion {
+                changed: Some(look.changed()),
+                tree: look.observed.last_tree_id(),
+                claims,
+            };
             look.end(&self.scene, &self.trees);
             conclusion
         })
@@ -207,23 +213,23 @@ impl Witness for Examiner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use counterfoil_verify::inventory::Delta;
-    use counterfoil_verify::protect::{Breach, Why};
-    use counterfoil_workspace::tree::Change;
+    use counterfoil_verify::inventory::TestDelta;
+    use counterfoil_verify::protect::{ForbiddenChange, ForbiddenReason};
+    use counterfoil_workspace::snapshot::Change;
 
     #[test]
     fn nothing_is_verified_by_not_looking() {
-        let breach = Breach {
+        let breach = ForbiddenChange {
             path: "AGENTS.md".into(),
             change: Change::Modified,
-            why: Why::Default("instructions"),
+            reason: ForbiddenReason::Default("instructions"),
         };
-        let protected = |breaches: &[Breach]| {
+        let protected = |breaches: &[ForbiddenChange]| {
             protect::report(breaches, &[], &[], ClaimPolicy::Record, !breaches.is_empty())
         };
         for (report, verdict) in [
             (protected(&[]), Verdict::Unverifiable),
-            (inventory::report(&Delta::default(), ClaimPolicy::Record), Verdict::Unverifiable),
+            (inventory::report(&TestDelta::default(), ClaimPolicy::Record), Verdict::Unverifiable),
             // What was seen stays seen.
             (protected(&[breach]), Verdict::Refuted),
         ] {

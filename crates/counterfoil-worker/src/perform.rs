@@ -10,8 +10,8 @@ use counterfoil_contract::Contract;
 use counterfoil_flow::{
     AgentWork, AttemptRequest, AttemptWork, Budget, Bundle, Event, FileCheck, WorkspaceOp,
 };
-use counterfoil_verify::protect::Rules;
-use counterfoil_workspace::workspace::Workspaces;
+use counterfoil_verify::protect::WriteRules;
+use counterfoil_workspace::workspaces::Workspaces;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -149,7 +149,8 @@ impl WorkerContext {
         handle: &Arc<dyn Handle>,
         guard: &FolderGuard,
     ) -> Result<Box<dyn Witness>, String> {
-        let rules = Rules::new(work.writes.as_deref(), &work.protect, &self.workflow_files)?;
+        let rules = WriteRules::new(work.writes.as_deref(), &work.protect, &self.workflow_files)
+            .map_err(|error| error.to_string())?;
         let shared = work.workspace.is_none();
         let (others, handle_of) = (guard.observer(), handle.clone());
         let scene = Scene {

@@ -5,11 +5,11 @@ use counterfoil_agents::agent::reference;
 use counterfoil_agents::transcript::{Stored, TranscriptError, TranscriptSink};
 use counterfoil_flow::{AttemptOutcome, CommandWork, Ended, Usage};
 use counterfoil_process::{
-    Cause, Clocks, Environment, Exit, Output, Spawn, SpawnError, Watch, supervise,
+    Cause, ChildSpec, Environment, Exit, Output, OutputSink, SpawnError, Timeouts, supervise,
 };
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,14 +39,17 @@ pub(crate) async fn run(
     };
     let keep =
         work.output.as_ref().map_or(0, |contract| contract.policy().max_bytes.saturating_add(1));
-    let spawn = Spawn {
+    let spawn = ChildSpec {
         argv: work.argv.iter().map(Into::into).collect(),
         cwd,
         environment: Environment::Inherit,
         extra: Vec::new(),
         stdin: work.input.clone().into_bytes(),
         marker,
-        clocks: Clocks { total: Some(Duration::from_millis(work.timeout_ms)), ..Clocks::default() },
+        timeouts: Timeouts {
+            total: Some(Duration::from_millis(work.timeout_ms)),
+            ..Timeouts::default()
+        },
     };
     let Heard { outcome, stored, tail, stdout } = match listen(&attempt, spawn, keep, &handle).await
     {
@@ -66,7 +69,7 @@ pub(crate) async fn run(
                         reason(&format!("took longer than {} s", work.timeout_ms.div_ceil(1000)));
                     return done(Ended { reply, ..ended(AttemptOutcome::Timeout, reason) });
                 }
-                Cause::Finished | Cause::Finishing | Cause::Watcher => {}
+                Cause::Finished | Cause::Finishing | Cause::SinkStopped => {}
             }
             let code = exit_code(process.exit);
             (code, tail, process.wall)
@@ -122,7 +125,7 @@ pub(crate) async fn run(
 /// A child that came to its end, and what it said.
 pub(crate) struct Heard {
     /// How it ended, or why it could not be started.
-    pub(crate) outcome: Result<counterfoil_process::Ended, SpawnError>,
+    pub(crate) outcome: Result<counterfoil_process::ChildOutcome, SpawnError>,
     /// Everything it said.
     pub(crate) stored: Stored,
     /// The end of it.
@@ -135,7 +138,7 @@ pub(crate) struct Heard {
 /// back as are asked for.
 pub(crate) async fn listen(
     attempt: &str,
-    spawn: Spawn,
+    spawn: ChildSpec,
     keep: usize,
     handle: &Arc<dyn Handle>,
 ) -> Result<Heard, TranscriptError> {
@@ -162,9 +165,7 @@ pub(crate) fn exit_code(exit: Exit) -> i32 {
 /// A folder of the repository.
 fn inside(repo: &Path, folder: Option<&str>) -> Result<PathBuf, String> {
     let Some(folder) = folder else { return Ok(repo.to_owned()) };
-    let plain = Path::new(folder)
-        .components()
-        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let plain = counterfoil_workspace::path::is_inside(Path::new(folder));
     if plain {
         Ok(repo.join(folder))
     } else {
@@ -180,7 +181,7 @@ struct Hearing {
     handle: Arc<dyn Handle>,
 }
 
-impl Watch for Hearing {
+impl OutputSink for Hearing {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         let bytes = match output {
             Output::Stdout(bytes) => {

@@ -14,7 +14,9 @@ use crate::submit::{self, SessionFile, Submission};
 use counterfoil_contract::Contract;
 use counterfoil_contract::render::vendor;
 use counterfoil_flow::{AttemptOutcome, Usage};
-use counterfoil_process::{Cause, Clocks, Environment, Exit, Output, Spawn, Watch, supervise};
+use counterfoil_process::{
+    Cause, ChildSpec, Environment, Exit, Output, OutputSink, Timeouts, supervise,
+};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -142,7 +144,7 @@ impl CliSession {
             Err(why) => return Reply::failed(AttemptOutcome::Agent, why),
         };
         let (spawn, notes) = spawn;
-        let clocks = spawn.clocks;
+        let clocks = spawn.timeouts;
         let stop = reach.stop.clone();
         let mut hearing = Hearing {
             reach,
@@ -191,7 +193,7 @@ impl CliSession {
         prompt: &str,
         fresh: &str,
         left: Duration,
-    ) -> Result<(Spawn, Vec<String>), String> {
+    ) -> Result<(ChildSpec, Vec<String>), String> {
         self.prepare()?;
         let CliAgent { adapter, installed, settings, equipment } = &self.player;
         // As the program will see them: what is set for it is over what it is handed on.
@@ -228,7 +230,7 @@ impl CliSession {
             }
             None => {}
         }
-        let spawn = Spawn {
+        let spawn = ChildSpec {
             argv: [installed.program.clone().into_os_string()]
                 .into_iter()
                 .chain(call.arguments)
@@ -238,11 +240,11 @@ impl CliSession {
             extra: call.variables,
             stdin: adapter.prompt(prompt).into_owned().into_bytes(),
             marker: self.task.marker.clone(),
-            clocks: Clocks {
+            timeouts: Timeouts {
                 startup: settings.startup.or(self.task.startup).or(Some(STARTUP)),
                 idle: settings.idle.or(self.task.idle).or(Some(IDLE)),
                 total: Some(left),
-                ..Clocks::default()
+                ..Timeouts::default()
             },
         };
         Ok((spawn, call.notes))
@@ -418,7 +420,7 @@ struct Hearing<'r> {
     errors: Vec<u8>,
 }
 
-impl Watch for Hearing<'_> {
+impl OutputSink for Hearing<'_> {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         match output {
             Output::Stdout(bytes) => {

@@ -4,7 +4,9 @@
 use super::ended::{self, tail};
 use super::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
 use counterfoil_flow::{AttemptOutcome, Usage};
-use counterfoil_process::{Cause, Clocks, Environment, Exit, Output, Spawn, Watch, supervise};
+use counterfoil_process::{
+    Cause, ChildSpec, Environment, Exit, Output, OutputSink, Timeouts, supervise,
+};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -64,23 +66,23 @@ impl Session for CommandSession {
 impl CommandSession {
     async fn run(&self, prompt: String, reach: &mut Reach) -> Answer {
         let began = Instant::now();
-        let spawn = Spawn {
+        let spawn = ChildSpec {
             argv: self.argv.iter().map(Into::into).collect(),
             cwd: self.task.cwd.clone(),
             environment: Environment::Inherit,
             extra: Vec::new(),
             stdin: prompt.into_bytes(),
             marker: self.task.marker.clone(),
-            clocks: Clocks {
+            timeouts: Timeouts {
                 startup: self.task.startup,
                 idle: self.task.idle,
                 total: Some(reach.total),
-                ..Clocks::default()
+                ..Timeouts::default()
             },
         };
         let keep = self.task.contract.policy().max_bytes.saturating_add(1);
         let stop = reach.stop.clone();
-        let clocks = spawn.clocks;
+        let clocks = spawn.timeouts;
         let mut hearing = Hearing { reach, text: Vec::new(), keep, errors: Vec::new() };
         let ended = supervise(spawn, &mut hearing, stop).await;
         let (text, errors) = (hearing.text, hearing.errors);
@@ -94,7 +96,7 @@ impl CommandSession {
     }
 }
 
-fn how(cause: Cause, exit: Exit, clocks: Clocks, errors: &[u8]) -> How {
+fn how(cause: Cause, exit: Exit, clocks: Timeouts, errors: &[u8]) -> How {
     if let Some(how) = ended::by_us("the command", cause, clocks) {
         return how;
     }
@@ -124,7 +126,7 @@ struct Hearing<'r> {
 /// The end of standard error that is kept.
 const ERRORS_KEPT: usize = 4096;
 
-impl Watch for Hearing<'_> {
+impl OutputSink for Hearing<'_> {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         let bytes = match output {
             Output::Stdout(bytes) => {

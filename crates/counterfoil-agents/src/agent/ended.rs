@@ -2,14 +2,14 @@
 
 use super::How;
 use counterfoil_flow::AttemptOutcome;
-use counterfoil_process::{Cause, Clocks};
+use counterfoil_process::{Cause, Timeouts};
 use std::time::Duration;
 
 /// What a clock or a stop made of it; none if the program came to an end of its own.
-pub(super) fn by_us(who: &str, cause: Cause, clocks: Clocks) -> Option<How> {
+pub(super) fn by_us(who: &str, cause: Cause, clocks: Timeouts) -> Option<How> {
     let late = |why: String| Some(How::failed(AttemptOutcome::Timeout, why));
     match cause {
-        Cause::Finished | Cause::Finishing | Cause::Watcher => None,
+        Cause::Finished | Cause::Finishing | Cause::SinkStopped => None,
         Cause::Startup => late(format!(
             "{who} wrote nothing in the first {}; if it needs longer, raise `startup`",
             seconds(clocks.startup)

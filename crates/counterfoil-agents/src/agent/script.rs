@@ -3,7 +3,9 @@
 
 use super::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
 use counterfoil_flow::{AttemptOutcome, Usage};
-use counterfoil_process::{Clocks, Environment, Output, Spawn, Stop, Watch, supervise};
+use counterfoil_process::{
+    ChildSpec, Environment, Output, OutputSink, StopRequest, Timeouts, supervise,
+};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -240,7 +242,7 @@ async fn wait(time: Duration, reach: &mut Reach) -> bool {
     }
     tokio::select! {
         () = tokio::time::sleep(time) => true,
-        () = async { drop(reach.stop.wait_for(|stop| *stop != Stop::No).await) } => false,
+        () = async { drop(reach.stop.wait_for(|stop| *stop != StopRequest::None).await) } => false,
     }
 }
 
@@ -283,14 +285,14 @@ impl ScriptSession {
                 .map_err(|error| format!("cannot delete {}: {error}", path.display()))?;
         }
         let Some(line) = &reply.exec else { return Ok(()) };
-        let spawn = Spawn {
+        let spawn = ChildSpec {
             argv: ["sh", "-c", line].iter().map(Into::into).collect(),
             cwd: self.task.cwd.clone(),
             environment: Environment::Inherit,
             extra: Vec::new(),
             stdin: Vec::new(),
             marker: self.task.marker.clone(),
-            clocks: Clocks { total: Some(reach.total), ..Clocks::default() },
+            timeouts: Timeouts { total: Some(reach.total), ..Timeouts::default() },
         };
         let stop = reach.stop.clone();
         supervise(spawn, &mut Deaf, stop).await.map_err(|error| error.to_string()).map(|_| ())
@@ -311,7 +313,7 @@ fn inside(cwd: &Path, path: &str) -> Result<std::path::PathBuf, String> {
 
 struct Deaf;
 
-impl Watch for Deaf {
+impl OutputSink for Deaf {
     fn output(&mut self, _: Output<'_>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

@@ -4,7 +4,7 @@ use super::{Drive, TRANSCRIPT_CAP, Watcher};
 use crate::journal::Journal;
 use counterfoil_agents::transcript::{TranscriptError, TranscriptSink};
 use counterfoil_flow::{AttemptRequest, Budget, Event, WorkspaceOp};
-use counterfoil_process::Stop;
+use counterfoil_process::StopRequest;
 use counterfoil_worker::{Completed, Handle, Kept, PerformRequest, WorkerContext, perform};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) enum News {
 
 /// What is at work.
 pub(super) struct Running {
-    pub(super) stops: BTreeMap<String, watch::Sender<Stop>>,
+    pub(super) stops: BTreeMap<String, watch::Sender<StopRequest>>,
     pub(super) tasks: JoinSet<()>,
     pub(super) sender: mpsc::UnboundedSender<News>,
     /// Errands that nobody came back from yet, the first of them on its way: one after the other,
@@ -80,7 +80,7 @@ impl Drive {
     }
 
     pub(super) fn start(&self, start: AttemptRequest, running: &mut Running) {
-        let (stop, stopped) = watch::channel(Stop::No);
+        let (stop, stopped) = watch::channel(StopRequest::None);
         running.stops.insert(start.attempt.clone(), stop);
         let handle: Arc<dyn Handle> = Arc::new(Reaching {
             journal: self.journal.clone(),
@@ -152,7 +152,7 @@ struct Reaching {
     run: String,
     repo: String,
     attempt: String,
-    stop: watch::Receiver<Stop>,
+    stop: watch::Receiver<StopRequest>,
     sender: mpsc::UnboundedSender<News>,
     watcher: Arc<dyn Watcher>,
 }
@@ -162,7 +162,7 @@ impl Handle for Reaching {
         self.watcher.activity(&self.attempt, activity);
     }
 
-    fn stop(&self) -> watch::Receiver<Stop> {
+    fn stop(&self) -> watch::Receiver<StopRequest> {
         self.stop.clone()
     }
 

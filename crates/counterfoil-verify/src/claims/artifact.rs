@@ -1,77 +1,77 @@
-//! A file that a result hands over: it is there, it holds something, and it is what its contract
-//! says.
+//! Verifies a file that a result delivers: it exists, it is not empty, and it satisfies its
+//! contract.
 
-use super::World;
-use super::judged::Judged;
-use super::look::{self, Presence, sight};
-use super::path::Index;
-use super::read;
-use super::scene::Scene;
-use super::shown::{self, few, number};
+use super::VerifyContext;
+use super::assessment::ClaimAssessment;
+use super::extract;
+use super::format::{self, join_limited, pluralize};
+use super::path::ChangeIndex;
+use super::probe::{self, Presence, probe_paths};
+use super::state::VerificationState;
 use crate::yaml;
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
 use counterfoil_contract::{Contract, Report};
-use counterfoil_workspace::tree::Changes;
+use counterfoil_workspace::snapshot::Changes;
 use serde_json::Value;
 use std::path::Path;
 
-pub(super) fn hold(
-    held: &EffectiveClaim,
+pub(super) fn verify(
+    effective: &EffectiveClaim,
     value: &Value,
-    scene: &Scene,
-    world: &mut World<'_>,
-) -> Option<Judged> {
-    let found = read::field(&held.field, value)?;
-    let named = match read::files(&found) {
+    state: &VerificationState,
+    context: &mut VerifyContext<'_>,
+) -> Option<ClaimAssessment> {
+    let found = extract::field_values(&effective.field, value)?;
+    let named = match extract::files(&found) {
         Ok(named) if named.is_empty() => return None,
         Ok(named) => named,
         Err(why) => {
             let claimed = found.first().map(|found| found.value.clone()).unwrap_or_default();
-            return Some(Judged::unverifiable(claimed, why));
+            return Some(ClaimAssessment::unverifiable(claimed, why.to_string()));
         }
     };
     let mut texts: Vec<String> = named.into_iter().map(|file| file.path).collect();
     let mut seen = std::collections::HashSet::new();
     texts.retain(|text| seen.insert(text.clone()));
     let claimed = match texts.as_slice() {
-        [one] => Value::String(shown::plain(one)),
-        many => shown::list(many.iter().map(|text| shown::plain(text))),
+        [one] => Value::String(format::display_text(one)),
+        many => format::json_list(many.iter().map(|text| format::display_text(text))),
     };
-    let contract = match &held.claim.contract {
+    let contract = match &effective.claim.contract {
         None => None,
-        Some(id) => match (world.contracts)(id) {
+        Some(id) => match (context.contracts)(id) {
             Some(contract) => Some(contract),
             None => {
-                let why = format!("there is no contract '{id}' to hold it to");
-                return Some(Judged::unverifiable(claimed, why));
+                let why = format!("there is no contract '{id}' to check it against");
+                return Some(ClaimAssessment::unverifiable(claimed, why));
             }
         },
     };
     let nothing = Changes::default();
-    let changes = scene.changes.as_ref().unwrap_or(&nothing);
-    let index = Index::new(changes);
+    let changes = state.changes.as_ref().unwrap_or(&nothing);
+    let index = ChangeIndex::new(changes);
     let mut wrong = Vec::new();
     let mut observed = Vec::new();
     let mut evidence = Vec::new();
-    for sighting in sight(&texts, &scene.frame, &index, world.observer) {
-        let name = shown::plain(&sighting.text);
-        let (presence, _) = match &sighting.presence {
-            Presence::Away(why) => (Presence::Away(why.clone()), None),
-            _ => look::presence(&scene.frame, &sighting.path),
+    for probe in probe_paths(&texts, &state.resolver, &index, context.view) {
+        let name = format::display_text(&probe.text);
+        let (presence, _) = match &probe.presence {
+            Presence::Outside(why) => (Presence::Outside(why.clone()), None),
+            _ => probe::presence(&state.resolver, &probe.path),
         };
-        let (state, hash) = match presence {
-            Presence::File => examine(&sighting.path, contract.as_deref(), scene),
+        let (condition, hash) = match presence {
+            Presence::File => describe_file(&probe.path, contract.as_deref(), state),
             Presence::Absent => (Err("does not exist".to_owned()), None),
-            Presence::Folder => (Err("is no file but a folder".to_owned()), None),
-            Presence::Other => (Err("is no plain file".to_owned()), None),
-            Presence::Away(why) => (Err(format!("is not read, {why}")), None),
+            Presence::Folder => (Err("is a folder, not a file".to_owned()), None),
+            Presence::Other => (Err("is not a regular file".to_owned()), None),
+            Presence::Outside(why) => (Err(format!("was not read: {why}")), None),
         };
-        match state {
-            Ok(state) => {
-                observed.push(format!("{name}: {state}"));
+        match condition {
+            Ok(condition) => {
+                observed.push(format!("{name}: {condition}"));
                 evidence.push(Evidence {
                     sha256: hash,
-                    ..Evidence::new("file", format!("{name}: {state}"))
+                    ..Evidence::new("file", format!("{name}: {condition}"))
                 });
             }
             Err(why) => {
@@ -83,31 +83,36 @@ pub(super) fn hold(
                 wrong.push(format!("{name} {why}"));
             }
         }
-        evidence.extend(
-            sighting.notes.iter().map(|note| Evidence::new("note", format!("{name} {note}"))),
-        );
+        evidence
+            .extend(probe.notes.iter().map(|note| Evidence::new("note", format!("{name} {note}"))));
     }
     let verdict = if wrong.is_empty() { Verdict::Verified } else { Verdict::Refuted };
     let reason = match (wrong.as_slice(), texts.len()) {
         ([], _) => String::new(),
         ([one], 1) => one.clone(),
         (many, total) => {
-            format!("{} of {} not as claimed: {}", many.len(), number(total, "file"), few(many))
+            format!(
+                "{} of {} not as claimed: {}",
+                many.len(),
+                pluralize(total, "file"),
+                join_limited(many)
+            )
         }
     };
-    evidence.truncate(shown::MOST);
-    let mut judged = Judged::new(verdict, claimed, shown::list(observed)).because(reason);
-    judged.evidence = evidence;
-    Some(judged)
+    evidence.truncate(format::MAX_ITEMS);
+    let mut assessment =
+        ClaimAssessment::new(verdict, claimed, format::json_list(observed)).with_reason(reason);
+    assessment.evidence = evidence;
+    Some(assessment)
 }
 
-/// What a file is, or what is wrong with it; and its hash.
-fn examine(
+/// A description of a file or what is wrong with it, and its hash.
+fn describe_file(
     path: &Path,
     contract: Option<&Contract>,
-    scene: &Scene,
+    state: &VerificationState,
 ) -> (Result<String, String>, Option<String>) {
-    let seen = match look::read(&scene.frame, path) {
+    let seen = match probe::read(&state.resolver, path) {
         Ok(seen) => seen,
         Err(why) => return (Err(format!("cannot be read: {why}")), None),
     };
@@ -115,13 +120,13 @@ fn examine(
     if seen.bytes.trim_ascii().is_empty() {
         return (Err("is empty".to_owned()), hash);
     }
-    let size = number(seen.bytes.len(), "byte");
+    let size = pluralize(seen.bytes.len(), "byte");
     let Some(contract) = contract else { return (Ok(size), hash) };
     let reference = contract.reference();
     let report = if yaml::is_yaml(path) {
         match yaml::read(&seen.bytes) {
             Ok(value) => contract.check_value(&value),
-            Err(why) => return (Err(format!("is no YAML: {why}")), hash),
+            Err(why) => return (Err(format!("is not valid YAML: {why}")), hash),
         }
     } else {
         contract.check_bytes(&seen.bytes)
@@ -129,11 +134,11 @@ fn examine(
     if report.is_accepted() {
         (Ok(format!("{size}, satisfies {reference}")), hash)
     } else {
-        (Err(format!("does not satisfy {reference}: {}", first(&report))), hash)
+        (Err(format!("does not satisfy {reference}: {}", first_violation(&report))), hash)
     }
 }
 
-fn first(report: &Report) -> String {
+fn first_violation(report: &Report) -> String {
     let more = match report.violations.len() {
         0 | 1 => String::new(),
         many => format!(" (and {} more)", many - 1),

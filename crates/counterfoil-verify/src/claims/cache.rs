@@ -1,4 +1,4 @@
-//! Outcomes of checks, kept by what was run and on which tree. A damaged one is as good as none.
+//! A cache of check outcomes, keyed by command and tree. A damaged entry counts as missing.
 
 use super::Figures;
 use crate::config::Check;
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// Raised when an outcome comes to mean something else.
+/// The version of the format. Increase it when the meaning of an entry changes.
 const VERSION: u32 = 1;
 
-/// How a check ended, as it is kept.
+/// The outcome of a check as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct CachedOutcome {
     pub(super) exit_code: i32,
     pub(super) tail: String,
     pub(super) figures: Option<Figures>,
@@ -22,11 +22,11 @@ pub(super) struct Kept {
 struct Entry {
     version: u32,
     key: String,
-    kept: Kept,
+    kept: CachedOutcome,
 }
 
-/// Where an outcome of a check on a tree is kept.
-pub(super) fn place(folder: &Path, check: &Check, cwd: &Path, tree: &str) -> PathBuf {
+/// The file in which the outcome of a check on a tree is stored.
+pub(super) fn entry_path(folder: &Path, check: &Check, cwd: &Path, tree: &str) -> PathBuf {
     let mut hash = Sha256::new();
     hash.update(VERSION.to_le_bytes());
     let mut part = |bytes: &[u8]| {
@@ -42,27 +42,27 @@ pub(super) fn place(folder: &Path, check: &Check, cwd: &Path, tree: &str) -> Pat
     folder.join(format!("{}.json", hex::encode(hash.finalize())))
 }
 
-/// An outcome that was kept.
-pub(super) fn get(place: &Path) -> Option<Kept> {
-    let bytes = std::fs::read(place).ok()?;
+/// Reads a stored outcome.
+pub(super) fn get(path: &Path) -> Option<CachedOutcome> {
+    let bytes = std::fs::read(path).ok()?;
     let entry: Entry = serde_json::from_slice(&bytes).ok()?;
-    (entry.version == VERSION && Some(entry.key.as_str()) == name(place)).then_some(entry.kept)
+    (entry.version == VERSION && Some(entry.key.as_str()) == key_of(path)).then_some(entry.kept)
 }
 
-/// Keeps an outcome. Whoever reads at the same time sees the old one or the new one.
-pub(super) fn put(place: &Path, kept: &Kept) -> std::io::Result<()> {
-    let (Some(folder), Some(key)) = (place.parent(), name(place)) else { return Ok(()) };
+/// Stores an outcome atomically: concurrent readers see the old entry or the new one.
+pub(super) fn put(path: &Path, kept: &CachedOutcome) -> std::io::Result<()> {
+    let (Some(folder), Some(key)) = (path.parent(), key_of(path)) else { return Ok(()) };
     std::fs::create_dir_all(folder)?;
     let entry = Entry { version: VERSION, key: key.to_owned(), kept: kept.clone() };
-    let half = folder.join(format!(".{}", uuid::Uuid::now_v7()));
-    let written = std::fs::write(&half, serde_json::to_vec(&entry)?)
-        .and_then(|()| std::fs::rename(&half, place));
+    let temporary = folder.join(format!(".{}", uuid::Uuid::now_v7()));
+    let written = std::fs::write(&temporary, serde_json::to_vec(&entry)?)
+        .and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
-        let _ = std::fs::remove_file(&half);
+        let _ = std::fs::remove_file(&temporary);
     }
     written
 }
 
-fn name(place: &Path) -> Option<&str> {
-    place.file_stem()?.to_str()
+fn key_of(path: &Path) -> Option<&str> {
+    path.file_stem()?.to_str()
 }

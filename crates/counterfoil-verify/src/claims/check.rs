@@ -1,148 +1,153 @@
-//! Runs a check in the workspace: a process tree of its own, no input, bounded time and output,
-//! nothing left behind.
+//! Runs a check in the workspace: in its own process tree, without input, with limits on time and
+//! output. Processes that it leaves behind are killed.
 
-use super::cache::{self, Kept};
-use super::scene::Scene;
-use super::{Figures, World};
-use crate::config::{Check, Run};
+use super::cache::{self, CachedOutcome};
+use super::state::VerificationState;
+use super::{Figures, VerifyContext};
+use crate::config::{Check, CheckCommand};
 use counterfoil_contract::claim::Evidence;
 use counterfoil_process::{
-    Cause, Clocks, Environment, Exit, Output, Spawn, SpawnError, Watch, supervise,
+    Cause, ChildSpec, Environment, Exit, Output, OutputSink, SpawnError, Timeouts, supervise,
 };
-use counterfoil_workspace::tree::Changes;
+use counterfoil_workspace::snapshot::Changes;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The end of the output that stands in the evidence.
-const TAIL: usize = 4 << 10;
-/// The end of each stream in which figures are looked for.
-const HEARD: usize = 1 << 20;
-/// What a shell says of a program that cannot be executed, and of one that is not there.
-const UNRUNNABLE: [i32; 2] = [126, 127];
+/// The maximum length of the output in the evidence. The end of the output is kept.
+const MAX_TAIL_BYTES: usize = 4 << 10;
+/// The maximum number of bytes of each stream that are searched for figures, from its end.
+const MAX_STREAM_BYTES: usize = 1 << 20;
+/// The exit codes of a shell for a program that cannot be executed and for one that does not exist.
+const NOT_RUN_EXIT_CODES: [i32; 2] = [126, 127];
 
 /// How a check ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum How {
-    /// With this code.
+pub(super) enum CheckStatus {
+    /// It exited with this code.
     Exited(i32),
-    /// It took longer than this.
+    /// It exceeded this time limit.
     TimedOut(Duration),
-    /// It could not be run, and why.
-    Unrunnable(String),
-    /// It was told to stop.
+    /// It could not be run, for this reason.
+    CouldNotRun(String),
+    /// It was stopped on request.
     Stopped,
 }
 
-/// What came of a check.
+/// The outcome of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
-    /// What was run.
+pub(super) struct CheckOutcome {
+    /// The command as text.
     pub(super) line: String,
-    pub(super) how: How,
-    /// The end of what it said.
+    pub(super) status: CheckStatus,
+    /// The end of its output.
     pub(super) tail: String,
     pub(super) figures: Option<Figures>,
     pub(super) wall_ms: u64,
-    /// Whether it was run before, on the same tree.
-    pub(super) was_kept: bool,
-    /// Files it changed; none if it left the tree as it was.
+    /// Whether the outcome comes from the cache: the check was run before on the same tree.
+    pub(super) from_cache: bool,
+    /// The files that it changed; none if it left the tree unchanged.
     pub(super) changed: Option<Vec<String>>,
-    /// What could not be read, and other remarks.
+    /// Remarks, such as a report that cannot be read.
     pub(super) notes: Vec<String>,
 }
 
-impl Outcome {
-    /// The outcome as evidence.
+impl CheckOutcome {
+    /// The outcome as evidence for a claim report.
     pub(super) fn evidence(&self) -> Evidence {
-        let how = match &self.how {
-            How::Exited(code) => format!("`{}` exited with {code}", self.line),
-            How::TimedOut(after) => {
-                format!("`{}` took longer than {}", self.line, super::shown::seconds(*after))
+        let status = match &self.status {
+            CheckStatus::Exited(code) => format!("`{}` exited with {code}", self.line),
+            CheckStatus::TimedOut(after) => {
+                format!("`{}` took longer than {}", self.line, super::format::seconds(*after))
             }
-            How::Unrunnable(why) => format!("`{}` could not be run: {why}", self.line),
-            How::Stopped => format!("`{}` was stopped", self.line),
+            CheckStatus::CouldNotRun(why) => format!("`{}` could not be run: {why}", self.line),
+            CheckStatus::Stopped => format!("`{}` was stopped", self.line),
         };
-        let took = match (&self.how, self.was_kept) {
-            (How::Exited(_), true) => " (run before on the same tree)".to_owned(),
-            (How::Exited(_), false) => {
+        let took = match (&self.status, self.from_cache) {
+            (CheckStatus::Exited(_), true) => " (run before on the same tree)".to_owned(),
+            (CheckStatus::Exited(_), false) => {
                 format!(" after {:.1} s", Duration::from_millis(self.wall_ms).as_secs_f64())
             }
             _ => String::new(),
         };
         let figures = self
             .figures
-            .map(|figures| format!("; tests: {}", figures.in_words()))
+            .map(|figures| format!("; tests: {}", figures.to_text()))
             .unwrap_or_default();
         Evidence {
-            exit_code: match self.how {
-                How::Exited(code) => Some(code),
+            exit_code: match self.status {
+                CheckStatus::Exited(code) => Some(code),
                 _ => None,
             },
             output: self.tail.clone(),
-            ..Evidence::new("command", format!("{how}{took}{figures}"))
+            ..Evidence::new("command", format!("{status}{took}{figures}"))
         }
     }
 }
 
-/// Runs a check, or finds what came of it when it was last run on this tree. Claims of one result
-/// that name the same check share one run of it, unless it changed the tree.
-pub(super) async fn run(check: &Check, scene: &mut Scene, world: &mut World<'_>) -> Outcome {
-    // An earlier check may have changed the tree: what is true now counts.
-    let tree = world.observer.tree_id();
-    scene.tree.clone_from(&tree);
-    let same = |(other, on, _): &&(Check, Option<String>, Outcome)| other == check && *on == tree;
-    if let Some((.., outcome)) = scene.ran.iter().find(same) {
+/// Runs a check, or returns its outcome if it was run before on the same tree. Claims of one result
+/// that name the same check share one run, unless the check changed the tree.
+pub(super) async fn run(
+    check: &Check,
+    state: &mut VerificationState,
+    context: &mut VerifyContext<'_>,
+) -> CheckOutcome {
+    // An earlier check may have changed the tree. The current tree counts.
+    let tree = context.view.tree_id();
+    state.tree_id.clone_from(&tree);
+    let same =
+        |(other, on, _): &&(Check, Option<String>, CheckOutcome)| other == check && *on == tree;
+    if let Some((.., outcome)) = state.finished_checks.iter().find(same) {
         return outcome.clone();
     }
-    let outcome = run_on(tree.clone(), check, scene, world).await;
-    if outcome.how != How::Stopped && outcome.changed.is_none() {
-        scene.ran.push((check.clone(), tree, outcome.clone()));
+    let outcome = run_on_tree(tree.clone(), check, state, context).await;
+    if outcome.status != CheckStatus::Stopped && outcome.changed.is_none() {
+        state.finished_checks.push((check.clone(), tree, outcome.clone()));
     }
     outcome
 }
 
-async fn run_on(
+async fn run_on_tree(
     tree: Option<String>,
     check: &Check,
-    scene: &Scene,
-    world: &mut World<'_>,
-) -> Outcome {
+    state: &VerificationState,
+    context: &mut VerifyContext<'_>,
+) -> CheckOutcome {
     let line = check.run.to_string();
-    let bare = |how: How| Outcome {
+    let empty = |status: CheckStatus| CheckOutcome {
         line: line.clone(),
-        how,
+        status,
         tail: String::new(),
         figures: None,
         wall_ms: 0,
-        was_kept: false,
+        from_cache: false,
         changed: None,
         notes: Vec::new(),
     };
-    if !world.commands {
-        return bare(How::Unrunnable("commands are not run here".to_owned()));
+    if !context.run_commands {
+        return empty(CheckStatus::CouldNotRun("commands are disabled".to_owned()));
     }
-    let place = match (world.cache, &tree) {
-        (Some(folder), Some(tree)) => Some(cache::place(folder, check, world.folder, tree)),
+    let entry = match (context.cache, &tree) {
+        (Some(folder), Some(tree)) => Some(cache::entry_path(folder, check, context.folder, tree)),
         _ => None,
     };
-    if let Some(kept) = place.as_deref().and_then(cache::get) {
-        return Outcome {
-            how: How::Exited(kept.exit_code),
-            tail: kept.tail,
-            figures: kept.figures,
-            wall_ms: kept.wall_ms,
-            was_kept: true,
-            ..bare(How::Stopped)
+    if let Some(cached) = entry.as_deref().and_then(cache::get) {
+        return CheckOutcome {
+            status: CheckStatus::Exited(cached.exit_code),
+            tail: cached.tail,
+            figures: cached.figures,
+            wall_ms: cached.wall_ms,
+            from_cache: true,
+            ..empty(CheckStatus::Stopped)
         };
     }
-    let before = world.observer.changes().cloned();
-    let mut hearing = Hearing::default();
-    let spawn = Spawn {
+    let before = context.view.changes().cloned();
+    let mut capture = OutputCapture::default();
+    let spawn = ChildSpec {
         argv: check.run.argv().into_iter().map(Into::into).collect(),
-        cwd: world.folder.to_owned(),
+        cwd: context.folder.to_owned(),
         environment: Environment::Inherit,
-        // Nobody watches, and nobody answers.
+        // No terminal is attached and nobody can answer a prompt.
         extra: [
             ("NO_COLOR", "1"),
             ("TERM", "dumb"),
@@ -152,37 +157,41 @@ async fn run_on(
         .map(|(name, value)| (name.into(), value.into()))
         .into(),
         stdin: Vec::new(),
-        marker: world.marker.clone(),
-        clocks: Clocks { total: Some(check.timeout), ..Clocks::default() },
+        marker: context.marker.clone(),
+        timeouts: Timeouts { total: Some(check.timeout), ..Timeouts::default() },
     };
     let started = std::time::SystemTime::now();
-    let ended = supervise(spawn, &mut hearing, world.stop.clone()).await;
-    let mut outcome = Outcome { tail: hearing.tail(), ..bare(How::Stopped) };
+    let ended = supervise(spawn, &mut capture, context.stop.clone()).await;
+    let mut outcome = CheckOutcome { tail: capture.tail(), ..empty(CheckStatus::Stopped) };
     match ended {
         Ok(ended) => {
             outcome.wall_ms = u64::try_from(ended.wall.as_millis()).unwrap_or(u64::MAX);
-            outcome.how = match (ended.cause, ended.exit) {
-                (Cause::Stopped, _) => How::Stopped,
-                (Cause::Startup | Cause::Idle | Cause::Total, _) => How::TimedOut(check.timeout),
-                (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Code(code)) => {
-                    How::Exited(code)
+            outcome.status = match (ended.cause, ended.exit) {
+                (Cause::Stopped, _) => CheckStatus::Stopped,
+                (Cause::Startup | Cause::Idle | Cause::Total, _) => {
+                    CheckStatus::TimedOut(check.timeout)
                 }
-                (Cause::Finished | Cause::Finishing | Cause::Watcher, Exit::Signal(signal)) => {
-                    How::Exited(128 + signal)
+                (Cause::Finished | Cause::Finishing | Cause::SinkStopped, Exit::Code(code)) => {
+                    CheckStatus::Exited(code)
+                }
+                (Cause::Finished | Cause::Finishing | Cause::SinkStopped, Exit::Signal(signal)) => {
+                    CheckStatus::Exited(128 + signal)
                 }
             };
             if ended.left_behind > 0 {
-                let left = super::shown::number(ended.left_behind, "process");
+                let left = super::format::pluralize(ended.left_behind, "process");
                 outcome.notes.push(format!("it left {left} running, and they were killed"));
             }
         }
-        Err(error) => outcome.how = not_started(&error, check, before.as_ref().ok(), scene),
+        Err(error) => {
+            outcome.status = status_of_spawn_error(&error, check, before.as_ref().ok(), state);
+        }
     }
-    if let How::Exited(code) = outcome.how
-        && UNRUNNABLE.contains(&code)
-        && !is_of_the_step(&check.run, before.as_ref().ok(), scene)
+    if let CheckStatus::Exited(code) = outcome.status
+        && NOT_RUN_EXIT_CODES.contains(&code)
+        && !is_changed_program(&check.run, before.as_ref().ok(), state)
     {
-        outcome.how = How::Unrunnable(match hearing.last_line() {
+        outcome.status = CheckStatus::CouldNotRun(match capture.last_line() {
             Some(last) => {
                 format!(
                     "a program is missing or cannot be executed ({last}); install it or put it on PATH"
@@ -192,81 +201,97 @@ async fn run_on(
                 .to_owned(),
         });
     }
-    outcome.figures = hearing.figures();
+    outcome.figures = capture.figures();
     if let Some(report) = &check.report {
-        match report_figures(report, started, scene) {
+        match report_figures(report, started, state) {
             Ok(figures) => outcome.figures = Some(figures),
-            Err(why) => outcome
-                .notes
-                .push(format!("its report {} cannot be used: {why}", super::shown::plain(report))),
+            Err(why) => outcome.notes.push(format!(
+                "its report {} cannot be used: {why}",
+                super::format::display_text(report)
+            )),
         }
     }
-    let after = world.observer.tree_id();
+    let after = context.view.tree_id();
     if tree != after {
-        outcome.changed = changed(before.as_ref().ok(), world.observer.changes().ok(), scene);
+        outcome.changed = changed_files(before.as_ref().ok(), context.view.changes().ok(), state);
     }
-    if let (How::Exited(code), Some(place), None) = (&outcome.how, place, &outcome.changed) {
-        let kept = Kept {
+    if let (CheckStatus::Exited(code), Some(entry), None) =
+        (&outcome.status, entry, &outcome.changed)
+    {
+        let cached = CachedOutcome {
             exit_code: *code,
             tail: outcome.tail.clone(),
             figures: outcome.figures,
             wall_ms: outcome.wall_ms,
         };
-        // It is only run again then.
-        if let Err(error) = cache::put(&place, &kept) {
-            tracing::debug!(%error, place = %place.display(), "the outcome of a check was not kept");
+        // Without an entry the check is run again next time.
+        if let Err(error) = cache::put(&entry, &cached) {
+            tracing::debug!(%error, entry = %entry.display(), "the outcome of a check was not cached");
         }
     }
     outcome
 }
 
-/// A program that is not there makes the check useless, unless it is the step that took it away.
-fn not_started(error: &SpawnError, check: &Check, changes: Option<&Changes>, scene: &Scene) -> How {
-    let of_the_program = matches!(
+/// A missing program makes the check unusable, unless the step itself changed or removed the
+/// program.
+fn status_of_spawn_error(
+    error: &SpawnError,
+    check: &Check,
+    changes: Option<&Changes>,
+    state: &VerificationState,
+) -> CheckStatus {
+    let is_program_error = matches!(
         error,
         SpawnError::Missing { .. }
             | SpawnError::IsFolder { .. }
             | SpawnError::NotExecutable { .. }
             | SpawnError::NoInterpreter { .. }
     );
-    if of_the_program && is_of_the_step(&check.run, changes, scene) {
-        return How::Exited(127);
+    if is_program_error && is_changed_program(&check.run, changes, state) {
+        return CheckStatus::Exited(127);
     }
-    How::Unrunnable(error.to_string())
+    CheckStatus::CouldNotRun(error.to_string())
 }
 
-/// Whether the program that a check begins with is a file of the workspace that the step changed.
-fn is_of_the_step(run: &Run, changes: Option<&Changes>, scene: &Scene) -> bool {
+/// Whether the program of a check is a file of the workspace that the step changed.
+fn is_changed_program(
+    run: &CheckCommand,
+    changes: Option<&Changes>,
+    state: &VerificationState,
+) -> bool {
     let word = match run {
-        Run::Line(line) => shlex::split(line).and_then(|words| words.into_iter().next()),
-        Run::Argv(argv) => argv.first().cloned(),
+        CheckCommand::Shell(line) => shlex::split(line).and_then(|words| words.into_iter().next()),
+        CheckCommand::Argv(argv) => argv.first().cloned(),
     };
     let Some(word) = word.filter(|word| word.contains('/')) else { return false };
-    let super::path::Meant::Inside(path, _) = scene.frame.meant(&word) else { return false };
+    let super::path::ResolvedPath::Inside(path, _) = state.resolver.resolve(&word) else {
+        return false;
+    };
     changes.is_some_and(|changes| changes.files.contains_key(&path))
 }
 
 fn report_figures(
     report: &str,
     started: std::time::SystemTime,
-    scene: &Scene,
+    state: &VerificationState,
 ) -> Result<Figures, String> {
-    let super::path::Meant::Inside(path, _) = scene.frame.meant(report) else {
+    let super::path::ResolvedPath::Inside(path, _) = state.resolver.resolve(report) else {
         return Err("it is outside of the workspace".to_owned());
     };
-    let written = super::look::written(&scene.frame, &path).ok_or("it is not there")?;
-    // Clocks of file systems are coarse.
+    let written = super::probe::modified_at(&state.resolver, &path).ok_or("it does not exist")?;
+    // File systems store times with low resolution.
     if written + Duration::from_secs(2) < started {
         return Err("the check did not write it".to_owned());
     }
-    Figures::of_report(&super::look::read(&scene.frame, &path)?.bytes)
+    Figures::from_report(&super::probe::read(&state.resolver, &path)?.bytes)
+        .map_err(|error| error.to_string())
 }
 
-/// The files that a check changed; none if they are all noise.
-fn changed(
+/// The files that a check changed; none if only noise changed.
+fn changed_files(
     before: Option<&Changes>,
     after: Option<&Changes>,
-    scene: &Scene,
+    state: &VerificationState,
 ) -> Option<Vec<String>> {
     let (Some(before), Some(after)) = (before, after) else { return Some(Vec::new()) };
     let paths = before.files.keys().chain(after.files.keys());
@@ -275,53 +300,57 @@ fn changed(
     differ.sort();
     differ.dedup();
     if differ.is_empty() {
-        // What had changed before was changed again.
+        // Files that had changed before were changed again.
         return Some(Vec::new());
     }
-    let named = |path: &&PathBuf| !scene.is_noise(path.as_path());
-    let names: Vec<String> =
-        differ.into_iter().filter(named).map(|path| super::shown::path(Path::new(path))).collect();
+    let named = |path: &&PathBuf| !state.is_noise(path.as_path());
+    let names: Vec<String> = differ
+        .into_iter()
+        .filter(named)
+        .map(|path| super::format::display_path(Path::new(path)))
+        .collect();
     (!names.is_empty()).then_some(names)
 }
 
-/// Hears a check: the end of it for people, more of it for figures.
+/// Captures the output of a check: a short tail as evidence, and a longer part of each stream for
+/// figures.
 #[derive(Default)]
-struct Hearing {
+struct OutputCapture {
     tail: Vec<u8>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
-impl Watch for Hearing {
+impl OutputSink for OutputCapture {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         let (bytes, stream) = match output {
             Output::Stdout(bytes) => (bytes, &mut self.stdout),
             Output::Stderr(bytes) => (bytes, &mut self.stderr),
         };
-        keep_end(stream, bytes, HEARD);
-        keep_end(&mut self.tail, bytes, TAIL);
+        append_bounded(stream, bytes, MAX_STREAM_BYTES);
+        append_bounded(&mut self.tail, bytes, MAX_TAIL_BYTES);
         ControlFlow::Continue(())
     }
 }
 
-/// Adds to an end that is kept. It grows to twice its length before it is cut, so that each byte
-/// moves once.
-fn keep_end(end: &mut Vec<u8>, bytes: &[u8], most: usize) {
-    let bytes = &bytes[bytes.len().saturating_sub(most)..];
+/// Appends bytes and keeps only the last `max` bytes. The buffer may grow to twice that length
+/// before it is cut, so that each byte moves at most once.
+fn append_bounded(end: &mut Vec<u8>, bytes: &[u8], max: usize) {
+    let bytes = &bytes[bytes.len().saturating_sub(max)..];
     end.extend_from_slice(bytes);
-    if end.len() > 2 * most {
-        end.drain(..end.len() - most);
+    if end.len() > 2 * max {
+        end.drain(..end.len() - max);
     }
 }
 
-impl Hearing {
+impl OutputCapture {
     fn tail(&self) -> String {
-        let cut = self.tail.len().saturating_sub(TAIL);
-        // Not in the middle of a character.
+        let cut = self.tail.len().saturating_sub(MAX_TAIL_BYTES);
+        // Do not start in the middle of a character.
         let from = (cut..self.tail.len()).find(|at| self.tail[*at] & 0xc0 != 0x80).unwrap_or(cut);
         let text = String::from_utf8_lossy(&self.tail[from..]).replace("\r\n", "\n");
         let lines = text.split('\n').map(|line| {
-            let line = super::figures::plain(line);
+            let line = super::figures::strip_ansi(line);
             line.chars().filter(|c| *c == '\t' || !c.is_control()).collect::<String>()
         });
         lines.collect::<Vec<_>>().join("\n").trim_end().to_owned()
@@ -330,13 +359,13 @@ impl Hearing {
     fn last_line(&self) -> Option<String> {
         let tail = self.tail();
         let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-        Some(super::shown::cut(last, 200))
+        Some(super::format::truncate(last, 200))
     }
 
     fn figures(&self) -> Option<Figures> {
-        let end = |stream: &'_ Vec<u8>| stream.len().saturating_sub(HEARD);
+        let end = |stream: &'_ Vec<u8>| stream.len().saturating_sub(MAX_STREAM_BYTES);
         let (stdout, stderr) =
             (&self.stdout[end(&self.stdout)..], &self.stderr[end(&self.stderr)..]);
-        Figures::of_output(stdout).or_else(|| Figures::of_output(stderr))
+        Figures::from_output(stdout).or_else(|| Figures::from_output(stderr))
     }
 }

@@ -1,57 +1,57 @@
-//! A command that a result says succeeds, or fails, held against the command.
+//! Verifies that a command succeeds or fails as a result claims, by running it.
 
-use super::check::{How, Outcome, run};
-use super::judged::Judged;
-use super::read::{self, Found, HeldCommand, Says};
-use super::scene::Scene;
-use super::shown::{self, few, number};
-use super::{Figures, World};
-use crate::config::{Check, Config};
+use super::assessment::ClaimAssessment;
+use super::check::{CheckOutcome, CheckStatus, run};
+use super::extract::{self, CommandClaim, ExtractError, FieldCommand, FieldValue};
+use super::format::{self, join_limited, pluralize};
+use super::state::VerificationState;
+use super::{Figures, VerifyContext};
+use crate::config::{Check, VerifyConfig};
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{Claim, EffectiveClaim, Evidence, Figure, Verdict};
 use counterfoil_contract::expr::{Expression, Scope};
 use serde_json::{Value, json};
 
-/// Commands of one field that are run; a result can hold any number.
-const MOST_RUN: usize = 100;
+/// The maximum number of commands of one field that are run.
+const MAX_COMMANDS: usize = 100;
 
-pub(super) async fn hold(
-    held: &EffectiveClaim,
+pub(super) async fn verify(
+    effective: &EffectiveClaim,
     contract: &Contract,
     value: &Value,
-    scene: &mut Scene,
-    world: &mut World<'_>,
-) -> Option<Judged> {
-    let found = read::field(&held.field, value)?;
+    state: &mut VerificationState,
+    context: &mut VerifyContext<'_>,
+) -> Option<ClaimAssessment> {
+    let found = extract::field_values(&effective.field, value)?;
     let claimed = match found.as_slice() {
         [] => return None,
         [one] => one.value.clone(),
-        many => {
-            Value::Array(many.iter().take(shown::MOST).map(|found| found.value.clone()).collect())
-        }
+        many => Value::Array(
+            many.iter().take(format::MAX_ITEMS).map(|found| found.value.clone()).collect(),
+        ),
     };
-    let says = match said(held, contract, value, &found) {
-        Ok(Says::Nothing) => return None,
-        Ok(says) => says,
-        Err(why) => return Some(Judged::unverifiable(claimed, why)),
+    let claim = match resolve_claim(effective, contract, value, &found) {
+        Ok(CommandClaim::Unstated) => return None,
+        Ok(claim) => claim,
+        Err(why) => return Some(ClaimAssessment::unverifiable(claimed, why.to_string())),
     };
     let figures = match found.as_slice() {
-        [one] => read::told_figures(one.value),
+        [one] => extract::claimed_figures(one.value),
         _ => Figures::default(),
     };
-    let check = match find(&held.claim, world.config) {
+    let check = match find_check(&effective.claim, context.config) {
         Ok(check) => check,
-        Err(why) => return Some(Judged::unverifiable(claimed, why)),
+        Err(why) => return Some(ClaimAssessment::unverifiable(claimed, why)),
     };
-    let outcome = run(&check, scene, world).await;
-    Some(judge(&claimed, says, &figures, &outcome))
+    let outcome = run(&check, state, context).await;
+    Some(assess(&claimed, claim, &figures, &outcome))
 }
 
-/// The check that a claim names, or what its command line makes.
-pub(super) fn find(claim: &Claim, config: &Config) -> Result<Check, String> {
+/// The check that a claim names, or one made from its command line.
+pub(super) fn find_check(claim: &Claim, config: &VerifyConfig) -> Result<Check, String> {
     match (&claim.run, &claim.check) {
         (Some(line), _) if line.trim().is_empty() => Err("the claim's command is empty".to_owned()),
-        (Some(line), _) => Ok(Check { report: claim.report.clone(), ..Check::line(line.clone()) }),
+        (Some(line), _) => Ok(Check { report: claim.report.clone(), ..Check::shell(line.clone()) }),
         (None, Some(name)) => config.checks.get(name).cloned().ok_or_else(|| {
             let place = config
                 .source
@@ -77,138 +77,144 @@ fn toml_key(name: &str) -> String {
     if bare { name.to_owned() } else { format!("{name:?}") }
 }
 
-/// What a result says of the command: by the claim's expression, or by the field itself.
-pub(super) fn said(
-    held: &EffectiveClaim,
+/// What a result claims about the command: given by the claim's `when` expression, or by the field
+/// itself.
+pub(super) fn resolve_claim(
+    effective: &EffectiveClaim,
     contract: &Contract,
     value: &Value,
-    found: &[Found<'_>],
-) -> Result<Says, String> {
-    let mut own = found.iter().map(|found| read::says(found.value));
-    let plain = match own.next() {
-        // Several say it together: one that fails is enough.
+    found: &[FieldValue<'_>],
+) -> Result<CommandClaim, ExtractError> {
+    let mut own = found.iter().map(|found| extract::command_claim(found.value));
+    let stated = match own.next() {
+        // Several values are combined: one failure is enough.
         Some(first) => own.fold(first, |all, one| match (all, one) {
-            (Says::Fails, _) | (_, Says::Fails) => Says::Fails,
-            (Says::Succeeds, Says::Succeeds) => Says::Succeeds,
-            _ => Says::Nothing,
+            (CommandClaim::Fails, _) | (_, CommandClaim::Fails) => CommandClaim::Fails,
+            (CommandClaim::Succeeds, CommandClaim::Succeeds) => CommandClaim::Succeeds,
+            _ => CommandClaim::Unstated,
         }),
-        None => Says::Nothing,
+        None => CommandClaim::Unstated,
     };
-    let Some(when) = &held.claim.when else { return Ok(plain) };
+    let Some(when) = &effective.claim.when else { return Ok(stated) };
     let expression = Expression::compile(
         when,
         &Scope::for_variable("result", contract.ty().clone()),
     )
     .map_err(|problems| {
         let first = problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
-        format!("the claim's `when` does not hold together: {first}")
+        ExtractError::InvalidCondition(first)
     })?;
     let holds = expression
         .test(&[("result", value, contract.ty())])
-        .map_err(|why| format!("the claim's `when` has no value for this result: {why}"))?;
-    Ok(match (holds, plain) {
-        (true, _) => Says::Succeeds,
-        (false, Says::Fails) => Says::Fails,
-        (false, _) => Says::Nothing,
+        .map_err(|error| ExtractError::ConditionFailed(error.reason))?;
+    Ok(match (holds, stated) {
+        (true, _) => CommandClaim::Succeeds,
+        (false, CommandClaim::Fails) => CommandClaim::Fails,
+        (false, _) => CommandClaim::Unstated,
     })
 }
 
-/// The judgement.
-fn judge(claimed: &Value, says: Says, figures: &Figures, outcome: &Outcome) -> Judged {
+/// Compares the claim with the outcome of the check.
+fn assess(
+    claimed: &Value,
+    claim: CommandClaim,
+    figures: &Figures,
+    outcome: &CheckOutcome,
+) -> ClaimAssessment {
     let observed = observed(outcome);
-    let judged = |verdict, reason: String| {
-        Judged::new(verdict, claimed.clone(), observed.clone())
-            .because(reason)
-            .with(outcome.evidence())
+    let assessment = |verdict, reason: String| {
+        ClaimAssessment::new(verdict, claimed.clone(), observed.clone())
+            .with_reason(reason)
+            .with_evidence(outcome.evidence())
             .with_notes(outcome.notes.clone())
     };
-    let code = match &outcome.how {
-        How::Exited(code) => *code,
-        How::TimedOut(after) => {
+    let code = match &outcome.status {
+        CheckStatus::Exited(code) => *code,
+        CheckStatus::TimedOut(after) => {
             let reason = format!(
-                "`{}` took longer than {} and was ended; give the check a longer timeout in {}",
+                "`{}` took longer than {} and was stopped; give the check a longer timeout in {}",
                 outcome.line,
-                shown::seconds(*after),
+                format::seconds(*after),
                 crate::config::FILE
             );
-            return judged(Verdict::Unverifiable, reason);
+            return assessment(Verdict::Unverifiable, reason);
         }
-        How::Unrunnable(why) => {
-            return judged(
+        CheckStatus::CouldNotRun(why) => {
+            return assessment(
                 Verdict::Unverifiable,
                 format!("`{}` could not be run: {why}", outcome.line),
             );
         }
-        How::Stopped => {
-            return judged(
+        CheckStatus::Stopped => {
+            return assessment(
                 Verdict::Unverifiable,
                 format!("`{}` was stopped before it ended", outcome.line),
             );
         }
     };
-    match (says, code) {
-        (Says::Succeeds | Says::Nothing, 0) => {}
-        (Says::Fails, 0) => {
-            return judged(
+    match (claim, code) {
+        (CommandClaim::Succeeds | CommandClaim::Unstated, 0) => {}
+        (CommandClaim::Fails, 0) => {
+            return assessment(
                 Verdict::Refuted,
-                format!("claimed that it fails, and `{}` succeeds", outcome.line),
+                format!("claimed to fail, but `{}` succeeds", outcome.line),
             );
         }
-        (Says::Fails, _) => {}
-        (Says::Succeeds | Says::Nothing, code) => {
-            let reason =
-                format!("claimed that it succeeds, and `{}` exited with {code}", outcome.line);
-            return judged(Verdict::Refuted, reason);
+        (CommandClaim::Fails, _) => {}
+        (CommandClaim::Succeeds | CommandClaim::Unstated, code) => {
+            let reason = format!("claimed to succeed, but `{}` exited with {code}", outcome.line);
+            return assessment(Verdict::Refuted, reason);
         }
     }
     let differences = differences(figures, outcome.figures.as_ref());
     if !differences.is_empty() {
-        return judged(Verdict::Refuted, differences.join("; "));
+        return assessment(Verdict::Refuted, differences.join("; "));
     }
     if code == 0
         && let Some(changed) = &outcome.changed
     {
-        return judged(Verdict::Stale, changed_in_words(&outcome.line, changed));
+        return assessment(Verdict::Stale, changed_tree_reason(&outcome.line, changed));
     }
-    let mut judged = judged(Verdict::Verified, String::new());
+    let mut assessment = assessment(Verdict::Verified, String::new());
     if *figures != Figures::default() && outcome.figures.is_none() {
-        judged =
-            judged.with_notes(["the output has no figures to hold the counts against".to_owned()]);
+        assessment = assessment
+            .with_notes(["the output has no figures to compare the counts with".to_owned()]);
     }
-    judged
+    assessment
 }
 
-fn changed_in_words(line: &str, changed: &[String]) -> String {
+fn changed_tree_reason(line: &str, changed: &[String]) -> String {
     let what = match changed {
-        [] => "files that had changed before".to_owned(),
-        names => format!("{}: {}", number(names.len(), "file"), few(names)),
+        [] => "files that had already changed".to_owned(),
+        names => format!("{}: {}", pluralize(names.len(), "file"), join_limited(names)),
     };
-    format!("`{line}` succeeded, but changed the tree it speaks of ({what})")
+    format!("`{line}` succeeded, but changed the files that it checks ({what})")
 }
 
-/// Claimed figures that differ from those that were read.
-fn differences(claimed: &Figures, read: Option<&Figures>) -> Vec<String> {
-    let Some(read) = read else { return Vec::new() };
+/// The claimed figures that differ from the observed ones.
+fn differences(claimed: &Figures, figures: Option<&Figures>) -> Vec<String> {
+    let Some(figures) = figures else { return Vec::new() };
     let each = [
-        (Figure::Total, "tests in all"),
+        (Figure::Total, "tests in total"),
         (Figure::Passed, "passed"),
         (Figure::Failed, "failed"),
         (Figure::Skipped, "skipped"),
     ];
     let differ = |(figure, what): (Figure, &str)| {
-        let (said, seen) = (claimed.get(figure)?, read.get(figure)?);
-        // Whether tests that did not run count among all of them is a matter of words.
-        let agrees = said == seen || (figure == Figure::Total && read.ran() == Some(said));
-        (!agrees).then(|| format!("claimed {said} {what}, observed {seen}"))
+        let (stated, observed) = (claimed.get(figure)?, figures.get(figure)?);
+        // Runners disagree whether the total includes skipped tests. Both are accepted.
+        let agrees =
+            stated == observed || (figure == Figure::Total && figures.ran() == Some(stated));
+        (!agrees).then(|| format!("claimed {stated} {what}, observed {observed}"))
     };
     each.into_iter().filter_map(differ).collect()
 }
 
-fn observed(outcome: &Outcome) -> Value {
-    let mut observed = match &outcome.how {
-        How::Exited(code) => json!({"exit_code": code}),
-        How::TimedOut(_) => json!({"timed_out": true}),
-        How::Unrunnable(_) | How::Stopped => return Value::Null,
+fn observed(outcome: &CheckOutcome) -> Value {
+    let mut observed = match &outcome.status {
+        CheckStatus::Exited(code) => json!({"exit_code": code}),
+        CheckStatus::TimedOut(_) => json!({"timed_out": true}),
+        CheckStatus::CouldNotRun(_) | CheckStatus::Stopped => return Value::Null,
     };
     if let (Some(figures), Some(members)) = (outcome.figures, observed.as_object_mut())
         && let Ok(Value::Object(figures)) = serde_json::to_value(figures)
@@ -218,114 +224,123 @@ fn observed(outcome: &Outcome) -> Value {
     observed
 }
 
-/// The commands that a field itself holds.
-pub(super) async fn hold_each(
-    held: &EffectiveClaim,
+/// Verifies a field that itself contains commands.
+pub(super) async fn verify_each(
+    effective: &EffectiveClaim,
     value: &Value,
-    scene: &mut Scene,
-    world: &mut World<'_>,
-) -> Option<Judged> {
-    let found = read::field(&held.field, value)?;
-    let commands = read::commands(&found);
+    state: &mut VerificationState,
+    context: &mut VerifyContext<'_>,
+) -> Option<ClaimAssessment> {
+    let found = extract::field_values(&effective.field, value)?;
+    let commands = extract::commands(&found);
     if commands.is_empty() {
         return None;
     }
     let mut each = Vec::new();
     for command in commands {
-        let came = match command {
-            HeldCommand::Line(line) if each.len() < MOST_RUN => {
-                let outcome = run(&Check::line(line), scene, world).await;
-                Came::Ran(Box::new(outcome))
+        let entry = match command {
+            FieldCommand::Shell(line) if each.len() < MAX_COMMANDS => {
+                let outcome = run(&Check::shell(line), state, context).await;
+                FieldCommandRun::Ran(Box::new(outcome))
             }
-            HeldCommand::Line(line) => {
-                Came::Left(format!("cmd: {line}"), "more commands than are run".to_owned())
+            FieldCommand::Shell(line) => FieldCommandRun::NotRun(
+                format!("cmd: {line}"),
+                "the limit on the number of commands is reached".to_owned(),
+            ),
+            FieldCommand::Manual(ask) => {
+                FieldCommandRun::NotRun(format!("manual: {ask}"), "a task for a person".to_owned())
             }
-            HeldCommand::Manual(ask) => {
-                Came::Left(format!("manual: {ask}"), "asked of a person".to_owned())
-            }
-            HeldCommand::Unknown(text) => {
-                Came::Left(text, "neither `cmd: …` nor `manual: …`".to_owned())
+            FieldCommand::Unknown(text) => {
+                FieldCommandRun::NotRun(text, "neither `cmd: …` nor `manual: …`".to_owned())
             }
         };
-        each.push(came);
+        each.push(entry);
     }
-    Some(judge_each(&each))
+    Some(assess_each(&each))
 }
 
-/// What came of one command of a field.
-enum Came {
-    Ran(Box<Outcome>),
-    /// It was not run, and why.
-    Left(String, String),
+/// One command of a field and its outcome.
+enum FieldCommandRun {
+    Ran(Box<CheckOutcome>),
+    /// The command was not run, with the reason.
+    NotRun(String, String),
 }
 
-fn judge_each(each: &[Came]) -> Judged {
-    let claimed = shown::list(each.iter().map(|came| match came {
-        Came::Ran(outcome) => format!("cmd: {}", outcome.line),
-        Came::Left(text, _) => text.clone(),
+fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
+    let claimed = format::json_list(each.iter().map(|entry| match entry {
+        FieldCommandRun::Ran(outcome) => format!("cmd: {}", outcome.line),
+        FieldCommandRun::NotRun(text, _) => text.clone(),
     }));
     let mut observed = Vec::new();
-    let (mut failed, mut stale, mut unknown, mut left) =
+    let (mut failed, mut stale, mut unknown, mut not_run) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut evidence = Vec::new();
     let mut succeeded = 0;
-    for came in each {
-        let outcome = match came {
-            Came::Ran(outcome) => outcome,
-            Came::Left(text, why) => {
-                left.push(format!("{} ({why})", shown::plain(text)));
+    for entry in each {
+        let outcome = match entry {
+            FieldCommandRun::Ran(outcome) => outcome,
+            FieldCommandRun::NotRun(text, why) => {
+                not_run.push(format!("{} ({why})", format::display_text(text)));
                 continue;
             }
         };
-        let judged = judge(&Value::Null, Says::Succeeds, &Figures::default(), outcome);
-        observed.push(match &outcome.how {
-            How::Exited(code) => format!("{} exited with {code}", outcome.line),
-            How::TimedOut(_) => format!("{} took too long", outcome.line),
-            How::Unrunnable(_) | How::Stopped => format!("{} was not run", outcome.line),
+        let assessment = assess(&Value::Null, CommandClaim::Succeeds, &Figures::default(), outcome);
+        observed.push(match &outcome.status {
+            CheckStatus::Exited(code) => format!("{} exited with {code}", outcome.line),
+            CheckStatus::TimedOut(_) => format!("{} took too long", outcome.line),
+            CheckStatus::CouldNotRun(_) | CheckStatus::Stopped => {
+                format!("{} was not run", outcome.line)
+            }
         });
-        match judged.verdict {
+        match assessment.verdict {
             Verdict::Verified => succeeded += 1,
             Verdict::Refuted => {
-                failed.push(format!("`{}` (exit code {})", outcome.line, code(outcome)))
+                failed.push(format!("`{}` (exit code {})", outcome.line, code(outcome)));
             }
-            Verdict::Stale => stale.push(judged.reason),
-            Verdict::Unverifiable => unknown.push(judged.reason),
+            Verdict::Stale => stale.push(assessment.reason),
+            Verdict::Unverifiable => unknown.push(assessment.reason),
         }
-        // What went well needs no output to be believed.
-        let mut shown = outcome.evidence();
-        if judged.verdict == Verdict::Verified {
-            shown.output.clear();
+        // A successful command needs no output as evidence.
+        let mut displayed = outcome.evidence();
+        if assessment.verdict == Verdict::Verified {
+            displayed.output.clear();
         }
-        evidence.push(shown);
+        evidence.push(displayed);
         evidence.extend(outcome.notes.iter().map(|note| Evidence::new("note", note.clone())));
     }
-    let ran = each.len() - left.len();
+    let ran = each.len() - not_run.len();
     let (verdict, reason) = if !failed.is_empty() {
         let failing = if failed.len() == 1 { "fails" } else { "fail" };
         (
             Verdict::Refuted,
-            format!("{} of {} {failing}: {}", failed.len(), number(ran, "command"), few(&failed)),
+            format!(
+                "{} of {} {failing}: {}",
+                failed.len(),
+                pluralize(ran, "command"),
+                join_limited(&failed)
+            ),
         )
     } else if !unknown.is_empty() {
         (Verdict::Unverifiable, unknown.join("; "))
     } else if !stale.is_empty() {
         (Verdict::Stale, stale.join("; "))
     } else if succeeded == 0 {
-        (Verdict::Unverifiable, format!("nothing here can be run: {}", few(&left)))
+        (Verdict::Unverifiable, format!("no command can be run: {}", join_limited(&not_run)))
     } else {
         (Verdict::Verified, String::new())
     };
-    let mut judged = Judged::new(verdict, claimed, shown::list(observed)).because(reason);
-    judged.evidence = evidence;
-    if !left.is_empty() && succeeded > 0 {
-        judged = judged.with_notes([format!("not held against anything: {}", few(&left))]);
+    let mut assessment =
+        ClaimAssessment::new(verdict, claimed, format::json_list(observed)).with_reason(reason);
+    assessment.evidence = evidence;
+    if !not_run.is_empty() && succeeded > 0 {
+        assessment = assessment.with_notes([format!("not verified: {}", join_limited(&not_run))]);
     }
-    judged
+    assessment
 }
 
-fn code(outcome: &Outcome) -> i32 {
-    match outcome.how {
-        How::Exited(code) => code,
+fn code(outcome: &CheckOutcome) -> i32 {
+    match outcome.status {
+        CheckStatus::Exited(code) => code,
         _ => 0,
     }
 }

@@ -1,58 +1,67 @@
-//! Commits that a result names: each is one, belongs to the work, and together they hold the files
-//! that they should.
+//! Verifies commits that a result names: each exists, belongs to the work, and together they
+//! contain the expected files.
 
-use super::World;
+use super::VerifyContext;
+use super::assessment::ClaimAssessment;
+use super::extract;
+use super::format::{self, join_limited, pluralize};
 use super::git::git;
-use super::judged::Judged;
-use super::path::Meant;
-use super::read;
-use super::scene::Scene;
-use super::shown::{self, few, number};
+use super::path::ResolvedPath;
+use super::state::VerificationState;
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
-use counterfoil_workspace::git::Answer;
+use counterfoil_workspace::git::GitOutput;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// Letters that an abbreviated name has at least.
-const SHORTEST: usize = 7;
-/// Commits whose files are listed; a step makes few.
-const MOST_LISTED: usize = 500;
+/// The minimum length of an abbreviated commit id.
+const MIN_ABBREVIATION: usize = 7;
+/// The maximum number of commits whose files are listed.
+const MAX_LISTED_COMMITS: usize = 500;
 
-pub(super) async fn hold(
-    held: &EffectiveClaim,
+pub(super) async fn verify(
+    effective: &EffectiveClaim,
     value: &Value,
-    scene: &Scene,
-    world: &mut World<'_>,
-) -> Option<Judged> {
-    let found = read::field(&held.field, value)?;
-    let named = match read::strings(&found) {
+    state: &VerificationState,
+    context: &mut VerifyContext<'_>,
+) -> Option<ClaimAssessment> {
+    let found = extract::field_values(&effective.field, value)?;
+    let named = match extract::strings(&found) {
         Ok(named) if named.is_empty() => return None,
         Ok(named) => named,
         Err(why) => {
             let claimed = found.first().map(|found| found.value.clone()).unwrap_or_default();
-            return Some(Judged::unverifiable(claimed, why));
+            return Some(ClaimAssessment::unverifiable(claimed, why.to_string()));
         }
     };
-    let claimed = shown::list(named.iter().map(|(_, name)| shown::plain(name)));
-    // Files are held against the commits that the same part of the result names.
+    let claimed = format::json_list(named.iter().map(|(_, name)| format::display_text(name)));
+    // Files are compared with the commits that the same part of the result names.
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (tokens, name) in &named {
-        let pattern =
-            held.claim.files.as_deref().map(|files| read::bound(files, tokens)).unwrap_or_default();
+        let pattern = effective
+            .claim
+            .files
+            .as_deref()
+            .map(|files| extract::bind_pattern(files, tokens))
+            .unwrap_or_default();
         groups.entry(pattern).or_default().push(name.clone());
     }
     let names: Vec<String> = named.into_iter().map(|(_, name)| name).collect();
-    let mut commits = match look(&names, scene, world).await {
+    let mut commits = match look_up(&names, state, context).await {
         Ok(commits) => commits,
         Err(why) => {
-            return Some(Judged::unverifiable(claimed, format!("git cannot be asked: {why}")));
+            return Some(ClaimAssessment::unverifiable(
+                claimed,
+                format!("the commits cannot be looked up: {why}"),
+            ));
         }
     };
     let mut wanted = Vec::new();
     for (pattern, names) in groups.into_iter().filter(|(pattern, _)| !pattern.is_empty()) {
-        let Some(Ok(files)) = read::field(&pattern, value).map(|found| read::files(&found)) else {
+        let Some(Ok(files)) =
+            extract::field_values(&pattern, value).map(|found| extract::files(&found))
+        else {
             continue;
         };
         let paths = files
@@ -62,46 +71,54 @@ pub(super) async fn hold(
         wanted.push((names, paths));
     }
     if !wanted.is_empty()
-        && let Err(why) = list_files(&mut commits, world).await
+        && let Err(why) = list_files(&mut commits, context).await
     {
-        return Some(Judged::unverifiable(claimed, format!("git cannot be asked: {why}")));
+        return Some(ClaimAssessment::unverifiable(
+            claimed,
+            format!("the commits cannot be looked up: {why}"),
+        ));
     }
-    let mut judged = judge(&names, &commits, &wanted, scene);
-    judged.claimed = claimed;
-    Some(judged)
+    let mut assessment = assess(&names, &commits, &wanted, state);
+    assessment.claimed = claimed;
+    Some(assessment)
 }
 
-/// What git knows of a name.
+/// What git knows about a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Commit {
-    /// Its full name.
+    /// The full commit id.
     id: String,
-    /// Whether it is in the history of what is checked out.
+    /// Whether it is reachable from HEAD.
     is_reachable: bool,
-    /// When it was made.
-    made: Option<SystemTime>,
-    /// The files it changes, from the repository's top; empty if they were not listed.
+    /// When it was committed.
+    committed_at: Option<SystemTime>,
+    /// The files that it changes, relative to the top folder; empty if they were not listed.
     files: HashSet<PathBuf>,
 }
 
-/// What a name stands for.
-type Known = HashMap<String, Result<Commit, String>>;
+/// The commits by the names that the result uses, or the reasons why they were not found.
+type CommitLookup = HashMap<String, Result<Commit, String>>;
 
-fn is_name(name: &str) -> bool {
-    (SHORTEST..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+fn is_commit_id(name: &str) -> bool {
+    (MIN_ABBREVIATION..=64).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-async fn look(names: &[String], scene: &Scene, world: &World<'_>) -> Result<Known, String> {
-    let mut known = Known::new();
+async fn look_up(
+    names: &[String],
+    state: &VerificationState,
+    context: &VerifyContext<'_>,
+) -> Result<CommitLookup, String> {
+    let mut known = CommitLookup::new();
     let mut asked: Vec<&str> = Vec::new();
     for name in names {
-        if is_name(name) {
+        if is_commit_id(name) {
             if known.insert(name.clone(), Err("there is no such commit".to_owned())).is_none() {
                 asked.push(name);
             }
         } else {
             let why =
-                format!("it is no commit's name: that has {SHORTEST} to 64 hexadecimal digits");
+                format!("it is not a commit id of {MIN_ABBREVIATION} to 64 hexadecimal digits");
             known.insert(name.clone(), Err(why));
         }
     }
@@ -109,33 +126,39 @@ async fn look(names: &[String], scene: &Scene, world: &World<'_>) -> Result<Know
         return Ok(known);
     }
     let head =
-        git(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"], Vec::new(), world).await?;
+        git(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"], Vec::new(), context).await?;
     let is_repository = head.ok()
-        || git(&["rev-parse", "--git-dir"], Vec::new(), world).await.is_ok_and(|said| said.ok());
+        || git(&["rev-parse", "--git-dir"], Vec::new(), context)
+            .await
+            .is_ok_and(|answer| answer.ok());
     if !is_repository {
         return Err(first_line(&head).unwrap_or_else(|| {
-            format!("{} is in no repository that git can read", scene.frame.folder().display())
+            format!("{} is in no repository that git can read", state.resolver.folder().display())
         }));
     }
     let input =
         asked.iter().flat_map(|name| [*name, "^{commit}\n"]).collect::<String>().into_bytes();
-    let said =
-        git(&["cat-file", "--batch-check=%(objectname) %(objecttype)"], input, world).await?;
-    let text = String::from_utf8_lossy(&said.stdout);
+    let answer =
+        git(&["cat-file", "--batch-check=%(objectname) %(objecttype)"], input, context).await?;
+    let text = String::from_utf8_lossy(&answer.stdout);
     for (name, line) in asked.iter().zip(text.lines()) {
         let answer = match line.rsplit_once(' ') {
             Some((id, "commit")) => Ok(Commit { id: id.to_owned(), ..Commit::default() }),
-            Some((_, "ambiguous")) => Err("several objects begin so".to_owned()),
+            Some((_, "ambiguous")) => Err("the abbreviation is ambiguous".to_owned()),
             _ => continue,
         };
         known.insert((*name).to_owned(), answer);
     }
-    date(&mut known, head.ok(), world).await?;
+    add_history(&mut known, head.ok(), context).await?;
     Ok(known)
 }
 
-/// Says of each commit when it was made, and whether it belongs to what is checked out.
-async fn date(known: &mut Known, has_head: bool, world: &World<'_>) -> Result<(), String> {
+/// Adds to each commit its time and whether HEAD reaches it.
+async fn add_history(
+    known: &mut CommitLookup,
+    has_head: bool,
+    context: &VerifyContext<'_>,
+) -> Result<(), String> {
     let ids: HashSet<String> = known.values().flatten().map(|commit| commit.id.clone()).collect();
     if ids.is_empty() {
         return Ok(());
@@ -143,45 +166,45 @@ async fn date(known: &mut Known, has_head: bool, world: &World<'_>) -> Result<()
     let input: String = ids.iter().flat_map(|id| [id.as_str(), "\n"]).collect();
     let arguments =
         ["log", "--no-walk=unsorted", "--stdin", "--format=%H %ct", "--no-show-signature"];
-    let dated = git(&arguments, input.clone().into_bytes(), world).await?;
+    let dated = git(&arguments, input.clone().into_bytes(), context).await?;
     let times: HashMap<String, SystemTime> = String::from_utf8_lossy(&dated.stdout)
         .lines()
         .filter_map(|line| {
             let (id, seconds) = line.split_once(' ')?;
-            let made = SystemTime::UNIX_EPOCH
+            let committed_at = SystemTime::UNIX_EPOCH
                 .checked_add(Duration::from_secs(seconds.trim().parse().ok()?))?;
-            Some((id.to_owned(), made))
+            Some((id.to_owned(), committed_at))
         })
         .collect();
-    // Those that HEAD does not reach.
-    let apart: HashSet<String> = if has_head {
-        let said =
-            git(&["rev-list", "--stdin"], format!("{input}^HEAD\n").into_bytes(), world).await?;
-        if !said.ok() {
+    // The commits that are not reachable from HEAD.
+    let unreachable: HashSet<String> = if has_head {
+        let answer =
+            git(&["rev-list", "--stdin"], format!("{input}^HEAD\n").into_bytes(), context).await?;
+        if !answer.ok() {
             return Err(
-                first_line(&said).unwrap_or_else(|| "its history cannot be read".to_owned())
+                first_line(&answer).unwrap_or_else(|| "its history cannot be read".to_owned())
             );
         }
-        String::from_utf8_lossy(&said.stdout).lines().map(str::to_owned).collect()
+        String::from_utf8_lossy(&answer.stdout).lines().map(str::to_owned).collect()
     } else {
         ids
     };
     for commit in known.values_mut().flatten() {
-        commit.made = times.get(&commit.id).copied();
-        commit.is_reachable = !apart.contains(&commit.id);
+        commit.committed_at = times.get(&commit.id).copied();
+        commit.is_reachable = !unreachable.contains(&commit.id);
     }
     Ok(())
 }
 
-async fn list_files(known: &mut Known, world: &World<'_>) -> Result<(), String> {
+async fn list_files(known: &mut CommitLookup, context: &VerifyContext<'_>) -> Result<(), String> {
     let mut listed: HashMap<String, HashSet<PathBuf>> = HashMap::new();
     for commit in known.values_mut().flatten() {
         if let Some(files) = listed.get(&commit.id) {
             commit.files.clone_from(files);
             continue;
         }
-        if listed.len() == MOST_LISTED {
-            return Err(format!("more than {MOST_LISTED} commits are named"));
+        if listed.len() == MAX_LISTED_COMMITS {
+            return Err(format!("more than {MAX_LISTED_COMMITS} commits are named"));
         }
         let arguments = [
             "diff-tree",
@@ -195,67 +218,69 @@ async fn list_files(known: &mut Known, world: &World<'_>) -> Result<(), String> 
             "--first-parent",
         ];
         let arguments: Vec<&str> = arguments.into_iter().chain([commit.id.as_str()]).collect();
-        let said = git(&arguments, Vec::new(), world).await?;
-        if !said.ok() {
-            return Err(first_line(&said)
+        let answer = git(&arguments, Vec::new(), context).await?;
+        if !answer.ok() {
+            return Err(first_line(&answer)
                 .unwrap_or_else(|| "the files of a commit cannot be listed".to_owned()));
         }
-        commit.files = said
+        commit.files = answer
             .stdout
             .split(|byte| *byte == 0)
             .filter(|name| !name.is_empty())
-            .map(path_of)
+            .map(path_from_bytes)
             .collect();
         listed.insert(commit.id.clone(), commit.files.clone());
     }
     Ok(())
 }
 
-fn path_of(bytes: &[u8]) -> PathBuf {
+fn path_from_bytes(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-fn first_line(said: &Answer) -> Option<String> {
-    said.words.lines().next().map(|line| shown::cut(line, 300))
+fn first_line(answer: &GitOutput) -> Option<String> {
+    answer.stderr.lines().next().map(|line| format::truncate(line, 300))
 }
 
-/// The judgement: each name, and the files that groups of them must hold.
-fn judge(
+/// Assesses each named commit, and the files that groups of commits must contain.
+fn assess(
     names: &[String],
-    known: &Known,
+    known: &CommitLookup,
     wanted: &[(Vec<String>, Vec<String>)],
-    scene: &Scene,
-) -> Judged {
+    state: &VerificationState,
+) -> ClaimAssessment {
     let mut wrong = Vec::new();
     let mut observed = Vec::new();
     let mut notes = Vec::new();
     let mut seen = HashSet::new();
     for name in names.iter().filter(|name| seen.insert(name.as_str())) {
-        let shown = shown::plain(name);
-        let during = |commit: &Commit| match (commit.made, scene.began) {
-            // A commit's time has whole seconds.
-            (Some(made), Some(began)) => Some(made + Duration::from_secs(1) > began),
+        let displayed = format::display_text(name);
+        let during = |commit: &Commit| match (commit.committed_at, state.started_at) {
+            // Commit times have a resolution of one second.
+            (Some(committed_at), Some(started_at)) => {
+                Some(committed_at + Duration::from_secs(1) > started_at)
+            }
             _ => None,
         };
         match known.get(name) {
-            None => wrong.push(format!("{shown} (there is no such commit)")),
-            Some(Err(why)) => wrong.push(format!("{shown} ({why})")),
+            None => wrong.push(format!("{displayed} (there is no such commit)")),
+            Some(Err(why)) => wrong.push(format!("{displayed} ({why})")),
             Some(Ok(commit)) if commit.is_reachable => {
-                observed.push(identity(&shown, commit));
+                observed.push(describe_commit(&displayed, commit));
                 if during(commit) == Some(false) {
-                    notes.push(format!("{shown} was made before {}", scene.since));
+                    notes.push(format!("{displayed} was made before {}", state.since));
                 }
             }
             Some(Ok(commit)) if during(commit) == Some(true) => {
-                observed.push(identity(&shown, commit));
+                observed.push(describe_commit(&displayed, commit));
                 notes.push(format!(
-                    "{shown} was made during the step, and is not in the history of HEAD"
+                    "{displayed} was made during the step, and is not in the history of HEAD"
                 ));
             }
             Some(Ok(_)) => {
                 wrong.push(format!(
-                    "{shown} (it is not in the history of HEAD, nor was it made during the step)"
+                    "{displayed} (it is not in the history of HEAD, nor was it made during the step)"
                 ));
             }
         }
@@ -267,8 +292,8 @@ fn judge(
         reasons.push(format!(
             "{} of {} {not}: {}",
             wrong.len(),
-            number(total, "commit"),
-            few(&wrong)
+            pluralize(total, "commit"),
+            join_limited(&wrong)
         ));
     }
     for (names, paths) in wanted {
@@ -279,42 +304,45 @@ fn judge(
         }
         let missing: Vec<String> = paths
             .iter()
-            .filter(|path| !holds(path, &commits, scene))
-            .map(|path| shown::plain(path))
+            .filter(|path| !contains_file(path, &commits, state))
+            .map(|path| format::display_text(path))
             .collect();
         if !missing.is_empty() {
-            let does = if commits.len() == 1 { "does not hold" } else { "do not hold" };
-            let which = few(names);
+            let does = if commits.len() == 1 { "does not contain" } else { "do not contain" };
+            let which = join_limited(names);
             reasons.push(format!(
                 "{which} {does} {} of {}: {}",
                 missing.len(),
-                number(paths.len(), "file"),
-                few(&missing)
+                pluralize(paths.len(), "file"),
+                join_limited(&missing)
             ));
         }
     }
     let verdict = if reasons.is_empty() { Verdict::Verified } else { Verdict::Refuted };
     let listed: HashSet<&PathBuf> =
         known.values().flatten().flat_map(|commit| &commit.files).collect();
-    let mut text = format!("{} found", number(observed.len(), "commit"));
+    let mut text = format!("{} found", pluralize(observed.len(), "commit"));
     if !wanted.is_empty() {
-        text.push_str(&format!(", with {} in all", number(listed.len(), "file")));
+        text.push_str(&format!(", with {} in total", pluralize(listed.len(), "file")));
     }
-    Judged::new(verdict, Value::Null, shown::list(observed))
-        .because(reasons.join("; "))
-        .with(Evidence::new("commit", text))
-        .with_notes(notes.into_iter().take(shown::MOST))
+    ClaimAssessment::new(verdict, Value::Null, format::json_list(observed))
+        .with_reason(reasons.join("; "))
+        .with_evidence(Evidence::new("commit", text))
+        .with_notes(notes.into_iter().take(format::MAX_ITEMS))
 }
 
-/// A name that is short is told with what it stands for.
-fn identity(shown: &str, commit: &Commit) -> String {
-    if shown == commit.id { commit.id.clone() } else { format!("{shown} is {}", commit.id) }
+/// An abbreviated commit id is shown with the full id.
+fn describe_commit(displayed: &str, commit: &Commit) -> String {
+    if displayed == commit.id { commit.id.clone() } else { format!("{displayed} is {}", commit.id) }
 }
 
-fn holds(text: &str, commits: &[&Commit], scene: &Scene) -> bool {
-    let Meant::Inside(path, _) = scene.frame.meant(text) else { return false };
-    let from_top = scene.frame.seen_from_top(&path);
-    let also = scene.frame.meant_from_top(text).and_then(|path| scene.frame.seen_from_top(&path));
+fn contains_file(text: &str, commits: &[&Commit], state: &VerificationState) -> bool {
+    let ResolvedPath::Inside(path, _) = state.resolver.resolve(text) else { return false };
+    let from_top = state.resolver.relative_to_top(&path);
+    let also = state
+        .resolver
+        .resolve_from_top(text)
+        .and_then(|path| state.resolver.relative_to_top(&path));
     from_top
         .iter()
         .chain(&also)

@@ -1,51 +1,85 @@
-//! The figures of a test run, from a report or from what a test runner printed. Pure.
+//! The figures of a test run, read from a report or from the output of a test runner. Pure.
 
-use super::xml;
+use super::junit;
 use counterfoil_contract::claim::Figure;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// How many tests there were, and what became of them.
+/// The number of tests, in total and by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
-    /// All of them, those that were skipped too.
+    /// All tests, including skipped ones.
     pub total: Option<u64>,
-    /// Those that passed.
+    /// Tests that passed.
     pub passed: Option<u64>,
-    /// Those that failed, or broke.
+    /// Tests that failed or ended with an error.
     pub failed: Option<u64>,
-    /// Those that did not run.
+    /// Tests that did not run.
     pub skipped: Option<u64>,
 }
 
+/// A report contains no figures.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FiguresError {
+    /// The report is in no known format.
+    #[error(
+        "it has no figures: it is neither JUnit XML nor a summary of cargo test, nextest, pytest, go test or jest"
+    )]
+    UnknownFormat,
+    /// The XML is not well-formed.
+    #[error("it is not well-formed XML: line {line}: {message}")]
+    MalformedXml {
+        /// The line of the error, counted from 1.
+        line: usize,
+        /// The message of the XML parser.
+        message: String,
+    },
+    /// The root element is not one of a `JUnit` report.
+    #[error("it is not a JUnit report: its root element is `{root}`")]
+    NotJunit {
+        /// The name of the root element.
+        root: String,
+    },
+    /// The report has no element.
+    #[error("it is empty")]
+    Empty,
+    /// The elements are nested too deeply.
+    #[error("its elements are nested more than {max} deep")]
+    TooDeep {
+        /// The maximum depth.
+        max: usize,
+    },
+}
+
 impl Figures {
-    /// The figures of a report file: `JUnit` XML, or text that a runner printed.
-    pub fn of_report(bytes: &[u8]) -> Result<Self, String> {
+    /// Reads the figures of a report file: `JUnit` XML, or the output of a test runner.
+    ///
+    /// # Errors
+    ///
+    /// The report is malformed or contains no figures.
+    pub fn from_report(bytes: &[u8]) -> Result<Self, FiguresError> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         if bytes.trim_ascii_start().starts_with(b"<") {
-            return xml::junit(bytes);
+            return junit::parse(bytes);
         }
-        Self::of_output(bytes).ok_or_else(|| {
-            "it has no figures: it is neither JUnit XML nor a summary of cargo test, nextest, pytest, go test or jest"
-                .to_owned()
-        })
+        Self::from_output(bytes).ok_or(FiguresError::UnknownFormat)
     }
 
-    /// The figures that a runner printed: cargo test (the binaries add up), nextest, pytest, jest,
-    /// `go test -v`.
-    pub fn of_output(bytes: &[u8]) -> Option<Self> {
+    /// Reads the figures that a test runner printed: cargo test (summed over test binaries),
+    /// nextest, pytest, jest, `go test -v`.
+    pub fn from_output(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
-        let mut summed = Sums::default();
+        let mut summed = Totals::default();
         let mut last = None;
-        let mut go = Sums::default();
+        let mut go = Totals::default();
         for line in text.split(['\n', '\r']) {
-            let line = plain(line);
+            let line = strip_ansi(line);
             if let Some(rest) = line.trim_start().strip_prefix("test result:") {
                 summed.add(&counts(rest));
             } else if let Some(figures) =
                 nextest(&line).or_else(|| jest(&line)).or_else(|| pytest(&line))
             {
-                // The runner prints it once, at the end; whatever a test prints comes before.
+                // The runner prints its summary once, after the output of all tests.
                 last = Some(figures);
             } else if let Some(rest) = line.strip_prefix("--- ") {
                 go.add(&match rest.split(':').next() {
@@ -59,7 +93,7 @@ impl Figures {
         last.or_else(|| summed.figures()).or_else(|| go.figures())
     }
 
-    /// One of them.
+    /// One of the figures.
     pub fn get(&self, figure: Figure) -> Option<u64> {
         match figure {
             Figure::Total => self.total,
@@ -70,15 +104,15 @@ impl Figures {
         }
     }
 
-    /// The tests that ran: some runners call that the total.
+    /// The number of tests that ran. Some runners report it as the total.
     pub(super) fn ran(&self) -> Option<u64> {
         Some(self.total?.saturating_sub(self.skipped.unwrap_or(0)))
     }
 
-    /// As a person would say it.
-    pub(super) fn in_words(&self) -> String {
+    /// The figures as text for people.
+    pub(super) fn to_text(self) -> String {
         let parts = [
-            (self.total, "in all"),
+            (self.total, "in total"),
             (self.passed, "passed"),
             (self.failed, "failed"),
             (self.skipped, "skipped"),
@@ -92,14 +126,14 @@ impl Figures {
 }
 
 #[derive(Default)]
-struct Sums {
+struct Totals {
     passed: u64,
     failed: u64,
     skipped: u64,
     any: bool,
 }
 
-impl Sums {
+impl Totals {
     fn add(&mut self, counts: &[(u64, String)]) {
         for (count, what) in counts {
             let sum = match what.as_str() {
@@ -126,8 +160,7 @@ impl Sums {
     }
 }
 
-/// `3 passed; 1 failed` or `3 passed, 1 failed` as pairs. What stands in brackets says more of what
-/// stands before.
+/// Parses `3 passed; 1 failed` or `3 passed, 1 failed` into pairs. Text in parentheses is skipped.
 fn counts(text: &str) -> Vec<(u64, String)> {
     let mut counts = Vec::new();
     let mut number = None;
@@ -150,7 +183,7 @@ fn counts(text: &str) -> Vec<(u64, String)> {
     counts
 }
 
-/// `Summary [   0.05s] 10 tests run: 9 passed (1 slow), 1 failed, 2 skipped`.
+/// Parses `Summary [   0.05s] 10 tests run: 9 passed (1 slow), 1 failed, 2 skipped`.
 fn nextest(line: &str) -> Option<Figures> {
     let rest = line.trim_start().strip_prefix("Summary [")?;
     let (_, rest) = rest.split_once(']')?;
@@ -158,31 +191,31 @@ fn nextest(line: &str) -> Option<Figures> {
     if !head.trim_end().ends_with("tests") && !head.trim_end().ends_with("test") {
         return None;
     }
-    let mut sums = Sums::default();
-    sums.add(&counts(rest));
-    sums.figures()
+    let mut totals = Totals::default();
+    totals.add(&counts(rest));
+    totals.figures()
 }
 
-/// `Tests:       1 failed, 2 skipped, 3 passed, 6 total`.
+/// Parses `Tests:       1 failed, 2 skipped, 3 passed, 6 total`.
 fn jest(line: &str) -> Option<Figures> {
     let counts = counts(line.trim_start().strip_prefix("Tests:")?);
-    let mut sums = Sums::default();
-    sums.add(&counts);
+    let mut totals = Totals::default();
+    totals.add(&counts);
     let total = counts.iter().find(|(_, what)| what == "total").map(|(count, _)| *count)?;
-    let figures = Sums { any: true, ..sums }.figures()?;
+    let figures = Totals { any: true, ..totals }.figures()?;
     Some(Figures { total: Some(total), ..figures })
 }
 
-/// `==== 3 passed, 1 failed in 0.12s ====`, and the same without the bars.
+/// Parses `==== 3 passed, 1 failed in 0.12s ====`, with or without the bars.
 fn pytest(line: &str) -> Option<Figures> {
     let line = line.trim().trim_matches('=').trim();
     let (head, time) = line.rsplit_once(" in ")?;
     let seconds = time.split_whitespace().next()?.strip_suffix('s')?;
     seconds.parse::<f64>().ok()?;
     let counts = counts(head);
-    // Prose that ends in a time is no summary: every word of one is counted.
-    let words = head.split(',').count();
-    if counts.len() != words || !head.starts_with(|c: char| c.is_ascii_digit()) {
+    // Prose may also end in a duration. In a summary, every part is a count.
+    let parts = head.split(',').count();
+    if counts.len() != parts || !head.starts_with(|c: char| c.is_ascii_digit()) {
         return head.starts_with("no tests ran").then_some(Figures {
             total: Some(0),
             passed: Some(0),
@@ -190,13 +223,13 @@ fn pytest(line: &str) -> Option<Figures> {
             skipped: Some(0),
         });
     }
-    let mut sums = Sums::default();
-    sums.add(&counts);
-    sums.figures()
+    let mut totals = Totals::default();
+    totals.add(&counts);
+    totals.figures()
 }
 
-/// A line without the colours of a terminal.
-pub(super) fn plain(line: &str) -> Cow<'_, str> {
+/// Removes ANSI escape sequences from a line.
+pub(super) fn strip_ansi(line: &str) -> Cow<'_, str> {
     if !line.contains('\u{1b}') {
         return Cow::Borrowed(line);
     }
@@ -208,7 +241,7 @@ pub(super) fn plain(line: &str) -> Cow<'_, str> {
             continue;
         }
         match rest.next() {
-            // A sequence ends with its first letter.
+            // A control sequence ends with its first letter.
             Some('[') => {
                 for c in rest.by_ref() {
                     if ('\u{40}'..='\u{7e}').contains(&c) {
@@ -216,7 +249,7 @@ pub(super) fn plain(line: &str) -> Cow<'_, str> {
                     }
                 }
             }
-            // A title ends with a bell, or with an escape and a backslash.
+            // A title sequence ends with a bell, or with an escape and a backslash.
             Some(']') => {
                 while let Some(c) = rest.next() {
                     if c == '\u{7}' || (c == '\u{1b}' && rest.next_if_eq(&'\\').is_some()) {
@@ -235,7 +268,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[allow(clippy::unnecessary_wraps)] // It stands beside what has none.
+    #[allow(clippy::unnecessary_wraps)] // The same type as the value it is compared with.
     fn figures(total: u64, passed: u64, failed: u64, skipped: u64) -> Option<Figures> {
         Some(Figures {
             total: Some(total),
@@ -302,23 +335,25 @@ mod tests {
                 figures(0, 0, 0, 0),
             ),
         ] {
-            assert_eq!(Figures::of_output(text.as_bytes()), expected, "{name}");
+            assert_eq!(Figures::from_output(text.as_bytes()), expected, "{name}");
         }
     }
 
     #[test]
     fn a_report_that_is_none_says_so() {
-        assert!(Figures::of_report(b"hello").unwrap_err().contains("neither JUnit XML"));
-        assert!(Figures::of_report(&[0xff; 64]).is_err());
+        assert!(
+            Figures::from_report(b"hello").unwrap_err().to_string().contains("neither JUnit XML")
+        );
+        assert!(Figures::from_report(&[0xff; 64]).is_err());
     }
 
     proptest! {
         #[test]
         fn nothing_that_is_printed_is_too_much(text in "[ -~\\n\u{1b}=:;,]{0,300}", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Figures::of_output(text.as_bytes());
-            let _ = Figures::of_report(&bytes);
-            let shown = plain(&text);
-            prop_assert!(shown.chars().all(|c| c != 27 as char));
+            let _ = Figures::from_output(text.as_bytes());
+            let _ = Figures::from_report(&bytes);
+            let displayed = strip_ansi(&text);
+            prop_assert!(displayed.chars().all(|c| c != 27 as char));
         }
 
         #[test]
@@ -329,7 +364,7 @@ mod tests {
             }
             let sum = |of: fn(&(u64, u64, u64)) -> u64| runs.iter().map(of).sum::<u64>();
             let (passed, failed, skipped) = (sum(|r| r.0), sum(|r| r.1), sum(|r| r.2));
-            prop_assert_eq!(Figures::of_output(text.as_bytes()), figures(passed + failed + skipped, passed, failed, skipped));
+            prop_assert_eq!(Figures::from_output(text.as_bytes()), figures(passed + failed + skipped, passed, failed, skipped));
         }
     }
 }

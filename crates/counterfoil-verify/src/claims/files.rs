@@ -1,367 +1,380 @@
-//! Files that a result says were changed, held against those that were.
+//! Verifies the files that a result claims to have changed.
 
-use super::World;
-use super::judged::Judged;
-use super::look::{Presence, Sighting, sight};
-use super::path::Index;
-use super::read::{self, NamedFile, Told};
-use super::scene::{Scene, index};
-use super::shown::{self, few, number};
+use super::VerifyContext;
+use super::assessment::ClaimAssessment;
+use super::extract::{self, ClaimedChange, NamedFile};
+use super::format::{self, join_limited, pluralize};
+use super::path::ChangeIndex;
+use super::probe::{PathProbe, Presence, probe_paths};
+use super::state::VerificationState;
 use counterfoil_contract::claim::{ClaimKind, ClaimMatch, EffectiveClaim, Evidence, Verdict};
-use counterfoil_workspace::tree::{Change, Changes};
+use counterfoil_workspace::snapshot::{Change, Changes};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-pub(super) fn hold(
-    held: &EffectiveClaim,
+pub(super) fn verify(
+    effective: &EffectiveClaim,
     value: &Value,
-    scene: &Scene,
-    world: &mut World<'_>,
-) -> Option<Judged> {
-    let found = read::field(&held.field, value)?;
-    let named = match read::files(&found) {
+    state: &VerificationState,
+    context: &mut VerifyContext<'_>,
+) -> Option<ClaimAssessment> {
+    let found = extract::field_values(&effective.field, value)?;
+    let named = match extract::files(&found) {
         Ok(named) => named,
-        Err(why) => return Some(Judged::unverifiable(found_value(&found), why)),
+        Err(why) => {
+            return Some(ClaimAssessment::unverifiable(claimed_value(&found), why.to_string()));
+        }
     };
-    let told = told(held.claim.kind);
-    let claimed = unique(named, told);
-    // At least these, or some of these: of none, that says nothing.
-    if claimed.is_empty() && held.claim.matching != ClaimMatch::Exact {
+    let expected = expected_change(effective.claim.kind);
+    let claimed = unique(named, expected);
+    // With `subset` and `best-effort` matching, an empty list claims nothing.
+    if claimed.is_empty() && effective.claim.matching != ClaimMatch::Exact {
         return None;
     }
-    let changes = match &scene.changes {
+    let changes = match &state.changes {
         Ok(changes) => changes,
         Err(why) => {
-            let shown = shown::list(claimed.iter().map(|file| in_words(file, told)));
-            return Some(Judged::unverifiable(
-                shown,
-                format!("what changed cannot be told: {why}"),
+            let displayed =
+                format::json_list(claimed.iter().map(|file| describe_file(file, expected)));
+            return Some(ClaimAssessment::unverifiable(
+                displayed,
+                format!("the changes cannot be determined: {why}"),
             ));
         }
     };
-    let index = index(changes);
+    let index = ChangeIndex::new(changes);
     let texts: Vec<String> = claimed.iter().map(|file| file.path.clone()).collect();
-    let sightings = sight(&texts, &scene.frame, &index, world.observer);
+    let probes = probe_paths(&texts, &state.resolver, &index, context.view);
     let froms: Vec<String> = claimed.iter().filter_map(|file| file.from.clone()).collect();
-    let mut from_sightings = sight(&froms, &scene.frame, &index, world.observer).into_iter();
-    let items: Vec<Item> = claimed
+    let mut from_probes = probe_paths(&froms, &state.resolver, &index, context.view).into_iter();
+    let items: Vec<ClaimedFile> = claimed
         .into_iter()
-        .zip(sightings)
-        .map(|(file, sighting)| Item {
-            from: file
-                .from
-                .is_some()
-                .then(|| from_sightings.next().map(|from| from.path))
-                .flatten(),
+        .zip(probes)
+        .map(|(file, probe)| ClaimedFile {
+            from: file.from.is_some().then(|| from_probes.next().map(|from| from.path)).flatten(),
             file,
-            sighting,
+            probe,
         })
         .collect();
-    Some(judge(held.claim.kind, held.claim.matching, &items, changes, &index, scene))
+    Some(assess(effective.claim.kind, effective.claim.matching, &items, changes, &index, state))
 }
 
-fn found_value(found: &[read::Found<'_>]) -> Value {
+fn claimed_value(found: &[extract::FieldValue<'_>]) -> Value {
     match found {
         [one] => one.value.clone(),
-        many => shown::list(many.iter().map(|found| found.value.to_string())),
+        many => format::json_list(many.iter().map(|found| found.value.to_string())),
     }
 }
 
-fn told(kind: ClaimKind) -> Told {
+fn expected_change(kind: ClaimKind) -> ClaimedChange {
     match kind {
-        ClaimKind::FilesModified => Told::Modified,
-        ClaimKind::FilesAdded => Told::Added,
-        ClaimKind::FilesDeleted => Told::Deleted,
-        ClaimKind::FilesRenamed => Told::Renamed,
-        _ => Told::Changed,
+        ClaimKind::FilesModified => ClaimedChange::Modified,
+        ClaimKind::FilesAdded => ClaimedChange::Added,
+        ClaimKind::FilesDeleted => ClaimedChange::Deleted,
+        ClaimKind::FilesRenamed => ClaimedChange::Renamed,
+        _ => ClaimedChange::Changed,
     }
 }
 
-/// Each claim once; said twice is said once.
-fn unique(named: Vec<NamedFile>, told: Told) -> Vec<NamedFile> {
+/// Removes duplicate claims.
+fn unique(named: Vec<NamedFile>, expected: ClaimedChange) -> Vec<NamedFile> {
     let mut seen = HashSet::with_capacity(named.len());
     let mut named = named;
     named.retain(|file| {
-        seen.insert((file.path.clone(), file.told.unwrap_or(told), file.from.clone()))
+        seen.insert((file.path.clone(), file.change.unwrap_or(expected), file.from.clone()))
     });
     named
 }
 
-/// A claimed file with what was found of it.
-pub(super) struct Item {
+/// A claimed file and what was observed of it.
+pub(super) struct ClaimedFile {
     file: NamedFile,
-    sighting: Sighting,
-    /// Where it was, as the result says, found like any path.
+    probe: PathProbe,
+    /// The claimed old path, resolved.
     from: Option<PathBuf>,
 }
 
-fn in_words(file: &NamedFile, told: Told) -> String {
-    let path = shown::plain(&file.path);
-    match (&file.from, file.told) {
-        (Some(from), _) => format!("{} -> {path}", shown::plain(from)),
-        (None, Some(own)) if told == Told::Changed => format!("{path} ({})", own.name()),
+fn describe_file(file: &NamedFile, expected: ClaimedChange) -> String {
+    let path = format::display_text(&file.path);
+    match (&file.from, file.change) {
+        (Some(from), _) => format!("{} -> {path}", format::display_text(from)),
+        (None, Some(own)) if expected == ClaimedChange::Changed => {
+            format!("{path} ({})", own.name())
+        }
         _ => path,
     }
 }
 
 /// How a claimed file differs from what was observed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Differs {
-    /// It did not change.
+enum Mismatch {
+    /// The file did not change.
     Unchanged,
-    /// It is not there, and did not change.
+    /// The file does not exist, and did not change.
     Missing,
-    /// It is not there, and git would not have told of it before.
-    Hidden,
-    /// Another thing became of it.
-    Otherwise(&'static str, &'static str),
-    /// It was somewhere else before than the result says.
-    FromElsewhere(String),
-    /// It is a folder, in which so many files changed.
+    /// The file does not exist, and git ignores it, so a snapshot would not have contained it.
+    Ignored,
+    /// The file changed in a different way: the claimed change and the observed change.
+    DifferentChange(&'static str, &'static str),
+    /// The file was renamed from a different path.
+    DifferentOrigin(String),
+    /// The path is a folder, in which this many files changed.
     Folder(usize),
-    /// It was not looked at.
-    Away(String),
+    /// The path is outside of the workspace and was not read.
+    Outside(String),
 }
 
-/// The judgement. `scene` is only asked what nobody claims.
-fn judge(
+/// Compares the claimed files with the changes. `state` only tells which changes need not be
+/// claimed.
+fn assess(
     kind: ClaimKind,
     matching: ClaimMatch,
-    items: &[Item],
+    items: &[ClaimedFile],
     changes: &Changes,
-    index: &Index<'_>,
-    scene: &Scene,
-) -> Judged {
-    let told = told(kind);
-    let mut wrong: Vec<(Differs, String)> = Vec::new();
-    let mut covered: HashSet<&Path> = HashSet::with_capacity(items.len());
+    index: &ChangeIndex<'_>,
+    state: &VerificationState,
+) -> ClaimAssessment {
+    let expected = expected_change(kind);
+    let mut wrong: Vec<(Mismatch, String)> = Vec::new();
+    let mut claimed_paths: HashSet<&Path> = HashSet::with_capacity(items.len());
     let mut notes: Vec<String> = Vec::new();
     for item in items {
-        let name = shown::plain(&item.file.path);
-        match agrees(item, item.file.told.unwrap_or(told), index, &mut notes) {
+        let name = format::display_text(&item.file.path);
+        match check_item(item, item.file.change.unwrap_or(expected), index, &mut notes) {
             Ok(()) => {}
-            Err(differs) => wrong.push((differs, name.clone())),
+            Err(mismatch) => wrong.push((mismatch, name.clone())),
         }
-        covered.insert(&item.sighting.path);
-        covered.extend(item.from.as_deref());
-        notes.extend(item.sighting.notes.iter().map(|note| format!("{name} {note}")));
+        claimed_paths.insert(&item.probe.path);
+        claimed_paths.extend(item.from.as_deref());
+        notes.extend(item.probe.notes.iter().map(|note| format!("{name} {note}")));
     }
     let agreeing = items.len() - wrong.len();
     let unclaimed: Vec<String> = match matching {
-        ClaimMatch::Exact => unclaimed(told, &covered, changes, index, scene),
+        ClaimMatch::Exact => unclaimed(expected, &claimed_paths, changes, index, state),
         ClaimMatch::Subset | ClaimMatch::BestEffort => Vec::new(),
     };
-    let hidden = wrong.iter().filter(|(differs, _)| *differs == Differs::Hidden).count();
+    let ignored = wrong.iter().filter(|(mismatch, _)| *mismatch == Mismatch::Ignored).count();
     let refuted = match matching {
-        // What nobody claims may be the work of somebody else.
-        ClaimMatch::Exact if scene.company.is_none() => {
-            wrong.len() > hidden || !unclaimed.is_empty()
+        // Unclaimed changes may be the work of another writer.
+        ClaimMatch::Exact if state.concurrent_writer.is_none() => {
+            wrong.len() > ignored || !unclaimed.is_empty()
         }
-        ClaimMatch::Exact | ClaimMatch::Subset => wrong.len() > hidden,
-        ClaimMatch::BestEffort => agreeing == 0 && hidden == 0,
+        ClaimMatch::Exact | ClaimMatch::Subset => wrong.len() > ignored,
+        ClaimMatch::BestEffort => agreeing == 0 && ignored == 0,
     };
-    let untold = match matching {
-        ClaimMatch::Exact | ClaimMatch::Subset => hidden > 0,
-        ClaimMatch::BestEffort => hidden > 0 && agreeing == 0,
+    let unknown = match matching {
+        ClaimMatch::Exact | ClaimMatch::Subset => ignored > 0,
+        ClaimMatch::BestEffort => ignored > 0 && agreeing == 0,
     };
-    let difference = difference(items.len(), told, wrong, &unclaimed);
-    let claimed = shown::list(items.iter().map(|item| in_words(&item.file, told)));
-    let verdict = match (refuted, untold) {
+    let difference = difference(items.len(), expected, wrong, &unclaimed);
+    let claimed = format::json_list(items.iter().map(|item| describe_file(&item.file, expected)));
+    let verdict = match (refuted, unknown) {
         (true, _) => Verdict::Refuted,
         (false, true) => Verdict::Unverifiable,
         (false, false) => Verdict::Verified,
     };
-    let mut judged = Judged::new(verdict, claimed, observed(told, changes, index, scene))
-        .with(Evidence::new("diff", scene.summary(changes)));
+    let mut assessment =
+        ClaimAssessment::new(verdict, claimed, observed_files(expected, changes, index, state))
+            .with_evidence(Evidence::new("diff", state.summary(changes)));
     if verdict != Verdict::Verified {
-        judged.reason = difference;
+        assessment.reason = difference;
     } else if !difference.is_empty() {
-        judged = judged.with_notes([difference]);
+        assessment = assessment.with_notes([difference]);
     }
-    if let Some(company) = scene.company.as_ref().filter(|_| matching == ClaimMatch::Exact) {
-        judged =
-            judged.with_notes([format!("what was not claimed is not held against it: {company}")]);
+    if let Some(concurrent_writer) =
+        state.concurrent_writer.as_ref().filter(|_| matching == ClaimMatch::Exact)
+    {
+        assessment =
+            assessment.with_notes([format!("unclaimed changes are ignored: {concurrent_writer}")]);
     }
-    let left = notes.len().saturating_sub(shown::MOST);
-    notes.truncate(shown::MOST);
+    let left = notes.len().saturating_sub(format::MAX_ITEMS);
+    notes.truncate(format::MAX_ITEMS);
     notes.extend((left > 0).then(|| format!("… and {left} more of the same kind")));
-    judged.with_notes(notes).with_notes(changes.notes.clone())
+    assessment.with_notes(notes).with_notes(changes.notes.clone())
 }
 
-fn agrees(
-    item: &Item,
-    told: Told,
-    index: &Index<'_>,
+fn check_item(
+    item: &ClaimedFile,
+    expected: ClaimedChange,
+    index: &ChangeIndex<'_>,
     notes: &mut Vec<String>,
-) -> Result<(), Differs> {
-    let sighting = &item.sighting;
-    let path = sighting.path.as_path();
-    let Some(change) = sighting.change else {
-        // The old name of a file that was renamed stands among the changes, so this is one that
-        // nothing became of.
-        return Err(match &sighting.presence {
+) -> Result<(), Mismatch> {
+    let probe = &item.probe;
+    let path = probe.path.as_path();
+    let Some(change) = probe.change else {
+        // The old path of a renamed file is among the changes, so this file did not change at all.
+        return Err(match &probe.presence {
             Presence::Absent
-                if sighting.is_hidden && matches!(told, Told::Deleted | Told::Changed) =>
+                if probe.is_ignored
+                    && matches!(expected, ClaimedChange::Deleted | ClaimedChange::Changed) =>
             {
-                Differs::Hidden
+                Mismatch::Ignored
             }
-            Presence::Absent => Differs::Missing,
-            Presence::Folder => Differs::Folder(index.below(path)),
-            Presence::Away(why) => Differs::Away(why.clone()),
-            Presence::File | Presence::Other => Differs::Unchanged,
+            Presence::Absent => Mismatch::Missing,
+            Presence::Folder => Mismatch::Folder(index.count_below(path)),
+            Presence::Outside(why) => Mismatch::Outside(why.clone()),
+            Presence::File | Presence::Other => Mismatch::Unchanged,
         });
     };
-    let otherwise = |observed| Err(Differs::Otherwise(told.name(), observed));
-    match (told, change) {
-        (Told::Changed, _)
-        | (Told::Added, Change::Added)
-        | (Told::Modified, Change::Modified)
-        | (Told::Deleted, Change::Deleted) => Ok(()),
-        // The same bytes under a new name: whether that is a new file or an old one is a matter of
-        // words.
-        (Told::Modified, Change::Added) if index.came_from(path).is_some() => Ok(()),
-        (Told::Renamed, _) => {
-            let (was, is) = match (index.came_from(path), index.went_to(path)) {
+    let different = |observed| Err(Mismatch::DifferentChange(expected.name(), observed));
+    match (expected, change) {
+        (ClaimedChange::Changed, _)
+        | (ClaimedChange::Added, Change::Added)
+        | (ClaimedChange::Modified, Change::Modified)
+        | (ClaimedChange::Deleted, Change::Deleted) => Ok(()),
+        // The file has the same content under a new name. Both "added" and "modified" are accepted.
+        (ClaimedChange::Modified, Change::Added) if index.renamed_from(path).is_some() => Ok(()),
+        (ClaimedChange::Renamed, _) => {
+            let (was, is) = match (index.renamed_from(path), index.renamed_to(path)) {
                 (Some(was), _) => (was, path),
                 (None, Some(is)) => (path, is),
                 (None, None) => return renamed_and_edited(item, change, index, notes),
             };
             match item.from.as_deref() {
                 Some(from) if from != was && from != is => {
-                    Err(Differs::FromElsewhere(shown::path(was)))
+                    Err(Mismatch::DifferentOrigin(format::display_path(was)))
                 }
                 _ => Ok(()),
             }
         }
-        (_, Change::Added) => otherwise("added"),
-        (_, Change::Modified) => otherwise("modified"),
-        (_, Change::Deleted) => otherwise("deleted"),
+        (_, Change::Added) => different("added"),
+        (_, Change::Modified) => different("modified"),
+        (_, Change::Deleted) => different("deleted"),
     }
 }
 
-/// A file that was moved and written to is seen as one deleted and one added.
+/// A file that was moved and edited appears as one deleted and one added file.
 fn renamed_and_edited(
-    item: &Item,
+    item: &ClaimedFile,
     change: Change,
-    index: &Index<'_>,
+    index: &ChangeIndex<'_>,
     notes: &mut Vec<String>,
-) -> Result<(), Differs> {
+) -> Result<(), Mismatch> {
     let gone = item.from.as_deref().and_then(|from| index.get(from)).map(|(_, change)| change);
     match (change, gone, &item.from) {
         (Change::Added, Some(Change::Deleted), _) => {
-            let name = shown::plain(&item.file.path);
+            let name = format::display_text(&item.file.path);
             notes.push(format!(
-                "{name} was written to as well: it is seen as added, and its old name as deleted"
+                "{name} was also edited: it counts as added, and its old name as deleted"
             ));
             Ok(())
         }
-        (Change::Added, ..) => Err(Differs::Otherwise("renamed", "added")),
-        (Change::Modified, ..) => Err(Differs::Otherwise("renamed", "modified")),
-        (Change::Deleted, ..) => Err(Differs::Otherwise("renamed", "deleted")),
+        (Change::Added, ..) => Err(Mismatch::DifferentChange("renamed", "added")),
+        (Change::Modified, ..) => Err(Mismatch::DifferentChange("renamed", "modified")),
+        (Change::Deleted, ..) => Err(Mismatch::DifferentChange("renamed", "deleted")),
     }
 }
 
-/// What changed in the claimed way and was not claimed.
+/// The changes of the claimed kind that were not claimed.
 fn unclaimed(
-    told: Told,
-    covered: &HashSet<&Path>,
+    expected: ClaimedChange,
+    claimed_paths: &HashSet<&Path>,
     changes: &Changes,
-    index: &Index<'_>,
-    scene: &Scene,
+    index: &ChangeIndex<'_>,
+    state: &VerificationState,
 ) -> Vec<String> {
-    if told == Told::Renamed {
+    if expected == ClaimedChange::Renamed {
         let pairs = changes.renamed.iter().filter(|(from, to)| {
-            !covered.contains(from.as_path())
-                && !covered.contains(to.as_path())
-                && !scene.is_noise(to)
+            !claimed_paths.contains(from.as_path())
+                && !claimed_paths.contains(to.as_path())
+                && !state.is_noise(to)
         });
         return pairs
-            .map(|(from, to)| format!("{} -> {}", shown::path(from), shown::path(to)))
+            .map(|(from, to)| {
+                format!("{} -> {}", format::display_path(from), format::display_path(to))
+            })
             .collect();
     }
-    let wanted = |path: &Path, change: Change| match (told, change) {
-        (Told::Modified, Change::Modified) => true,
-        // A renamed file may be claimed as such elsewhere.
-        (Told::Added, Change::Added) => index.came_from(path).is_none(),
-        (Told::Deleted, Change::Deleted) => index.went_to(path).is_none(),
-        // One of its two names is enough.
-        (Told::Changed, _) => {
-            let other = index.came_from(path).or_else(|| index.went_to(path));
-            other.is_none_or(|other| !covered.contains(other))
-                // Of a pair that nobody names, the new name is missed.
-                && index.went_to(path).is_none()
+    let wanted = |path: &Path, change: Change| match (expected, change) {
+        (ClaimedChange::Modified, Change::Modified) => true,
+        // A renamed file may be claimed by another field.
+        (ClaimedChange::Added, Change::Added) => index.renamed_from(path).is_none(),
+        (ClaimedChange::Deleted, Change::Deleted) => index.renamed_to(path).is_none(),
+        // Claiming one of the two names is enough.
+        (ClaimedChange::Changed, _) => {
+            let other = index.renamed_from(path).or_else(|| index.renamed_to(path));
+            other.is_none_or(|other| !claimed_paths.contains(other))
+                // If neither name is claimed, only the new name is reported.
+                && index.renamed_to(path).is_none()
         }
         _ => false,
     };
-    scene
+    state
         .claimable(changes)
-        .filter(|(path, change)| !covered.contains(path) && wanted(path, *change))
-        .map(|(path, _)| shown::path(path))
+        .filter(|(path, change)| !claimed_paths.contains(path) && wanted(path, *change))
+        .map(|(path, _)| format::display_path(path))
         .collect()
 }
 
 fn difference(
     total: usize,
-    told: Told,
-    mut wrong: Vec<(Differs, String)>,
+    expected: ClaimedChange,
+    mut wrong: Vec<(Mismatch, String)>,
     unclaimed: &[String],
 ) -> String {
-    // In the order they are claimed.
+    // In the order of the kinds of mismatch.
     wrong.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut parts = Vec::new();
     let mut rest = wrong.as_slice();
-    while let Some((differs, _)) = rest.first() {
-        let same = rest.iter().take_while(|(other, _)| other == differs).count();
+    while let Some((mismatch, _)) = rest.first() {
+        let same = rest.iter().take_while(|(other, _)| other == mismatch).count();
         let names: Vec<&str> = rest[..same].iter().map(|(_, name)| name.as_str()).collect();
-        let names = few(&names);
+        let names = join_limited(&names);
         let of = if parts.is_empty() && total > 1 { " of them" } else { "" };
         let was = if same == 1 { "was" } else { "were" };
         let is = if same == 1 { "is" } else { "are" };
-        parts.push(match differs {
-            Differs::Unchanged => format!("{same}{of} did not change: {names}"),
-            Differs::Missing if told == Told::Deleted => {
-                format!("{same}{of} {was} not there before: {names}")
+        let is_folder = if same == 1 { "is a folder" } else { "are folders" };
+        let file = if same == 1 { "a file" } else { "files" };
+        parts.push(match mismatch {
+            Mismatch::Unchanged => format!("{same}{of} did not change: {names}"),
+            Mismatch::Missing if expected == ClaimedChange::Deleted => {
+                format!("{same}{of} {was} not there before the step: {names}")
             }
-            Differs::Missing if same == 1 => format!("{same}{of} does not exist: {names}"),
-            Differs::Missing => format!("{same}{of} do not exist: {names}"),
-            Differs::Hidden => {
+            Mismatch::Missing if same == 1 => format!("{same}{of} does not exist: {names}"),
+            Mismatch::Missing => format!("{same}{of} do not exist: {names}"),
+            Mismatch::Ignored => {
                 format!(
-                    "{same}{of} {is} ignored by git, and nothing tells whether there was such a file: {names}"
+                    "{same}{of} {is} ignored by git, and it is unknown whether the file existed before: {names}"
                 )
             }
-            Differs::Otherwise(claimed, observed) => {
+            Mismatch::DifferentChange(claimed, observed) => {
                 format!("{same}{of} {was} {observed}, not {claimed}: {names}")
             }
-            Differs::FromElsewhere(was) => format!("{same}{of} came from {was}: {names}"),
-            Differs::Folder(0) => format!("{same}{of} {is} no file but a folder: {names}"),
-            Differs::Folder(changed) => {
-                let changed = number(*changed, "file");
-                format!("{same}{of} {is} no file but a folder, in which {changed} changed: {names}")
+            Mismatch::DifferentOrigin(was) => format!("{same}{of} came from {was}: {names}"),
+            Mismatch::Folder(0) => format!("{same}{of} {is_folder}, not {file}: {names}"),
+            Mismatch::Folder(changed) => {
+                let changed = pluralize(*changed, "file");
+                format!("{same}{of} {is_folder}, in which {changed} changed: {names}")
             }
-            Differs::Away(why) => format!("{same}{of} cannot have changed, {why}: {names}"),
+            Mismatch::Outside(why) => format!("{same}{of} cannot have changed, {why}: {names}"),
         });
         rest = &rest[same..];
     }
     let mut text = String::new();
     if !parts.is_empty() {
-        text = format!("claimed {} {}, {}", number(total, "file"), told.name(), parts.join("; "));
+        text = format!(
+            "claimed {} {}, {}",
+            pluralize(total, "file"),
+            expected.name(),
+            parts.join("; ")
+        );
     }
     if !unclaimed.is_empty() {
-        let names = few(unclaimed);
+        let names = join_limited(unclaimed);
         text = if text.is_empty() {
-            let claimed = number(total, "file");
+            let claimed = pluralize(total, "file");
             format!(
                 "claimed {claimed} {}, {} more {} {}: {names}",
-                told.name(),
+                expected.name(),
                 unclaimed.len(),
                 if unclaimed.len() == 1 { "was" } else { "were" },
-                told.name()
+                expected.name()
             )
         } else {
             format!(
                 "{text}; {} not claimed: {names}",
-                number(unclaimed.len(), "changed file") + was(unclaimed.len())
+                pluralize(unclaimed.len(), "changed file") + was(unclaimed.len())
             )
         };
     }
@@ -372,31 +385,36 @@ fn was(count: usize) -> &'static str {
     if count == 1 { " was" } else { " were" }
 }
 
-fn observed(told: Told, changes: &Changes, index: &Index<'_>, scene: &Scene) -> Value {
+fn observed_files(
+    expected: ClaimedChange,
+    changes: &Changes,
+    index: &ChangeIndex<'_>,
+    state: &VerificationState,
+) -> Value {
     let word = |change: Change| match change {
         Change::Added => "added",
         Change::Modified => "modified",
         Change::Deleted => "deleted",
     };
-    if told == Told::Renamed {
-        let pairs = changes.renamed.iter().filter(|(_, to)| !scene.is_noise(to));
-        return shown::list(
-            pairs.map(|(from, to)| format!("{} -> {}", shown::path(from), shown::path(to))),
-        );
+    if expected == ClaimedChange::Renamed {
+        let pairs = changes.renamed.iter().filter(|(_, to)| !state.is_noise(to));
+        return format::json_list(pairs.map(|(from, to)| {
+            format!("{} -> {}", format::display_path(from), format::display_path(to))
+        }));
     }
-    let wanted = match told {
-        Told::Added => Some(Change::Added),
-        Told::Modified => Some(Change::Modified),
-        Told::Deleted => Some(Change::Deleted),
-        Told::Renamed | Told::Changed => None,
+    let wanted = match expected {
+        ClaimedChange::Added => Some(Change::Added),
+        ClaimedChange::Modified => Some(Change::Modified),
+        ClaimedChange::Deleted => Some(Change::Deleted),
+        ClaimedChange::Renamed | ClaimedChange::Changed => None,
     };
-    shown::list(scene.claimable(changes).filter_map(|(path, change)| {
-        let name = shown::path(path);
+    format::json_list(state.claimable(changes).filter_map(|(path, change)| {
+        let name = format::display_path(path);
         match wanted {
             Some(wanted) => (wanted == change).then_some(name),
-            None if index.went_to(path).is_some() => None,
-            None => Some(match index.came_from(path) {
-                Some(from) => format!("{} -> {name}", shown::path(from)),
+            None if index.renamed_to(path).is_some() => None,
+            None => Some(match index.renamed_from(path) {
+                Some(from) => format!("{} -> {name}", format::display_path(from)),
                 None => format!("{name} ({})", word(change)),
             }),
         }

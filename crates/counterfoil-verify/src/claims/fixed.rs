@@ -1,129 +1,136 @@
-//! Findings that a result says are fixed: the file of each was touched.
+//! Verifies findings that a result reports as fixed: the file of each finding changed.
 
-use super::World;
-use super::judged::Judged;
-use super::look::sight;
-use super::read::{self, NamedFix};
-use super::scene::{Scene, index};
-use super::shown::{self, few, number};
+use super::VerifyContext;
+use super::assessment::ClaimAssessment;
+use super::extract::{self, ClaimedFix};
+use super::format::{self, join_limited, pluralize};
+use super::path::ChangeIndex;
+use super::probe::probe_paths;
+use super::state::VerificationState;
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
 use serde_json::Value;
 use std::collections::HashMap;
 
-pub(super) fn hold(
-    held: &EffectiveClaim,
+pub(super) fn verify(
+    effective: &EffectiveClaim,
     value: &Value,
-    scene: &Scene,
-    world: &mut World<'_>,
-) -> Option<Judged> {
-    let found = read::field(&held.field, value)?;
-    let fixes = read::fixes(&found);
+    state: &VerificationState,
+    context: &mut VerifyContext<'_>,
+) -> Option<ClaimAssessment> {
+    let found = extract::field_values(&effective.field, value)?;
+    let fixes = extract::fixes(&found);
     if fixes.is_empty() {
         return None;
     }
-    let files = held.findings.as_ref().map(files_of);
-    let claimed = shown::list(fixes.iter().map(name));
-    let changes = match &scene.changes {
+    let files = effective.findings.as_ref().map(files_by_finding);
+    let claimed = format::json_list(fixes.iter().map(fix_name));
+    let changes = match &state.changes {
         Ok(changes) => changes,
         Err(why) => {
-            return Some(Judged::unverifiable(
+            return Some(ClaimAssessment::unverifiable(
                 claimed,
-                format!("what changed cannot be told: {why}"),
+                format!("the changes cannot be determined: {why}"),
             ));
         }
     };
-    let index = index(changes);
-    let traced: Vec<Traced> = fixes.into_iter().map(|fix| trace(fix, files.as_ref())).collect();
+    let index = ChangeIndex::new(changes);
+    let traced: Vec<TracedFix> = fixes.into_iter().map(|fix| trace(fix, files.as_ref())).collect();
     let texts: Vec<String> = traced.iter().filter_map(|traced| traced.file.clone()).collect();
-    let mut sightings = sight(&texts, &scene.frame, &index, world.observer).into_iter();
-    let judged: Vec<(Traced, Option<bool>)> = traced
+    let mut probes = probe_paths(&texts, &state.resolver, &index, context.view).into_iter();
+    let assessment: Vec<(TracedFix, Option<bool>)> = traced
         .into_iter()
         .map(|traced| {
-            let sighting = traced.file.is_some().then(|| sightings.next()).flatten();
-            let touched = sighting.map(|sighting| sighting.change.is_some());
+            let probe = traced.file.is_some().then(|| probes.next()).flatten();
+            let touched = probe.map(|probe| probe.change.is_some());
             (traced, touched)
         })
         .collect();
-    let mut judged = judge(&judged);
-    judged.claimed = claimed;
+    let mut assessment = assess(&assessment);
+    assessment.claimed = claimed;
     Some(
-        judged
-            .with(Evidence::new("diff", scene.summary(changes)))
+        assessment
+            .with_evidence(Evidence::new("diff", state.summary(changes)))
             .with_notes(changes.notes.clone()),
     )
 }
 
-/// A fix with the file it must have touched.
+/// A claimed fix and the file that it must have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Traced {
+struct TracedFix {
     name: String,
     file: Option<String>,
-    /// Whether what was to be fixed is known, and this is none of it.
+    /// Whether the requested findings are known, and this is none of them.
     is_unknown: bool,
 }
 
-fn name(fix: &NamedFix) -> String {
-    shown::plain(fix.id.as_deref().or(fix.file.as_deref()).unwrap_or("a finding without an id"))
+fn fix_name(fix: &ClaimedFix) -> String {
+    format::display_text(
+        fix.id.as_deref().or(fix.file.as_deref()).unwrap_or("a finding without an id"),
+    )
 }
 
-/// The files of findings, by id.
-fn files_of(findings: &Value) -> HashMap<String, Option<String>> {
+/// The files of the requested findings, by id.
+fn files_by_finding(findings: &Value) -> HashMap<String, Option<String>> {
     let items = findings.as_array().map(Vec::as_slice).unwrap_or_default();
     let pair = |finding: &Value| {
         let object = finding.as_object()?;
-        Some((read::id_text(object.get("id")?)?, read::file_of(object).map(str::to_owned)))
+        Some((
+            extract::id_text(object.get("id")?)?,
+            extract::file_in_object(object).map(str::to_owned),
+        ))
     };
     items.iter().filter_map(pair).collect()
 }
 
-fn trace(fix: NamedFix, files: Option<&HashMap<String, Option<String>>>) -> Traced {
-    let name = name(&fix);
+fn trace(fix: ClaimedFix, files: Option<&HashMap<String, Option<String>>>) -> TracedFix {
+    let name = fix_name(&fix);
     let known = fix.id.as_ref().and_then(|id| files?.get(id));
     let file = known.cloned().flatten().or(fix.file);
-    Traced { name, is_unknown: files.is_some() && known.is_none(), file }
+    TracedFix { name, is_unknown: files.is_some() && known.is_none(), file }
 }
 
-fn judge(fixes: &[(Traced, Option<bool>)]) -> Judged {
-    let (mut untouched, mut unknown, mut untold) = (Vec::new(), Vec::new(), Vec::new());
+fn assess(fixes: &[(TracedFix, Option<bool>)]) -> ClaimAssessment {
+    let (mut untouched, mut unknown, mut unknown_file) = (Vec::new(), Vec::new(), Vec::new());
     let mut touched = Vec::new();
     for (fix, was_touched) in fixes {
-        let file = fix.file.as_deref().map(shown::plain).unwrap_or_default();
+        let file = fix.file.as_deref().map(format::display_text).unwrap_or_default();
         match was_touched {
             _ if fix.is_unknown => unknown.push(fix.name.clone()),
             Some(true) => touched.push(format!("{} in {file}", fix.name)),
             Some(false) => untouched.push(format!("{} in {file}", fix.name)),
-            None => untold.push(fix.name.clone()),
+            None => unknown_file.push(fix.name.clone()),
         }
     }
-    let total = number(fixes.len(), "finding");
+    let total = pluralize(fixes.len(), "finding");
     let mut reasons = Vec::new();
     if !untouched.is_empty() {
         let their = if untouched.len() == 1 { "its file" } else { "their files" };
         reasons.push(format!(
             "for {} {their} did not change: {}",
             untouched.len(),
-            few(&untouched)
+            join_limited(&untouched)
         ));
     }
     if !unknown.is_empty() {
         let were = if unknown.len() == 1 { "was" } else { "were" };
-        reasons.push(format!("{} {were} not among those to fix: {}", unknown.len(), few(&unknown)));
+        reasons.push(format!(
+            "{} {were} not among the requested findings: {}",
+            unknown.len(),
+            join_limited(&unknown)
+        ));
     }
-    let observed = shown::list(touched.iter().map(|fix| format!("{fix}: changed")));
+    let observed = format::json_list(touched.iter().map(|fix| format!("{fix}: changed")));
     if !reasons.is_empty() {
         let reason = format!("claimed {total} fixed, {}", reasons.join("; "));
-        return Judged::new(Verdict::Refuted, Value::Null, observed).because(reason);
+        return ClaimAssessment::new(Verdict::Refuted, Value::Null, observed).with_reason(reason);
     }
-    if !untold.is_empty() {
+    if !unknown_file.is_empty() {
         let reason = format!(
-            "nothing says which file {} in; give the step's claim the findings it was asked to fix (`findings:`)",
-            if untold.len() == 1 {
-                format!("{} is", untold[0])
-            } else {
-                format!("{} are", few(&untold))
-            }
+            "the file of {} is unknown; give the step's claim the requested findings (`findings:`)",
+            join_limited(&unknown_file)
         );
-        return Judged::new(Verdict::Unverifiable, Value::Null, observed).because(reason);
+        return ClaimAssessment::new(Verdict::Unverifiable, Value::Null, observed)
+            .with_reason(reason);
     }
-    Judged::new(Verdict::Verified, Value::Null, observed)
+    ClaimAssessment::new(Verdict::Verified, Value::Null, observed)
 }

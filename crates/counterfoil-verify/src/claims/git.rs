@@ -1,15 +1,15 @@
-//! Asks git in the workspace, on a thread where it may take its time.
+//! Runs git in the workspace on a thread that may block.
 
-use super::World;
-use counterfoil_workspace::git::{Answer, Call};
+use super::VerifyContext;
+use counterfoil_workspace::git::{GitCommand, GitOutput};
 
-/// Runs git in the workspace's folder; if that cannot be done, why.
+/// Runs git in the workspace's folder.
 pub(super) async fn git(
     arguments: &[&str],
     stdin: Vec<u8>,
-    world: &World<'_>,
-) -> Result<Answer, String> {
-    let call = Call::new(world.folder, arguments).stdin(stdin);
-    let asked = tokio::task::spawn_blocking(move || call.ask());
+    context: &VerifyContext<'_>,
+) -> Result<GitOutput, String> {
+    let call = GitCommand::new(context.folder, arguments).stdin(stdin);
+    let asked = tokio::task::spawn_blocking(move || call.output());
     asked.await.map_err(|error| error.to_string())?.map_err(|failure| failure.to_string())
 }

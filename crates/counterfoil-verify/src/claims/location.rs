@@ -1,157 +1,170 @@
-//! Places in files that a result names: the file is there, and so is the line.
+//! Verifies that the locations that a result names exist: the file and the line.
 
-use super::judged::Judged;
-use super::look::{self, Presence};
-use super::path::{Index, Meant};
-use super::places::{Lines, NamedPlace, places};
-use super::read;
-use super::scene::Scene;
-use super::shown::{self, few, number};
+use super::assessment::ClaimAssessment;
+use super::extract;
+use super::format::{self, join_limited, pluralize};
+use super::locations::{Lines, NamedLocation, locations};
+use super::path::{ChangeIndex, ResolvedPath};
+use super::probe::{self, Presence};
+use super::state::VerificationState;
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
-use counterfoil_workspace::tree::{Change, Changes};
+use counterfoil_workspace::snapshot::{Change, Changes};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-pub(super) fn hold(held: &EffectiveClaim, value: &Value, scene: &Scene) -> Option<Judged> {
-    let found = read::field(&held.field, value)?;
-    let places = match places(&found) {
-        Ok(places) if places.is_empty() => return None,
-        Ok(places) => places,
+pub(super) fn verify(
+    effective: &EffectiveClaim,
+    value: &Value,
+    state: &VerificationState,
+) -> Option<ClaimAssessment> {
+    let found = extract::field_values(&effective.field, value)?;
+    let locations = match locations(&found) {
+        Ok(locations) if locations.is_empty() => return None,
+        Ok(locations) => locations,
         Err(why) => {
             let claimed = found.first().map(|found| found.value.clone()).unwrap_or_default();
-            return Some(Judged::unverifiable(claimed, why));
+            return Some(ClaimAssessment::unverifiable(claimed, why.to_string()));
         }
     };
     let nothing = Changes::default();
-    let index = Index::new(scene.changes.as_ref().unwrap_or(&nothing));
-    let mut files: HashMap<String, Seen> = HashMap::new();
-    let seen: Vec<(NamedPlace, Seen)> = places
+    let index = ChangeIndex::new(state.changes.as_ref().unwrap_or(&nothing));
+    let mut files: HashMap<String, FileLines> = HashMap::new();
+    let seen: Vec<(NamedLocation, FileLines)> = locations
         .into_iter()
-        .map(|place| {
+        .map(|location| {
             let seen = files
-                .entry(place.file.clone())
-                .or_insert_with(|| look_at(&place.file, scene, &index))
+                .entry(location.file.clone())
+                .or_insert_with(|| count_lines(&location.file, state, &index))
                 .clone();
-            // The text may be a name as a whole: a file may be called `notes:12`.
-            let whole = (place.text != place.file && matches!(seen, Seen::Not(_))).then(|| {
-                files
-                    .entry(place.text.clone())
-                    .or_insert_with(|| look_at(&place.text, scene, &index))
-                    .clone()
-            });
+            // The whole text may be a file name: a file may be called `notes:12`.
+            let whole = (location.text != location.file && matches!(seen, FileLines::Missing(_)))
+                .then(|| {
+                    files
+                        .entry(location.text.clone())
+                        .or_insert_with(|| count_lines(&location.text, state, &index))
+                        .clone()
+                });
             match whole {
-                Some(whole @ Seen::Lines(..)) => (NamedPlace { lines: None, ..place }, whole),
-                _ => (place, seen),
+                Some(whole @ FileLines::Counted(..)) => {
+                    (NamedLocation { lines: None, ..location }, whole)
+                }
+                _ => (location, seen),
             }
         })
         .collect();
-    Some(judge(&seen))
+    Some(assess(&seen))
 }
 
-/// What was found of a file.
+/// The lines of a file, as far as they could be counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
-    /// It has so many lines; and how its path was understood.
-    Lines(u64, Option<String>),
-    /// It is there, and its lines cannot be counted, because of this.
+enum FileLines {
+    /// The file has this many lines. The note says how its path was interpreted.
+    Counted(u64, Option<String>),
+    /// The file exists, and its lines could not be counted for this reason.
     Uncounted(String),
-    /// It is not there, or no file.
-    Not(String),
+    /// The file does not exist or is not a regular file, for this reason.
+    Missing(String),
 }
 
-fn look_at(file: &str, scene: &Scene, index: &Index<'_>) -> Seen {
-    let (path, note) = match scene.frame.meant(file) {
-        Meant::Inside(path, note) => (path, note),
-        Meant::Outside(why) => return Seen::Not(why),
+fn count_lines(file: &str, state: &VerificationState, index: &ChangeIndex<'_>) -> FileLines {
+    let (path, note) = match state.resolver.resolve(file) {
+        ResolvedPath::Inside(path, note) => (path, note),
+        ResolvedPath::Outside(why) => return FileLines::Missing(why),
     };
-    let mut tries: Vec<(PathBuf, Option<String>)> = vec![(path, note)];
-    tries.extend(
-        scene
-            .frame
-            .meant_from_top(file)
-            .map(|path| (path, Some("counts from the repository's top".to_owned()))),
+    let mut candidates: Vec<(PathBuf, Option<String>)> = vec![(path, note)];
+    candidates.extend(
+        state
+            .resolver
+            .resolve_from_top(file)
+            .map(|path| (path, Some("is relative to the top of the repository".to_owned()))),
     );
     if file.contains('\\')
-        && let Meant::Inside(path, _) = scene.frame.meant(&file.replace('\\', "/"))
+        && let ResolvedPath::Inside(path, _) = state.resolver.resolve(&file.replace('\\', "/"))
     {
-        tries.push((path, Some("is written with backslashes".to_owned())));
+        candidates.push((path, Some("is written with backslashes".to_owned())));
     }
-    for (path, note) in &tries {
-        match look::presence(&scene.frame, path).0 {
+    for (path, note) in &candidates {
+        match probe::presence(&state.resolver, path).0 {
             Presence::Absent => {}
             Presence::File => {
-                return match look::lines(&scene.frame, path) {
-                    Ok(lines) => Seen::Lines(lines, note.clone()),
-                    Err(why) => Seen::Uncounted(why),
+                return match probe::count_lines(&state.resolver, path) {
+                    Ok(lines) => FileLines::Counted(lines, note.clone()),
+                    Err(why) => FileLines::Uncounted(why),
                 };
             }
-            Presence::Folder => return Seen::Not("it is no file but a folder".to_owned()),
-            Presence::Other => return Seen::Not("it is no plain file".to_owned()),
-            Presence::Away(why) => return Seen::Not(why),
+            Presence::Folder => return FileLines::Missing("it is a folder, not a file".to_owned()),
+            Presence::Other => return FileLines::Missing("it is not a regular file".to_owned()),
+            Presence::Outside(why) => return FileLines::Missing(why),
         }
     }
-    match tries.iter().find_map(|(path, _)| index.get(path)) {
-        Some((_, Change::Deleted)) => Seen::Not("the step deleted the file".to_owned()),
-        _ => Seen::Not("there is no such file".to_owned()),
+    match candidates.iter().find_map(|(path, _)| index.get(path)) {
+        Some((_, Change::Deleted)) => FileLines::Missing("the step deleted the file".to_owned()),
+        _ => FileLines::Missing("there is no such file".to_owned()),
     }
 }
 
-fn judge(seen: &[(NamedPlace, Seen)]) -> Judged {
+fn assess(seen: &[(NamedLocation, FileLines)]) -> ClaimAssessment {
     let mut wrong = Vec::new();
     let mut notes = Vec::new();
-    for (place, seen) in seen {
-        let name = shown::plain(&place.text);
-        let why = match (seen, &place.lines) {
-            (Seen::Not(why), _) => Some(why.clone()),
-            (Seen::Uncounted(why), _) => {
+    for (location, seen) in seen {
+        let name = format::display_text(&location.text);
+        let why = match (seen, &location.lines) {
+            (FileLines::Missing(why), _) => Some(why.clone()),
+            (FileLines::Uncounted(why), _) => {
                 notes.push(format!("the lines of {name} were not counted: {why}"));
                 None
             }
-            (Seen::Lines(..), Some(Lines::Bad(text))) => {
-                Some(format!("{} is no line", shown::plain(text)))
+            (FileLines::Counted(..), Some(Lines::Bad(text))) => {
+                Some(format!("{} is not a line number", format::display_text(text)))
             }
-            (Seen::Lines(lines, _), Some(Lines::Range(first, last))) => {
-                outside(*first, *last, *lines)
+            (FileLines::Counted(lines, _), Some(Lines::Range(first, last))) => {
+                range_error(*first, *last, *lines)
             }
-            (Seen::Lines(..), None) => None,
+            (FileLines::Counted(..), None) => None,
         };
         wrong.extend(why.map(|why| format!("{name} ({why})")));
-        if let Seen::Lines(_, Some(note)) = seen {
+        if let FileLines::Counted(_, Some(note)) = seen {
             notes.push(format!("{name} {note}"));
         }
     }
-    let claimed = shown::list(seen.iter().map(|(place, _)| shown::plain(&place.text)));
-    let there = seen.len() - wrong.len();
-    let observed = Value::String(format!("{there} of {} there", number(seen.len(), "place")));
+    let claimed =
+        format::json_list(seen.iter().map(|(location, _)| format::display_text(&location.text)));
+    let existing = seen.len() - wrong.len();
+    let observed =
+        Value::String(format!("{existing} of {} found", pluralize(seen.len(), "location")));
     let verdict = if wrong.is_empty() { Verdict::Verified } else { Verdict::Refuted };
-    let are = if wrong.len() == 1 { "is" } else { "are" };
+    let do_not = if wrong.len() == 1 { "does not" } else { "do not" };
     let reason = match wrong.len() {
         0 => String::new(),
         count => {
-            format!("{count} of {} {are} not there: {}", number(seen.len(), "place"), few(&wrong))
+            format!(
+                "{count} of {} {do_not} exist: {}",
+                pluralize(seen.len(), "location"),
+                join_limited(&wrong)
+            )
         }
     };
     notes.dedup();
-    notes.truncate(shown::MOST);
-    Judged::new(verdict, claimed, observed)
-        .because(reason)
-        .with(Evidence::new(
+    notes.truncate(format::MAX_ITEMS);
+    ClaimAssessment::new(verdict, claimed, observed)
+        .with_reason(reason)
+        .with_evidence(Evidence::new(
             "file",
-            format!("{there} of {} found in the workspace", number(seen.len(), "place")),
+            format!("{existing} of {} found in the workspace", pluralize(seen.len(), "location")),
         ))
         .with_notes(notes)
 }
 
-/// Why lines are not lines of a file of so many.
-fn outside(first: u64, last: u64, lines: u64) -> Option<String> {
+/// Why a range of lines is not valid in a file with this many lines.
+fn range_error(first: u64, last: u64, lines: u64) -> Option<String> {
     if first == 0 {
         Some("lines count from 1".to_owned())
     } else if last < first {
-        Some(format!("{first}-{last} is no range"))
+        Some(format!("{first}-{last} is not a range"))
     } else if last > lines {
         let count = usize::try_from(lines).unwrap_or(usize::MAX);
-        Some(format!("the file has {}", number(count, "line")))
+        Some(format!("the file has {}", pluralize(count, "line")))
     } else {
         None
     }

@@ -1,32 +1,36 @@
-//! What stands in a test, as far as it can be compared: its words without comments and layout, how
-//! many assertions there are, and whether it would do anything.
+//! The comparable content of a test: its tokens without comments and layout, the number of its
+//! assertions, and whether it has any effect.
 
-use super::parse::{bytes, is_comment, walk, word};
+use super::parse::{is_comment, node_bytes, node_text, walk};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tree_sitter::Node;
 
-/// The most words that are compared one by one.
-const MAX_WORDS: usize = 4_096;
+/// The maximum number of tokens that are compared one by one.
+const MAX_TOKENS: usize = 4_096;
 
-/// The fewest words that say enough to call two bodies alike without being the same.
-const MIN_ALIKE: usize = 12;
+/// The minimum number of tokens for a comparison by similarity.
+const MIN_SIMILAR_TOKENS: usize = 12;
 
-/// What stands in a test.
+/// The content of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Body {
-    /// Of all words, in order.
+    /// The digest of all tokens, in order.
     pub(super) digest: u64,
-    /// The digests of the first words, sorted.
-    words: Vec<u32>,
-    /// How many assertions it has.
+    /// The digests of the first tokens, sorted.
+    tokens: Vec<u32>,
+    /// The number of assertions.
     pub(super) assertions: u32,
-    /// How many cases it is run with, where they are listed.
+    /// The number of cases that the test is run with, where they are listed.
     pub(super) cases: Option<u32>,
 }
 
 impl Body {
-    /// Of the words of a node.
-    pub(super) fn of(node: Node<'_>, text: &[u8], is_assertion: impl Fn(&str) -> bool) -> Self {
+    /// Reads the tokens of a node.
+    pub(super) fn from_node(
+        node: Node<'_>,
+        text: &[u8],
+        is_assertion: impl Fn(&str) -> bool,
+    ) -> Self {
         let mut body = Self::default();
         let mut whole = DefaultHasher::new();
         walk(node, |node| {
@@ -34,42 +38,42 @@ impl Body {
                 return false;
             }
             if node.child_count() == 0 {
-                let said = bytes(node, text);
-                said.hash(&mut whole);
-                if body.words.len() < MAX_WORDS {
+                let token = node_bytes(node, text);
+                token.hash(&mut whole);
+                if body.tokens.len() < MAX_TOKENS {
                     let mut one = DefaultHasher::new();
-                    said.hash(&mut one);
+                    token.hash(&mut one);
                     #[allow(clippy::cast_possible_truncation)] // Half of a digest is a digest.
-                    body.words.push(one.finish() as u32);
+                    body.tokens.push(one.finish() as u32);
                 }
                 let name = is_name(node) || node.kind() == "assert";
                 body.assertions = body
                     .assertions
-                    .saturating_add(u32::from(name && is_assertion(word(node, text))));
+                    .saturating_add(u32::from(name && is_assertion(node_text(node, text))));
             }
             true
         });
         body.digest = whole.finish();
-        body.words.sort_unstable();
+        body.tokens.sort_unstable();
         body
     }
 
-    /// The same with a number of cases.
+    /// Sets the number of cases.
     pub(super) fn with_cases(mut self, cases: Option<usize>) -> Self {
         self.cases = cases.map(|cases| u32::try_from(cases).unwrap_or(u32::MAX));
         self
     }
 
-    /// Whether two bodies share most of their words. Costs as much as the longer one has words,
-    /// which is bounded.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
+    /// Whether two bodies share most of their tokens. The cost is linear in the number of tokens,
+    /// which is limited.
+    pub(super) fn is_similar(&self, other: &Self) -> bool {
         let (short, long) =
-            (self.words.len().min(other.words.len()), self.words.len().max(other.words.len()));
-        if short < MIN_ALIKE || short * 4 < long * 3 {
+            (self.tokens.len().min(other.tokens.len()), self.tokens.len().max(other.tokens.len()));
+        if short < MIN_SIMILAR_TOKENS || short * 4 < long * 3 {
             return false;
         }
         let (mut left, mut right, mut shared) =
-            (self.words.iter().peekable(), other.words.iter().peekable(), 0_usize);
+            (self.tokens.iter().peekable(), other.tokens.iter().peekable(), 0_usize);
         while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
             match a.cmp(b) {
                 std::cmp::Ordering::Less => drop(left.next()),
@@ -84,49 +88,53 @@ impl Body {
         shared * 4 >= long * 3
     }
 
-    /// What comparing it one by one costs.
-    pub(super) fn weight(&self) -> usize {
-        self.words.len()
+    /// The cost of a comparison with this body, in tokens.
+    pub(super) fn comparison_cost(&self) -> usize {
+        self.tokens.len()
     }
 }
 
-/// Whether a node without children is a name.
+/// Whether a leaf node is a name.
 fn is_name(node: Node<'_>) -> bool {
     node.is_named()
         && (node.kind().ends_with("identifier")
             || matches!(node.kind(), "this" | "self" | "crate" | "super"))
 }
 
-/// Whether a piece of code can do nothing that a test would notice: every name in it is one that
-/// `is_idle` lets through.
-pub(super) fn is_idle(
+/// Whether a piece of code has no effect that a test would notice: `is_inert` accepts every name in
+/// it.
+pub(super) fn is_inert(
     node: Node<'_>,
     text: &[u8],
-    is_idle: impl Fn(Node<'_>, &str) -> bool,
+    is_inert: impl Fn(Node<'_>, &str) -> bool,
 ) -> bool {
-    let mut idle = true;
+    let mut inert = true;
     walk(node, |node| {
         if is_comment(node) {
             return false;
         }
-        if idle && node.child_count() == 0 && is_name(node) && !is_idle(node, word(node, text)) {
-            idle = false;
+        if inert
+            && node.child_count() == 0
+            && is_name(node)
+            && !is_inert(node, node_text(node, text))
+        {
+            inert = false;
         }
-        idle
+        inert
     });
-    idle
+    inert
 }
 
-/// Statements up to the first that does something; None if nothing does before the end or a return.
-pub(super) fn first_doing<'t>(
+/// The first statement that has an effect; none if there is none before the end or a return.
+pub(super) fn first_effective<'t>(
     statements: impl IntoIterator<Item = Node<'t>>,
-    idle: impl Fn(Node<'t>) -> bool,
+    inert: impl Fn(Node<'t>) -> bool,
 ) -> Option<Node<'t>> {
     for statement in statements {
         if is_comment(statement) {
             continue;
         }
-        if !idle(statement) {
+        if !inert(statement) {
             return Some(statement);
         }
         let inner = statement.named_child(0).unwrap_or(statement);

@@ -1,9 +1,9 @@
-//! What became of the tests of a step: which are new, gone, skipped, empty, elsewhere or under
-//! another name.
+//! Compares tests before and after a step: added, removed, skipped, emptied, moved and renamed
+//! tests.
 
 use super::body::Body;
-use super::parse::{Language, Patience, Unread};
-use super::{Inventory, State, Test, read};
+use super::parse::{Deadline, Language, ParseFailure};
+use super::{Inventory, Test, TestState, read};
 use crate::wording::{counted, listed, plain, shown};
 use memchr::memmem;
 use std::collections::{HashMap, VecDeque};
@@ -11,23 +11,23 @@ use std::hash::Hash;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// How many words may be compared to find tests that were renamed and edited at once.
-const COMPARED: usize = 20_000_000;
+/// The maximum number of tokens that are compared to find tests that were renamed and edited.
+const MAX_COMPARED_TOKENS: usize = 20_000_000;
 
-/// How many tests are looked for by name in a file that does not parse; nothing is said about more.
-const LOOKED_FOR: usize = 200;
+/// The maximum number of tests that are searched by name in a file with a syntax error.
+const MAX_NAME_SEARCHES: usize = 200;
 
-/// How many names a note lists.
-const LISTED: usize = 5;
+/// The maximum number of names in a note.
+const MAX_LISTED: usize = 5;
 
-/// Where a test stands.
+/// The location and name of a test.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TestName {
     /// The file, relative to the workspace.
     pub file: PathBuf,
-    /// With what it stands in.
+    /// The name with its containers.
     pub name: String,
-    /// The line, from 1: now, or before for one that is gone.
+    /// The line, counted from 1: the current one, or the former one of a removed test.
     pub line: u32,
 }
 
@@ -37,74 +37,75 @@ impl std::fmt::Display for TestName {
     }
 }
 
-/// A test that is somewhere else or called otherwise now.
+/// A test that was moved or renamed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pair {
-    /// Before.
+pub struct TestPair {
+    /// The former location and name.
     pub from: TestName,
-    /// Now.
+    /// The current location and name.
     pub to: TestName,
 }
 
 /// A test that checks less than before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Weakened {
-    /// Which.
+pub struct WeakenedTest {
+    /// The current location and name of the test.
     pub test: TestName,
-    /// What there is less of: `assertion` or `case`.
+    /// What decreased: `assertion` or `case`.
     pub what: &'static str,
-    /// How many there were.
+    /// The former number.
     pub before: u32,
-    /// How many there are.
+    /// The current number.
     pub after: u32,
 }
 
-/// What became of the tests of the files that a step changed. A name that stands more than once
-/// counts as often.
+/// The changes of tests in the files that a step changed. Tests with the same name count
+/// separately.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Delta {
-    /// There now and not before.
+pub struct TestDelta {
+    /// Tests that exist only after the step.
     pub added: Vec<TestName>,
-    /// There before and not now.
+    /// Tests that exist only before the step.
     pub removed: Vec<TestName>,
-    /// Run before, skipped now.
+    /// Tests that ran before and are skipped now.
     pub skipped: Vec<TestName>,
-    /// Did something before, empty now.
+    /// Tests that had an effect before and are empty now.
     pub emptied: Vec<TestName>,
-    /// Fewer assertions, or fewer cases. Shown, but no mismatch: code is often said shorter.
-    pub weakened: Vec<Weakened>,
-    /// The same name in another file.
-    pub moved: Vec<Pair>,
-    /// Another name and (nearly) the same words.
-    pub renamed: Vec<Pair>,
-    /// What could not be read, and what else a reader should know.
+    /// Tests with fewer assertions or fewer cases. Reported, but not as a mismatch: shorter code is
+    /// often equivalent.
+    pub weakened: Vec<WeakenedTest>,
+    /// Tests with the same name in another file.
+    pub moved: Vec<TestPair>,
+    /// Tests with another name and (nearly) the same body.
+    pub renamed: Vec<TestPair>,
+    /// Remarks, such as files that could not be parsed.
     pub notes: Vec<String>,
-    /// Whether a file that held tests cannot be read any more, so that nothing can be said about
-    /// them.
-    pub unread: bool,
+    /// Whether a file that contained tests can no longer be parsed, so that the state of its tests
+    /// is unknown.
+    pub is_incomplete: bool,
 }
 
-/// Holds the tests of files before a step against those after it. A file that is missing has none.
-pub fn delta<'a>(
+/// Compares the tests of files before and after a step. A missing file has no tests.
+pub fn compare<'a>(
     files: impl Iterator<Item = (&'a Path, Option<&'a [u8]>, Option<&'a [u8]>)>,
-) -> Delta {
+) -> TestDelta {
     let mut comparison = Comparison::default();
-    let patience = Patience::of(Patience::ALL);
+    let deadline = Deadline::after(Deadline::PER_STEP);
     for (path, before, after) in files {
         if before != after {
-            comparison.file(path, before.unwrap_or_default(), after.unwrap_or_default(), patience);
+            comparison.file(path, before.unwrap_or_default(), after.unwrap_or_default(), deadline);
         }
     }
-    comparison.settle()
+    comparison.finish()
 }
 
-/// A test with its file.
-struct Placed {
+/// A test and its file.
+struct LocatedTest {
     file: PathBuf,
     test: Test,
 }
 
-impl Placed {
+impl LocatedTest {
     fn name(&self) -> TestName {
         TestName { file: self.file.clone(), name: self.test.name.clone(), line: self.test.line }
     }
@@ -112,200 +113,207 @@ impl Placed {
 
 #[derive(Default)]
 struct Comparison {
-    delta: Delta,
-    lost: Vec<Placed>,
-    gained: Vec<Placed>,
+    delta: TestDelta,
+    removed: Vec<LocatedTest>,
+    added: Vec<LocatedTest>,
 }
 
 impl Comparison {
-    fn file(&mut self, path: &Path, before: &[u8], after: &[u8], patience: Patience) {
-        let (old, new) = match (read(path, before, patience), read(path, after, patience)) {
+    fn file(&mut self, path: &Path, before: &[u8], after: &[u8], deadline: Deadline) {
+        let (old, new) = match (read(path, before, deadline), read(path, after, deadline)) {
             (Ok(old), Ok(new)) => (old, new),
-            (old, new) => return self.unread(path, old, new),
+            (old, new) => return self.report_unreadable(path, old, new),
         };
         if old.only.is_none()
             && let Some(line) = new.only
         {
-            let left = new.tests.iter().filter(|test| test.state == State::Skipped).count();
+            let left = new.tests.iter().filter(|test| test.state == TestState::Skipped).count();
             let left = counted(left, "test");
             self.delta
                 .notes
-                .push(format!("{}:{line}: `only` leaves out {left} of the file", shown(path)));
+                .push(format!("{}:{line}: `only` excludes {left} of the file", shown(path)));
         }
         let Inventory { tests, broken, comments, .. } = new;
-        let placed = |test: Test| Placed { file: path.to_owned(), test };
+        let located = |test: Test| LocatedTest { file: path.to_owned(), test };
         let (mut unclear, mut looked) = (Vec::new(), 0);
         for (before, now) in pair(old.tests, tests) {
             match (before, now) {
                 (Some(before), Some(now)) => {
-                    self.judge(&before, &placed(now));
+                    self.compare_states(&before, &located(now));
                 }
                 (Some(before), None) if broken.is_some() => {
                     looked += 1;
-                    if looked > LOOKED_FOR || stands(own_name(path, &before.name), after, &comments)
+                    if looked > MAX_NAME_SEARCHES
+                        || occurs_in_code(own_name(path, &before.name), after, &comments)
                     {
                         unclear.push(before.name);
                     } else {
-                        self.lost.push(placed(before));
+                        self.removed.push(located(before));
                     }
                 }
-                (Some(before), None) => self.lost.push(placed(before)),
-                (None, Some(now)) => self.gained.push(placed(now)),
+                (Some(before), None) => self.removed.push(located(before)),
+                (None, Some(now)) => self.added.push(located(now)),
                 (None, None) => {}
             }
         }
         if let Some(line) = broken
             && !unclear.is_empty()
         {
-            self.delta.unread = true;
-            let names = listed(&unclear, LISTED, |name| plain(name));
+            self.delta.is_incomplete = true;
+            let names = listed(&unclear, MAX_LISTED, |name| plain(name));
             let file = shown(path);
             self.delta.notes.push(format!(
-                "{file}:{line}: does not parse from here; nothing can be said about {names}"
+                "{file}:{line}: syntax error; the state of these tests is unknown: {names}"
             ));
         }
     }
 
-    fn unread(
+    fn report_unreadable(
         &mut self,
         path: &Path,
-        old: Result<Inventory, Unread>,
-        new: Result<Inventory, Unread>,
+        old: Result<Inventory, ParseFailure>,
+        new: Result<Inventory, ParseFailure>,
     ) {
         let had = old.as_ref().is_ok_and(|old| !old.tests.is_empty());
-        self.delta.unread |= had;
+        self.delta.is_incomplete |= had;
         if let Some(why) = new.err().or(old.err()) {
             self.delta.notes.push(format!(
                 "{}: its tests were not read: {}",
                 shown(path),
-                why.words()
+                why.message()
             ));
         }
     }
 
-    /// Whether a test that is still there does as much as before. True if it is to be told of.
-    fn judge(&mut self, before: &Test, now: &Placed) -> bool {
+    /// Reports a test that is skipped or empty now. Returns whether it did.
+    fn compare_states(&mut self, before: &Test, now: &LocatedTest) -> bool {
         match (before.state, now.test.state) {
-            (State::Active | State::Skipped, State::Empty) => self.delta.emptied.push(now.name()),
-            (State::Active, State::Skipped) => self.delta.skipped.push(now.name()),
+            (TestState::Active | TestState::Skipped, TestState::Empty) => {
+                self.delta.emptied.push(now.name());
+            }
+            (TestState::Active, TestState::Skipped) => self.delta.skipped.push(now.name()),
             _ => {
-                self.compare(before, now);
+                self.compare_bodies(before, now);
                 return false;
             }
         }
         true
     }
 
-    fn compare(&mut self, before: &Test, now: &Placed) {
+    fn compare_bodies(&mut self, before: &Test, now: &LocatedTest) {
         let assertions = (before.body.assertions, now.test.body.assertions);
         let cases = before.body.cases.zip(now.test.body.cases).unwrap_or_default();
         for (what, (before, after)) in [("assertion", assertions), ("case", cases)] {
             if after < before {
-                self.delta.weakened.push(Weakened { test: now.name(), what, before, after });
+                self.delta.weakened.push(WeakenedTest { test: now.name(), what, before, after });
             }
         }
     }
 
-    fn settle(mut self) -> Delta {
-        self.take_up(|test| Some((test.name.clone(), test.body.digest)), |delta| &mut delta.moved);
-        self.take_up(|test| Some(test.name.clone()), |delta| &mut delta.moved);
-        // Empty bodies are all the same and say nothing.
-        let said = |test: &Test| (test.state != State::Empty).then_some(test.body.digest);
-        self.take_up(said, |delta| &mut delta.renamed);
-        self.take_up_alike();
-        self.delta.removed = self.lost.iter().map(Placed::name).collect();
-        self.delta.added = self.gained.iter().map(Placed::name).collect();
-        let Delta { added, removed, skipped, emptied, .. } = &mut self.delta;
+    fn finish(mut self) -> TestDelta {
+        self.pair_by_key(
+            |test| Some((test.name.clone(), test.body.digest)),
+            |delta| &mut delta.moved,
+        );
+        self.pair_by_key(|test| Some(test.name.clone()), |delta| &mut delta.moved);
+        // All empty bodies are equal, so they identify nothing.
+        let digest = |test: &Test| (test.state != TestState::Empty).then_some(test.body.digest);
+        self.pair_by_key(digest, |delta| &mut delta.renamed);
+        self.pair_similar();
+        self.delta.removed = self.removed.iter().map(LocatedTest::name).collect();
+        self.delta.added = self.added.iter().map(LocatedTest::name).collect();
+        let TestDelta { added, removed, skipped, emptied, .. } = &mut self.delta;
         for list in [added, removed, skipped, emptied] {
             list.sort();
         }
         self.delta
     }
 
-    /// Takes what is gone together with what is new where a key agrees.
-    fn take_up<K: Hash + Eq>(
+    /// Pairs removed and added tests with equal keys.
+    fn pair_by_key<K: Hash + Eq>(
         &mut self,
         key: impl Fn(&Test) -> Option<K>,
-        told: fn(&mut Delta) -> &mut Vec<Pair>,
+        list: fn(&mut TestDelta) -> &mut Vec<TestPair>,
     ) {
         let mut waiting: HashMap<K, VecDeque<usize>> = HashMap::new();
-        for (index, gained) in self.gained.iter().enumerate() {
-            if let Some(key) = key(&gained.test) {
+        for (index, added) in self.added.iter().enumerate() {
+            if let Some(key) = key(&added.test) {
                 waiting.entry(key).or_default().push_back(index);
             }
         }
-        let next = |lost: &Placed| waiting.get_mut(&key(&lost.test)?)?.pop_front();
-        self.settle_pairs(next, told);
+        let next = |removed: &LocatedTest| waiting.get_mut(&key(&removed.test)?)?.pop_front();
+        self.apply_pairs(next, list);
     }
 
-    /// The same where bodies share most of their words. Those of one file are tried first.
-    fn take_up_alike(&mut self) {
-        let (mut left, mut tired) = (COMPARED, false);
-        let mut taken = vec![false; self.gained.len()];
-        let gained: Vec<(PathBuf, Body)> = self
-            .gained
-            .iter()
-            .map(|gained| (gained.file.clone(), gained.test.body.clone()))
-            .collect();
+    /// Pairs removed and added tests with similar bodies. Tests of the same file are compared
+    /// first.
+    fn pair_similar(&mut self) {
+        let (mut left, mut is_exhausted) = (MAX_COMPARED_TOKENS, false);
+        let mut taken = vec![false; self.added.len()];
+        let added: Vec<(PathBuf, Body)> =
+            self.added.iter().map(|added| (added.file.clone(), added.test.body.clone())).collect();
         let mut of_file: HashMap<&Path, Vec<usize>> = HashMap::new();
-        for (index, (file, _)) in gained.iter().enumerate() {
+        for (index, (file, _)) in added.iter().enumerate() {
             of_file.entry(file).or_default().push(index);
         }
-        let mut next = |lost: &Placed| {
-            let near = of_file.get(lost.file.as_path()).map(Vec::as_slice).unwrap_or_default();
-            let everywhere = near.iter().copied().chain(0..gained.len());
+        let mut next = |removed: &LocatedTest| {
+            let near = of_file.get(removed.file.as_path()).map(Vec::as_slice).unwrap_or_default();
+            let everywhere = near.iter().copied().chain(0..added.len());
             for index in everywhere {
-                let (_, body) = &gained[index];
-                let Some(rest) = left.checked_sub(1 + lost.test.body.weight().max(body.weight()))
-                else {
-                    tired = true;
+                let (_, body) = &added[index];
+                let Some(rest) = left.checked_sub(
+                    1 + removed.test.body.comparison_cost().max(body.comparison_cost()),
+                ) else {
+                    is_exhausted = true;
                     return None;
                 };
                 left = rest;
-                if !taken[index] && lost.test.body.is_like(body) {
+                if !taken[index] && removed.test.body.is_similar(body) {
                     taken[index] = true;
                     return Some(index);
                 }
             }
             None
         };
-        self.settle_pairs(&mut next, |delta| &mut delta.renamed);
-        if tired {
-            let note = "so many tests changed that not all were compared: some that are renamed may be told as removed";
+        self.apply_pairs(&mut next, |delta| &mut delta.renamed);
+        if is_exhausted {
+            let note = "too many tests changed to compare them all: renamed tests may be reported as removed";
             self.delta.notes.push(note.to_owned());
         }
     }
 
-    /// Takes those that `next` finds a match for off both lists, and tells of them.
-    fn settle_pairs(
+    /// Removes the pairs that `next` finds from both lists and records them in `list`.
+    fn apply_pairs(
         &mut self,
-        mut next: impl FnMut(&Placed) -> Option<usize>,
-        told: fn(&mut Delta) -> &mut Vec<Pair>,
+        mut next: impl FnMut(&LocatedTest) -> Option<usize>,
+        list: fn(&mut TestDelta) -> &mut Vec<TestPair>,
     ) {
-        let mut gained: Vec<Option<Placed>> =
-            std::mem::take(&mut self.gained).into_iter().map(Some).collect();
-        for lost in std::mem::take(&mut self.lost) {
-            match next(&lost).and_then(|index| gained.get_mut(index)?.take()) {
+        let mut added: Vec<Option<LocatedTest>> =
+            std::mem::take(&mut self.added).into_iter().map(Some).collect();
+        for removed in std::mem::take(&mut self.removed) {
+            match next(&removed).and_then(|index| added.get_mut(index)?.take()) {
                 Some(now) => {
-                    self.note_uncollected(&lost, &now);
-                    if !self.judge(&lost.test, &now) {
-                        told(&mut self.delta).push(Pair { from: lost.name(), to: now.name() });
+                    self.note_uncollected(&removed, &now);
+                    if !self.compare_states(&removed.test, &now) {
+                        list(&mut self.delta)
+                            .push(TestPair { from: removed.name(), to: now.name() });
                     }
                 }
-                None => self.lost.push(lost),
+                None => self.removed.push(removed),
             }
         }
-        self.gained = gained.into_iter().flatten().collect();
+        self.added = added.into_iter().flatten().collect();
     }
 
-    /// A test can stand in a file that no runner looks into.
-    fn note_uncollected(&mut self, from: &Placed, to: &Placed) {
-        let collected =
-            |file: &Path| Language::of(file).is_some_and(|language| language.is_collected(file));
+    /// Notes a test that was moved to a file in which no runner looks for tests.
+    fn note_uncollected(&mut self, from: &LocatedTest, to: &LocatedTest) {
+        let collected = |file: &Path| {
+            Language::from_path(file).is_some_and(|language| language.is_collected(file))
+        };
         if from.file != to.file && collected(&from.file) && !collected(&to.file) {
             let (from, to) = (shown(&from.file), shown(&to.file));
             let note = format!(
-                "{to}: holds tests from {from}, but its name is not one that runners look for"
+                "{to}: contains tests from {from}, but test runners do not collect files with this name"
             );
             if self.delta.notes.last() != Some(&note) {
                 self.delta.notes.push(note);
@@ -314,8 +322,8 @@ impl Comparison {
     }
 }
 
-/// The tests of a file before and after, together by name: first those with the same words, then in
-/// their order.
+/// Pairs the tests of a file before and after by name: first those with equal bodies, then the rest
+/// in order.
 fn pair(before: Vec<Test>, after: Vec<Test>) -> Vec<(Option<Test>, Option<Test>)> {
     let mut after: Vec<Option<Test>> = after.into_iter().map(Some).collect();
     let mut same: HashMap<(String, u64), VecDeque<usize>> = HashMap::new();
@@ -349,9 +357,9 @@ fn pair(before: Vec<Test>, after: Vec<Test>) -> Vec<(Option<Test>, Option<Test>)
     pairs
 }
 
-/// The name of a test without what it stands in.
+/// The name of a test without its containers.
 fn own_name<'n>(file: &Path, name: &'n str) -> &'n str {
-    let separator = match Language::of(file) {
+    let separator = match Language::from_path(file) {
         Some(Language::Rust) => "::",
         Some(Language::JavaScript | Language::TypeScript | Language::Tsx) => " > ",
         Some(Language::Python | Language::Go) | None => ".",
@@ -359,8 +367,8 @@ fn own_name<'n>(file: &Path, name: &'n str) -> &'n str {
     name.rsplit(separator).next().unwrap_or(name)
 }
 
-/// Whether a name stands in a text outside of its comments.
-fn stands(name: &str, text: &[u8], comments: &[Range<usize>]) -> bool {
+/// Whether a name occurs in a text outside of comments.
+fn occurs_in_code(name: &str, text: &[u8], comments: &[Range<usize>]) -> bool {
     let in_comment = |at: usize| {
         let next = comments.partition_point(|range| range.end <= at);
         comments.get(next).is_some_and(|range| range.contains(&at))

@@ -1,17 +1,17 @@
-//! Tests in Go: functions that `go test` would run, and the methods of suites.
+//! Finds tests in Go: functions that `go test` runs, and methods of suites.
 
-use super::body::{Body, first_doing, is_idle};
-use super::parse::{bytes, children, is_comment, line_of, word};
-use super::scope::{Findings, Found, ScopeId};
+use super::body::{Body, first_effective, is_inert};
+use super::parse::{children, is_comment, line_number, node_bytes, node_text};
+use super::scope::{FoundTest, ScopeId, TestCollector};
 use tree_sitter::Node;
 
-/// Finds the tests of a file.
-pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
+/// Collects the tests of a file.
+pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut TestCollector) {
     let mut open = vec![root];
     while let Some(node) = open.pop() {
         for child in children(node) {
             match child.kind() {
-                "comment" if is_never_built(bytes(child, text)) => found.skip(ScopeId::FILE),
+                "comment" if is_never_built(node_bytes(child, text)) => found.skip(ScopeId::FILE),
                 "function_declaration" | "method_declaration" => declaration(child, text, found),
                 "ERROR" => open.push(child),
                 _ => {}
@@ -20,11 +20,15 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
     }
 }
 
-fn declaration(node: Node<'_>, text: &[u8], found: &mut Findings) {
-    let Some(name) = node.child_by_field_name("name").map(|name| word(name, text)) else { return };
-    let parameters =
-        node.child_by_field_name("parameters").map(|list| bytes(list, text)).unwrap_or_default();
-    let receiver = node.child_by_field_name("receiver").map(|list| word(list, text));
+fn declaration(node: Node<'_>, text: &[u8], found: &mut TestCollector) {
+    let Some(name) = node.child_by_field_name("name").map(|name| node_text(name, text)) else {
+        return;
+    };
+    let parameters = node
+        .child_by_field_name("parameters")
+        .map(|list| node_bytes(list, text))
+        .unwrap_or_default();
+    let receiver = node.child_by_field_name("receiver").map(|list| node_text(list, text));
     let Some(kind) = kind(name, parameters, receiver.is_some()) else { return };
     let name = match receiver.and_then(receiver_type) {
         Some(suite) => format!("{suite}.{name}"),
@@ -32,17 +36,17 @@ fn declaration(node: Node<'_>, text: &[u8], found: &mut Findings) {
     };
     let block = node.child_by_field_name("body");
     let statements = block.map(statements).unwrap_or_default();
-    let first = first_doing(statements, |statement| is_idle(statement, text, is_idle_name));
+    let first = first_effective(statements, |statement| is_inert(statement, text, is_inert_name));
     let unchecked = kind == Kind::Example && !block.is_some_and(|block| has_output(block, text));
     found.add(
         ScopeId::FILE,
-        Found {
+        FoundTest {
             name,
-            line: line_of(node),
+            line: line_number(node),
             skipped: unchecked || first.is_some_and(|first| is_skip(first, text)),
             empty: first.is_none(),
             only: false,
-            body: block.map(|block| Body::of(block, text, is_assertion)).unwrap_or_default(),
+            body: block.map(|block| Body::from_node(block, text, is_assertion)).unwrap_or_default(),
         },
     );
 }
@@ -61,7 +65,7 @@ fn kind(name: &str, parameters: &[u8], method: bool) -> Option<Kind> {
     let none = parameters.iter().all(|byte| b"() \t\r\n".contains(byte));
     let takes = |what: &[u8]| memchr::memmem::find(parameters, what).is_some();
     if method {
-        // Suites take nothing, or the checker of an older library.
+        // Methods of a suite take no parameter, or one in older libraries.
         return (is("Test").is_some() && memchr::memchr(b',', parameters).is_none())
             .then_some(Kind::Test);
     }
@@ -74,7 +78,7 @@ fn kind(name: &str, parameters: &[u8], method: bool) -> Option<Kind> {
     runs.then_some(Kind::Test)
 }
 
-/// The type of a receiver: `(s *Suite)` is `Suite`.
+/// The type of a receiver: `Suite` for `(s *Suite)`.
 fn receiver_type(list: &str) -> Option<&str> {
     let inner = list.trim_matches(['(', ')']).split_whitespace().next_back()?;
     let name = inner.trim_start_matches('*');
@@ -93,16 +97,16 @@ fn statements(block: Node<'_>) -> Vec<Node<'_>> {
     list
 }
 
-/// An example is run only if it says what it prints.
+/// Whether an example has an output comment. Only then is it run.
 fn has_output(block: Node<'_>, text: &[u8]) -> bool {
     let says = |comment: Node<'_>| {
-        let said = bytes(comment, text).to_ascii_lowercase();
-        let said = said
+        let comment_text = node_bytes(comment, text).to_ascii_lowercase();
+        let comment_text = comment_text
             .strip_prefix(b"//")
-            .or(said.strip_prefix(b"/*"))
-            .unwrap_or(&said)
+            .or(comment_text.strip_prefix(b"/*"))
+            .unwrap_or(&comment_text)
             .trim_ascii_start();
-        said.starts_with(b"output:") || said.starts_with(b"unordered output:")
+        comment_text.starts_with(b"output:") || comment_text.starts_with(b"unordered output:")
     };
     let mut found = false;
     super::parse::walk(block, |node| {
@@ -118,7 +122,7 @@ fn is_never_built(comment: &[u8]) -> bool {
     tags.is_some_and(|tags| matches!(tags.trim_ascii(), b"ignore" | b"never" | b"false"))
 }
 
-/// `t.Skip(…)` and its kin.
+/// Whether a statement is `t.Skip(…)` or one of its variants.
 fn is_skip(statement: Node<'_>, text: &[u8]) -> bool {
     let call = if statement.kind() == "expression_statement" {
         statement.named_child(0)
@@ -128,10 +132,10 @@ fn is_skip(statement: Node<'_>, text: &[u8]) -> bool {
     let Some(call) = call.filter(|call| call.kind() == "call_expression") else { return false };
     let field =
         call.child_by_field_name("function").and_then(|callee| callee.child_by_field_name("field"));
-    field.is_some_and(|field| matches!(word(field, text), "Skip" | "Skipf" | "SkipNow"))
+    field.is_some_and(|field| matches!(node_text(field, text), "Skip" | "Skipf" | "SkipNow"))
 }
 
-fn is_idle_name(node: Node<'_>, name: &str) -> bool {
+fn is_inert_name(node: Node<'_>, name: &str) -> bool {
     if node.kind() == "field_identifier" {
         return matches!(
             name,

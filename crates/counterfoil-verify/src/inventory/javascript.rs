@@ -1,16 +1,16 @@
-//! Tests in JavaScript and what is written like it: calls of `it`, `test` and `describe` in the
-//! manners of the known runners.
+//! Finds tests in JavaScript and TypeScript: calls of `it`, `test` and `describe` in the forms of
+//! the common runners.
 
-use super::body::{Body, first_doing, is_idle};
-use super::parse::{bytes, children, line_of, word};
-use super::scope::{Findings, Found, ScopeId};
+use super::body::{Body, first_effective, is_inert};
+use super::parse::{children, line_number, node_bytes, node_text};
+use super::scope::{FoundTest, ScopeId, TestCollector};
 use tree_sitter::Node;
 
-/// The longest `a.b(c).d` that can be the name of a call.
+/// The maximum length of a chain such as `a.b(c).d` that names a call.
 const MAX_CHAIN: usize = 8;
 
-/// Finds the tests of a file.
-pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
+/// Collects the tests of a file.
+pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut TestCollector) {
     let mut open = vec![(root, ScopeId::FILE)];
     while let Some((node, scope)) = open.pop() {
         let mut inner = scope;
@@ -33,7 +33,7 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
                 }
             }
         }
-        // The first is taken first.
+        // Reversed, so that the first child is visited first.
         open.extend(
             children(node).into_iter().rev().filter(Node::is_named).map(|child| (child, inner)),
         );
@@ -46,14 +46,14 @@ enum Kind {
     Suite,
 }
 
-/// A call that makes a test or a suite.
+/// A call that defines a test or a suite.
 struct Call<'t> {
     kind: Kind,
     node: Node<'t>,
     title: String,
     skipped: bool,
     only: bool,
-    /// The function that is the test.
+    /// The function with the body of the test.
     callback: Option<Node<'t>>,
     cases: Option<usize>,
 }
@@ -77,14 +77,14 @@ impl<'t> Call<'t> {
             "QUnit" if chain.first() == Some(&"module") => (Kind::Suite, false, false),
             _ => return None,
         };
-        let mut unfinished = false;
+        let mut is_todo = false;
         for name in chain {
             match name {
                 "skip" | "skipIf" | "runIf" | "fixme" | "failing" | "fails" | "fail" | "ignore"
                 | "if" => {
                     skipped = true;
                 }
-                "todo" => (skipped, unfinished) = (true, true),
+                "todo" => (skipped, is_todo) = (true, true),
                 "only" => only = true,
                 "describe" | "module" => kind = Kind::Suite,
                 "each" | "for" | "concurrent" | "sequential" | "serial" | "parallel"
@@ -113,17 +113,18 @@ impl<'t> Call<'t> {
         }
         for options in arguments.iter().filter(|node| node.kind() == "object") {
             let set = |name| {
-                property(*options, name, text).is_some_and(|value| bytes(value, text) != b"false")
+                property(*options, name, text)
+                    .is_some_and(|value| node_bytes(value, text) != b"false")
             };
             skipped |= set("skip") || set("ignore") || set("todo");
             only |= set("only");
         }
         let real = match kind {
             Kind::Suite => callback.is_some(),
-            // A function by its name, or one that a helper makes; a title alone is a test that is
-            // to be written.
+            // The second argument may be the name of a function or a call that returns one. A title
+            // alone is a test that is not written yet.
             Kind::Test if titled => {
-                arguments.len() > 1 || unfinished || matches!(base, "it" | "xit" | "specify")
+                arguments.len() > 1 || is_todo || matches!(base, "it" | "xit" | "specify")
             }
             Kind::Test => callback.is_some(),
         };
@@ -134,7 +135,7 @@ impl<'t> Call<'t> {
         Some(Self { kind, node, title, skipped, only, callback, cases: table.and_then(rows) })
     }
 
-    fn test(self, text: &[u8]) -> Found {
+    fn test(self, text: &[u8]) -> FoundTest {
         let block = self.callback.and_then(|callback| callback.child_by_field_name("body"));
         let statements: Vec<Node<'_>> = match block {
             Some(block) if block.kind() == "statement_block" => {
@@ -143,42 +144,42 @@ impl<'t> Call<'t> {
             Some(expression) => vec![expression],
             None => Vec::new(),
         };
-        let first = first_doing(statements, |statement| is_idle(statement, text, is_idle_name));
+        let first =
+            first_effective(statements, |statement| is_inert(statement, text, is_inert_name));
         let body =
             block.or_else(|| self.node.child_by_field_name("arguments")).unwrap_or(self.node);
-        Found {
-            line: line_of(self.node),
+        FoundTest {
+            line: line_number(self.node),
             skipped: self.skipped || first.is_some_and(|first| is_skip(first, text)),
             empty: block.is_some() && first.is_none(),
             only: self.only,
-            body: Body::of(body, text, is_assertion).with_cases(self.cases),
+            body: Body::from_node(body, text, is_assertion).with_cases(self.cases),
             name: self.title,
         }
     }
 }
 
-/// A chain of names: its base, the names behind it, and the table that `each` was given.
+/// A chain of names: its base, the names after it, and the arguments of `each`.
 type Chain<'t, 's> = (&'s str, Vec<&'s str>, Option<Node<'t>>);
 
-/// What is called: `it.skip` is `it` with `skip`, `it.each(table)` is `it` with `each` and the
-/// table.
+/// The callee: `it.skip` is `it` with `skip`, `it.each(table)` is `it` with `each` and the table.
 fn chain<'t, 's>(mut node: Node<'t>, text: &'s [u8]) -> Option<Chain<'t, 's>> {
     let (mut names, mut table) = (Vec::new(), None);
     for _ in 0..MAX_CHAIN {
         match node.kind() {
             "identifier" => {
                 names.reverse();
-                return Some((word(node, text), names, table));
+                return Some((node_text(node, text), names, table));
             }
             "member_expression" => {
-                names.push(word(node.child_by_field_name("property")?, text));
+                names.push(node_text(node.child_by_field_name("property")?, text));
                 node = node.child_by_field_name("object")?;
             }
-            // Only where the result is called once more.
+            // Only where the returned function is called.
             "call_expression" if names.is_empty() => {
                 table = node.child_by_field_name("arguments");
                 node = node.child_by_field_name("function")?;
-                let last = node.child_by_field_name("property").map(|name| word(name, text));
+                let last = node.child_by_field_name("property").map(|name| node_text(name, text));
                 if !matches!(last, Some("each" | "for" | "skipIf" | "runIf" | "if")) {
                     return None;
                 }
@@ -203,11 +204,15 @@ fn is_function(node: Node<'_>) -> bool {
 /// The value of a property of an object, or the method of that name.
 fn property<'t>(object: Node<'t>, name: &str, text: &[u8]) -> Option<Node<'t>> {
     children(object).into_iter().find_map(|entry| match entry.kind() {
-        "pair" if entry.child_by_field_name("key").is_some_and(|key| word(key, text) == name) => {
+        "pair"
+            if entry.child_by_field_name("key").is_some_and(|key| node_text(key, text) == name) =>
+        {
             entry.child_by_field_name("value")
         }
         "method_definition"
-            if entry.child_by_field_name("name").is_some_and(|key| word(key, text) == name) =>
+            if entry
+                .child_by_field_name("name")
+                .is_some_and(|key| node_text(key, text) == name) =>
         {
             Some(entry)
         }
@@ -217,9 +222,9 @@ fn property<'t>(object: Node<'t>, name: &str, text: &[u8]) -> Option<Node<'t>> {
 
 /// A title as it is written, without quotes.
 fn title(node: Node<'_>, text: &[u8]) -> String {
-    let said = bytes(node, text);
-    let said = String::from_utf8_lossy(&said[..said.len().min(400)]);
-    let plain = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let raw = node_bytes(node, text);
+    let raw = String::from_utf8_lossy(&raw[..raw.len().min(400)]);
+    let plain = raw.split_whitespace().collect::<Vec<_>>().join(" ");
     let quote = |c| matches!(c, '"' | '\'' | '`');
     let inner = plain.strip_prefix(quote).map(|rest| rest.strip_suffix(quote).unwrap_or(rest));
     match inner {
@@ -228,7 +233,7 @@ fn title(node: Node<'_>, text: &[u8]) -> String {
     }
 }
 
-/// How many rows a table has, where they stand in a list.
+/// The number of rows in a table, where it is an array literal.
 fn rows(arguments: Node<'_>) -> Option<usize> {
     let list = arguments.named_child(0).filter(|list| list.kind() == "array")?;
     let rows: Vec<_> = children(list)
@@ -238,8 +243,8 @@ fn rows(arguments: Node<'_>) -> Option<usize> {
     (!rows.iter().any(|row| row.kind() == "spread_element")).then_some(rows.len())
 }
 
-/// `this.skip()`, `t.skip()`, `test.skip()`, `pending()`: with a condition it says when, so it is
-/// none.
+/// Whether a statement is `this.skip()`, `t.skip()`, `test.skip()` or `pending()`. A skip with a
+/// condition does not count.
 fn is_skip(statement: Node<'_>, text: &[u8]) -> bool {
     let call = statement
         .named_child(0)
@@ -251,15 +256,15 @@ fn is_skip(statement: Node<'_>, text: &[u8]) -> bool {
     let Some(callee) = call.child_by_field_name("function") else { return false };
     let name = callee.child_by_field_name("property").unwrap_or(callee);
     if callee.kind() == "identifier" {
-        return word(name, text) == "pending";
+        return node_text(name, text) == "pending";
     }
     let condition = call.child_by_field_name("arguments").and_then(|list| list.named_child(0));
     let always =
         condition.is_none_or(|first| matches!(first.kind(), "string" | "template_string" | "true"));
-    matches!(word(name, text), "skip" | "fixme") && always
+    matches!(node_text(name, text), "skip" | "fixme") && always
 }
 
-fn is_idle_name(node: Node<'_>, name: &str) -> bool {
+fn is_inert_name(node: Node<'_>, name: &str) -> bool {
     node.kind() == "property_identifier"
         || matches!(name, "expect" | "assert" | "done" | "console" | "t" | "undefined")
 }

@@ -1,4 +1,4 @@
-//! Parsing within bounds: bytes, time, no recursion. What a tree is asked for is asked iteratively.
+//! Parses source files with limits on size and time. Syntax trees are traversed without recursion.
 
 use memchr::memmem;
 use std::ops::{ControlFlow, Range};
@@ -6,38 +6,38 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
-/// A language that tests are written in.
+/// A language whose tests can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     Rust,
     Python,
     JavaScript,
     TypeScript,
-    /// TypeScript in which `<x>` is an element and no cast.
+    /// TypeScript with JSX, in which `<x>` is an element and not a type assertion.
     Tsx,
     Go,
 }
 
-/// Why a file could not be read.
+/// Why a file could not be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unread {
-    /// It is longer than is read.
-    TooLong,
-    /// The grammar finds no way through it in reasonable time.
-    TooHard,
+pub(super) enum ParseFailure {
+    /// The file exceeds the maximum size.
+    TooLarge,
+    /// The parser exceeded its time limit.
+    TooSlow,
 }
 
-impl Unread {
-    pub(super) fn words(self) -> &'static str {
+impl ParseFailure {
+    pub(super) fn message(self) -> &'static str {
         match self {
-            Self::TooLong => "it is longer than 2 MiB",
-            Self::TooHard => "it takes too long to parse",
+            Self::TooLarge => "it is longer than 2 MiB",
+            Self::TooSlow => "it takes too long to parse",
         }
     }
 }
 
 impl Language {
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    pub(super) fn from_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?;
         match extension {
             "rs" => Some(Self::Rust),
@@ -45,13 +45,13 @@ impl Language {
             "js" | "jsx" | "mjs" | "cjs" => Some(Self::JavaScript),
             "ts" | "mts" | "cts" => Some(Self::TypeScript),
             "tsx" => Some(Self::Tsx),
-            // Go itself looks at the name.
+            // `go test` only reads files with this suffix.
             "go" => path.file_stem()?.to_str()?.ends_with("_test").then_some(Self::Go),
             _ => None,
         }
     }
 
-    /// Whether parsing can be spared: most changed files have no tests.
+    /// Whether a text may contain tests. Avoids parsing most changed files.
     pub(super) fn may_hold_tests(self, text: &[u8]) -> bool {
         let words: &[&[u8]] = match self {
             Self::Rust => &[b"test", b"quickcheck"],
@@ -62,7 +62,7 @@ impl Language {
         words.iter().any(|word| memmem::find(text, word).is_some())
     }
 
-    /// Whether a runner would look for tests in a file of this name.
+    /// Whether a test runner would collect tests from a file of this name.
     pub(super) fn is_collected(self, path: &Path) -> bool {
         let name =
             path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -98,26 +98,26 @@ impl Language {
     }
 }
 
-/// Whether a text is none.
+/// Whether a file is binary.
 pub(super) fn is_binary(text: &[u8]) -> bool {
     memchr::memchr(0, &text[..text.len().min(8_000)]).is_some()
 }
 
-/// How long texts may take. Recovering from errors costs a parser up to twenty times what reading
-/// does, and no count of its steps tells the one from the other: what is in the wrong language, or
-/// in none, would take a minute. Only a clock bounds that.
+/// A time limit for parsing. Error recovery costs a parser up to twenty times as much as parsing,
+/// and a file in the wrong language could take a minute. The number of steps does not bound that,
+/// so the time is limited.
 #[derive(Clone, Copy)]
-pub(super) struct Patience(Option<Instant>);
+pub(super) struct Deadline(Option<Instant>);
 
-impl Patience {
-    /// With one text.
-    pub(super) const ONE: Duration = Duration::from_secs(5);
+impl Deadline {
+    /// The time limit for one file.
+    pub(super) const PER_FILE: Duration = Duration::from_secs(5);
 
-    /// With all texts of a step.
-    pub(super) const ALL: Duration = Duration::from_mins(1);
+    /// The time limit for all files of a step.
+    pub(super) const PER_STEP: Duration = Duration::from_mins(1);
 
-    /// From now on.
-    pub(super) fn of(time: Duration) -> Self {
+    /// A deadline that ends after this time.
+    pub(super) fn after(time: Duration) -> Self {
         Self(Instant::now().checked_add(time))
     }
 
@@ -126,16 +126,16 @@ impl Patience {
     }
 }
 
-/// The tree of a text. The parser asks now and then whether it should go on.
-pub(super) fn parse(language: Language, text: &[u8], all: Patience) -> Result<Tree, Unread> {
+/// Parses a text. The parser checks the deadlines regularly.
+pub(super) fn parse(language: Language, text: &[u8], all: Deadline) -> Result<Tree, ParseFailure> {
     if text.len() > super::MAX_BYTES {
-        return Err(Unread::TooLong);
+        return Err(ParseFailure::TooLarge);
     }
     let mut parser = Parser::new();
     if parser.set_language(&language.grammar()).is_err() {
-        return Err(Unread::TooHard);
+        return Err(ParseFailure::TooSlow);
     }
-    let one = Patience::of(Patience::ONE);
+    let one = Deadline::after(Deadline::PER_FILE);
     let mut go_on = |_: &ParseState| {
         if one.is_over() || all.is_over() {
             ControlFlow::Break(())
@@ -145,7 +145,7 @@ pub(super) fn parse(language: Language, text: &[u8], all: Patience) -> Result<Tr
     };
     let options = ParseOptions::new().progress_callback(&mut go_on);
     let mut rest = |at: usize, _| text.get(at..).unwrap_or_default();
-    parser.parse_with_options(&mut rest, None, Some(options)).ok_or(Unread::TooHard)
+    parser.parse_with_options(&mut rest, None, Some(options)).ok_or(ParseFailure::TooSlow)
 }
 
 /// The children of a node, in order.
@@ -153,14 +153,14 @@ pub(super) fn children(node: Node<'_>) -> Vec<Node<'_>> {
     node.children(&mut node.walk()).collect()
 }
 
-/// Whether a node is a comment, in whatever language.
+/// Whether a node is a comment, in any language.
 pub(super) fn is_comment(node: Node<'_>) -> bool {
-    // Asking for the name of a kind is slow.
+    // Reading the name of a kind is slow, so it comes last.
     node.is_extra() && node.kind().ends_with("comment")
 }
 
-/// Visits what stands in a node, from the top down and in order. What `enter` says no to is not
-/// gone into.
+/// Visits a node and its descendants in order, parents first. Skips the descendants of a node for
+/// which `enter` returns false.
 pub(super) fn walk<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
     let mut cursor = node.walk();
     loop {
@@ -175,19 +175,19 @@ pub(super) fn walk<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) 
     }
 }
 
-/// The line of the first thing that the grammar cannot read.
+/// The line of the first syntax error.
 pub(super) fn first_error(root: Node<'_>) -> Option<u32> {
     let mut line = None;
     walk(root, |node| {
         if line.is_none() && (node.is_error() || node.is_missing()) {
-            line = Some(line_of(node));
+            line = Some(line_number(node));
         }
         line.is_none() && node.has_error()
     });
     line
 }
 
-/// Where comments stand.
+/// The ranges of all comments.
 pub(super) fn comments(root: Node<'_>) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     walk(root, |node| {
@@ -200,17 +200,17 @@ pub(super) fn comments(root: Node<'_>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The line of a node, from 1.
-pub(super) fn line_of(node: Node<'_>) -> u32 {
+/// The line of a node, counted from 1.
+pub(super) fn line_number(node: Node<'_>) -> u32 {
     u32::try_from(node.start_position().row).unwrap_or(u32::MAX).saturating_add(1)
 }
 
 /// The bytes of a node.
-pub(super) fn bytes<'t>(node: Node<'_>, text: &'t [u8]) -> &'t [u8] {
+pub(super) fn node_bytes<'t>(node: Node<'_>, text: &'t [u8]) -> &'t [u8] {
     text.get(node.byte_range()).unwrap_or_default()
 }
 
-/// The text of a node, if it is one.
-pub(super) fn word<'t>(node: Node<'_>, text: &'t [u8]) -> &'t str {
-    std::str::from_utf8(bytes(node, text)).unwrap_or_default()
+/// The text of a node; empty if it is not UTF-8.
+pub(super) fn node_text<'t>(node: Node<'_>, text: &'t [u8]) -> &'t str {
+    std::str::from_utf8(node_bytes(node, text)).unwrap_or_default()
 }

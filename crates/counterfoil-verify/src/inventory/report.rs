@@ -1,18 +1,18 @@
-//! What people and guards read about the tests of a step.
+//! The claim report about the tests of a step.
 
-use super::delta::{Delta, TestName};
+use super::delta::{TestDelta, TestName};
 use crate::wording::{counted, listed, plain};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
 use serde_json::{Map, Value};
 
-/// How many tests of one kind are listed.
-const SHOWN: usize = 20;
+/// The maximum number of tests that are listed for each kind of change.
+const MAX_LISTED: usize = 20;
 
-/// How many notes are.
-const NOTES: usize = 20;
+/// The maximum number of notes.
+const MAX_NOTES: usize = 20;
 
-/// What became of the claim that no test was removed, skipped or emptied.
-pub fn report(delta: &Delta, policy: ClaimPolicy) -> ClaimReport {
+/// The report on the claim that no test was removed, skipped or emptied.
+pub fn report(delta: &TestDelta, policy: ClaimPolicy) -> ClaimReport {
     let lost = [
         (&delta.removed, "was removed", "were removed"),
         (&delta.skipped, "is skipped now", "are skipped now"),
@@ -28,7 +28,7 @@ pub fn report(delta: &Delta, policy: ClaimPolicy) -> ClaimReport {
     }
     let verdict = match () {
         () if !reasons.is_empty() => Verdict::Refuted,
-        () if delta.unread => {
+        () if delta.is_incomplete => {
             reasons.extend(delta.notes.first().map(|note| plain(note)));
             Verdict::Unverifiable
         }
@@ -48,8 +48,8 @@ pub fn report(delta: &Delta, policy: ClaimPolicy) -> ClaimReport {
     }
 }
 
-/// How many were added, and which were lost.
-fn observed(delta: &Delta) -> Value {
+/// The counts of the changes, and the names of the tests that were removed, skipped or emptied.
+fn observed(delta: &TestDelta) -> Value {
     let mut observed = Map::new();
     for (name, tests) in
         [("removed", &delta.removed), ("skipped", &delta.skipped), ("emptied", &delta.emptied)]
@@ -73,34 +73,37 @@ fn observed(delta: &Delta) -> Value {
 
 fn names(tests: &[TestName]) -> Value {
     let mut list: Vec<Value> =
-        tests.iter().take(SHOWN).map(|test| test.to_string().into()).collect();
-    if tests.len() > SHOWN {
-        list.push(format!("and {} more", tests.len() - SHOWN).into());
+        tests.iter().take(MAX_LISTED).map(|test| test.to_string().into()).collect();
+    if tests.len() > MAX_LISTED {
+        list.push(format!("and {} more", tests.len() - MAX_LISTED).into());
     }
     list.into()
 }
 
-fn evidence(delta: &Delta) -> Vec<Evidence> {
+fn evidence(delta: &TestDelta) -> Vec<Evidence> {
     let mut evidence = vec![Evidence::new("diff", summary(delta))];
     for (what, pairs) in [("moved", &delta.moved), ("renamed", &delta.renamed)] {
-        let lines =
-            pairs.iter().take(SHOWN).map(|pair| format!("{what}: {} to {}", pair.from, pair.to));
+        let lines = pairs
+            .iter()
+            .take(MAX_LISTED)
+            .map(|pair| format!("{what}: {} to {}", pair.from, pair.to));
         evidence.extend(lines.map(|line| Evidence::new("diff", line)));
     }
-    for weak in delta.weakened.iter().take(SHOWN) {
+    for weak in delta.weakened.iter().take(MAX_LISTED) {
         let was =
             format!("{} before, {} now", counted(weak.before as usize, weak.what), weak.after);
         evidence.push(Evidence::new("diff", format!("{}: {was}", weak.test)));
     }
-    evidence.extend(delta.notes.iter().take(NOTES).map(|note| Evidence::new("note", plain(note))));
-    if let Some(more @ 1..) = delta.notes.len().checked_sub(NOTES) {
+    evidence
+        .extend(delta.notes.iter().take(MAX_NOTES).map(|note| Evidence::new("note", plain(note))));
+    if let Some(more @ 1..) = delta.notes.len().checked_sub(MAX_NOTES) {
         evidence.push(Evidence::new("note", format!("and {}", counted(more, "more note"))));
     }
     evidence
 }
 
-/// `2 tests added, none removed`.
-fn summary(delta: &Delta) -> String {
+/// A summary such as `2 tests added, none removed`.
+fn summary(delta: &TestDelta) -> String {
     let counts = [
         ("removed", delta.removed.len()),
         ("skipped", delta.skipped.len()),

@@ -1,36 +1,38 @@
-//! Tests in Rust: functions that an attribute makes tests of, also where a macro is around them.
+//! Finds tests in Rust: functions with a test attribute, also inside of macro invocations.
 
-use super::body::{Body, first_doing, is_idle};
-use super::parse::{bytes, children, is_comment, line_of, walk, word};
-use super::scope::{Findings, Found, ScopeId};
+use super::body::{Body, first_effective, is_inert};
+use super::parse::{children, is_comment, line_number, node_bytes, node_text, walk};
+use super::scope::{FoundTest, ScopeId, TestCollector};
 use tree_sitter::Node;
 
-/// Finds the tests of a file.
-pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
+/// Collects the tests of a file.
+pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut TestCollector) {
     let mut open = vec![(root, ScopeId::FILE)];
     while let Some((node, scope)) = open.pop() {
-        let mut marks = Marks::default();
+        let mut attributes = Attributes::default();
         for child in children(node) {
             match child.kind() {
                 "attribute_item" => {
-                    marks.read(bytes(child, text));
+                    attributes.read(node_bytes(child, text));
                     continue;
                 }
                 "inner_attribute_item" => {
-                    let mut inner = Marks::default();
-                    inner.read(bytes(child, text));
+                    let mut inner = Attributes::default();
+                    inner.read(node_bytes(child, text));
                     if inner.skipped {
                         found.skip(scope);
                     }
                 }
-                "function_item" if marks.test => function(child, text, &marks, scope, found),
+                "function_item" if attributes.test => {
+                    function(child, text, &attributes, scope, found);
+                }
                 "mod_item" => {
                     let name = child
                         .child_by_field_name("name")
-                        .map(|name| word(name, text))
+                        .map(|name| node_text(name, text))
                         .unwrap_or_default();
                     if let Some(body) = child.child_by_field_name("body") {
-                        open.push((body, module(found, scope, name, &marks)));
+                        open.push((body, module(found, scope, name, &attributes)));
                     }
                 }
                 "macro_invocation" => invocation(child, text, scope, found),
@@ -45,44 +47,57 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut Findings) {
                 _ if is_comment(child) => continue,
                 _ => {}
             }
-            marks = Marks::default();
+            attributes = Attributes::default();
         }
     }
 }
 
-fn module(found: &mut Findings, outer: ScopeId, name: &str, marks: &Marks) -> ScopeId {
+fn module(
+    found: &mut TestCollector,
+    outer: ScopeId,
+    name: &str,
+    attributes: &Attributes,
+) -> ScopeId {
     let scope = found.enter(outer, name, "::");
-    if marks.skipped {
+    if attributes.skipped {
         found.skip(scope);
     }
     scope
 }
 
-fn function(node: Node<'_>, text: &[u8], marks: &Marks, scope: ScopeId, found: &mut Findings) {
-    let name = node.child_by_field_name("name").map(|name| word(name, text)).unwrap_or_default();
+fn function(
+    node: Node<'_>,
+    text: &[u8],
+    attributes: &Attributes,
+    scope: ScopeId,
+    found: &mut TestCollector,
+) {
+    let name =
+        node.child_by_field_name("name").map(|name| node_text(name, text)).unwrap_or_default();
     let block = node.child_by_field_name("body");
     let statements = block.map(children).unwrap_or_default().into_iter().filter(Node::is_named);
-    let idle = |statement: Node<'_>| {
+    let inert = |statement: Node<'_>| {
         matches!(statement.kind(), "use_declaration" | "attribute_item")
-            || is_idle(statement, text, is_idle_name)
+            || is_inert(statement, text, is_inert_name)
     };
-    let test = Found {
+    let test = FoundTest {
         name: name.to_owned(),
-        line: line_of(node),
-        skipped: marks.skipped,
-        empty: first_doing(statements, idle).is_none(),
+        line: line_number(node),
+        skipped: attributes.skipped,
+        empty: first_effective(statements, inert).is_none(),
         only: false,
         body: block
-            .map(|block| Body::of(block, text, is_assertion))
+            .map(|block| Body::from_node(block, text, is_assertion))
             .unwrap_or_default()
-            .with_cases(marks.listed()),
+            .with_cases(attributes.case_count()),
     };
     found.add(scope, test);
 }
 
-/// What a macro is given is no tree of items, but tests can be seen in its tokens.
-fn invocation(node: Node<'_>, text: &[u8], scope: ScopeId, found: &mut Findings) {
-    let path = node.child_by_field_name("macro").map(|path| word(path, text)).unwrap_or_default();
+/// Finds tests in the tokens of a macro invocation, which the grammar does not parse as items.
+fn invocation(node: Node<'_>, text: &[u8], scope: ScopeId, found: &mut TestCollector) {
+    let path =
+        node.child_by_field_name("macro").map(|path| node_text(path, text)).unwrap_or_default();
     let name = path.rsplit("::").next().unwrap_or(path).trim();
     let Some(tokens) = children(node).into_iter().find(|child| child.kind() == "token_tree") else {
         return;
@@ -90,66 +105,67 @@ fn invocation(node: Node<'_>, text: &[u8], scope: ScopeId, found: &mut Findings)
     let before = found.count();
     scan(tokens, text, name == "quickcheck", scope, found);
     if found.count() == before && is_test_word(name) {
-        // A macro that makes a test of what it is given.
-        let test = Found {
+        // The macro itself defines a test.
+        let test = FoundTest {
             name: format!("{name}!({})", first_word(tokens, text)),
-            line: line_of(node),
+            line: line_number(node),
             skipped: false,
             empty: false,
             only: false,
-            body: Body::of(tokens, text, is_assertion),
+            body: Body::from_node(tokens, text, is_assertion),
         };
         found.add(scope, test);
     }
 }
 
-/// Finds `#[test] fn name(…) {…}` and `mod name {…}` in tokens, whatever stands around and between.
-fn scan(tokens: Node<'_>, text: &[u8], every: bool, scope: ScopeId, found: &mut Findings) {
+/// Finds `#[test] fn name(…) {…}` and `mod name {…}` in tokens at any depth.
+fn scan(tokens: Node<'_>, text: &[u8], every: bool, scope: ScopeId, found: &mut TestCollector) {
     let mut open = vec![(tokens, scope)];
     while let Some((node, scope)) = open.pop() {
-        let mut marks = Marks::default();
+        let mut attributes = Attributes::default();
         let (mut hash, mut item) = (false, Item::None);
         for token in children(node) {
-            // Only its first byte: the text of what nests would be read once for each level.
+            // Only the first byte: reading the text of nested tokens at every level would be
+            // quadratic.
             let opens = text.get(token.start_byte()).copied().unwrap_or_default();
             match token.kind() {
                 _ if is_comment(token) => {}
                 "#" => hash = true,
                 "!" if hash => {}
                 "token_tree" if hash && opens == b'[' => {
-                    marks.read(bytes(token, text));
+                    attributes.read(node_bytes(token, text));
                     hash = false;
                 }
                 "fn" => item = Item::Function(token, None),
                 "mod" => item = Item::Module(""),
                 "identifier" => match &mut item {
-                    Item::Function(_, name @ None) => *name = Some(word(token, text)),
-                    Item::Module(name) if name.is_empty() => *name = word(token, text),
+                    Item::Function(_, name @ None) => *name = Some(node_text(token, text)),
+                    Item::Module(name) if name.is_empty() => *name = node_text(token, text),
                     _ => {}
                 },
-                ";" => (marks, item) = (Marks::default(), Item::None),
+                ";" => (attributes, item) = (Attributes::default(), Item::None),
                 "token_tree" if opens == b'{' => {
                     match item {
-                        Item::Function(at, Some(name)) if marks.test || every => {
-                            let test = Found {
+                        Item::Function(at, Some(name)) if attributes.test || every => {
+                            let test = FoundTest {
                                 name: name.to_owned(),
-                                line: line_of(at),
-                                skipped: marks.skipped,
-                                empty: is_idle(token, text, is_idle_name),
+                                line: line_number(at),
+                                skipped: attributes.skipped,
+                                empty: is_inert(token, text, is_inert_name),
                                 only: false,
-                                body: Body::of(token, text, is_assertion)
-                                    .with_cases(marks.listed()),
+                                body: Body::from_node(token, text, is_assertion)
+                                    .with_cases(attributes.case_count()),
                             };
                             found.add(scope, test);
                         }
                         Item::Function(..) => {}
                         Item::Module(name) => {
-                            let inner = module(found, scope, name, &marks);
+                            let inner = module(found, scope, name, &attributes);
                             open.push((token, inner));
                         }
                         Item::None => open.push((token, scope)),
                     }
-                    (marks, item) = (Marks::default(), Item::None);
+                    (attributes, item) = (Attributes::default(), Item::None);
                 }
                 "token_tree" if matches!(item, Item::None) => open.push((token, scope)),
                 _ => {}
@@ -158,7 +174,7 @@ fn scan(tokens: Node<'_>, text: &[u8], every: bool, scope: ScopeId, found: &mut 
     }
 }
 
-/// What stands between its keyword and its braces.
+/// An item whose keyword was read and whose block was not.
 enum Item<'t> {
     None,
     Function(Node<'t>, Option<&'t str>),
@@ -168,28 +184,28 @@ enum Item<'t> {
 fn first_word(tokens: Node<'_>, text: &[u8]) -> String {
     let mut first = None;
     walk(tokens, |node| {
-        let said = if node.child_count() == 0 { word(node, text) } else { "" };
-        if first.is_none() && said.contains(char::is_alphanumeric) && !is_comment(node) {
-            first = Some(said.to_owned());
+        let token = if node.child_count() == 0 { node_text(node, text) } else { "" };
+        if first.is_none() && token.contains(char::is_alphanumeric) && !is_comment(node) {
+            first = Some(token.to_owned());
         }
         first.is_none() && !is_comment(node)
     });
     first.unwrap_or_default()
 }
 
-/// What attributes say about what stands behind them.
+/// What the attributes of an item say about it.
 #[derive(Default)]
-struct Marks {
+struct Attributes {
     test: bool,
     skipped: bool,
     cases: usize,
 }
 
-impl Marks {
+impl Attributes {
     /// Reads `#[…]`, `#![…]` or `[…]`.
     fn read(&mut self, attribute: &[u8]) {
-        let said = String::from_utf8_lossy(attribute);
-        let inner = said.trim_start_matches(['#', '!', '[', ' ']).trim_end_matches(']');
+        let attribute = String::from_utf8_lossy(attribute);
+        let inner = attribute.trim_start_matches(['#', '!', '[', ' ']).trim_end_matches(']');
         let (name, arguments) = split(inner);
         match name {
             "ignore" => self.skipped = true,
@@ -210,12 +226,12 @@ impl Marks {
         }
     }
 
-    fn listed(&self) -> Option<usize> {
+    fn case_count(&self) -> Option<usize> {
         (self.cases > 0).then_some(self.cases)
     }
 }
 
-/// The last part of an attribute's path, and what stands in its brackets.
+/// The last segment of an attribute's path, and its arguments.
 fn split(attribute: &str) -> (&str, &str) {
     let end = attribute.find(['(', '[', '{', '=']).unwrap_or(attribute.len());
     let (path, rest) = attribute.split_at(end);
@@ -225,7 +241,7 @@ fn split(attribute: &str) -> (&str, &str) {
     (name, rest)
 }
 
-/// What stands between commas that are in no brackets.
+/// Splits a list at commas outside of brackets.
 fn parts(list: &str) -> Vec<&str> {
     let (mut depth, mut from, mut parts) = (0_i32, 0, Vec::new());
     for (at, byte) in list.bytes().enumerate() {
@@ -243,8 +259,8 @@ fn parts(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether a condition cannot hold: `any()`, `false`, `not(all())`, or one of these among others
-/// that must all hold.
+/// Whether a condition is never true: `any()`, `false`, `not(all())`, or an `all(…)` that contains
+/// one of these.
 fn is_never(condition: &str) -> bool {
     let plain: String = condition.chars().filter(|c| !c.is_whitespace()).collect();
     let never = |part: &str| matches!(part, "any()" | "false" | "not(all())" | "not(true)");
@@ -252,14 +268,14 @@ fn is_never(condition: &str) -> bool {
     never(&plain) || all.is_some_and(|list| parts(list).into_iter().any(never))
 }
 
-/// Whether an attribute or a macro of this name makes tests: `test`, `test_case`,
+/// Whether an attribute or macro of this name defines tests: `test`, `test_case`,
 /// `wasm_bindgen_test`, `rstest`.
 fn is_test_word(name: &str) -> bool {
     matches!(name, "rstest" | "proptest" | "gtest" | "googletest" | "quickcheck")
         || name.split('_').any(|part| matches!(part, "test" | "tests"))
 }
 
-fn is_idle_name(_: Node<'_>, name: &str) -> bool {
+fn is_inert_name(_: Node<'_>, name: &str) -> bool {
     let name = name.trim_start_matches("debug_").trim_start_matches("prop_");
     name.starts_with("assert")
         || matches!(name, "Ok" | "println" | "eprintln" | "print" | "eprint" | "_")

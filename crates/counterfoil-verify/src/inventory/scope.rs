@@ -1,60 +1,61 @@
-//! What tests stand in: modules, classes, suites. A skip of one is a skip of everything in it, also
-//! if it is said behind it.
+//! The containers of tests: modules, classes, suites. Skipping a container skips everything in it,
+//! even if the skip is found later.
 
 use super::body::Body;
-use super::{State, Test};
+use super::{Test, TestState};
 
-/// The longest prefix of names: what nests deeper is not told apart by name.
+/// The maximum length of a prefix of container names. Deeper containers are not distinguished by
+/// name.
 const MAX_PREFIX: usize = 256;
 
-/// The longest name of one thing.
+/// The maximum length of one name.
 const MAX_NAME: usize = 200;
 
-/// Something that tests stand in.
+/// A container of tests.
 #[derive(Default)]
 struct Scope {
     parent: usize,
-    /// The names of everything around, with the separator at its end.
+    /// The names of all containers around it, with a separator at the end.
     prefix: String,
     skipped: bool,
-    /// Only what stands in it runs.
+    /// Whether it is marked with `only`.
     only: bool,
 }
 
-/// A scope, by its place in the list; the file is the first.
+/// The index of a scope. The file is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ScopeId(usize);
 
 impl ScopeId {
-    /// The file itself.
+    /// The scope of the file.
     pub(super) const FILE: Self = Self(0);
 }
 
-/// A test as a language finds it.
-pub(super) struct Found {
+/// A test as found by the reader of a language.
+pub(super) struct FoundTest {
     pub(super) name: String,
     pub(super) line: u32,
     pub(super) skipped: bool,
     pub(super) empty: bool,
-    /// Only it runs.
+    /// Whether the test is marked with `only`.
     pub(super) only: bool,
     pub(super) body: Body,
 }
 
-/// The tests of a file and what they stand in.
-pub(super) struct Findings {
+/// Collects the tests and containers of a file.
+pub(super) struct TestCollector {
     scopes: Vec<Scope>,
-    tests: Vec<(ScopeId, Found)>,
+    tests: Vec<(ScopeId, FoundTest)>,
 }
 
-impl Default for Findings {
+impl Default for TestCollector {
     fn default() -> Self {
         Self { scopes: vec![Scope::default()], tests: Vec::new() }
     }
 }
 
-impl Findings {
-    /// A scope inside another.
+impl TestCollector {
+    /// Adds a scope inside another.
     pub(super) fn enter(&mut self, outer: ScopeId, name: &str, separator: &str) -> ScopeId {
         let around =
             self.scopes.get(outer.0).map(|scope| scope.prefix.as_str()).unwrap_or_default();
@@ -67,33 +68,33 @@ impl Findings {
         ScopeId(self.scopes.len() - 1)
     }
 
-    /// Everything in a scope is skipped.
+    /// Marks a scope as skipped.
     pub(super) fn skip(&mut self, scope: ScopeId) {
         if let Some(scope) = self.scopes.get_mut(scope.0) {
             scope.skipped = true;
         }
     }
 
-    /// Only what stands in a scope runs.
+    /// Marks a scope with `only`.
     pub(super) fn only(&mut self, scope: ScopeId) {
         if let Some(scope) = self.scopes.get_mut(scope.0) {
             scope.only = true;
         }
     }
 
-    /// A test in a scope.
-    pub(super) fn add(&mut self, scope: ScopeId, test: Found) {
+    /// Adds a test to a scope.
+    pub(super) fn add(&mut self, scope: ScopeId, test: FoundTest) {
         self.tests.push((scope, test));
     }
 
-    /// How many tests there are so far.
+    /// The number of tests so far.
     pub(super) fn count(&self) -> usize {
         self.tests.len()
     }
 
-    /// The tests as they stand, and the line of the first that keeps others from running.
-    pub(super) fn settle(mut self) -> (Vec<Test>, Option<u32>) {
-        // Whoever is around comes before, so one pass hands everything down.
+    /// The tests with their final states, and the line of the first `only`.
+    pub(super) fn finish(mut self) -> (Vec<Test>, Option<u32>) {
+        // Containers come before their contents, so one pass is enough.
         for index in 1..self.scopes.len() {
             let outer =
                 self.scopes.get(self.scopes[index].parent).map(|scope| (scope.skipped, scope.only));
@@ -101,7 +102,7 @@ impl Findings {
             self.scopes[index].skipped |= skipped;
             self.scopes[index].only |= only;
         }
-        let chosen = |scope: ScopeId, test: &Found| test.only || self.scopes[scope.0].only;
+        let chosen = |scope: ScopeId, test: &FoundTest| test.only || self.scopes[scope.0].only;
         let lines = self
             .tests
             .iter()
@@ -115,9 +116,9 @@ impl Findings {
                 let left_out = only.is_some() && !chosen(*scope, test);
                 let around = &self.scopes[scope.0];
                 let state = match () {
-                    () if test.empty => State::Empty,
-                    () if test.skipped || around.skipped || left_out => State::Skipped,
-                    () => State::Active,
+                    () if test.empty => TestState::Empty,
+                    () if test.skipped || around.skipped || left_out => TestState::Skipped,
+                    () => TestState::Active,
                 };
                 let name = format!("{}{}", around.prefix, cut(&test.name, MAX_NAME));
                 Test { name, state, line: test.line, body: test.body.clone() }

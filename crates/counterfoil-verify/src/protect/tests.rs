@@ -8,9 +8,9 @@ fn strings(list: &[&str]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
 }
 
-fn rules(writes: Option<&[&str]>, protect: &[&str], own: &[&str]) -> Rules {
+fn rules(writes: Option<&[&str]>, protect: &[&str], own: &[&str]) -> WriteRules {
     let writes = writes.map(strings);
-    Rules::new(writes.as_deref(), &strings(protect), &strings(own)).unwrap()
+    WriteRules::new(writes.as_deref(), &strings(protect), &strings(own)).unwrap()
 }
 
 fn modified(paths: impl IntoIterator<Item = PathBuf>) -> Changes {
@@ -20,10 +20,10 @@ fn modified(paths: impl IntoIterator<Item = PathBuf>) -> Changes {
     }
 }
 
-/// Why a path may not change; empty if it may.
-fn why(rules: &Rules, path: &str) -> String {
-    let breaches = rules.violations(&modified([PathBuf::from(path)]));
-    breaches.first().map(|breach| breach.why.to_string()).unwrap_or_default()
+/// The rule that forbids a change of a path; empty if it is allowed.
+fn why(rules: &WriteRules, path: &str) -> String {
+    let forbidden = rules.violations(&modified([PathBuf::from(path)]));
+    forbidden.first().map(|change| change.reason.to_string()).unwrap_or_default()
 }
 
 const OUTSIDE: &str = "outside of what this step may write";
@@ -100,7 +100,7 @@ fn protect_beats_writes_and_writes_beats_the_defaults() {
         (&[".github/workflows/*.yml"], &[], ".github/workflows/ci.yml", ""),
         (&["Jenkinsfile.nightly"], &[], "Jenkinsfile.nightly", ""),
         (&["flows/fix.yaml"], &[], "flows/fix.yaml", ""),
-        // Spelled out elsewhere is not spelled out here.
+        // A name that another glob contains does not count here.
         (&["**", "docs/AGENTS.md"], &[], "AGENTS.md", "instructions for agents"),
         (&["**", ".github/CODEOWNERS"], &[], ".github/workflows/ci.yml", "a CI file"),
     ] {
@@ -161,29 +161,31 @@ fn a_glob_that_cannot_be_used_is_named_with_the_way_out() {
         "a\n[",
     ]
     .iter()
-    .map(|glob| match Rules::new(Some(&strings(&[glob])), &[], &[]) {
-        Err(message) => message,
+    .map(|glob| match WriteRules::new(Some(&strings(&[glob])), &[], &[]) {
+        Err(error) => error.to_string(),
         Ok(_) => format!("`{glob}` was taken"),
     })
     .collect();
     insta::assert_snapshot!(refusals.join("\n"));
     let many = vec!["x".to_owned(); MAX_GLOBS + 1];
-    assert!(Rules::new(None, &many, &[]).unwrap_err().contains("more than 2000 globs"));
+    assert!(
+        WriteRules::new(None, &many, &[]).unwrap_err().to_string().contains("more than 2000 globs")
+    );
 }
 
 #[test]
 fn paths_are_bytes() {
     let odd = PathBuf::from(OsStr::from_bytes(b"src/\xff\xfe/AGENTS.md"));
-    let breaches = rules(None, &["lib"], &[]).violations(&modified([odd.clone()]));
+    let forbidden = rules(None, &["lib"], &[]).violations(&modified([odd.clone()]));
     assert_eq!(
-        breaches.first().map(|breach| &breach.why),
-        Some(&Why::Default("instructions for agents"))
+        forbidden.first().map(|change| &change.reason),
+        Some(&ForbiddenReason::Default("instructions for agents"))
     );
-    let breaches =
+    let forbidden =
         rules(Some(&["src/*/*.md"]), &["src/*/AGENTS.md"], &[]).violations(&modified([odd]));
     assert_eq!(
-        breaches.first().map(|breach| &breach.why),
-        Some(&Why::Protected("src/*/AGENTS.md".to_owned()))
+        forbidden.first().map(|change| &change.reason),
+        Some(&ForbiddenReason::Protected("src/*/AGENTS.md".to_owned()))
     );
 }
 
@@ -192,16 +194,16 @@ fn a_breach_says_what_became_of_the_file() {
     let files =
         [("AGENTS.md", Change::Deleted), ("a.rs", Change::Modified), ("b/x", Change::Added)];
     let files = files.map(|(path, change)| (PathBuf::from(path), change)).into();
-    let breaches = rules(None, &["b"], &[]).violations(&Changes { files, ..Changes::default() });
-    let told: Vec<_> =
-        breaches.iter().map(|breach| (breach.path.to_str().unwrap(), breach.change)).collect();
-    assert_eq!(told, [("AGENTS.md", Change::Deleted), ("b/x", Change::Added)]);
+    let forbidden = rules(None, &["b"], &[]).violations(&Changes { files, ..Changes::default() });
+    let found: Vec<_> =
+        forbidden.iter().map(|change| (change.path.to_str().unwrap(), change.change)).collect();
+    assert_eq!(found, [("AGENTS.md", Change::Deleted), ("b/x", Change::Added)]);
 }
 
 #[test]
 fn fifty_thousand_changes_are_judged() {
     let globs: Vec<String> = (0..200).map(|n| format!("part{n}/**/*.lock")).collect();
-    let rules = Rules::new(Some(&strings(&["**"])), &globs, &[]).unwrap();
+    let rules = WriteRules::new(Some(&strings(&["**"])), &globs, &[]).unwrap();
     let changes = modified(
         (0..50_000).map(|n| PathBuf::from(format!("part{}/deep/er/file{n}.lock", n % 400))),
     );
@@ -212,7 +214,7 @@ fn fifty_thousand_changes_are_judged() {
 fn the_defaults_are_read_and_each_matches_something() {
     let list = defaults();
     assert!(list.len() > 60, "{} globs", list.len());
-    for Guarded { glob, what } in list {
+    for DefaultProtection { glob, what } in list {
         assert!(!what.is_empty(), "{glob}");
         let path = glob.replace("**/", "").replace("/**", "/x").replace('*', "x");
         assert_eq!(why(&rules(None, &[], &[]), &path), what, "{path}");
@@ -221,16 +223,24 @@ fn the_defaults_are_read_and_each_matches_something() {
 
 #[test]
 fn what_people_read() {
-    let breach = |path: &str, change, why| Breach { path: PathBuf::from(path), change, why };
-    let one = [breach("AGENTS.md", Change::Modified, Why::Default("instructions for agents"))];
+    let forbidden =
+        |path: &str, change, reason| ForbiddenChange { path: PathBuf::from(path), change, reason };
+    let one = [forbidden(
+        "AGENTS.md",
+        Change::Modified,
+        ForbiddenReason::Default("instructions for agents"),
+    )];
     let some = [
-        breach(".github/ci.yml", Change::Deleted, Why::Default("a CI file")),
-        breach("gen/a\nb.rs", Change::Added, Why::Protected("gen/**".to_owned())),
-        breach("../x", Change::Modified, Why::Outside),
+        forbidden(".github/ci.yml", Change::Deleted, ForbiddenReason::Default("a CI file")),
+        forbidden("gen/a\nb.rs", Change::Added, ForbiddenReason::Protected("gen/**".to_owned())),
+        forbidden("../x", Change::Modified, ForbiddenReason::Outside),
     ];
-    let many: Vec<Breach> =
-        (0..30).map(|n| breach(&format!("out/{n:02}"), Change::Added, Why::Outside)).collect();
-    let paths = |list: &[Breach]| list.iter().map(|breach| breach.path.clone()).collect::<Vec<_>>();
+    let many: Vec<ForbiddenChange> = (0..30)
+        .map(|n| forbidden(&format!("out/{n:02}"), Change::Added, ForbiddenReason::Outside))
+        .collect();
+    let paths = |list: &[ForbiddenChange]| {
+        list.iter().map(|change| change.path.clone()).collect::<Vec<_>>()
+    };
     let stuck = [(PathBuf::from("../x"), "permission denied".to_owned())];
     let record = ClaimPolicy::Record;
     insta::assert_json_snapshot!([
@@ -246,16 +256,16 @@ fn what_people_read() {
 proptest! {
     #[test]
     fn any_glob_is_taken_or_refused_in_one_line(glob in "[a-c./*?{},!\\[\\]\\\\~ -]{0,24}", path in "[a-c./]{1,12}") {
-        match Rules::new(Some(std::slice::from_ref(&glob)), std::slice::from_ref(&glob), std::slice::from_ref(&path)) {
+        match WriteRules::new(Some(std::slice::from_ref(&glob)), std::slice::from_ref(&glob), std::slice::from_ref(&path)) {
             Ok(rules) => drop(rules.violations(&modified([PathBuf::from(path)]))),
-            Err(message) => prop_assert!(!message.is_empty() && !message.contains('\n')),
+            Err(error) => prop_assert!(!error.to_string().is_empty() && !error.to_string().contains('\n')),
         }
     }
 
     #[test]
     fn a_protected_path_is_never_let_through(path in "[a-c]{1,3}(/[a-c]{1,3}){0,3}", writes in "[a-c/*]{1,8}") {
         prop_assume!(!writes.starts_with("//"));
-        let rules = Rules::new(Some(&[writes, path.clone()]), std::slice::from_ref(&path), &[]);
+        let rules = WriteRules::new(Some(&[writes, path.clone()]), std::slice::from_ref(&path), &[]);
         if let Ok(rules) = rules {
             prop_assert_eq!(rules.violations(&modified([PathBuf::from(&path), PathBuf::from(path).join("x")])).len(), 2);
         }

@@ -1,4 +1,4 @@
-//! Claims held against real folders, real git and real processes.
+//! Verifies claims against real folders, real git and real processes.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -7,13 +7,16 @@ mod checks;
 mod commits;
 mod configs;
 mod kinds;
+mod other_kinds;
 mod paths;
 
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{Claim, ClaimReport, EffectiveClaim, Verdict};
-use counterfoil_process::Stop;
-use counterfoil_verify::claims::{Config, Observer, Since, World, verify};
-use counterfoil_workspace::tree::{Change, Changes};
+use counterfoil_process::StopRequest;
+use counterfoil_verify::claims::{
+    Since, UnobservableError, VerifyConfig, VerifyContext, WorkspaceView, verify,
+};
+use counterfoil_workspace::snapshot::{Change, Changes};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,58 +26,58 @@ use tokio::sync::watch;
 
 type Contents = BTreeMap<PathBuf, Vec<u8>>;
 
-/// A workspace in a folder of its own.
-struct Stage {
-    place: tempfile::TempDir,
+/// A workspace in a temporary folder.
+struct TestWorkspace {
+    temp: tempfile::TempDir,
     before: Contents,
-    config: Config,
-    /// What git would ignore, and what became of it.
+    config: VerifyConfig,
+    /// The files that git would ignore, and how they changed.
     ignored: BTreeMap<PathBuf, Since>,
     tests: Option<(u64, u64)>,
-    blind: Option<String>,
-    began: SystemTime,
+    unobservable: Option<String>,
+    started_at: SystemTime,
     folder: PathBuf,
     findings: Option<Value>,
     commands: bool,
 }
 
-impl Stage {
-    /// With these files before the step.
+impl TestWorkspace {
+    /// Creates a workspace with these files before the step.
     fn with(files: &[(&str, &str)]) -> Self {
-        let place = tempfile::tempdir().unwrap();
-        let top = place.path().join("repo");
+        let temp = tempfile::tempdir().unwrap();
+        let top = temp.path().join("repo");
         std::fs::create_dir(&top).unwrap();
-        let mut stage = Self {
+        let mut workspace = Self {
             folder: top,
-            place,
+            temp,
             before: Contents::new(),
-            config: Config::default(),
+            config: VerifyConfig::default(),
             ignored: BTreeMap::new(),
             tests: None,
-            blind: None,
-            began: SystemTime::now(),
+            unobservable: None,
+            started_at: SystemTime::now(),
             findings: None,
             commands: true,
         };
         for (path, text) in files {
-            stage.write(path, text);
+            workspace.write(path, text);
         }
-        stage.begin();
-        stage
+        workspace.start_step();
+        workspace
     }
 
     fn top(&self) -> PathBuf {
-        self.place.path().join("repo")
+        self.temp.path().join("repo")
     }
 
     fn cache(&self) -> PathBuf {
-        self.place.path().join("state/checks")
+        self.temp.path().join("state/checks")
     }
 
-    /// The step begins here.
-    fn begin(&mut self) {
+    /// Starts the step: later changes count.
+    fn start_step(&mut self) {
         self.before = contents(&self.top(), &self.folder);
-        self.began = SystemTime::now();
+        self.started_at = SystemTime::now();
     }
 
     fn write(&self, path: &str, text: &str) -> &Self {
@@ -97,20 +100,20 @@ impl Stage {
     }
 
     fn check(mut self, text: &str) -> Self {
-        self.config = Config::parse(text).unwrap();
+        self.config = VerifyConfig::parse(text).unwrap();
         self
     }
 
-    /// Holds one claim of a result.
-    fn hold(&self, field: &str, claim: Claim, value: &Value) -> Option<ClaimReport> {
-        let mut reports = self.hold_all(&[(field, claim)], value);
+    /// Verifies one claim of a result.
+    fn verify_claim(&self, field: &str, claim: Claim, value: &Value) -> Option<ClaimReport> {
+        let mut reports = self.verify_claims(&[(field, claim)], value);
         assert!(reports.len() <= 1);
         reports.pop()
     }
 
-    fn hold_all(&self, claims: &[(&str, Claim)], value: &Value) -> Vec<ClaimReport> {
+    fn verify_claims(&self, claims: &[(&str, Claim)], value: &Value) -> Vec<ClaimReport> {
         let contract = open_contract();
-        let held: Vec<EffectiveClaim> = claims
+        let claims: Vec<EffectiveClaim> = claims
             .iter()
             .map(|(field, claim)| EffectiveClaim {
                 name: Claim::name(field),
@@ -119,42 +122,47 @@ impl Stage {
                 findings: self.findings.clone(),
             })
             .collect();
-        self.run(&held, &contract, value)
+        self.run(&claims, &contract, value)
     }
 
-    fn run(&self, held: &[EffectiveClaim], contract: &Contract, value: &Value) -> Vec<ClaimReport> {
-        let (_keep, stop) = watch::channel(Stop::No);
-        self.run_until(held, contract, value, stop)
+    fn run(
+        &self,
+        claims: &[EffectiveClaim],
+        contract: &Contract,
+        value: &Value,
+    ) -> Vec<ClaimReport> {
+        let (_keep, stop) = watch::channel(StopRequest::None);
+        self.run_until(claims, contract, value, stop)
     }
 
     fn run_until(
         &self,
-        held: &[EffectiveClaim],
+        claims: &[EffectiveClaim],
         contract: &Contract,
         value: &Value,
-        stop: watch::Receiver<Stop>,
+        stop: watch::Receiver<StopRequest>,
     ) -> Vec<ClaimReport> {
-        let mut observer = Looking { stage: self, changes: Changes::default() };
+        let mut view = FolderComparison { workspace: self, changes: Changes::default() };
         let tasks = Arc::new(tasks_contract());
         let contracts = move |id: &str| (id == "acme/tasks").then(|| tasks.clone());
         let (cache, top) = (self.cache(), self.top());
         let ours = BTreeSet::from([self.folder.join("report.ours.md")]);
-        let mut world = World {
+        let mut context = VerifyContext {
             folder: &self.folder,
             top: &top,
-            observer: &mut observer,
+            view: &mut view,
             config: &self.config,
             contracts: &contracts,
             cache: Some(&cache),
             stop,
             marker: format!("claims-{}", uuid()),
-            ours: &ours,
-            commands: self.commands,
+            own_files: &ours,
+            run_commands: self.commands,
             since: "the step began",
-            company: None,
+            concurrent_writer: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(verify(held, contract, value, &mut world))
+        runtime.block_on(verify(claims, contract, value, &mut context))
     }
 }
 
@@ -164,19 +172,20 @@ fn uuid() -> String {
     format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Compares whole folders: slow, and right.
-struct Looking<'a> {
-    stage: &'a Stage,
+/// Compares whole folders: slow and simple.
+struct FolderComparison<'a> {
+    workspace: &'a TestWorkspace,
     changes: Changes,
 }
 
-impl Observer for Looking<'_> {
-    fn changes(&mut self) -> Result<&Changes, String> {
-        if let Some(why) = &self.stage.blind {
-            return Err(why.clone());
+impl WorkspaceView for FolderComparison<'_> {
+    fn changes(&mut self) -> Result<&Changes, UnobservableError> {
+        if let Some(why) = &self.workspace.unobservable {
+            return Err(UnobservableError { reason: why.clone() });
         }
-        let (before, now) = (&self.stage.before, contents(&self.stage.top(), &self.stage.folder));
-        let ignored = |path: &&PathBuf| !self.stage.ignored.contains_key(*path);
+        let (before, now) =
+            (&self.workspace.before, contents(&self.workspace.top(), &self.workspace.folder));
+        let ignored = |path: &&PathBuf| !self.workspace.ignored.contains_key(*path);
         let mut files = BTreeMap::new();
         for path in before.keys().chain(now.keys()).filter(ignored) {
             match (before.get(path), now.get(path)) {
@@ -203,31 +212,31 @@ impl Observer for Looking<'_> {
         Ok(&self.changes)
     }
 
-    fn since(&mut self, path: &Path) -> Since {
-        self.stage.ignored.get(path).copied().unwrap_or(Since::Untouched)
+    fn ignored_change(&mut self, path: &Path) -> Since {
+        self.workspace.ignored.get(path).copied().unwrap_or(Since::Untouched)
     }
 
     fn ignored(&mut self, paths: &[PathBuf]) -> BTreeSet<PathBuf> {
-        paths.iter().filter(|path| self.stage.ignored.contains_key(*path)).cloned().collect()
+        paths.iter().filter(|path| self.workspace.ignored.contains_key(*path)).cloned().collect()
     }
 
     fn tree_id(&mut self) -> Option<String> {
-        if self.stage.blind.is_some() {
+        if self.workspace.unobservable.is_some() {
             return None;
         }
-        Some(format!("{:?}", contents(&self.stage.top(), &self.stage.folder)))
+        Some(format!("{:?}", contents(&self.workspace.top(), &self.workspace.folder)))
     }
 
-    fn tests(&mut self) -> Option<(u64, u64)> {
-        self.stage.tests
+    fn test_counts(&mut self) -> Option<(u64, u64)> {
+        self.workspace.tests
     }
 
-    fn began(&self) -> Option<SystemTime> {
-        Some(self.stage.began)
+    fn started_at(&self) -> Option<SystemTime> {
+        Some(self.workspace.started_at)
     }
 }
 
-/// Every file below the top, as it is called from the folder.
+/// All files below the top folder, relative to the workspace's folder.
 fn contents(top: &Path, folder: &Path) -> Contents {
     let mut open = vec![top.to_owned()];
     let mut files = Contents::new();
@@ -240,7 +249,7 @@ fn contents(top: &Path, folder: &Path) -> Contents {
                 }
                 continue;
             }
-            let name = seen_from(folder, &path);
+            let name = relative_path(folder, &path);
             let bytes =
                 if kind.is_file() { std::fs::read(&path).unwrap() } else { b"special".to_vec() };
             files.insert(name, bytes);
@@ -249,8 +258,8 @@ fn contents(top: &Path, folder: &Path) -> Contents {
     files
 }
 
-/// A path as it is called from a folder: the shortest way.
-fn seen_from(folder: &Path, path: &Path) -> PathBuf {
+/// The shortest relative path from a folder.
+fn relative_path(folder: &Path, path: &Path) -> PathBuf {
     let shared =
         folder.components().zip(path.components()).take_while(|(one, other)| one == other).count();
     let climb = folder.components().skip(shared).map(|_| std::path::Component::ParentDir);
@@ -268,7 +277,7 @@ fn tasks_contract() -> Contract {
     .unwrap()
 }
 
-/// The verdict and why.
+/// The verdict and the reason.
 fn short(report: Option<ClaimReport>) -> (Option<Verdict>, String) {
     report.map_or((None, String::new()), |report| (Some(report.verdict), report.reason))
 }

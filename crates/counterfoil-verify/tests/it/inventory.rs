@@ -1,5 +1,4 @@
-//! The inventory of tests: what is found in files, what becomes of it, what people read, and what
-//! hostile text does.
+//! Tests of the test inventory: tests in files, changes of tests, reports, and hostile input.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cases;

@@ -4,7 +4,7 @@
 
 use super::{Done, is_in, listed, literally, names, own_folders, patch};
 use counterfoil_flow::ChangesWork;
-use counterfoil_workspace::git::{Answer, Call, Failure};
+use counterfoil_workspace::git::{GitCommand, GitError, GitOutput};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -47,7 +47,7 @@ enum Blind {
     #[error("a chunk of {0} tokens holds nothing; `split` is a number from 1 on")]
     NoChunk(i64),
     #[error("{folder} is not in a git repository with a working tree: {why}")]
-    NoRepository { folder: String, why: Failure },
+    NoRepository { folder: String, why: GitError },
     #[error("'{0}' is not a revision of the repository; name a commit, a branch or a tag")]
     NoRevision(String),
     #[error("what changed since {since} is more than {} MiB; look at it since a later revision", LARGEST >> 20)]
@@ -57,7 +57,7 @@ enum Blind {
     )]
     Moving,
     #[error("{0}")]
-    Git(#[from] Failure),
+    Git(#[from] GitError),
     #[error("cannot write into {}: {why}", path.display())]
     Disk { path: PathBuf, why: std::io::Error },
 }
@@ -76,7 +76,7 @@ fn seen(folder: &Path, state: &Path, work: &ChangesWork) -> Result<serde_json::V
         Some(tokens) if tokens > 0 => Some(usize::try_from(tokens).unwrap_or(usize::MAX)),
         Some(tokens) => return Err(Blind::NoChunk(tokens)),
     };
-    let top = Call::new(folder, ["rev-parse", "--show-toplevel"]).run();
+    let top = GitCommand::new(folder, ["rev-parse", "--show-toplevel"]).run();
     top.map_err(|why| Blind::NoRepository { folder: folder.display().to_string(), why })?;
     let since = revision(folder, &work.since)?;
     let mut last = None;
@@ -85,7 +85,7 @@ fn seen(folder: &Path, state: &Path, work: &ChangesWork) -> Result<serde_json::V
         match look.files(&since.tree) {
             Ok(Some(files)) => return Ok(patch::result(&since.commit, &files, split)),
             Ok(None) => last = None,
-            Err(Blind::Git(Failure::TooMuch { .. })) => {
+            Err(Blind::Git(GitError::OutputTooLarge { .. })) => {
                 let since = if since.commit.is_empty() { "the beginning" } else { &since.commit };
                 return Err(Blind::TooMuch { since: since.to_owned() });
             }
@@ -115,7 +115,7 @@ fn revision(folder: &Path, named: &str) -> Result<Since, Blind> {
         return Err(unknown());
     }
     let commit = format!("{named}^{{commit}}");
-    let found = Call::new(folder, ["rev-parse", "-q", "--verify", &commit]).ask()?;
+    let found = GitCommand::new(folder, ["rev-parse", "-q", "--verify", &commit]).output()?;
     if !found.ok() {
         return Err(unknown());
     }
@@ -124,15 +124,17 @@ fn revision(folder: &Path, named: &str) -> Result<Since, Blind> {
 }
 
 /// Whether the repository has a branch and no commit on it.
-pub(super) fn is_unborn(folder: &Path) -> Result<bool, Failure> {
-    let known = Call::new(folder, ["rev-parse", "-q", "--verify", "HEAD^{commit}"]).ask()?.ok();
-    Ok(!known && Call::new(folder, ["symbolic-ref", "-q", "HEAD"]).ask()?.ok())
+pub(super) fn is_unborn(folder: &Path) -> Result<bool, GitError> {
+    let known =
+        GitCommand::new(folder, ["rev-parse", "-q", "--verify", "HEAD^{commit}"]).output()?.ok();
+    Ok(!known && GitCommand::new(folder, ["symbolic-ref", "-q", "HEAD"]).output()?.ok())
 }
 
 /// The name of the tree without files.
-pub(super) fn nothing(folder: &Path) -> Result<String, Failure> {
-    let answer =
-        Call::new(folder, ["hash-object", "-t", "tree", "--stdin"]).stdin(Vec::new()).run()?;
+pub(super) fn nothing(folder: &Path) -> Result<String, GitError> {
+    let answer = GitCommand::new(folder, ["hash-object", "-t", "tree", "--stdin"])
+        .stdin(Vec::new())
+        .run()?;
     Ok(answer.line().to_string_lossy().into_owned())
 }
 
@@ -147,7 +149,7 @@ impl Index {
         let home = tempfile::Builder::new().prefix("counterfoil-").tempdir();
         let home = home.map_err(|why| Blind::Disk { path: std::env::temp_dir(), why })?;
         let index = Self { home };
-        let theirs = Call::new(folder, ["rev-parse", "--git-path", "index"]).run()?.line();
+        let theirs = GitCommand::new(folder, ["rev-parse", "--git-path", "index"]).run()?.line();
         match copied(&folder.join(theirs), &index.path()) {
             Ok(()) => {}
             // Nothing was ever added.
@@ -180,9 +182,9 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn call<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Call {
-        let call = Call::new(self.folder, arguments).env("GIT_INDEX_FILE", self.index.path());
-        SETTINGS.into_iter().fold(call, Call::set)
+    fn call<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> GitCommand {
+        let call = GitCommand::new(self.folder, arguments).env("GIT_INDEX_FILE", self.index.path());
+        SETTINGS.into_iter().fold(call, GitCommand::config)
     }
 
     /// The files that changed; none if they do not hold still.
@@ -197,7 +199,7 @@ impl Look<'_> {
 
     /// Files in the middle of a merge are looked at as they stand: git is made to forget their
     /// sides. Their names.
-    fn settle(&self) -> Result<BTreeSet<Vec<u8>>, Failure> {
+    fn settle(&self) -> Result<BTreeSet<Vec<u8>>, GitError> {
         let unmerged = self.call(["ls-files", "--unmerged", "-z"]).run()?;
         let name = |entry: &[u8]| {
             Some(entry[entry.iter().position(|byte| *byte == b'\t')? + 1..].to_vec())
@@ -213,7 +215,7 @@ impl Look<'_> {
 
     /// Files that git does not know are told to it by their names; what is in them is not written
     /// anywhere.
-    fn make_known(&self, mut new: BTreeSet<Vec<u8>>) -> Result<(), Failure> {
+    fn make_known(&self, mut new: BTreeSet<Vec<u8>>) -> Result<(), GitError> {
         let is_there = |name: &Vec<u8>| {
             let meta = self.folder.join(OsStr::from_bytes(name)).symlink_metadata();
             meta.is_ok_and(|meta| !meta.is_dir())
@@ -232,8 +234,8 @@ impl Look<'_> {
         Ok(())
     }
 
-    fn compare(&self, form: &[&str], since: &str) -> Result<Answer, Failure> {
-        let mut call = self.call(COMPARED).most(LARGEST);
+    fn compare(&self, form: &[&str], since: &str) -> Result<GitOutput, GitError> {
+        let mut call = self.call(COMPARED).max_output(LARGEST);
         for word in form.iter().chain(&[since, "--", "."]) {
             call = call.arg(word);
         }

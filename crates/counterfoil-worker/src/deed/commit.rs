@@ -13,7 +13,7 @@ use counterfoil_agents::agent::reference;
 use counterfoil_agents::transcript::TranscriptError;
 use counterfoil_flow::{AttemptOutcome, CommitWork, Ended, Usage};
 use counterfoil_process::Cause;
-use counterfoil_workspace::git::{Call, Failure};
+use counterfoil_workspace::git::{GitCommand, GitError};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -99,16 +99,16 @@ pub(crate) async fn commit(
         return completed(Done::Blocked("there is no room for the list of files".to_owned()));
     };
     let mut call =
-        Call::new(&place.folder, ["commit", "--cleanup=whitespace", "-F", "-", "--trailer"])
+        GitCommand::new(&place.folder, ["commit", "--cleanup=whitespace", "-F", "-", "--trailer"])
             .arg(trailer(&work.step))
             .arg("--only")
             .arg(in_file(home.path()))
             .arg(BY_LIST[1])
             .stdin(work.message.clone().into_bytes());
     for setting in &ready.settings {
-        call = call.set(setting.clone());
+        call = call.config(setting.clone());
     }
-    let spawn = call.supervised(marker, Duration::from_millis(work.timeout_ms));
+    let spawn = call.into_child_spec(marker, Duration::from_millis(work.timeout_ms));
     let heard = listen(&attempt, spawn, 0, &handle).await;
     let finished = {
         let (folder, step) = (place.folder.clone(), work.step.clone());
@@ -186,7 +186,7 @@ impl Told<'_> {
                     "the commit is made; what ran behind it took {limit} and was ended"
                 ));
             }
-            (Ok(Cause::Finished | Cause::Finishing | Cause::Watcher) | Err(_), _) => {}
+            (Ok(Cause::Finished | Cause::Finishing | Cause::SinkStopped) | Err(_), _) => {}
         }
         let said = match &heard.outcome {
             Ok(_) => heard.tail,
@@ -227,11 +227,11 @@ fn prepare(place: &Place, work: &CommitWork) -> Prepared {
     if work.message.trim().is_empty() {
         return blocked("the message of the commit is empty".to_owned());
     }
-    if let Err(why) = Call::new(folder, ["rev-parse", "--show-toplevel"]).run() {
+    if let Err(why) = GitCommand::new(folder, ["rev-parse", "--show-toplevel"]).run() {
         let folder = folder.display();
         return blocked(format!("{folder} is not in a git repository with a working tree: {why}"));
     }
-    let refused = |why: Failure, notes: &[String]| {
+    let refused = |why: GitError, notes: &[String]| {
         Prepared::Done(Done::Given(result(false, None, &why.to_string(), notes)))
     };
     // On the first try there is none, whatever a message says.
@@ -284,13 +284,13 @@ fn finish(folder: &Path, step: &str, ready: Ready, made: bool) -> (Option<Made>,
 }
 
 /// The commit that was made for a visit, if it was.
-fn made_before(folder: &Path, step: &str, back: &str) -> Result<Option<Made>, Failure> {
+fn made_before(folder: &Path, step: &str, back: &str) -> Result<Option<Made>, GitError> {
     if is_unborn(folder)? {
         return Ok(None);
     }
     let log =
         ["log", "-z", back, "--no-show-signature", "--no-color", "--format=%H%x0a%B", "HEAD", "--"];
-    let answer = Call::new(folder, log).run()?;
+    let answer = GitCommand::new(folder, log).run()?;
     let trailer = trailer(step);
     for entry in names(&answer.stdout) {
         let entry = String::from_utf8_lossy(entry);
@@ -312,7 +312,7 @@ fn trailer(step: &str) -> String {
 }
 
 /// The files that a commit changed.
-fn files_of(folder: &Path, commit: &str) -> Result<Vec<String>, Failure> {
+fn files_of(folder: &Path, commit: &str) -> Result<Vec<String>, GitError> {
     let listed = [
         "diff-tree",
         "-r",
@@ -323,12 +323,12 @@ fn files_of(folder: &Path, commit: &str) -> Result<Vec<String>, Failure> {
         "--no-renames",
         "--relative",
     ];
-    let answer = Call::new(folder, listed).arg(commit).run()?;
+    let answer = GitCommand::new(folder, listed).arg(commit).run()?;
     Ok(names(&answer.stdout).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
 /// What of the paths differs from the last commit.
-fn selected(place: &Place, paths: &[String]) -> Result<Selected, Failure> {
+fn selected(place: &Place, paths: &[String]) -> Result<Selected, GitError> {
     let folder = &place.folder;
     let against = if is_unborn(folder)? { nothing(folder)? } else { "HEAD".to_owned() };
     let listed = [
@@ -340,13 +340,14 @@ fn selected(place: &Place, paths: &[String]) -> Result<Selected, Failure> {
         "--no-ext-diff",
         "--no-textconv",
     ];
-    let changed = Call::new(folder, listed)
+    let changed = GitCommand::new(folder, listed)
         .arg("--ignore-submodules=dirty")
         .arg(against)
         .arg("--")
         .arg(".")
         .run()?;
-    let others = Call::new(folder, ["ls-files", "--others", "--exclude-standard", "-z"]).run()?;
+    let others =
+        GitCommand::new(folder, ["ls-files", "--others", "--exclude-standard", "-z"]).run()?;
     let own = own_folders(folder, &place.state);
     let known = Known { changed: &changed.stdout, others: &others.stdout, own: &own };
     let mut selected = select(paths, &known);
@@ -356,7 +357,7 @@ fn selected(place: &Place, paths: &[String]) -> Result<Selected, Failure> {
 }
 
 /// Why what was named is not committed, where it is not just unchanged.
-fn left_out(folder: &Path, names: Vec<String>) -> Result<Vec<String>, Failure> {
+fn left_out(folder: &Path, names: Vec<String>) -> Result<Vec<String>, GitError> {
     let mut notes = Vec::new();
     let mut asked = Vec::new();
     for name in names {
@@ -369,7 +370,8 @@ fn left_out(folder: &Path, names: Vec<String>) -> Result<Vec<String>, Failure> {
         return Ok(notes);
     }
     let list = asked.iter().flat_map(|name| [name.as_bytes(), b"\0"]).collect::<Vec<_>>().concat();
-    let ignored = Call::new(folder, ["check-ignore", "-z", "--stdin"]).stdin(list).ask()?;
+    let ignored =
+        GitCommand::new(folder, ["check-ignore", "-z", "--stdin"]).stdin(list).output()?;
     for name in self::names(&ignored.stdout) {
         notes.push(format!("'{}' is left out: git ignores it", String::from_utf8_lossy(name)));
     }
@@ -399,9 +401,9 @@ fn in_the_way(folder: &Path, name: &Path) -> Option<&'static str> {
 }
 
 /// Somebody who only looks at a repository may hold its index for a moment.
-fn wait_for_the_index(folder: &Path) -> Result<(), Failure> {
-    let index =
-        folder.join(Call::new(folder, ["rev-parse", "--git-path", "index.lock"]).run()?.line());
+fn wait_for_the_index(folder: &Path) -> Result<(), GitError> {
+    let index = folder
+        .join(GitCommand::new(folder, ["rev-parse", "--git-path", "index.lock"]).run()?.line());
     for _ in 0..LOCKED_LOOKS {
         if !index.exists() {
             break;
@@ -412,11 +414,11 @@ fn wait_for_the_index(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Tells git of new files; what is in them is not added.
-fn make_known(folder: &Path, new: &[Vec<u8>]) -> Result<(), Failure> {
+fn make_known(folder: &Path, new: &[Vec<u8>]) -> Result<(), GitError> {
     if new.is_empty() {
         return Ok(());
     }
-    let call = Call::new(folder, ["add", "--intent-to-add"]).arg(BY_LIST[0]).arg(BY_LIST[1]);
+    let call = GitCommand::new(folder, ["add", "--intent-to-add"]).arg(BY_LIST[0]).arg(BY_LIST[1]);
     call.stdin(literally(new)).run()?;
     Ok(())
 }
@@ -436,42 +438,42 @@ fn forget(folder: &Path, new: &[Vec<u8>]) -> Option<String> {
         "--no-ext-diff",
         "--diff-filter=A",
     ];
-    let told = Call::new(folder, told).arg("--").arg(".").run();
+    let told = GitCommand::new(folder, told).arg("--").arg(".").run();
     let told = told.map(|told| names(&told.stdout).map(<[u8]>::to_vec).collect::<BTreeSet<_>>());
     let forgotten = told.and_then(|told| {
         let list = listed(new.iter().filter(|name| told.contains(*name)));
         if list.is_empty() {
             return Ok(());
         }
-        let call = Call::new(folder, ["update-index", "--force-remove", "-z", "--stdin"]);
+        let call = GitCommand::new(folder, ["update-index", "--force-remove", "-z", "--stdin"]);
         call.stdin(list).run().map(|_| ())
     });
     forgotten.err().map(|why| format!("git still lists the new files as ones to be added: {why}"))
 }
 
 /// Whether a commit of these files would have anything in it.
-fn is_something(folder: &Path, list: Vec<u8>) -> Result<bool, Failure> {
-    let call = Call::new(folder, ["commit", "--dry-run", "--short", "-uno", "--only"])
+fn is_something(folder: &Path, list: Vec<u8>) -> Result<bool, GitError> {
+    let call = GitCommand::new(folder, ["commit", "--dry-run", "--short", "-uno", "--only"])
         .arg(BY_LIST[0])
         .arg(BY_LIST[1]);
-    let answer = call.by_user().stdin(list).ask()?;
+    let answer = call.as_user().stdin(list).output()?;
     match answer.code() {
         Some(0) => Ok(true),
         Some(1) => Ok(false),
-        _ => Err(Failure::Refused { what: "commit".to_owned(), words: answer.words }),
+        _ => Err(GitError::Failed { command: "commit".to_owned(), message: answer.stderr }),
     }
 }
 
 /// The settings without which git would not know who commits.
-fn identity(folder: &Path) -> Result<Vec<String>, Failure> {
+fn identity(folder: &Path) -> Result<Vec<String>, GitError> {
     let mut known = true;
     for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
-        known &= Call::new(folder, ["var", who]).by_user().ask()?.ok();
+        known &= GitCommand::new(folder, ["var", who]).as_user().output()?.ok();
     }
     let mut settings = Vec::new();
     if !known {
         for (key, value) in NOBODY {
-            let set = Call::new(folder, ["config", "--get", key]).ask()?;
+            let set = GitCommand::new(folder, ["config", "--get", key]).output()?;
             if !set.ok() || set.stdout.trim_ascii().is_empty() {
                 settings.push(format!("{key}={value}"));
             }

@@ -131,35 +131,7 @@ fn head(record: &Record) -> Vec<u8> {
 
 /// A name as git writes it into a patch, if it is not told to quote what is not ASCII.
 fn quoted(prefix: &[u8], name: &[u8]) -> Vec<u8> {
-    let whole = [prefix, name].concat();
-    let needs_quotes = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\' | 0x7f);
-    if !whole.iter().any(needs_quotes) {
-        return whole;
-    }
-    let mut out = vec![b'"'];
-    for byte in whole {
-        let letter = match byte {
-            0x07 => b'a',
-            0x08 => b'b',
-            b'\t' => b't',
-            b'\n' => b'n',
-            0x0b => b'v',
-            0x0c => b'f',
-            b'\r' => b'r',
-            b'"' | b'\\' => byte,
-            _ if needs_quotes(&byte) => {
-                out.extend(format!("\\{byte:03o}").as_bytes());
-                continue;
-            }
-            _ => {
-                out.push(byte);
-                continue;
-            }
-        };
-        out.extend([b'\\', letter]);
-    }
-    out.push(b'"');
-    out
+    counterfoil_workspace::git::quote_path(&[prefix, name].concat())
 }
 
 /// Counts the lines of a file's parts of the patch; none if one breaks off.

@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Read;
-use std::path::{Component, Path};
+use std::path::Path;
 
 /// The largest file read.
 const LARGEST: u64 = 8 << 20;
@@ -60,8 +60,7 @@ pub(crate) fn read(folder: &Path, work: &ReadWork) -> Done {
 /// The bytes of a file that stands in the folder, whatever links lead to it.
 fn content(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
     let path = Path::new(name);
-    let is_inside =
-        path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let is_inside = counterfoil_workspace::path::is_inside(path);
     if !is_inside || name.trim().is_empty() {
         return Err("it is not a path inside of the repository".to_owned());
     }

@@ -1,6 +1,6 @@
 //! Setting aside what stands in the way of putting a file back: it may be somebody's work.
 
-use counterfoil_workspace::tree::Tree;
+use counterfoil_workspace::snapshot::Snapshotter;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -10,7 +10,7 @@ const MOST_LOOKS: u32 = 10_000;
 /// Copies what stands at these paths into a new folder, and says of each whether anything did. What
 /// was set aside before is never written over, and no link that somebody put there is followed.
 pub(super) fn set_aside(
-    tree: &Tree,
+    tree: &Snapshotter,
     aside: &Path,
     paths: Vec<PathBuf>,
 ) -> Vec<(PathBuf, io::Result<bool>)> {
@@ -25,7 +25,12 @@ pub(super) fn set_aside(
     copied.collect()
 }
 
-fn copy(tree: &Tree, aside: &Path, folder: &mut Option<PathBuf>, path: &Path) -> io::Result<bool> {
+fn copy(
+    tree: &Snapshotter,
+    aside: &Path,
+    folder: &mut Option<PathBuf>,
+    path: &Path,
+) -> io::Result<bool> {
     tree.copy_out(path, || {
         let folder = match folder {
             Some(folder) => folder,

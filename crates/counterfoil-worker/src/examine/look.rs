@@ -3,12 +3,12 @@
 
 use super::{Scene, aside};
 use counterfoil_flow::ChangedFiles;
-use counterfoil_verify::claims::Config;
+use counterfoil_verify::claims::VerifyConfig;
 use counterfoil_verify::config::NOISE;
-use counterfoil_verify::inventory::Delta;
-use counterfoil_verify::observed::Observed;
-use counterfoil_verify::protect::Breach;
-use counterfoil_workspace::tree::{Change, Settings, Tree};
+use counterfoil_verify::inventory::TestDelta;
+use counterfoil_verify::protect::ForbiddenChange;
+use counterfoil_verify::workspace_diff::WorkspaceDiff;
+use counterfoil_workspace::snapshot::{Change, Settings, Snapshotter};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -20,20 +20,20 @@ const MOST_LISTED: usize = 10_000;
 /// The trees that a run looks at again and again: each remembers what it has hashed.
 #[derive(Default)]
 pub(crate) struct Trees {
-    idle: Mutex<BTreeMap<PathBuf, Tree>>,
+    idle: Mutex<BTreeMap<PathBuf, Snapshotter>>,
 }
 
 impl Trees {
-    fn take(&self, scene: &Scene) -> Tree {
+    fn take(&self, scene: &Scene) -> Snapshotter {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).remove(&scene.folder);
         let mut tree = idle.unwrap_or_else(|| {
             let open = |noise: &[&str]| {
                 let settings = Settings {
-                    without: [scene.state.clone()].into(),
-                    keep: Some(scene.state.join("contents")),
-                    noise: noise.iter().map(|&glob| glob.to_owned()).collect(),
+                    excluded: [scene.state.clone()].into(),
+                    content_store: Some(scene.state.join("contents")),
+                    unreported: noise.iter().map(|&glob| glob.to_owned()).collect(),
                 };
-                Tree::open(&scene.folder, settings)
+                Snapshotter::open(&scene.folder, settings)
             };
             let tree = open(&[]);
             // Where git does not say what is a product of the work and what is the work, habit
@@ -41,26 +41,26 @@ impl Trees {
             if tree.is_git() { tree } else { open(&NOISE) }
         });
         for ours in scene.published.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            tree.note_ours(ours.clone());
+            tree.exclude(ours.clone());
         }
         tree
     }
 
-    fn give_back(&self, folder: &Path, tree: Tree) {
+    fn give_back(&self, folder: &Path, tree: Snapshotter) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned(), tree);
     }
 }
 
 /// A workspace that is being looked at.
 pub(super) struct Look {
-    pub(super) observed: Observed,
+    pub(super) observed: WorkspaceDiff,
     began: SystemTime,
-    pub(super) delta: Delta,
+    pub(super) delta: TestDelta,
     /// What was written that may not be, since the attempt began.
-    pub(super) breaches: Vec<Breach>,
+    pub(super) breaches: Vec<ForbiddenChange>,
     /// Of those, the ones that the last look found: new ones, and what could not be put back
     /// before.
-    pub(super) fresh: Vec<Breach>,
+    pub(super) fresh: Vec<ForbiddenChange>,
     pub(super) restored: Vec<PathBuf>,
     pub(super) unrestored: Vec<(PathBuf, String)>,
     /// Whether something stood there that was set aside.
@@ -68,7 +68,7 @@ pub(super) struct Look {
     /// Who else was at work here, in words.
     pub(super) company: Option<String>,
     /// The checks as they were defined before the attempt: it may not redefine them.
-    pub(super) config: Result<Config, String>,
+    pub(super) config: Result<VerifyConfig, String>,
 }
 
 impl Look {
@@ -78,10 +78,11 @@ impl Look {
         let before = tree.snapshot();
         let began = before.taken;
         Self {
-            config: Config::load(tree.folder(), tree.top()).map_err(|error| error.to_string()),
-            observed: Observed::new(tree, before, Some(began)),
+            config: VerifyConfig::load(tree.folder(), tree.top())
+                .map_err(|error| error.to_string()),
+            observed: WorkspaceDiff::new(tree, before, Some(began)),
             began,
-            delta: Delta::default(),
+            delta: TestDelta::default(),
             breaches: Vec::new(),
             fresh: Vec::new(),
             restored: Vec::new(),
@@ -93,9 +94,9 @@ impl Look {
 
     /// Looks again, and puts back what may not be changed.
     pub(super) fn again(&mut self, scene: &Scene) {
-        self.observed.look();
+        self.observed.refresh();
         self.company = (scene.company)(self.began);
-        self.fresh = scene.rules.violations(self.observed.seen());
+        self.fresh = scene.rules.violations(self.observed.last_changes());
         if self.company.is_some() {
             // It may be the other's work: that is said once.
             let known: HashSet<&PathBuf> =
@@ -106,9 +107,9 @@ impl Look {
         }
         if !self.fresh.is_empty() {
             self.put_back(scene);
-            self.observed.look();
+            self.observed.refresh();
         }
-        self.delta = self.observed.delta();
+        self.delta = self.observed.test_delta();
     }
 
     /// Puts back what may not be changed. What stood there is set aside first: it may be somebody's
@@ -129,7 +130,8 @@ impl Look {
             return;
         }
         let mut safe = Vec::new();
-        for (path, set) in aside::set_aside(self.observed.tree(), &scene.set_aside(), paths) {
+        for (path, set) in aside::set_aside(self.observed.snapshotter(), &scene.set_aside(), paths)
+        {
             match set {
                 Ok(stood) => {
                     self.set_aside |= stood;
@@ -149,7 +151,7 @@ impl Look {
 
     /// What changed, as it stands in the journal.
     pub(super) fn changed(&self) -> ChangedFiles {
-        let changes = self.observed.seen();
+        let changes = self.observed.last_changes();
         let moved: HashSet<&PathBuf> =
             changes.renamed.iter().flat_map(|(from, to)| [from, to]).collect();
         let of = |wanted: Change| -> Vec<String> {
@@ -172,7 +174,7 @@ impl Look {
     }
 
     pub(super) fn end(self, scene: &Scene, trees: &Trees) {
-        trees.give_back(&scene.folder, self.observed.into_tree());
+        trees.give_back(&scene.folder, self.observed.into_snapshotter());
     }
 }
 

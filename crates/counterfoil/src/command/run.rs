@@ -10,7 +10,7 @@ use counterfoil_agents::agent::Equipment;
 use counterfoil_engine::config::Config;
 use counterfoil_engine::{Cast, Engine, Launch, Recast, Report, Watcher};
 use counterfoil_flow::{Budget, Workflow, value};
-use counterfoil_process::Stop;
+use counterfoil_process::StopRequest;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -190,14 +190,14 @@ fn drive_and_report<F, R>(
     drive: F,
 ) -> Result<Report>
 where
-    F: FnOnce(Arc<dyn Watcher>, channel::Receiver<Stop>) -> R,
+    F: FnOnce(Arc<dyn Watcher>, channel::Receiver<StopRequest>) -> R,
     R: Future<Output = Result<Report, counterfoil_engine::Error>>,
 {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let progress: Arc<dyn ProgressSink> =
         if format == RunFormat::Human { progress::to_stderr() } else { progress::warnings_only() };
-    let (sender, stop) = channel::channel(Stop::No);
+    let (sender, stop) = channel::channel(StopRequest::None);
     let report = runtime.block_on(async {
         let notices = progress.clone();
         let signals = tokio::spawn(async move {
@@ -233,19 +233,19 @@ where
 
 /// Forwards signals to the driver: the first stops gracefully, the second immediately.
 async fn forward_signals(
-    sender: &channel::Sender<Stop>,
+    sender: &channel::Sender<StopRequest>,
     notices: &dyn ProgressSink,
 ) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    for stop in [Stop::Gently, Stop::AtOnce] {
+    for stop in [StopRequest::Graceful, StopRequest::Immediate] {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
         notices.line(match stop {
-            Stop::Gently => {
+            StopRequest::Graceful => {
                 "stopping: waiting for agents to end; interrupt again to stop immediately"
             }
             _ => "stopping immediately",

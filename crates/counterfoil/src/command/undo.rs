@@ -6,7 +6,7 @@ use crate::{input, output, render};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_engine::Engine;
-use counterfoil_workspace::workspace::{FoldingState, Workspaces};
+use counterfoil_workspace::workspaces::{MergeRecordState, Workspaces};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
         (named, _) => input::repository(named.as_deref())?,
     };
     let workspaces = Workspaces::new(&state, &repo);
-    let foldings = workspaces.foldings(&run);
+    let foldings = workspaces.merge_records(&run);
     let known: BTreeSet<&str> = foldings.iter().map(|folding| folding.id.as_str()).collect();
     let workspace = match &args.workspace {
         Some(name) => Some(find_workspace(name, &known).map_err(|hint| {
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
         None => None,
     };
     let selected = foldings.iter().filter(|folding| workspace.is_none_or(|id| folding.id == id));
-    if selected.clone().all(|folding| folding.state == FoldingState::Undone) {
+    if selected.clone().all(|folding| folding.state == MergeRecordState::Undone) {
         let reason = if foldings.is_empty() {
             "the run merged no changes"
         } else {

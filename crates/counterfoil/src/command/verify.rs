@@ -9,9 +9,9 @@ use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::{Contract, Report};
 use counterfoil_engine::ledger::Totals;
-use counterfoil_process::Stop;
-use counterfoil_verify::base::Base;
-use counterfoil_verify::claims::{Check, World, verify};
+use counterfoil_process::StopRequest;
+use counterfoil_verify::baseline::{ConfigNotice, RevisionBaseline};
+use counterfoil_verify::claims::{Check, VerifyContext, verify};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     let contract = input::contract(&args.contract, &args.contracts)?;
     let claims = effective_claims(&contract, &args.required)?;
     let folder = input::repository(args.repo.as_deref())?;
-    let mut base = Base::open(&folder, &args.base, excluded_paths(&folder, &args.file)).map_err(|why| {
+    let mut base = RevisionBaseline::open(&folder, &args.base, excluded_paths(&folder, &args.file)).map_err(|why| {
         anyhow!(
             "{why}; set --base to the revision in {} from which the agent started: HEAD, a branch or a commit",
             folder.display()
@@ -107,7 +107,7 @@ fn verify_claims(
     contract: &Contract,
     claims: &[EffectiveClaim],
     report: &Report,
-    base: &mut Base,
+    base: &mut RevisionBaseline,
     notes: &mut Vec<String>,
 ) -> Result<Option<Vec<ClaimReport>>> {
     let (mut config, note) = base.config()?;
@@ -116,38 +116,38 @@ fn verify_claims(
         if line.trim().is_empty() {
             bail!("the check '{name}' has no command; use --check {name}=CMD");
         }
-        config.checks.insert(name.clone(), Check::line(line));
+        config.checks.insert(name.clone(), Check::shell(line));
     }
     let registry = input::registry(&args.contracts)?;
     let contracts = move |id: &str| -> Option<Arc<Contract>> { registry.get(id).ok() };
-    let observed = base.observed();
-    let (folder, top) = (observed.folder().to_owned(), observed.top().to_owned());
+    let diff = base.diff();
+    let (folder, top) = (diff.folder().to_owned(), diff.top().to_owned());
     let excluded = excluded_paths(&folder, &args.file);
     let value = report.value.clone().context("the accepted result has no value")?;
-    let (sender, stop) = watch::channel(Stop::No);
-    let mut world = World {
+    let (sender, stop) = watch::channel(StopRequest::None);
+    let mut context = VerifyContext {
         folder: &folder,
         top: &top,
-        observer: observed,
+        view: diff,
         config: &config,
         contracts: &contracts,
         cache: None,
         stop,
         marker: format!("verify/{}", std::process::id()),
         ours: &excluded,
-        commands: !args.no_commands,
+        run_commands: !args.no_commands,
         since: &args.base,
-        company: None,
+        concurrent_writer: None,
     };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (claims, stopped) = runtime.block_on(async {
-        let mut verifying = std::pin::pin!(verify(claims, contract, &value, &mut world));
+        let mut verifying = std::pin::pin!(verify(claims, contract, &value, &mut context));
         tokio::select! {
             claims = &mut verifying => (claims, false),
             // Stopping also ends the processes that a check started.
             () = stop_signal() => {
-                let _ = sender.send(Stop::AtOnce);
+                let _ = sender.send(StopRequest::Immediate);
                 (verifying.await, true)
             }
         }

@@ -1,7 +1,7 @@
 //! The result of `counterfoil undo`.
 
 use super::text::{one_line, pluralize, replace_control};
-use counterfoil_workspace::workspace::Undone;
+use counterfoil_workspace::workspaces::Undone;
 use std::fmt::Write;
 
 /// The number of conflicting files that are listed.

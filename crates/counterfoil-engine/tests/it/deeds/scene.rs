@@ -2,7 +2,7 @@
 
 use counterfoil_engine::{Cast, Engine, Launch, Report, Unwatched};
 use counterfoil_flow::{Budget, check};
-use counterfoil_process::Stop;
+use counterfoil_process::StopRequest;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -140,7 +140,7 @@ pub(crate) fn play_in(folder: &Path, state: &str) -> Came {
     let engine = Engine::open(&folder.join(".counterfoil")).unwrap();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let (_stop, stopped) = watch::channel(Stop::No);
+    let (_stop, stopped) = watch::channel(StopRequest::None);
     let report = runtime.block_on(engine.start(launch, Arc::new(Unwatched), stopped)).unwrap();
     came(&report)
 }

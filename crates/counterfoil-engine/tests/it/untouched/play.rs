@@ -6,7 +6,7 @@ use crate::untouched::things::{Thing, Things, alike, differences, merged};
 use crate::untouched::user::{Belongings, Kind, User};
 use counterfoil_engine::{Cast, Engine, Launch, Report, Unwatched};
 use counterfoil_flow::{Budget, Event, Workflow, check};
-use counterfoil_process::Stop;
+use counterfoil_process::StopRequest;
 use serde_json::Map;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -176,13 +176,13 @@ pub(crate) fn run(
         repo: user.repo.clone(),
         home: Vec::new(),
     };
-    let (stop, stopped) = watch::channel(Stop::No);
+    let (stop, stopped) = watch::channel(StopRequest::None);
     let interrupted = dice.percent(5).then(|| Duration::from_millis(dice.below(150)));
     let report = runtime.block_on(async {
         tokio::spawn(async move {
             if let Some(after) = interrupted {
                 tokio::time::sleep(after).await;
-                let _ = stop.send(Stop::Gently);
+                let _ = stop.send(StopRequest::Graceful);
             }
             stop.closed().await;
         });

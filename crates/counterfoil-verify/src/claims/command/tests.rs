@@ -1,15 +1,15 @@
-//! What a result says of a command, case by case.
+//! What a result claim of a command, case by case.
 use super::*;
 use std::time::Duration;
 
-fn outcome(how: How) -> Outcome {
-    Outcome {
+fn outcome(status: CheckStatus) -> CheckOutcome {
+    CheckOutcome {
         line: "make test".to_owned(),
-        how,
+        status,
         tail: String::new(),
         figures: None,
         wall_ms: 5,
-        was_kept: false,
+        from_cache: false,
         changed: None,
         notes: Vec::new(),
     }
@@ -26,32 +26,32 @@ fn figures(total: u64, passed: u64, failed: u64, skipped: u64) -> Figures {
 
 #[test]
 fn a_word_says_what_everybody_reads_in_it() {
-    for (value, says) in [
-        (json!(true), Says::Succeeds),
-        (json!(false), Says::Fails),
-        (json!("all-pass"), Says::Succeeds),
-        (json!("PASSED"), Says::Succeeds),
-        (json!("ALL_PASS"), Says::Succeeds),
-        (json!("some-fail"), Says::Fails),
-        (json!("red"), Says::Fails),
-        (json!("not-run"), Says::Nothing),
-        (json!("unknown"), Says::Nothing),
-        (json!({"failed": 0, "passed": 3, "total": 3}), Says::Succeeds),
-        (json!({"failed": 2, "passed": 3, "total": 5}), Says::Fails),
-        (json!({"failed": 0, "passed": 0, "total": 0}), Says::Nothing),
-        (json!({"passed": 3, "total": 3}), Says::Succeeds),
-        (json!({"passed": 2, "total": 3}), Says::Fails),
-        (json!({"passed": 2, "skipped": 1, "total": 3}), Says::Succeeds),
-        (json!({"status": "FAILED", "details": {"failed": 0}}), Says::Fails),
+    for (value, claim) in [
+        (json!(true), CommandClaim::Succeeds),
+        (json!(false), CommandClaim::Fails),
+        (json!("all-pass"), CommandClaim::Succeeds),
+        (json!("PASSED"), CommandClaim::Succeeds),
+        (json!("ALL_PASS"), CommandClaim::Succeeds),
+        (json!("some-fail"), CommandClaim::Fails),
+        (json!("red"), CommandClaim::Fails),
+        (json!("not-run"), CommandClaim::Unstated),
+        (json!("unknown"), CommandClaim::Unstated),
+        (json!({"failed": 0, "passed": 3, "total": 3}), CommandClaim::Succeeds),
+        (json!({"failed": 2, "passed": 3, "total": 5}), CommandClaim::Fails),
+        (json!({"failed": 0, "passed": 0, "total": 0}), CommandClaim::Unstated),
+        (json!({"passed": 3, "total": 3}), CommandClaim::Succeeds),
+        (json!({"passed": 2, "total": 3}), CommandClaim::Fails),
+        (json!({"passed": 2, "skipped": 1, "total": 3}), CommandClaim::Succeeds),
+        (json!({"status": "FAILED", "details": {"failed": 0}}), CommandClaim::Fails),
         (
             json!({"status": "PASSED", "details": {"total": 3, "passed": 3, "failed": 0}}),
-            Says::Succeeds,
+            CommandClaim::Succeeds,
         ),
-        (json!({"details": {"lint_errors": 0}}), Says::Nothing),
-        (json!(7), Says::Nothing),
-        (json!([]), Says::Nothing),
+        (json!({"details": {"lint_errors": 0}}), CommandClaim::Unstated),
+        (json!(7), CommandClaim::Unstated),
+        (json!([]), CommandClaim::Unstated),
     ] {
-        assert_eq!(read::says(&value), says, "{value}");
+        assert_eq!(extract::command_claim(&value), claim, "{value}");
     }
 }
 
@@ -59,106 +59,119 @@ fn a_word_says_what_everybody_reads_in_it() {
 fn what_is_said_is_held_against_how_it_ended() {
     use Verdict::{Refuted, Stale, Unverifiable, Verified};
     let none = Figures::default();
-    let ended = |code| outcome(How::Exited(code));
-    let counted = |code, read| Outcome { figures: Some(read), ..ended(code) };
-    let changing = |code| Outcome { changed: Some(vec!["a.rs".to_owned()]), ..ended(code) };
-    for (says, claimed, outcome, verdict, reason) in [
-        (Says::Succeeds, none, ended(0), Verified, ""),
+    let ended = |code| outcome(CheckStatus::Exited(code));
+    let counted = |code, read| CheckOutcome { figures: Some(read), ..ended(code) };
+    let changing = |code| CheckOutcome { changed: Some(vec!["a.rs".to_owned()]), ..ended(code) };
+    for (claim, claimed, outcome, verdict, reason) in [
+        (CommandClaim::Succeeds, none, ended(0), Verified, ""),
         (
-            Says::Succeeds,
+            CommandClaim::Succeeds,
             none,
             ended(1),
             Refuted,
-            "claimed that it succeeds, and `make test` exited with 1",
+            "claimed to succeed, but `make test` exited with 1",
         ),
-        (Says::Fails, none, ended(2), Verified, ""),
-        (Says::Fails, none, ended(0), Refuted, "claimed that it fails, and `make test` succeeds"),
-        (Says::Succeeds, figures(3, 3, 0, 0), counted(0, figures(3, 3, 0, 0)), Verified, ""),
+        (CommandClaim::Fails, none, ended(2), Verified, ""),
+        (CommandClaim::Fails, none, ended(0), Refuted, "claimed to fail, but `make test` succeeds"),
         (
-            Says::Succeeds,
+            CommandClaim::Succeeds,
+            figures(3, 3, 0, 0),
+            counted(0, figures(3, 3, 0, 0)),
+            Verified,
+            "",
+        ),
+        (
+            CommandClaim::Succeeds,
             figures(12, 12, 0, 0),
             counted(0, figures(3, 3, 0, 0)),
             Refuted,
-            "claimed 12 tests in all, observed 3; claimed 12 passed, observed 3",
+            "claimed 12 tests in total, observed 3; claimed 12 passed, observed 3",
         ),
         (
-            Says::Fails,
+            CommandClaim::Fails,
             figures(3, 1, 2, 0),
             counted(101, figures(3, 2, 1, 0)),
             Refuted,
             "claimed 1 passed, observed 2; claimed 2 failed, observed 1",
         ),
         // Skipped tests may be counted among all, or not.
-        (Says::Succeeds, figures(3, 3, 0, 2), counted(0, figures(5, 3, 0, 2)), Verified, ""),
-        (Says::Succeeds, figures(3, 3, 0, 0), ended(0), Verified, ""),
         (
-            Says::Succeeds,
+            CommandClaim::Succeeds,
+            figures(3, 3, 0, 2),
+            counted(0, figures(5, 3, 0, 2)),
+            Verified,
+            "",
+        ),
+        (CommandClaim::Succeeds, figures(3, 3, 0, 0), ended(0), Verified, ""),
+        (
+            CommandClaim::Succeeds,
             none,
             changing(0),
             Stale,
-            "`make test` succeeded, but changed the tree it speaks of (1 file: a.rs)",
+            "`make test` succeeded, but changed the files that it checks (1 file: a.rs)",
         ),
         (
-            Says::Succeeds,
+            CommandClaim::Succeeds,
             none,
             changing(1),
             Refuted,
-            "claimed that it succeeds, and `make test` exited with 1",
+            "claimed to succeed, but `make test` exited with 1",
         ),
         (
-            Says::Succeeds,
+            CommandClaim::Succeeds,
             none,
-            outcome(How::TimedOut(Duration::from_mins(10))),
+            outcome(CheckStatus::TimedOut(Duration::from_mins(10))),
             Unverifiable,
-            "`make test` took longer than 600 s and was ended; give the check a longer timeout in counterfoil.toml",
+            "`make test` took longer than 600 s and was stopped; give the check a longer timeout in counterfoil.toml",
         ),
         (
-            Says::Fails,
+            CommandClaim::Fails,
             none,
-            outcome(How::Unrunnable("no make".to_owned())),
+            outcome(CheckStatus::CouldNotRun("no make".to_owned())),
             Unverifiable,
             "`make test` could not be run: no make",
         ),
         (
-            Says::Succeeds,
+            CommandClaim::Succeeds,
             none,
-            outcome(How::Stopped),
+            outcome(CheckStatus::Stopped),
             Unverifiable,
             "`make test` was stopped before it ended",
         ),
     ] {
-        let judged = judge(&json!(true), says, &claimed, &outcome);
+        let assessment = assess(&json!(true), claim, &claimed, &outcome);
         assert_eq!(
-            (judged.verdict, judged.reason.as_str()),
+            (assessment.verdict, assessment.reason.as_str()),
             (verdict, reason),
-            "{says:?} {outcome:?}"
+            "{claim:?} {outcome:?}"
         );
     }
 }
 
 #[test]
 fn commands_of_a_field_stand_or_fall_together() {
-    let ran = |how| Came::Ran(Box::new(outcome(how)));
-    let manual = || Came::Left("manual: look".to_owned(), "asked of a person".to_owned());
+    let ran = |status| FieldCommandRun::Ran(Box::new(outcome(status)));
+    let manual =
+        || FieldCommandRun::NotRun("manual: look".to_owned(), "a task for a person".to_owned());
     for (each, verdict, reason) in [
-        (vec![ran(How::Exited(0)), manual()], Verdict::Verified, ""),
+        (vec![ran(CheckStatus::Exited(0)), manual()], Verdict::Verified, ""),
         (
-            vec![ran(How::Exited(0)), ran(How::Exited(3))],
+            vec![ran(CheckStatus::Exited(0)), ran(CheckStatus::Exited(3))],
             Verdict::Refuted,
             "1 of 2 commands fails: `make test` (exit code 3)",
         ),
         (
             vec![manual()],
             Verdict::Unverifiable,
-            "nothing here can be run: manual: look (asked of a person)",
+            "no command can be run: manual: look (a task for a person)",
         ),
         (
-            vec![ran(How::Exited(0)), ran(How::Unrunnable("no make".to_owned()))],
+            vec![ran(CheckStatus::Exited(0)), ran(CheckStatus::CouldNotRun("no make".to_owned()))],
             Verdict::Unverifiable,
             "`make test` could not be run: no make",
         ),
     ] {
-        let judged = judge_each(&each);
-        assert_eq!((judged.verdict, judged.reason.as_str()), (verdict, reason));
+        let assessment = assess_each(&each);
+        assert_eq!((assessment.verdict, assessment.reason.as_str()), (verdict, reason));
     }
 }

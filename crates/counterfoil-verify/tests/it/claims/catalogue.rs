@@ -1,6 +1,6 @@
-//! Every claim of the catalogue can be read from every example of its contract.
+//! Every claim of the published contracts can be extracted from every example.
 
-use counterfoil_verify::claims::understands;
+use counterfoil_verify::claims::makes_claim;
 use std::collections::BTreeMap;
 
 #[test]
@@ -9,12 +9,12 @@ fn every_claim_is_understood_in_every_example() {
     let mut made: BTreeMap<String, bool> = BTreeMap::new();
     for entry in registry.iter() {
         let contract = entry.contract().unwrap();
-        for held in contract.effective_claims() {
-            let claim = format!("{} {}", contract.id(), held.field);
+        for effective in contract.effective_claims() {
+            let claim = format!("{} {}", contract.id(), effective.field);
             for example in &contract.definition().examples {
-                // As the engine sees it: with defaults, under their own names.
+                // As the engine sees it: with defaults and canonical field names.
                 let value = contract.check_value(example).value.unwrap();
-                match understands(&held, &contract, &value) {
+                match makes_claim(&effective, &contract, &value) {
                     Ok(is_made) => *made.entry(claim.clone()).or_default() |= is_made,
                     Err(why) => panic!("{claim}: {why}\n{example:#}"),
                 }

@@ -1,9 +1,9 @@
-//! Checks that hang, fork, flood, change the tree, want a terminal or are not there.
+//! Checks that hang, fork, flood, change files, need a terminal or do not exist.
 
-use crate::claims::{Stage, notes, open_contract, short};
+use crate::claims::{TestWorkspace, notes, open_contract, short};
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{Claim, ClaimKind, EffectiveClaim, Figure, Verdict};
-use counterfoil_process::Stop;
+use counterfoil_process::StopRequest;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -17,40 +17,40 @@ fn ok() -> Value {
 
 #[test]
 fn a_command_is_run_in_the_workspace() {
-    let stage = Stage::with(&[("good", "")]);
+    let workspace = TestWorkspace::with(&[("good", "")]);
     for (line, says, verdict, reason) in [
         ("test -f good", true, Verdict::Verified, ""),
         (
             "test -f bad",
             true,
             Verdict::Refuted,
-            "claimed that it succeeds, and `test -f bad` exited with 1",
+            "claimed to succeed, but `test -f bad` exited with 1",
         ),
         ("test -f bad", false, Verdict::Verified, ""),
-        ("true", false, Verdict::Refuted, "claimed that it fails, and `true` succeeds"),
+        ("true", false, Verdict::Refuted, "claimed to fail, but `true` succeeds"),
         (
             "kill -9 $$",
             true,
             Verdict::Refuted,
-            "claimed that it succeeds, and `kill -9 $$` exited with 137",
+            "claimed to succeed, but `kill -9 $$` exited with 137",
         ),
         (
             "exit 3 # with \"quotes' | and",
             true,
             Verdict::Refuted,
-            "claimed that it succeeds, and `exit 3 # with \"quotes' | and` exited with 3",
+            "claimed to succeed, but `exit 3 # with \"quotes' | and` exited with 3",
         ),
     ] {
-        let report = stage.hold("ok", run(line), &json!({ "ok": says }));
+        let report = workspace.verify_claim("ok", run(line), &json!({ "ok": says }));
         assert_eq!(short(report), (Some(verdict), reason.to_owned()));
     }
 }
 
 #[test]
 fn the_end_of_the_output_is_the_evidence() {
-    let stage = Stage::with(&[]);
+    let workspace = TestWorkspace::with(&[]);
     let line = "i=0; while [ $i -lt 3000 ]; do echo \"line $i äöü\"; i=$((i+1)); done; printf '\\033[31mred\\033[0m\\007'; exit 1";
-    let report = stage.hold("ok", run(line), &ok()).unwrap();
+    let report = workspace.verify_claim("ok", run(line), &ok()).unwrap();
     let evidence = &report.evidence[0];
     assert_eq!((evidence.kind.as_str(), evidence.exit_code), ("command", Some(1)));
     assert!(evidence.output.contains("line 2999 äöü") && evidence.output.contains("red"));
@@ -60,23 +60,26 @@ fn the_end_of_the_output_is_the_evidence() {
 
 #[test]
 fn a_flood_is_heard_to_its_end() {
-    let stage = Stage::with(&[]);
+    let workspace = TestWorkspace::with(&[]);
     let line = "yes 'all work and no play' | head -c 60000000; echo; echo 'test result: ok. 2 passed; 0 failed; 0 ignored'";
-    let report =
-        stage.hold("tests", run(line), &json!({"tests": {"total": 3, "passed": 3, "failed": 0}}));
+    let report = workspace.verify_claim(
+        "tests",
+        run(line),
+        &json!({"tests": {"total": 3, "passed": 3, "failed": 0}}),
+    );
     assert_eq!(
         short(report),
         (
             Some(Verdict::Refuted),
-            "claimed 3 tests in all, observed 2; claimed 3 passed, observed 2".to_owned()
+            "claimed 3 tests in total, observed 2; claimed 3 passed, observed 2".to_owned()
         )
     );
 }
 
 #[test]
 fn what_hangs_is_ended_and_what_it_started_too() {
-    let stage = Stage::with(&[]).check("[checks]\ntest = { run = \"setsid sh -c 'while :; do sleep 0.05; done' & echo $! > ../pid; sleep 60\", timeout = \"300ms\" }");
-    let report = stage.hold("ok", Claim::check("test"), &ok()).unwrap();
+    let workspace = TestWorkspace::with(&[]).check("[checks]\ntest = { run = \"setsid sh -c 'while :; do sleep 0.05; done' & echo $! > ../pid; sleep 60\", timeout = \"300ms\" }");
+    let report = workspace.verify_claim("ok", Claim::check("test"), &ok()).unwrap();
     assert_eq!(report.verdict, Verdict::Unverifiable);
     assert!(
         report.reason.contains("took longer than 0.3 s")
@@ -84,102 +87,111 @@ fn what_hangs_is_ended_and_what_it_started_too() {
         "{}",
         report.reason
     );
-    let pid = std::fs::read_to_string(stage.place.path().join("pid")).unwrap();
+    let pid = std::fs::read_to_string(workspace.temp.path().join("pid")).unwrap();
     assert!(
         !std::path::Path::new("/proc").join(pid.trim()).join("cwd").exists(),
         "{pid} is still there"
     );
-    assert!(!stage.cache().exists(), "what did not end is not kept");
+    assert!(!workspace.cache().exists(), "what did not end is not kept");
 }
 
 #[test]
 fn a_daemon_does_not_outlive_its_check() {
-    let stage = Stage::with(&[]);
+    let workspace = TestWorkspace::with(&[]);
     let line =
         "setsid sh -c 'while :; do sleep 0.05; done' >/dev/null 2>&1 & echo $! > ../pid; exit 0";
-    let report = stage.hold("ok", run(line), &ok()).unwrap();
+    let report = workspace.verify_claim("ok", run(line), &ok()).unwrap();
     assert_eq!(report.verdict, Verdict::Verified, "{}", report.reason);
-    let pid = std::fs::read_to_string(stage.place.path().join("pid")).unwrap();
+    let pid = std::fs::read_to_string(workspace.temp.path().join("pid")).unwrap();
     assert!(!std::path::Path::new("/proc").join(pid.trim()).join("cwd").exists());
 }
 
 #[test]
 fn there_is_no_terminal_and_no_input() {
-    let stage = Stage::with(&[]);
+    let workspace = TestWorkspace::with(&[]);
     assert_eq!(
-        short(stage.hold("ok", run("! (exec < /dev/tty) 2>/dev/null"), &ok())).0,
+        short(workspace.verify_claim("ok", run("! (exec < /dev/tty) 2>/dev/null"), &ok())).0,
         Some(Verdict::Verified)
     );
     assert_eq!(
-        short(stage.hold("ok", run("test -z \"$(cat)\""), &ok())).0,
+        short(workspace.verify_claim("ok", run("test -z \"$(cat)\""), &ok())).0,
         Some(Verdict::Verified)
     );
 }
 
 #[test]
 fn a_program_that_is_missing_refutes_nothing() {
-    let stage = Stage::with(&[("t.sh", "#!/bin/sh\nexit 0\n")]).check(
+    let workspace = TestWorkspace::with(&[("t.sh", "#!/bin/sh\nexit 0\n")]).check(
         "[checks]\nargv = [\"no-such-program-here\", \"x\"]\nscript = \"./t.sh\"\nother = \"./never-there.sh\"",
     );
-    let report = stage.hold("ok", run("no-such-program-here --all"), &ok());
+    let report = workspace.verify_claim("ok", run("no-such-program-here --all"), &ok());
     let (verdict, reason) = short(report);
     assert_eq!(verdict, Some(Verdict::Unverifiable));
     assert!(
         reason.contains("no-such-program-here") && reason.contains("install it or put it on PATH"),
         "{reason}"
     );
-    let (verdict, reason) = short(stage.hold("ok", Claim::check("argv"), &ok()));
+    let (verdict, reason) = short(workspace.verify_claim("ok", Claim::check("argv"), &ok()));
     assert_eq!(verdict, Some(Verdict::Unverifiable));
     assert!(reason.contains("there is no such program"), "{reason}");
     assert_eq!(
-        short(stage.hold("ok", Claim::check("other"), &ok())).0,
+        short(workspace.verify_claim("ok", Claim::check("other"), &ok())).0,
         Some(Verdict::Unverifiable)
     );
-    // Unless the step itself took it away.
-    stage.delete("t.sh");
-    assert_eq!(short(stage.hold("ok", Claim::check("script"), &ok())).0, Some(Verdict::Refuted));
+    // The step itself removed the program.
+    workspace.delete("t.sh");
+    assert_eq!(
+        short(workspace.verify_claim("ok", Claim::check("script"), &ok())).0,
+        Some(Verdict::Refuted)
+    );
 }
 
 #[test]
 fn a_check_that_is_not_configured_says_how() {
-    let stage = Stage::with(&[]).check("[checks]\ntests = \"true\"");
-    let (verdict, reason) = short(stage.hold("ok", Claim::check("test"), &ok()));
+    let workspace = TestWorkspace::with(&[]).check("[checks]\ntests = \"true\"");
+    let (verdict, reason) = short(workspace.verify_claim("ok", Claim::check("test"), &ok()));
     assert_eq!(verdict, Some(Verdict::Unverifiable));
     assert_eq!(
         reason,
         "there is no check 'test' (did you mean 'tests'?); add it to counterfoil.toml, as in\n[checks]\ntest = \"…\""
     );
-    let off = Stage { commands: false, ..Stage::with(&[]) };
+    let off = TestWorkspace { commands: false, ..TestWorkspace::with(&[]) };
     assert_eq!(
-        short(off.hold("ok", run("true"), &ok())).1,
-        "`true` could not be run: commands are not run here"
+        short(off.verify_claim("ok", run("true"), &ok())).1,
+        "`true` could not be run: commands are disabled"
     );
 }
 
 #[test]
 fn a_check_that_changes_the_tree_speaks_of_one_that_is_no_more() {
-    let stage = Stage::with(&[("a", "1"), ("b", "1")]);
-    stage.write("b", "2");
-    let (verdict, reason) = short(stage.hold("ok", run("echo x > a; echo y > new"), &ok()));
+    let workspace = TestWorkspace::with(&[("a", "1"), ("b", "1")]);
+    workspace.write("b", "2");
+    let (verdict, reason) =
+        short(workspace.verify_claim("ok", run("echo x > a; echo y > new"), &ok()));
     assert_eq!(verdict, Some(Verdict::Stale));
-    assert!(reason.ends_with("but changed the tree it speaks of (2 files: a, new)"), "{reason}");
-    let (verdict, reason) = short(stage.hold("ok", run("echo again >> b"), &ok()));
+    assert!(reason.ends_with("but changed the files that it checks (2 files: a, new)"), "{reason}");
+    let (verdict, reason) = short(workspace.verify_claim("ok", run("echo again >> b"), &ok()));
     assert_eq!(verdict, Some(Verdict::Stale));
-    assert!(reason.ends_with("(files that had changed before)"), "{reason}");
-    assert!(!stage.cache().exists(), "neither is kept");
-    // Noise is no change.
+    assert!(reason.ends_with("(files that had already changed)"), "{reason}");
+    assert!(!workspace.cache().exists(), "neither is kept");
+    // Noise does not count as a change.
     assert_eq!(
-        short(stage.hold("ok", run("mkdir -p __pycache__; echo x > __pycache__/a.pyc"), &ok())).0,
+        short(workspace.verify_claim(
+            "ok",
+            run("mkdir -p __pycache__; echo x > __pycache__/a.pyc"),
+            &ok()
+        ))
+        .0,
         Some(Verdict::Verified)
     );
 }
 
 #[test]
 fn what_only_looks_comes_before_what_runs() {
-    let stage = Stage::with(&[("a", "1")]);
-    stage.write("a", "2");
+    let workspace = TestWorkspace::with(&[("a", "1")]);
+    workspace.write("a", "2");
     let value = json!({"ok": true, "files": ["a"]});
-    let reports = stage.hold_all(
+    let reports = workspace.verify_claims(
         &[("ok", run("touch made")), ("files", Claim::new(ClaimKind::FilesChanged))],
         &value,
     );
@@ -190,14 +202,17 @@ fn what_only_looks_comes_before_what_runs() {
 
 #[test]
 fn a_check_runs_once_for_a_tree() {
-    let stage = Stage::with(&[("a", "1")]);
+    let workspace = TestWorkspace::with(&[("a", "1")]);
     let line = "echo ran >> ../runs; echo 'test result: ok. 2 passed; 0 failed; 0 ignored'; exit 1";
     let runs = || {
-        std::fs::read_to_string(stage.place.path().join("runs")).unwrap_or_default().lines().count()
+        std::fs::read_to_string(workspace.temp.path().join("runs"))
+            .unwrap_or_default()
+            .lines()
+            .count()
     };
-    let hold = || stage.hold("ok", run(line), &ok()).unwrap();
-    let first = hold();
-    let second = hold();
+    let verify = || workspace.verify_claim("ok", run(line), &ok()).unwrap();
+    let first = verify();
+    let second = verify();
     assert_eq!((first.verdict, runs()), (Verdict::Refuted, 1));
     assert_eq!(first.reason, second.reason);
     assert_eq!(first.observed, second.observed);
@@ -207,49 +222,56 @@ fn a_check_runs_once_for_a_tree() {
         second.evidence[0].text
     );
     assert_eq!(first.evidence[0].output, second.evidence[0].output);
-    // Another tree, another command.
-    stage.write("a", "2");
-    hold();
+    // A different tree or a different command.
+    workspace.write("a", "2");
+    verify();
     assert_eq!(runs(), 2);
-    stage.hold("ok", run("echo ran >> ../runs"), &ok());
+    workspace.verify_claim("ok", run("echo ran >> ../runs"), &ok());
     assert_eq!(runs(), 3);
-    // What is damaged is as good as none, and is mended.
-    for entry in std::fs::read_dir(stage.cache()).unwrap().flatten() {
+    // A damaged entry counts as missing and is replaced.
+    for entry in std::fs::read_dir(workspace.cache()).unwrap().flatten() {
         std::fs::write(entry.path(), "{\"version\": 1, \"kept\":").unwrap();
     }
-    hold();
-    hold();
+    verify();
+    verify();
     assert_eq!(runs(), 4);
-    // Without a name for the tree nothing is kept, and nothing believed.
-    let blind = Stage { blind: Some("no git".to_owned()), ..Stage::with(&[]) };
+    // Without a tree id, nothing is cached.
+    let unobservable =
+        TestWorkspace { unobservable: Some("no git".to_owned()), ..TestWorkspace::with(&[]) };
     let twice = [("ok", run("echo ran >> ../runs")), ("also", run("echo ran >> ../runs"))];
-    let reports = blind.hold_all(&twice, &json!({"ok": true, "also": true}));
+    let reports = unobservable.verify_claims(&twice, &json!({"ok": true, "also": true}));
     assert_eq!(reports.len(), 2);
-    assert!(!blind.cache().exists());
-    // But claims of one result share a run.
-    assert_eq!(std::fs::read_to_string(blind.place.path().join("runs")).unwrap(), "ran\n");
+    assert!(!unobservable.cache().exists());
+    // Claims of one result still share a run.
+    assert_eq!(std::fs::read_to_string(unobservable.temp.path().join("runs")).unwrap(), "ran\n");
 }
 
 #[test]
 fn a_check_leaves_its_figures_in_a_report() {
     let config = "[checks]\ntest = { run = \"echo '<testsuite><testcase/><testcase/></testsuite>' > target/j.xml\", report = \"target/j.xml\" }\nold = { run = \"true\", report = \"target/j.xml\" }";
-    let stage = Stage::with(&[("target/x", "")]).check(config);
-    let told = |passed: u64| json!({"tests": {"total": passed, "passed": passed, "failed": 0}});
+    let workspace = TestWorkspace::with(&[("target/x", "")]).check(config);
+    let claimed = |passed: u64| json!({"tests": {"total": passed, "passed": passed, "failed": 0}});
     assert_eq!(
-        short(stage.hold("tests", Claim::check("test"), &told(2))),
+        short(workspace.verify_claim("tests", Claim::check("test"), &claimed(2))),
         (Some(Verdict::Verified), String::new())
     );
     assert_eq!(
-        short(stage.hold("tests", Claim::check("test"), &told(5))).0,
+        short(workspace.verify_claim("tests", Claim::check("test"), &claimed(5))).0,
         Some(Verdict::Refuted)
     );
     let count = Claim::figure_of_check(Figure::Passed, "test");
-    assert_eq!(short(stage.hold("n", count.clone(), &json!({"n": 2}))).0, Some(Verdict::Verified));
-    assert_eq!(short(stage.hold("n", count, &json!({"n": 3}))).0, Some(Verdict::Refuted));
+    assert_eq!(
+        short(workspace.verify_claim("n", count.clone(), &json!({"n": 2}))).0,
+        Some(Verdict::Verified)
+    );
+    assert_eq!(
+        short(workspace.verify_claim("n", count, &json!({"n": 3}))).0,
+        Some(Verdict::Refuted)
+    );
     let file =
-        std::fs::File::options().write(true).open(stage.folder.join("target/j.xml")).unwrap();
+        std::fs::File::options().write(true).open(workspace.folder.join("target/j.xml")).unwrap();
     file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_hours(1)).unwrap();
-    let report = stage.hold("tests", Claim::check("old"), &told(2)).unwrap();
+    let report = workspace.verify_claim("tests", Claim::check("old"), &claimed(2)).unwrap();
     assert!(notes(&report)[0].contains("the check did not write it"), "{:?}", notes(&report));
 }
 
@@ -259,54 +281,51 @@ fn when_says_what_is_claimed() {
         "contract: acme/t\nversion: 1\nfields: { status: all-pass | some-fail | not-run }\nclaims:\n  status: { kind: command, run: 'false', when: 'result.status == \"all-pass\"' }",
     )
     .unwrap();
-    let stage = Stage::with(&[]);
+    let workspace = TestWorkspace::with(&[]);
     for (word, verdict) in [
         ("all-pass", Some(Verdict::Refuted)),
         ("some-fail", Some(Verdict::Verified)),
         ("not-run", None),
     ] {
         let reports =
-            stage.run(&contract.effective_claims(), &contract, &json!({ "status": word }));
+            workspace.run(&contract.effective_claims(), &contract, &json!({ "status": word }));
         assert_eq!(reports.first().map(|report| report.verdict), verdict, "{word}");
     }
 }
 
 #[test]
 fn commands_of_a_field_are_run_and_people_are_not() {
-    let stage = Stage::with(&[]);
+    let workspace = TestWorkspace::with(&[]);
     let claim = || Claim::new(ClaimKind::Commands);
     let said = json!({"criteria": [{"checks": ["cmd: true", "manual: look at it"]}, {"checks": ["cmd: true"]}]});
-    let report = stage.hold("criteria/*/checks", claim(), &said).unwrap();
+    let report = workspace.verify_claim("criteria/*/checks", claim(), &said).unwrap();
     assert_eq!(report.verdict, Verdict::Verified);
-    assert_eq!(
-        notes(&report),
-        ["not held against anything: manual: look at it (asked of a person)"]
-    );
+    assert_eq!(notes(&report), ["not verified: manual: look at it (a task for a person)"]);
     assert_eq!(report.observed, json!(["true exited with 0"]));
     let (verdict, reason) =
-        short(stage.hold("c", claim(), &json!({"c": ["cmd: false", "cmd: true"]})));
+        short(workspace.verify_claim("c", claim(), &json!({"c": ["cmd: false", "cmd: true"]})));
     assert_eq!(
         (verdict, reason.as_str()),
         (Some(Verdict::Refuted), "1 of 2 commands fails: `false` (exit code 1)")
     );
     assert_eq!(
-        short(stage.hold("c", claim(), &json!({"c": ["manual: x"]}))).0,
+        short(workspace.verify_claim("c", claim(), &json!({"c": ["manual: x"]}))).0,
         Some(Verdict::Unverifiable)
     );
-    assert_eq!(stage.hold("c", claim(), &json!({"c": []})), None);
+    assert_eq!(workspace.verify_claim("c", claim(), &json!({"c": []})), None);
 }
 
 #[test]
 fn whoever_stops_a_run_stops_its_checks() {
-    let stage = Stage::with(&[]);
-    let held = EffectiveClaim {
+    let workspace = TestWorkspace::with(&[]);
+    let claims = EffectiveClaim {
         name: "ok".into(),
         field: "ok".into(),
         claim: run("sleep 60"),
         findings: None,
     };
-    let (_stop, stopped) = watch::channel(Stop::AtOnce);
-    let reports = stage.run_until(&[held], &open_contract(), &ok(), stopped);
+    let (_stop, stopped) = watch::channel(StopRequest::Immediate);
+    let reports = workspace.run_until(&[claims], &open_contract(), &ok(), stopped);
     assert_eq!(reports[0].verdict, Verdict::Unverifiable);
     assert_eq!(reports[0].reason, "`sleep 60` was stopped before it ended");
 }

@@ -1,11 +1,11 @@
-//! `counterfoil.toml`, read and refused.
+//! Valid and invalid `counterfoil.toml` files.
 
-use counterfoil_verify::claims::{Check, Config, Run};
+use counterfoil_verify::claims::{Check, CheckCommand, VerifyConfig};
 use std::time::Duration;
 
 #[test]
 fn a_check_has_three_forms() {
-    let config = Config::parse(
+    let config = VerifyConfig::parse(
         r#"
 [checks]
 test = "cargo test"
@@ -16,14 +16,14 @@ noise = ["**/gen/**"]
 "#,
     )
     .unwrap();
-    assert_eq!(config.checks["test"], Check::line("cargo test"));
+    assert_eq!(config.checks["test"], Check::shell("cargo test"));
     assert_eq!(config.checks["lint"].run.to_string(), "cargo clippy -- '-D warnings'");
     let slow = &config.checks["slow"];
     assert_eq!(
         (slow.timeout, slow.report.as_deref()),
         (Duration::from_mins(90), Some("target/junit.xml"))
     );
-    assert_eq!(slow.run, Run::Argv(vec!["make".into(), "all".into()]));
+    assert_eq!(slow.run, CheckCommand::Argv(vec!["make".into(), "all".into()]));
     let noise = config.noise();
     for (path, is_noise) in [
         ("gen/a", true),
@@ -44,23 +44,23 @@ noise = ["**/gen/**"]
 
 #[test]
 fn the_nearest_file_counts() {
-    let place = tempfile::tempdir().unwrap();
-    let (top, folder) = (place.path(), place.path().join("web"));
+    let temp = tempfile::tempdir().unwrap();
+    let (top, folder) = (temp.path(), temp.path().join("web"));
     std::fs::create_dir(&folder).unwrap();
-    assert_eq!(Config::load(&folder, top).unwrap(), Config::default());
+    assert_eq!(VerifyConfig::load(&folder, top).unwrap(), VerifyConfig::default());
     std::fs::write(top.join("counterfoil.toml"), "[checks]\ntest = 'top'").unwrap();
-    assert_eq!(Config::load(&folder, top).unwrap().checks["test"], Check::line("top"));
+    assert_eq!(VerifyConfig::load(&folder, top).unwrap().checks["test"], Check::shell("top"));
     std::fs::write(folder.join("counterfoil.toml"), "[checks]\ntest = 'web'").unwrap();
-    let config = Config::load(&folder, top).unwrap();
-    assert_eq!(config.checks["test"], Check::line("web"));
+    let config = VerifyConfig::load(&folder, top).unwrap();
+    assert_eq!(config.checks["test"], Check::shell("web"));
     assert_eq!(config.source, Some(folder.join("counterfoil.toml")));
 }
 
 #[test]
 fn a_file_that_cannot_be_used_says_why() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("counterfoil.toml");
-    let load = || Config::load(place.path(), place.path()).unwrap_err().to_string();
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("counterfoil.toml");
+    let load = || VerifyConfig::load(temp.path(), temp.path()).unwrap_err().to_string();
     std::fs::create_dir(&path).unwrap();
     assert!(
         load().ends_with(
@@ -93,9 +93,9 @@ fn every_mistake_is_named_with_its_line() {
         "[claims]\nquiet = []",
         "[checks\ntest = 'a'",
     ];
-    let told: Vec<String> = mistakes
+    let messages: Vec<String> = mistakes
         .iter()
-        .map(|text| format!("{text}\n---\n{}\n", Config::parse(text).unwrap_err()))
+        .map(|text| format!("{text}\n---\n{}\n", VerifyConfig::parse(text).unwrap_err()))
         .collect();
-    insta::assert_snapshot!(told.join("\n==========\n"));
+    insta::assert_snapshot!(messages.join("\n==========\n"));
 }

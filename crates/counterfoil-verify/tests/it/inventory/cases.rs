@@ -1,14 +1,14 @@
-//! What is found in each case file, as a listing.
+//! The tests that are found in each case file.
 
-use counterfoil_verify::inventory::{State, is_test_file, tests};
+use counterfoil_verify::inventory::{TestState, is_test_file, tests};
 use std::path::{Path, PathBuf};
 
 fn listing(path: &Path, text: &[u8]) -> String {
     let line = |test: &counterfoil_verify::inventory::Test| {
         let state = match test.state {
-            State::Active => "active ",
-            State::Skipped => "skipped",
-            State::Empty => "empty  ",
+            TestState::Active => "active ",
+            TestState::Skipped => "skipped",
+            TestState::Empty => "empty  ",
         };
         format!("{:>4} {state} {}", test.line, test.name)
     };
@@ -18,7 +18,7 @@ fn listing(path: &Path, text: &[u8]) -> String {
 fn case(name: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/inventory/cases");
     let text = std::fs::read(folder.join(name)).unwrap();
-    // Rust's would be formatted and linted under their own name.
+    // With the extension `.rs`, the case files would be formatted and linted.
     let path = PathBuf::from(name.trim_end_matches(".txt"));
     assert!(is_test_file(&path), "{name}");
     insta::assert_snapshot!(name.replace('.', "_"), listing(&path, &text));

@@ -1,23 +1,23 @@
-//! What becomes of tests between two versions of files.
+//! Changes of tests between two versions of files.
 
 use counterfoil_contract::claim::{ClaimPolicy, Verdict};
-use counterfoil_verify::inventory::{Delta, TestName, delta, report};
+use counterfoil_verify::inventory::{TestDelta, TestName, compare, report};
 use std::path::Path;
 
-/// A file before and after.
+/// A path with the contents before and after.
 type File<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
-fn between(files: &[File<'_>]) -> Delta {
-    delta(files.iter().map(|(path, before, after)| {
+fn between(files: &[File<'_>]) -> TestDelta {
+    compare(files.iter().map(|(path, before, after)| {
         (Path::new(*path), before.map(str::as_bytes), after.map(str::as_bytes))
     }))
 }
 
-/// What became of tests, one to a line.
-fn told(delta: &Delta) -> String {
+/// The changes of tests, one per line.
+fn render(delta: &TestDelta) -> String {
     let mut lines = Vec::new();
     let mut list = |what: &str, tests: &[TestName]| {
-        lines.extend(tests.iter().map(|test| format!("{what} {test}")))
+        lines.extend(tests.iter().map(|test| format!("{what} {test}")));
     };
     list("+", &delta.added);
     list("-", &delta.removed);
@@ -43,7 +43,7 @@ fn one_file() {
         ("a.rs", TWO, "#[test]\nfn a() { check(1); }\n", "- b (a.rs:4)"),
         ("a.rs", "", TWO, "+ a (a.rs:2)\n+ b (a.rs:4)"),
         ("a.rs", TWO, "", "- a (a.rs:2)\n- b (a.rs:4)"),
-        // Layout and comments are nothing.
+        // Layout and comments do not count.
         ("a.rs", TWO, "#[test] fn b() {\n// why\ncheck(2); }\n#[test] fn a() { check( 1 ); }", ""),
         (
             "a.rs",
@@ -71,7 +71,7 @@ fn one_file() {
             "#[cfg(any())] mod x {}\n#[test] fn a() { check(1); } #[test] fn b() { check(2); }",
             "",
         ),
-        // Another name, the same words.
+        // Another name, the same body.
         (
             "a.rs",
             TWO,
@@ -90,7 +90,7 @@ fn one_file() {
             "#[test] fn a() { check(1); }\n#[ignore] #[test] fn better() { check(2); }",
             "skipped better (a.rs:2)",
         ),
-        // Another name and other words: one gone, one new.
+        // Another name and another body: one removed, one added.
         (
             "a.rs",
             TWO,
@@ -103,14 +103,14 @@ fn one_file() {
             "#[test] fn a() { check(1); }\n#[test] fn c() { other(); }",
             "+ c (a.rs:2)\n- b (a.rs:4)",
         ),
-        // Another name and nearly the same words.
+        // Another name and a similar body.
         (
             "a.rs",
             long,
             &long.replace("fn a()", "fn sums()").replace('7', "8"),
             "renamed a (a.rs:1) to sums (a.rs:1)",
         ),
-        // Less is checked.
+        // The test checks less.
         (
             "a.rs",
             long,
@@ -123,11 +123,11 @@ fn one_file() {
             "#[rstest] #[case(1)] fn a() { go(); }",
             "a (a.rs:1) cases 2 to 1",
         ),
-        // What was skipped or empty before is no loss.
+        // A test that was skipped or empty before is not lost.
         ("a.rs", "#[test] #[ignore] fn a() { go(); }", "#[test] fn a() { go(); }", ""),
         ("a.rs", "#[test] fn a() {}", "#[test] #[ignore] fn a() { go(); }", ""),
         ("a.rs", "#[test] fn a() {}", "", "- a (a.rs:1)"),
-        // Names that stand twice count twice.
+        // Duplicate names count separately.
         (
             "a.js",
             "it('a', () => { x(1); }); it('a', () => { x(2); });",
@@ -140,7 +140,7 @@ fn one_file() {
             "it('a', () => { x(1); });\nit('a', () => { x(2); });",
             "+ a (a.js:2)",
         ),
-        // What is around counts.
+        // Containers count.
         (
             "a.py",
             py,
@@ -159,7 +159,7 @@ fn one_file() {
             "a.ts",
             "it('a', () => { x(); });\nit('b', () => { y(); });",
             "it('a', () => { x(); });\nit.only('b', () => { y(); });",
-            "skipped a (a.ts:1)\nnote a.ts:2: `only` leaves out 1 test of the file",
+            "skipped a (a.ts:1)\nnote a.ts:2: `only` excludes 1 test of the file",
         ),
         (
             "a_test.go",
@@ -175,7 +175,7 @@ fn one_file() {
         ),
     ] {
         let delta = between(&[(path, Some(before), Some(after))]);
-        assert_eq!(told(&delta), expected, "{before}\nbecame\n{after}");
+        assert_eq!(render(&delta), expected, "{before}\nbecame\n{after}");
     }
 }
 
@@ -190,19 +190,19 @@ fn several_files() {
             &[("a.rs", Some(TWO), None), ("b.rs", None, Some(TWO))],
             "moved a (a.rs:2) to a (b.rs:2)\nmoved b (a.rs:4) to b (b.rs:4)",
         ),
-        // From one language to its like.
+        // From one language to a related one.
         (
             &[("a.test.js", Some(a), None), ("a.test.ts", None, Some(a))],
             "moved a (a.test.js:1) to a (a.test.ts:1)",
         ),
-        // Moved into a file that a runner does not look into.
+        // Moved to a file that test runners do not collect.
         (
             &[
                 ("test_a.py", Some("def test_a():\n    x()\n"), None),
                 ("a.py", None, Some("def test_a():\n    x()\n")),
             ],
             "moved test_a (test_a.py:1) to test_a (a.py:1)\n\
-             note a.py: holds tests from test_a.py, but its name is not one that runners look for",
+             note a.py: contains tests from test_a.py, but test runners do not collect files with this name",
         ),
         // Go would not build it.
         (
@@ -212,7 +212,7 @@ fn several_files() {
             ],
             "- TestA (a_test.go:1)",
         ),
-        // Moved and skipped is skipped.
+        // Moved and skipped counts as skipped.
         (
             &[
                 ("a.js", Some(a), Some("")),
@@ -229,7 +229,7 @@ fn several_files() {
             &[("a.js", Some(a), None), ("b.js", None, Some("it('new', () => { x(1); });"))],
             "renamed a (a.js:1) to new (b.js:1)",
         ),
-        // Of two with the same words, one was dropped.
+        // One of two tests with the same body was removed.
         (
             &[(
                 "a.js",
@@ -243,7 +243,7 @@ fn several_files() {
     ] {
         let delta = between(files);
         let (mut lines, mut wanted): (Vec<_>, Vec<_>) =
-            (told(&delta).lines().map(str::to_owned).collect(), expected.lines().collect());
+            (render(&delta).lines().map(str::to_owned).collect(), expected.lines().collect());
         lines.sort();
         wanted.sort_unstable();
         assert_eq!(lines, wanted, "{files:?}");
@@ -252,22 +252,22 @@ fn several_files() {
 
 #[test]
 fn a_file_that_does_not_parse_is_no_proof() {
-    // The braces of the first test are gone: where the second is can only be guessed.
+    // The braces of the first test are missing, so the position of the second is unknown.
     let broken = "#[test]\nfn a() { check(1 [[ \n}}}} #[test] fn\nfn b() ( check(2); ]\n";
     let delta = between(&[("a.rs", Some(TWO), Some(broken))]);
-    assert!(delta.removed.is_empty(), "{}", told(&delta));
-    // What stands nowhere is gone, and so is what stands in a comment.
+    assert!(delta.removed.is_empty(), "{}", render(&delta));
+    // A name that occurs nowhere, or only in a comment, is removed.
     let delta = between(&[("a.rs", Some(TWO), Some("fn x( {{{ \n // fn b() { check(2); }\n"))]);
-    assert_eq!(delta.removed.len(), 2, "{}", told(&delta));
+    assert_eq!(delta.removed.len(), 2, "{}", render(&delta));
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_noted() {
     let large = format!("{TWO}// {}", "x".repeat(3 << 20));
     let delta = between(&[("a.rs", Some(TWO), Some(&large))]);
-    assert_eq!(told(&delta), "note a.rs: its tests were not read: it is longer than 2 MiB");
+    assert_eq!(render(&delta), "note a.rs: its tests were not read: it is longer than 2 MiB");
     assert_eq!(report(&delta, ClaimPolicy::Require).verdict, Verdict::Unverifiable);
-    // A bundle that was too large before says nothing either, and is not held against anybody.
+    // A file that was too large before is unknown as well, and does not count as a mismatch.
     let larger = format!("{large}y");
     let delta = between(&[("a.rs", Some(&large), Some(&larger))]);
     assert_eq!(report(&delta, ClaimPolicy::Require).verdict, Verdict::Verified);

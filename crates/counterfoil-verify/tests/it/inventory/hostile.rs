@@ -1,22 +1,22 @@
-//! Text that was not written to be read: nothing panics, nothing takes long, nothing overflows.
+//! Hostile text: parsing does not panic, take long or overflow the stack.
 
-use counterfoil_verify::inventory::{delta, tests};
+use counterfoil_verify::inventory::{compare, tests};
 use proptest::prelude::*;
 use std::path::Path;
 
 const FILES: [&str; 6] = ["a.rs", "a.py", "a.js", "a.ts", "a.tsx", "a_test.go"];
 
-/// Reads a text as every language, alone and against an older one.
+/// Parses a text in every language, alone and compared with an older one.
 fn read(text: &[u8]) {
     for file in FILES {
         let path = Path::new(file);
         let found = tests(path, text);
         assert!(found.iter().all(|test| test.line > 0 && test.name.len() < 700), "{file}");
-        let gone = delta([(path, Some(text), None)].into_iter());
+        let gone = compare([(path, Some(text), None)].into_iter());
         let listed = gone.removed.len() + gone.notes.len();
-        assert!(listed >= found.len().min(1), "{file}: {} tests, {listed} told of", found.len());
-        let same = delta([(path, Some(text), Some(text))].into_iter());
-        assert_eq!(same, delta(std::iter::empty()));
+        assert!(listed >= found.len().min(1), "{file}: {} tests, {listed} reported", found.len());
+        let same = compare([(path, Some(text), Some(text))].into_iter());
+        assert_eq!(same, compare(std::iter::empty()));
     }
 }
 
@@ -44,7 +44,7 @@ fn deep_nesting() {
 
 #[test]
 fn nesting_in_the_wrong_language() {
-    // Each is open often and never closed, or closed at the end.
+    // Each is opened often and never closed, or closed at the end.
     for (open, close) in [
         ("mod a {", "}"),
         ("#[test] fn a() {", "}"),
@@ -77,7 +77,7 @@ fn many_tests() {
     ] {
         let text = part.repeat(2_000);
         assert_eq!(tests(Path::new(file), text.as_bytes()).len(), 2_000);
-        let gone = delta([(Path::new(file), Some(text.as_bytes()), None)].into_iter());
+        let gone = compare([(Path::new(file), Some(text.as_bytes()), None)].into_iter());
         assert_eq!(gone.removed.len(), 2_000);
     }
 }
@@ -103,7 +103,7 @@ fn many_tests_under_new_names_are_compared_within_bounds() {
     };
     let (before, after) = (write("a", 0), write("b", 2_000));
     let delta =
-        delta([(Path::new("a.rs"), Some(before.as_bytes()), Some(after.as_bytes()))].into_iter());
+        compare([(Path::new("a.rs"), Some(before.as_bytes()), Some(after.as_bytes()))].into_iter());
     assert_eq!(delta.removed.len() + delta.renamed.len(), 2_000);
 }
 
@@ -117,7 +117,7 @@ fn what_is_no_text_has_no_tests() {
     assert_eq!(tests(Path::new("a.py"), marked.as_bytes()).len(), 1);
 }
 
-/// The case files, to be broken.
+/// The case files, to be damaged.
 fn sources() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/inventory/cases");
     let mut paths: Vec<_> =
@@ -126,7 +126,7 @@ fn sources() -> Vec<Vec<u8>> {
     paths.into_iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// How a test is written in a language, by its number.
+/// The source of a test with this number in a language.
 type Form = (&'static str, fn(usize) -> String);
 
 proptest! {
@@ -153,11 +153,11 @@ proptest! {
         }
         read(&text);
         for file in FILES {
-            delta([(Path::new(file), Some(whole.as_slice()), Some(text.as_slice()))].into_iter());
+            compare([(Path::new(file), Some(whole.as_slice()), Some(text.as_slice()))].into_iter());
         }
     }
 
-    /// A test that is taken out whole is told of, and nothing else is.
+    /// A test that is removed completely is reported, and nothing else is.
     #[test]
     fn what_is_taken_out_is_told(count in 1_usize..8, gone in any::<prop::sample::Index>()) {
         let gone = gone.index(count);
@@ -170,7 +170,7 @@ proptest! {
         for (file, form) in forms {
             let before: String = (0..count).map(form).collect();
             let after: String = (0..count).filter(|n| *n != gone).map(form).collect();
-            let delta = delta([(Path::new(file), Some(before.as_bytes()), Some(after.as_bytes()))].into_iter());
+            let delta = compare([(Path::new(file), Some(before.as_bytes()), Some(after.as_bytes()))].into_iter());
             prop_assert_eq!(delta.removed.len(), 1);
             prop_assert!(delta.removed[0].name.ends_with(&format!("{gone}")), "{:?}", delta);
             prop_assert!(delta.added.is_empty() && delta.skipped.is_empty() && delta.emptied.is_empty());

@@ -4,7 +4,7 @@ use crate::PROGRAM;
 use crate::claims::journal::{RUN_START, frame_opened, git, run_ended, run_started, write_runs};
 use counterfoil_flow::Outcome;
 use counterfoil_testkit::TestProject;
-use counterfoil_workspace::workspace::Workspaces;
+use counterfoil_workspace::workspaces::Workspaces;
 use std::collections::BTreeSet;
 
 /// A run that brought in the work of two workspaces.
@@ -31,7 +31,7 @@ fn brought_in() -> TestProject {
     for (id, file) in [("build/a", "a.txt"), ("build/b", "b.txt")] {
         let folder = workspaces.open("run-1", id, &BTreeSet::new()).unwrap().folder;
         std::fs::write(folder.join(file), format!("work of {id}\n")).unwrap();
-        assert!(workspaces.fold("run-1", id).unwrap().conflicts.is_empty());
+        assert!(workspaces.merge_back("run-1", id).unwrap().conflicts.is_empty());
     }
     assert_eq!(read(&project, "a.txt").as_deref(), Some("work of build/a\n"));
     project

@@ -141,9 +141,7 @@ fn the_check_that_was_silenced_stands_again_and_found_the_failure() {
     let story = run_in(repo.path(), &["show", "last"]);
     let story = story.stdout;
     assert!(
-        story.contains(
-            "protected refuted: 1 file changed that is protected: checks/test.sh; restored"
-        )
+        story.contains("protected refuted: 1 protected file changed: checks/test.sh; restored")
     );
     assert!(story.contains("tests_passing refuted: claimed that it succeeds"), "{story}");
 }

@@ -1,20 +1,20 @@
-//! Places in files that a result names: `file:line`, ranges, a line beside a file. Pure.
+//! Extracts locations in files from a result: `file:line`, ranges, a line next to a file. Pure.
 
-use super::read::{Found, file_of, number};
+use super::extract::{ExtractError, FieldValue, file_in_object, number};
 use serde_json::{Map, Value};
 
-/// A place in a file that a result names.
+/// A location in a file that a result names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NamedPlace {
-    /// As it is written.
+pub(super) struct NamedLocation {
+    /// The location as the result writes it.
     pub(super) text: String,
-    /// The file.
+    /// The path of the file as the result writes it.
     pub(super) file: String,
-    /// The lines, if it names any.
+    /// The lines, if the location has any.
     pub(super) lines: Option<Lines>,
 }
 
-/// A line or a range of lines, from 1; or something that is no line.
+/// A line or a range of lines, counted from 1, or text that is not a line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lines {
     Range(u64, u64),
@@ -24,53 +24,56 @@ pub(super) enum Lines {
 const LINE_KEYS: [&str; 5] = ["line", "lines", "line_number", "start_line", "line_start"];
 const END_KEYS: [&str; 2] = ["end_line", "line_end"];
 
-/// The places that a field names.
-pub(super) fn places(found: &[Found<'_>]) -> Result<Vec<NamedPlace>, String> {
-    let mut places = Vec::new();
-    for place in found {
-        match place.value {
+/// The locations in the values of a field.
+pub(super) fn locations(found: &[FieldValue<'_>]) -> Result<Vec<NamedLocation>, ExtractError> {
+    let mut locations = Vec::new();
+    for field in found {
+        match field.value {
             Value::Array(items) => {
                 for item in items.iter().filter(|item| !item.is_null()) {
-                    places.push(place_of(item, None)?);
+                    locations.push(location_from_value(item, None)?);
                 }
             }
-            one => places.push(place_of(one, place.parent)?),
+            one => locations.push(location_from_value(one, field.parent)?),
         }
     }
-    Ok(places)
+    Ok(locations)
 }
 
-fn place_of(value: &Value, parent: Option<&Map<String, Value>>) -> Result<NamedPlace, String> {
+fn location_from_value(
+    value: &Value,
+    parent: Option<&Map<String, Value>>,
+) -> Result<NamedLocation, ExtractError> {
     match value {
         Value::String(text) => {
-            let (file, lines) = split_place(text);
-            let lines = lines.or_else(|| lines_of(parent?));
+            let (file, lines) = split_location(text);
+            let lines = lines.or_else(|| lines_from_object(parent?));
             let text = match (&lines, file == *text) {
                 (Some(Lines::Range(first, last)), true) => {
-                    format!("{text}:{}", range(*first, *last))
+                    format!("{text}:{}", range_text(*first, *last))
                 }
                 _ => text.clone(),
             };
-            Ok(NamedPlace { text, file, lines })
+            Ok(NamedLocation { text, file, lines })
         }
         Value::Object(object) => {
-            let file = file_of(object).ok_or("an object of the list names no file")?;
-            let lines = lines_of(object);
+            let file = file_in_object(object).ok_or(ExtractError::NoFile)?;
+            let lines = lines_from_object(object);
             let text = match &lines {
-                Some(Lines::Range(first, last)) => format!("{file}:{}", range(*first, *last)),
+                Some(Lines::Range(first, last)) => format!("{file}:{}", range_text(*first, *last)),
                 _ => file.to_owned(),
             };
-            Ok(NamedPlace { text, file: file.to_owned(), lines })
+            Ok(NamedLocation { text, file: file.to_owned(), lines })
         }
-        other => Err(format!("{other} is no place in a file")),
+        other => Err(ExtractError::NotLocation(other.to_string())),
     }
 }
 
-fn range(first: u64, last: u64) -> String {
+fn range_text(first: u64, last: u64) -> String {
     if first == last { first.to_string() } else { format!("{first}-{last}") }
 }
 
-fn lines_of(object: &Map<String, Value>) -> Option<Lines> {
+fn lines_from_object(object: &Map<String, Value>) -> Option<Lines> {
     let line = LINE_KEYS.iter().find_map(|key| object.get(*key).filter(|line| !line.is_null()))?;
     let end = END_KEYS.iter().find_map(|key| number(object.get(*key)?));
     Some(match line {
@@ -86,7 +89,7 @@ fn lines_of(object: &Map<String, Value>) -> Option<Lines> {
     })
 }
 
-/// `12`, `12-20`, `L12-L20`, `12:5`.
+/// Parses `12`, `12-20`, `L12-L20`, `12:5`.
 fn parse_lines(text: &str) -> Option<Lines> {
     let text = text.trim().trim_start_matches(['L', 'l']);
     let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -101,17 +104,16 @@ fn parse_lines(text: &str) -> Option<Lines> {
     (rest.is_empty() || rest.starts_with(':')).then_some(Lines::Range(first, first))
 }
 
-/// `src/a.rs:31 - what is there` is a file, a line and words. Without a line, the file is all of
-/// the text.
-fn split_place(text: &str) -> (String, Option<Lines>) {
+/// Splits `src/a.rs:31 - a comment` into file and line. Without a line, the whole text is the file.
+fn split_location(text: &str) -> (String, Option<Lines>) {
     for (at, mark) in text.match_indices([':', '#']) {
         let rest = &text[at + mark.len()..];
         let end = rest
             .find(|c: char| !(c.is_ascii_digit() || matches!(c, '-' | '–' | 'L' | 'l' | ':')))
             .unwrap_or(rest.len());
-        let (lines, words) = rest.split_at(end);
+        let (lines, comment) = rest.split_at(end);
         let lines = lines.trim_end_matches([':', '-', '–']);
-        let ends = words.is_empty() || words.starts_with([' ', ',', ';', ')', '\t', '\n']);
+        let ends = comment.is_empty() || comment.starts_with([' ', ',', ';', ')', '\t', '\n']);
         if at > 0
             && ends
             && let Some(lines) = parse_lines(lines)

@@ -1,44 +1,80 @@
-//! What a result claims: from a field and a value to paths, words, numbers and places. Pure.
+//! Extracts claims from a result: from a field path and a value to paths, words, numbers and
+//! locations. Pure.
 
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimKind, EffectiveClaim};
 use serde_json::{Map, Value};
 
-/// A value that a claim's field leads to.
+/// A value in the field of a claim cannot be interpreted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExtractError {
+    /// An object in a list names no file.
+    #[error("an object in the list names no file; expected one of the keys {}", FILE_KEYS.join(", "))]
+    NoFile,
+    /// This value is not a path.
+    #[error("{0} is not a path")]
+    NotPath(String),
+    /// This value is not a location in a file.
+    #[error("{0} is not a location in a file")]
+    NotLocation(String),
+    /// This value is not a string.
+    #[error("{0} is not a string")]
+    NotString(String),
+    /// The value is not a number.
+    #[error("it is not a number")]
+    NotNumber,
+    /// The claim does not say what the number counts.
+    #[error("the claim does not say what is counted: add `of` or `figure`")]
+    NothingCounted,
+    /// This text is not a command.
+    #[error("{0:?} is neither `cmd: …` nor `manual: …`")]
+    NotCommand(String),
+    /// The claim's `when` expression does not compile.
+    #[error("the claim's `when` is not valid: {0}")]
+    InvalidCondition(String),
+    /// The claim's `when` expression has no value for the result.
+    #[error("the claim's `when` cannot be evaluated for this result: {0}")]
+    ConditionFailed(String),
+    /// The engine makes claims of this kind itself.
+    #[error("the engine makes this claim itself")]
+    EngineClaim,
+}
+
+/// A value at a claim's field.
 #[derive(Clone, Debug)]
-pub(super) struct Found<'a> {
-    /// Where it stands.
+pub(super) struct FieldValue<'a> {
+    /// The path to the value.
     pub(super) tokens: Vec<String>,
-    /// What stands there; never null.
+    /// The value; never null.
     pub(super) value: &'a Value,
-    /// The object it stands in.
+    /// The object that contains the value.
     pub(super) parent: Option<&'a Map<String, Value>>,
 }
 
-/// Follows a field such as `findings/*/file`. None if the result says nothing there; an empty list
-/// if it says that there is nothing.
-pub(super) fn field<'a>(path: &str, value: &'a Value) -> Option<Vec<Found<'a>>> {
-    let mut found = vec![Found { tokens: Vec::new(), value, parent: None }];
-    let mut said = true;
+/// The values at a field path such as `findings/*/file`. None if the result has no value there; an
+/// empty list if it has an empty list there.
+pub(super) fn field_values<'a>(path: &str, value: &'a Value) -> Option<Vec<FieldValue<'a>>> {
+    let mut found = vec![FieldValue { tokens: Vec::new(), value, parent: None }];
+    let mut stated = true;
     for token in path.split(['/', '.']).filter(|token| !token.is_empty()) {
         let token = token.replace("~1", "/").replace("~0", "~");
         let mut next = Vec::new();
-        said = false;
-        for place in found {
+        stated = false;
+        for found in found {
             let step = |token: String, value: &'a Value| {
-                let mut tokens = place.tokens.clone();
+                let mut tokens = found.tokens.clone();
                 tokens.push(token);
-                Found { tokens, value, parent: place.value.as_object().or(place.parent) }
+                FieldValue { tokens, value, parent: found.value.as_object().or(found.parent) }
             };
-            match place.value {
+            match found.value {
                 Value::Array(items) if token == "*" => {
-                    said = true;
+                    stated = true;
                     next.extend(
                         items.iter().enumerate().map(|(index, item)| step(index.to_string(), item)),
                     );
                 }
                 Value::Object(members) if token == "*" && !members.contains_key("*") => {
-                    said = true;
+                    stated = true;
                     next.extend(members.iter().map(|(key, member)| step(key.clone(), member)));
                 }
                 Value::Array(items) => {
@@ -52,15 +88,15 @@ pub(super) fn field<'a>(path: &str, value: &'a Value) -> Option<Vec<Found<'a>>> 
             }
         }
         next.retain(|found| !found.value.is_null());
-        said |= !next.is_empty();
+        stated |= !next.is_empty();
         found = next;
     }
-    said.then_some(found)
+    stated.then_some(found)
 }
 
-/// A pattern with the `*` that it shares with a place filled in: `/tasks/*/files` for a commit at
-/// `/tasks/3/commit` is `/tasks/3/files`.
-pub(super) fn bound(pattern: &str, tokens: &[String]) -> String {
+/// Replaces the `*` that a pattern shares with a path: `/tasks/*/files` for a commit at
+/// `/tasks/3/commit` becomes `/tasks/3/files`.
+pub(super) fn bind_pattern(pattern: &str, tokens: &[String]) -> String {
     let mut shared = true;
     let mut bound = String::new();
     for (index, token) in pattern.split(['/', '.']).filter(|token| !token.is_empty()).enumerate() {
@@ -77,18 +113,18 @@ pub(super) fn bound(pattern: &str, tokens: &[String]) -> String {
     bound
 }
 
-/// What a result says became of a file.
+/// How a result claims that a file changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Told {
+pub(super) enum ClaimedChange {
     Added,
     Modified,
     Deleted,
     Renamed,
-    /// Changed in some way.
+    /// The file changed in any way.
     Changed,
 }
 
-impl Told {
+impl ClaimedChange {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -99,7 +135,7 @@ impl Told {
         }
     }
 
-    fn of(word: &str) -> Option<Self> {
+    fn from_word(word: &str) -> Option<Self> {
         Some(match word.to_ascii_lowercase().as_str() {
             "added" | "add" | "created" | "create" | "new" | "a" => Self::Added,
             "modified" | "modify" | "edited" | "updated" | "update" | "changed" | "m" => {
@@ -115,11 +151,11 @@ impl Told {
 /// A file that a result names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NamedFile {
-    /// Its path, as it is written.
+    /// Its path as the result writes it.
     pub(super) path: String,
-    /// What the result says became of it, if it says so itself.
-    pub(super) told: Option<Told>,
-    /// Where it was before.
+    /// The change that the result states for this file itself, if it does.
+    pub(super) change: Option<ClaimedChange>,
+    /// Its old path.
     pub(super) from: Option<String>,
 }
 
@@ -127,10 +163,10 @@ pub(super) struct NamedFile {
 const FILE_KEYS: [&str; 7] =
     ["file_path", "path", "file", "to", "new_path", "filename", "file_name"];
 const FROM_KEYS: [&str; 4] = ["old_path", "from", "previous_path", "old_file_path"];
-const TOLD_KEYS: [&str; 5] = ["change_type", "change", "action", "status", "kind"];
+const CHANGE_KEYS: [&str; 5] = ["change_type", "change", "action", "status", "kind"];
 
 /// The file that an object names.
-pub(super) fn file_of(object: &Map<String, Value>) -> Option<&str> {
+pub(super) fn file_in_object(object: &Map<String, Value>) -> Option<&str> {
     text_at(object, &FILE_KEYS)
 }
 
@@ -139,86 +175,86 @@ fn text_at<'a>(object: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a str>
 }
 
 /// The files that a field names: strings or objects, one or a list of them.
-pub(super) fn files(found: &[Found<'_>]) -> Result<Vec<NamedFile>, String> {
+pub(super) fn files(found: &[FieldValue<'_>]) -> Result<Vec<NamedFile>, ExtractError> {
     let mut files = Vec::new();
-    for place in found {
-        match place.value {
+    for found in found {
+        match found.value {
             Value::Array(items) => {
                 for item in items.iter().filter(|item| !item.is_null()) {
-                    files.push(named(item, None)?);
+                    files.push(named_file(item, None)?);
                 }
             }
-            one => files.push(named(one, place.parent)?),
+            one => files.push(named_file(one, found.parent)?),
         }
     }
     Ok(files)
 }
 
-fn named(value: &Value, parent: Option<&Map<String, Value>>) -> Result<NamedFile, String> {
+fn named_file(
+    value: &Value,
+    parent: Option<&Map<String, Value>>,
+) -> Result<NamedFile, ExtractError> {
     match value {
         Value::String(path) => {
-            // A field such as `files_moved/*/to` stands beside where the file was.
+            // A field such as `files_moved/*/to` has the old path in the same object.
             let from =
                 parent.and_then(|parent| text_at(parent, &FROM_KEYS)).filter(|from| from != path);
-            Ok(NamedFile { path: path.clone(), told: None, from: from.map(str::to_owned) })
+            Ok(NamedFile { path: path.clone(), change: None, from: from.map(str::to_owned) })
         }
         Value::Object(object) => {
-            let path = file_of(object).ok_or_else(|| {
-                format!(
-                    "an object of the list names no file; it would be under {}",
-                    FILE_KEYS.join(", ")
-                )
-            })?;
-            let told = text_at(object, &TOLD_KEYS).and_then(Told::of);
+            let path = file_in_object(object).ok_or(ExtractError::NoFile)?;
+            let change = text_at(object, &CHANGE_KEYS).and_then(ClaimedChange::from_word);
             let from = text_at(object, &FROM_KEYS).map(str::to_owned);
-            Ok(NamedFile { path: path.to_owned(), told, from })
+            Ok(NamedFile { path: path.to_owned(), change, from })
         }
-        other => Err(format!("{other} is no path")),
+        other => Err(ExtractError::NotPath(other.to_string())),
     }
 }
 
-/// What a result says of a command.
+/// What a result claims about a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Says {
-    /// It succeeds.
+pub(super) enum CommandClaim {
+    /// The command succeeds.
     Succeeds,
-    /// It fails.
+    /// The command fails.
     Fails,
-    /// Neither: it was not run, or the word is not known.
-    Nothing,
+    /// Neither: the command was not run, or the word is unknown.
+    Unstated,
 }
 
-/// What a value says by itself.
-pub(super) fn says(value: &Value) -> Says {
+/// The claim that a value makes about a command.
+pub(super) fn command_claim(value: &Value) -> CommandClaim {
     match value {
-        Value::Bool(true) => Says::Succeeds,
-        Value::Bool(false) => Says::Fails,
-        Value::String(word) => word_says(word),
+        Value::Bool(true) => CommandClaim::Succeeds,
+        Value::Bool(false) => CommandClaim::Fails,
+        Value::String(word) => claim_from_word(word),
         Value::Object(object) => {
             for key in ["status", "result", "outcome", "success", "ok", "passed", "passing"] {
                 match object.get(key) {
-                    Some(Value::String(word)) => return word_says(word),
-                    Some(Value::Bool(good)) => return says(&Value::Bool(*good)),
+                    Some(Value::String(word)) => return claim_from_word(word),
+                    Some(Value::Bool(good)) => return command_claim(&Value::Bool(*good)),
                     _ => {}
                 }
             }
-            let figures = told_figures(value);
+            let figures = claimed_figures(value);
             match (figures.failed, figures.passed, figures.total) {
-                (Some(0), passed, total) if passed == Some(0) || total == Some(0) => Says::Nothing,
-                (Some(0), ..) => Says::Succeeds,
-                (Some(_), ..) => Says::Fails,
+                (Some(0), passed, total) if passed == Some(0) || total == Some(0) => {
+                    CommandClaim::Unstated
+                }
+                (Some(0), ..) => CommandClaim::Succeeds,
+                (Some(_), ..) => CommandClaim::Fails,
                 (None, Some(passed), Some(total)) if total > 0 => {
                     let all = passed + figures.skipped.unwrap_or(0) >= total;
-                    if all { Says::Succeeds } else { Says::Fails }
+                    if all { CommandClaim::Succeeds } else { CommandClaim::Fails }
                 }
-                _ => Says::Nothing,
+                _ => CommandClaim::Unstated,
             }
         }
-        _ => Says::Nothing,
+        _ => CommandClaim::Unstated,
     }
 }
 
-fn word_says(word: &str) -> Says {
+fn claim_from_word(word: &str) -> CommandClaim {
     let word: String = word
         .trim()
         .chars()
@@ -227,16 +263,17 @@ fn word_says(word: &str) -> Says {
     match word.as_str() {
         "pass" | "passed" | "passes" | "passing" | "all-pass" | "all-passed" | "all-passing"
         | "success" | "succeeded" | "successful" | "ok" | "okay" | "green" | "good" | "clean"
-        | "true" | "yes" | "valid" => Says::Succeeds,
+        | "true" | "yes" | "valid" => CommandClaim::Succeeds,
         "fail" | "failed" | "fails" | "failing" | "failure" | "some-fail" | "some-failed"
         | "some-failing" | "all-fail" | "all-failed" | "error" | "errors" | "red" | "broken"
-        | "false" | "no" | "invalid" => Says::Fails,
-        _ => Says::Nothing,
+        | "false" | "no" | "invalid" => CommandClaim::Fails,
+        _ => CommandClaim::Unstated,
     }
 }
 
-/// The figures that a value gives: by itself, or under `details`, `counts` or `figures`.
-pub(super) fn told_figures(value: &Value) -> super::Figures {
+/// The figures in a value: in the object itself, or under `details`, `counts`, `figures` or
+/// `tests`.
+pub(super) fn claimed_figures(value: &Value) -> super::Figures {
     let Some(object) = value.as_object() else { return super::Figures::default() };
     let nested = ["details", "counts", "figures", "tests"]
         .iter()
@@ -256,13 +293,13 @@ pub(super) fn told_figures(value: &Value) -> super::Figures {
     super::Figures::default()
 }
 
-/// A count: a number, a number as text, or as many as a list has.
+/// A count: a number, a number as text, or the length of a list.
 pub(super) fn number(value: &Value) -> Option<u64> {
     match value {
         Value::Array(items) => u64::try_from(items.len()).ok(),
         Value::String(text) => text.trim().parse().ok(),
         Value::Number(number) => number.as_u64().or_else(|| {
-            // 3.0 counts three things, 3.5 none.
+            // 3.0 is a count, 3.5 is not.
             let number = number.as_f64()?;
             let whole = number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Just checked.
@@ -272,22 +309,22 @@ pub(super) fn number(value: &Value) -> Option<u64> {
     }
 }
 
-/// A command that a field holds.
+/// A command in a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum HeldCommand {
-    /// To be run.
-    Line(String),
-    /// To be asked of a person.
+pub(super) enum FieldCommand {
+    /// A command line to run.
+    Shell(String),
+    /// A task for a person.
     Manual(String),
-    /// Neither.
+    /// Neither of them.
     Unknown(String),
 }
 
-/// The commands that a field holds, each once.
-pub(super) fn commands(found: &[Found<'_>]) -> Vec<HeldCommand> {
+/// The commands in a field, without duplicates.
+pub(super) fn commands(found: &[FieldValue<'_>]) -> Vec<FieldCommand> {
     let mut seen = std::collections::HashSet::new();
     let mut commands = Vec::new();
-    let texts = found.iter().flat_map(|place| match place.value {
+    let texts = found.iter().flat_map(|found| match found.value {
         Value::Array(items) => items.iter().collect::<Vec<_>>(),
         one => vec![one],
     });
@@ -299,43 +336,43 @@ pub(super) fn commands(found: &[Found<'_>]) -> Vec<HeldCommand> {
         let after =
             |prefix: &str| text.strip_prefix(prefix).map(str::trim).filter(|rest| !rest.is_empty());
         commands.push(match (after("cmd:"), after("manual:")) {
-            (Some(line), _) => HeldCommand::Line(line.to_owned()),
-            (_, Some(ask)) => HeldCommand::Manual(ask.to_owned()),
-            _ => HeldCommand::Unknown(text.clone()),
+            (Some(line), _) => FieldCommand::Shell(line.to_owned()),
+            (_, Some(ask)) => FieldCommand::Manual(ask.to_owned()),
+            _ => FieldCommand::Unknown(text.clone()),
         });
     }
     commands
 }
 
-/// What became of a finding, by a result.
+/// A finding that a result reports as fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NamedFix {
+pub(super) struct ClaimedFix {
     pub(super) id: Option<String>,
     pub(super) file: Option<String>,
 }
 
-/// The outcomes of a field that say fixed.
-pub(super) fn fixes(found: &[Found<'_>]) -> Vec<NamedFix> {
+/// The findings that a field reports as fixed.
+pub(super) fn fixes(found: &[FieldValue<'_>]) -> Vec<ClaimedFix> {
     let mut fixes = Vec::new();
-    for place in found {
-        match place.value {
+    for found in found {
+        match found.value {
             Value::Array(items) => {
-                fixes.extend(items.iter().filter_map(Value::as_object).filter_map(fix_of))
+                fixes.extend(items.iter().filter_map(Value::as_object).filter_map(fix_from_object));
             }
-            Value::Object(object) => fixes.extend(fix_of(object)),
-            // The field is the outcome's word itself, and its id stands beside it.
-            word if is_fixed(word) => fixes.extend(place.parent.map(identified)),
+            Value::Object(object) => fixes.extend(fix_from_object(object)),
+            // The field is the outcome itself, and the id is in the same object.
+            word if is_fixed(word) => fixes.extend(found.parent.map(identify)),
             _ => {}
         }
     }
     fixes
 }
 
-fn fix_of(object: &Map<String, Value>) -> Option<NamedFix> {
+fn fix_from_object(object: &Map<String, Value>) -> Option<ClaimedFix> {
     let word = ["outcome", "status", "result", "resolution", "fixed"]
         .iter()
         .find_map(|key| object.get(*key))?;
-    is_fixed(word).then(|| identified(object))
+    is_fixed(word).then(|| identify(object))
 }
 
 fn is_fixed(word: &Value) -> bool {
@@ -345,13 +382,13 @@ fn is_fixed(word: &Value) -> bool {
     }
 }
 
-fn identified(object: &Map<String, Value>) -> NamedFix {
+fn identify(object: &Map<String, Value>) -> ClaimedFix {
     let id =
         ["id", "finding_id", "finding"].iter().find_map(|key| object.get(*key)).and_then(id_text);
-    NamedFix { id, file: file_of(object).map(str::to_owned) }
+    ClaimedFix { id, file: file_in_object(object).map(str::to_owned) }
 }
 
-/// An id as text, whether it is written as one or as a number.
+/// An id as text, whether it is written as a string or as a number.
 pub(super) fn id_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -360,66 +397,68 @@ pub(super) fn id_text(value: &Value) -> Option<String> {
     }
 }
 
-/// The strings of a field, one or a list.
-pub(super) fn strings(found: &[Found<'_>]) -> Result<Vec<(Vec<String>, String)>, String> {
+/// The strings in a field, one or a list, with their paths.
+pub(super) fn strings(
+    found: &[FieldValue<'_>],
+) -> Result<Vec<(Vec<String>, String)>, ExtractError> {
     let mut strings = Vec::new();
-    for place in found {
-        let items = match place.value {
+    for found in found {
+        let items = match found.value {
             Value::Array(items) => items.as_slice(),
             one => std::slice::from_ref(one),
         };
         for item in items.iter().filter(|item| !item.is_null()) {
-            let text = item.as_str().ok_or_else(|| format!("{item} is no text"))?;
-            strings.push((place.tokens.clone(), text.to_owned()));
+            let text = item.as_str().ok_or_else(|| ExtractError::NotString(item.to_string()))?;
+            strings.push((found.tokens.clone(), text.to_owned()));
         }
     }
     Ok(strings)
 }
 
-/// Whether what a result says in the field of a claim can be read: `Ok(true)` if it makes the
-/// claim, `Ok(false)` if it leaves it out, and else what about it cannot be understood. Nothing is
-/// held against anything.
-pub fn understands(
-    held: &EffectiveClaim,
+/// Whether a result makes a claim. Returns `Ok(true)` if it does and `Ok(false)` if it leaves the
+/// claim out. Nothing is verified.
+///
+/// # Errors
+///
+/// The value in the claim's field cannot be interpreted.
+pub fn makes_claim(
+    effective: &EffectiveClaim,
     contract: &Contract,
     value: &Value,
-) -> Result<bool, String> {
-    let Some(found) = field(&held.field, value) else { return Ok(false) };
-    match held.claim.kind {
+) -> Result<bool, ExtractError> {
+    let Some(found) = field_values(&effective.field, value) else { return Ok(false) };
+    match effective.claim.kind {
         ClaimKind::FilesModified
         | ClaimKind::FilesAdded
         | ClaimKind::FilesDeleted
         | ClaimKind::FilesRenamed
         | ClaimKind::FilesChanged
         | ClaimKind::Artifact => files(&found).map(|_| true),
-        ClaimKind::Location => super::places::places(&found).map(|places| !places.is_empty()),
+        ClaimKind::Location => {
+            super::locations::locations(&found).map(|locations| !locations.is_empty())
+        }
         ClaimKind::Commit => strings(&found).map(|commits| !commits.is_empty()),
         ClaimKind::Fixed => Ok(!fixes(&found).is_empty()),
         ClaimKind::Commands => {
             match commands(&found).into_iter().find_map(|command| match command {
-                HeldCommand::Unknown(text) => Some(text),
+                FieldCommand::Unknown(text) => Some(text),
                 _ => None,
             }) {
-                Some(text) => Err(format!("{text:?} is neither `cmd: …` nor `manual: …`")),
+                Some(text) => Err(ExtractError::NotCommand(text)),
                 None => Ok(true),
             }
         }
-        ClaimKind::Command => {
-            super::command::said(held, contract, value, &found).map(|says| says != Says::Nothing)
-        }
+        ClaimKind::Command => super::command::resolve_claim(effective, contract, value, &found)
+            .map(|claim| claim != CommandClaim::Unstated),
         ClaimKind::Count => {
-            let counts = found.iter().all(|place| number(place.value).is_some());
-            let counted = held.claim.of.is_some() || held.claim.figure.is_some();
+            let counts = found.iter().all(|found| number(found.value).is_some());
+            let counted = effective.claim.of.is_some() || effective.claim.figure.is_some();
             match (counts, counted) {
                 (true, true) => Ok(!found.is_empty()),
-                (false, _) => Err("it is no number".to_owned()),
-                (true, false) => {
-                    Err("the claim does not say what is counted: add `of` or `figure`".to_owned())
-                }
+                (false, _) => Err(ExtractError::NotNumber),
+                (true, false) => Err(ExtractError::NothingCounted),
             }
         }
-        ClaimKind::Protected | ClaimKind::TestsKept => {
-            Err("only the engine makes this claim".to_owned())
-        }
+        ClaimKind::Protected | ClaimKind::TestsKept => Err(ExtractError::EngineClaim),
     }
 }

@@ -1,11 +1,11 @@
-//! What a claim came to, before it is a report.
+//! The assessment of a claim, from which its report is made.
 
 use counterfoil_contract::claim::{ClaimReport, EffectiveClaim, Evidence, Verdict};
 use serde_json::Value;
 
-/// What a claim came to.
+/// The verdict on a claim, with the reason and the evidence.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Judged {
+pub(super) struct ClaimAssessment {
     pub(super) verdict: Verdict,
     pub(super) claimed: Value,
     pub(super) observed: Value,
@@ -13,22 +13,22 @@ pub(super) struct Judged {
     pub(super) evidence: Vec<Evidence>,
 }
 
-impl Judged {
+impl ClaimAssessment {
     pub(super) fn new(verdict: Verdict, claimed: Value, observed: Value) -> Self {
         Self { verdict, claimed, observed, reason: String::new(), evidence: Vec::new() }
     }
 
-    /// It could not be held against anything, and why.
+    /// A claim that could not be verified, with the reason.
     pub(super) fn unverifiable(claimed: Value, reason: impl Into<String>) -> Self {
-        Self::new(Verdict::Unverifiable, claimed, Value::Null).because(reason)
+        Self::new(Verdict::Unverifiable, claimed, Value::Null).with_reason(reason)
     }
 
-    pub(super) fn because(mut self, reason: impl Into<String>) -> Self {
+    pub(super) fn with_reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
         self
     }
 
-    pub(super) fn with(mut self, evidence: Evidence) -> Self {
+    pub(super) fn with_evidence(mut self, evidence: Evidence) -> Self {
         self.evidence.push(evidence);
         self
     }
@@ -38,12 +38,16 @@ impl Judged {
         self
     }
 
-    pub(super) fn report(self, held: &EffectiveClaim, tree: Option<String>) -> ClaimReport {
+    pub(super) fn into_report(
+        self,
+        effective: &EffectiveClaim,
+        tree: Option<String>,
+    ) -> ClaimReport {
         ClaimReport {
-            claim: held.name.clone(),
-            field: held.field.clone(),
-            kind: held.claim.kind,
-            policy: held.claim.policy,
+            claim: effective.name.clone(),
+            field: effective.field.clone(),
+            kind: effective.claim.kind,
+            policy: effective.claim.policy,
             verdict: self.verdict,
             claimed: self.claimed,
             observed: self.observed,

@@ -1,42 +1,42 @@
-//! `JUnit` XML: every test case counts once, wherever in nested suites it stands. Nothing it refers
-//! to is fetched or expanded.
+//! Reads `JUnit` XML. Each test case counts once, at any depth of nested suites. External entities
+//! are neither fetched nor expanded.
 
-use super::Figures;
+use super::{Figures, FiguresError};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-/// Suites nested deeper than this are nobody's.
-const DEEPEST: usize = 256;
+/// The maximum depth of nested elements.
+const MAX_DEPTH: usize = 256;
 
-/// What a test case came to.
+/// The result of a test case.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Case {
+enum CaseResult {
     Passed,
     Failed,
     Skipped,
 }
 
 /// The figures of a report.
-pub(super) fn junit(bytes: &[u8]) -> Result<Figures, String> {
-    // What tests print need not be UTF-8, and stands in reports.
+pub(super) fn parse(bytes: &[u8]) -> Result<Figures, FiguresError> {
+    // Reports contain the output of tests, which need not be UTF-8.
     let text = String::from_utf8_lossy(bytes);
     let mut reader = Reader::from_str(&text);
     reader.config_mut().check_end_names = true;
     let mut counted = [0_u64; 3];
     let mut stated: Option<Figures> = None;
-    let mut case: Option<(usize, Case)> = None;
+    let mut case: Option<(usize, CaseResult)> = None;
     let mut depth = 0_usize;
     let mut root = false;
     loop {
-        let broken = |reader: &Reader<&[u8]>, why: String| {
+        let malformed = |reader: &Reader<&[u8]>, message: String| {
             let at =
                 usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX).min(text.len());
             let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1;
-            format!("it is no well-formed XML: line {line}: {why}")
+            FiguresError::MalformedXml { line, message }
         };
         let event = match reader.read_event() {
             Ok(event) => event,
-            Err(error) => return Err(broken(&reader, error.to_string())),
+            Err(error) => return Err(malformed(&reader, error.to_string())),
         };
         match &event {
             Event::Start(tag) | Event::Empty(tag) => {
@@ -44,46 +44,49 @@ pub(super) fn junit(bytes: &[u8]) -> Result<Figures, String> {
                 let name = name.as_ref();
                 if depth == 0 {
                     if !matches!(name, "testsuites" | "testsuite") {
-                        return Err(format!("it is XML but no JUnit report: its root is `{name}`"));
+                        return Err(FiguresError::NotJunit { root: name.to_owned() });
                     }
                     root = true;
-                    stated = attributes(tag);
+                    stated = stated_figures(tag);
                 } else if name == "testsuite" && stated.is_none() {
-                    stated = attributes(tag);
+                    stated = stated_figures(tag);
                 }
                 let opens = matches!(event, Event::Start(_));
                 if name == "testcase" && case.is_none() {
-                    let came = if is_not_run(tag) { Case::Skipped } else { Case::Passed };
+                    let result =
+                        if is_not_run(tag) { CaseResult::Skipped } else { CaseResult::Passed };
                     if opens {
-                        case = Some((depth, came));
+                        case = Some((depth, result));
                     } else {
-                        counted[came as usize] += 1;
+                        counted[result as usize] += 1;
                     }
-                } else if let Some((at, came)) = &mut case
+                } else if let Some((at, result)) = &mut case
                     && depth == *at + 1
                 {
                     match name {
-                        "failure" | "error" => *came = Case::Failed,
-                        "skipped" | "disabled" if *came == Case::Passed => *came = Case::Skipped,
+                        "failure" | "error" => *result = CaseResult::Failed,
+                        "skipped" | "disabled" if *result == CaseResult::Passed => {
+                            *result = CaseResult::Skipped;
+                        }
                         _ => {}
                     }
                 }
                 if opens {
                     depth += 1;
-                    if depth > DEEPEST {
-                        return Err(format!("its elements are nested more than {DEEPEST} deep"));
+                    if depth > MAX_DEPTH {
+                        return Err(FiguresError::TooDeep { max: MAX_DEPTH });
                     }
                 }
             }
             Event::End(_) => {
                 depth = depth.saturating_sub(1);
-                if let Some((_, came)) = case.take_if(|(at, _)| *at == depth) {
-                    counted[came as usize] += 1;
+                if let Some((_, result)) = case.take_if(|(at, _)| *at == depth) {
+                    counted[result as usize] += 1;
                 }
             }
-            Event::Eof if !root => return Err("it is empty".to_owned()),
+            Event::Eof if !root => return Err(FiguresError::Empty),
             Event::Eof if depth > 0 => {
-                return Err(broken(&reader, "it ends in the middle".to_owned()));
+                return Err(malformed(&reader, "it ends unexpectedly".to_owned()));
             }
             Event::Eof => break,
             _ => {}
@@ -92,7 +95,7 @@ pub(super) fn junit(bytes: &[u8]) -> Result<Figures, String> {
     let [passed, failed, skipped] = counted;
     let total = passed + failed + skipped;
     match stated {
-        // Some runners write only the sums.
+        // Some runners write only totals.
         Some(stated) if total == 0 => Ok(stated),
         _ => Ok(Figures {
             total: Some(total),
@@ -103,8 +106,8 @@ pub(super) fn junit(bytes: &[u8]) -> Result<Figures, String> {
     }
 }
 
-/// The sums that a suite states of itself.
-fn attributes(tag: &BytesStart<'_>) -> Option<Figures> {
+/// The totals in the attributes of a suite.
+fn stated_figures(tag: &BytesStart<'_>) -> Option<Figures> {
     let number = |name: &str| {
         let attribute = tag.try_get_attribute(name).ok()??;
         attribute.value.trim().parse::<u64>().ok()
@@ -131,8 +134,13 @@ fn is_not_run(tag: &BytesStart<'_>) -> bool {
 mod tests {
     use super::*;
 
-    #[allow(clippy::unnecessary_wraps)] // It stands beside what is refused.
-    fn figures(total: u64, passed: u64, failed: u64, skipped: u64) -> Result<Figures, String> {
+    #[allow(clippy::unnecessary_wraps)] // The same type as the value it is compared with.
+    fn figures(
+        total: u64,
+        passed: u64,
+        failed: u64,
+        skipped: u64,
+    ) -> Result<Figures, FiguresError> {
         Ok(Figures {
             total: Some(total),
             passed: Some(passed),
@@ -178,27 +186,27 @@ mod tests {
                 figures(1, 0, 0, 1),
             ),
         ] {
-            assert_eq!(Figures::of_report(text.as_bytes()), expected, "{name}");
+            assert_eq!(Figures::from_report(text.as_bytes()), expected, "{name}");
         }
     }
 
     #[test]
     fn what_is_no_report_is_refused_with_the_place() {
         for (text, expected) in [
-            ("<html></html>", "it is XML but no JUnit report: its root is `html`"),
-            ("<testsuites>\n<testcase>\n</testsuites>", "it is no well-formed XML: line 3"),
+            ("<html></html>", "it is not a JUnit report: its root element is `html`"),
+            ("<testsuites>\n<testcase>\n</testsuites>", "it is not well-formed XML: line 3"),
             (
                 "<testsuites>\n<testsuite>",
-                "it is no well-formed XML: line 2: it ends in the middle",
+                "it is not well-formed XML: line 2: it ends unexpectedly",
             ),
             ("<?xml version='1.0'?>", "it is empty"),
         ] {
-            let why = Figures::of_report(text.as_bytes()).unwrap_err();
+            let why = Figures::from_report(text.as_bytes()).unwrap_err().to_string();
             assert!(why.starts_with(expected), "{text}: {why}");
         }
         let deep = "<testsuite>".repeat(100_000);
-        assert!(Figures::of_report(deep.as_bytes()).unwrap_err().contains("nested"));
+        assert!(Figures::from_report(deep.as_bytes()).unwrap_err().to_string().contains("nested"));
         let bomb = r#"<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><testsuite name="&b;"><testcase/></testsuite>"#;
-        assert_eq!(Figures::of_report(bomb.as_bytes()), figures(1, 1, 0, 0));
+        assert_eq!(Figures::from_report(bomb.as_bytes()), figures(1, 1, 0, 0));
     }
 }

@@ -1,0 +1,119 @@
+//! Formats paths, lists and counts for reports. Long values are truncated with a count of what is
+//! left out, and control characters are escaped.
+
+use serde_json::Value;
+use std::path::Path;
+
+/// The maximum number of items in a list of a report.
+pub(super) const MAX_ITEMS: usize = 50;
+/// The maximum number of items in a sentence.
+const MAX_JOINED: usize = 10;
+/// The maximum number of characters of one item.
+const MAX_CHARS: usize = 240;
+
+/// A JSON array of strings, limited to [`MAX_ITEMS`].
+pub(super) fn json_list(items: impl IntoIterator<Item = String>) -> Value {
+    let mut items = items.into_iter();
+    let mut displayed: Vec<Value> = items.by_ref().take(MAX_ITEMS).map(Value::String).collect();
+    let left = items.count();
+    if left > 0 {
+        displayed.push(format!("… and {left} more").into());
+    }
+    Value::Array(displayed)
+}
+
+/// Items separated by commas, limited to [`MAX_JOINED`].
+pub(super) fn join_limited<S: AsRef<str>>(items: &[S]) -> String {
+    let mut text = items
+        .iter()
+        .take(MAX_JOINED)
+        .map(|item| display_text(item.as_ref()))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if items.len() > MAX_JOINED {
+        text.push_str(&format!(" and {} more", items.len() - MAX_JOINED));
+    }
+    text
+}
+
+/// A path as text for people.
+pub(super) fn display_path(path: &Path) -> String {
+    if path.as_os_str().is_empty() { ".".to_owned() } else { display_text(&path.to_string_lossy()) }
+}
+
+/// A text that is safe in a terminal or a table: control characters are escaped, and text with
+/// leading or trailing white space is quoted.
+pub(super) fn display_text(text: &str) -> String {
+    let needs_quotes = text.is_empty()
+        || text.trim() != text
+        || text.chars().any(|c| c.is_control() || is_bidi(c));
+    let truncated = truncate(text, MAX_CHARS);
+    if !needs_quotes {
+        return truncated;
+    }
+    let escaped: String = truncated
+        .chars()
+        .map(|c| {
+            if c.is_control() || is_bidi(c) {
+                c.escape_default().to_string()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect();
+    format!("\"{escaped}\"")
+}
+
+/// Characters that change the direction of the following text.
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The first `max` characters of a text, with an ellipsis if it is longer.
+pub(super) fn truncate(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A duration in seconds.
+pub(super) fn seconds(time: std::time::Duration) -> String {
+    if time.subsec_nanos() == 0 {
+        format!("{} s", time.as_secs())
+    } else {
+        format!("{:.1} s", time.as_secs_f64())
+    }
+}
+
+/// A count with its noun: `1 file`, `2 files`, `2 processes`.
+pub(super) fn pluralize(count: usize, one: &str) -> String {
+    let ending = match (count, one.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{count} {one}{ending}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_cut_and_what_is_left_out_is_counted() {
+        let displayed = json_list((0..53).map(|n| n.to_string()));
+        assert_eq!(displayed.as_array().unwrap().len(), 51);
+        assert_eq!(displayed[50], "… and 3 more");
+        assert_eq!(join_limited(&["a"; 12]), format!("{} and 2 more", ["a"; 10].join(", ")));
+    }
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_is_shown() {
+        assert_eq!(display_text("a\u{1b}[31m\nb"), "\"a\\u{1b}[31m\\nb\"");
+        assert_eq!(display_text("a\u{202e}cod.exe"), "\"a\\u{202e}cod.exe\"");
+        assert_eq!(display_text(" a"), "\" a\"");
+        assert_eq!(display_text("naïve name.rs"), "naïve name.rs");
+        assert_eq!(display_text(&"é".repeat(300)).chars().count(), MAX_CHARS + 1);
+    }
+}
