@@ -1,8 +1,8 @@
 //! The key `agent` and the tables `[agents]` and `[redact]` of `counterfoil.toml`: which program is
-//! assigned to an agent, with which model and flags, and what is taken out of recordings. Other
+//! assigned to an agent, with which model and flags, and what is redacted in recordings. Other
 //! tables belong to other crates and are ignored here.
 
-use crate::recording::redact;
+use crate::redact;
 use counterfoil_flow::Access;
 use counterfoil_process::parse_timeout;
 use serde::Deserialize;
@@ -11,90 +11,90 @@ use std::path::PathBuf;
 use std::time::Duration;
 use toml::Spanned;
 
-/// What a project says of its agents.
+/// The project's settings for agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agents {
-    /// Who plays the agents that nobody else plays.
+    /// The spec for all agents without one of their own.
     pub rest: Option<String>,
-    /// By name: an agent of a workflow, a subagent, or a program for all that it plays.
+    /// Settings by name: of a workflow agent, of a subagent, or of a program.
     pub named: BTreeMap<String, Settings>,
 }
 
-/// What is set for one of them. What is left out is as usual.
+/// The settings of one agent or program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Who plays it.
+    /// The spec of the program that is assigned to the agent.
     pub spec: Option<String>,
-    /// What it must hand back, where no workflow says so.
+    /// The contract of its result, where no workflow names one.
     pub contract: Option<String>,
-    /// The program, if it is not the one on PATH.
+    /// The path of the program, if it is not the one on PATH.
     pub program: Option<PathBuf>,
-    /// The model.
+    /// The model that the program uses.
     pub model: Option<String>,
-    /// Flags behind ours.
+    /// Further flags. They follow ours.
     pub flags: Vec<String>,
-    /// Variables of ours that are handed on; `*` at the end stands for anything.
+    /// Environment variables that are passed on. A `*` at the end matches any suffix.
     pub pass: Vec<String>,
-    /// Variables that are set.
+    /// Environment variables that are set.
     pub env: BTreeMap<String, String>,
-    /// How long its first sign of life may take.
+    /// How long the program may take to write its first output.
     pub startup: Option<Duration>,
-    /// How long it may be silent.
+    /// How long the program may write nothing.
     pub idle: Option<Duration>,
     /// How long an attempt may take.
     pub timeout: Option<Duration>,
-    /// By which ways beside the text it may hand back its result.
+    /// The channels besides the text through which it may return its result.
     pub channels: Option<Vec<Channel>>,
-    /// What it may do to the workspace, over what the workflow says.
+    /// What it may do in the workspace. Overrides the workflow.
     pub access: Option<Access>,
-    /// What a denied permission means for a result that is good otherwise.
+    /// What a denied action means for a valid result.
     pub denied: Option<Denied>,
 }
 
-/// A way to hand back a result, beside the text.
+/// A channel for a result, besides the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Channel {
     /// The program's own structured output.
     Native,
-    /// The tool that takes results.
+    /// The tool that receives results.
     Submit,
 }
 
-/// What a denied permission means for a result that is good otherwise.
+/// What a denied action means for a valid result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Denied {
-    /// It is said beside the result.
+    /// It is noted in the report.
     #[default]
     Note,
     /// The attempt ends as `permission`.
     Fail,
 }
 
-/// What `counterfoil.toml` says of agents and recordings.
+/// The settings for agents and recordings in `counterfoil.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentConfig {
-    /// The project's agents.
+    /// The settings for agents.
     pub agents: Agents,
-    /// Patterns of what is taken out of recordings, beside what is known to be secret.
+    /// Patterns that are redacted in recordings, in addition to the known kinds of secrets.
     pub redact: Vec<String>,
 }
 
-/// A setting that cannot be used.
+/// An invalid setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct AgentConfigError {
-    /// What is wrong with it, with the line, and the way out.
+    /// What is wrong, with the line and a suggestion.
     pub message: String,
 }
 
 impl AgentConfig {
-    /// Reads the text of a configuration file.
+    /// Parses the text of a configuration file.
     ///
     /// # Errors
     ///
-    /// The text is not TOML, or a setting of an agent or a pattern cannot be used.
+    /// The text is not TOML, or a setting of an agent or a pattern is invalid.
     pub fn parse(text: &str) -> Result<Self, AgentConfigError> {
         let wrong = |message: String| AgentConfigError { message };
         let file: File =
@@ -103,21 +103,22 @@ impl AgentConfig {
         let mut config = Self::default();
         for (name, written) in file.agents {
             let start = written.span().start;
-            let settings = written.into_inner().checked().map_err(|(place, why)| {
+            let settings = written.into_inner().validate().map_err(|(offset, why)| {
                 wrong(format!(
                     "line {}: the agent '{name}' {why}",
-                    line(if place == 0 { start } else { place })
+                    line(if offset == 0 { start } else { offset })
                 ))
             })?;
             config.agents.named.insert(name, settings);
         }
         config.agents.rest = file.agent;
         for pattern in file.redact.patterns {
-            if let Err(why) = redact::pattern(pattern.get_ref()) {
+            if let Err(error) = redact::compile_pattern(pattern.get_ref()) {
                 return Err(wrong(format!(
-                    "line {}: {:?} in redact.patterns cannot be used: {why}",
+                    "line {}: {:?} in redact.patterns cannot be used: {}",
                     line(pattern.span().start),
                     pattern.get_ref(),
+                    error.why,
                 )));
             }
             config.redact.push(pattern.into_inner());
@@ -144,21 +145,21 @@ struct Redact {
 }
 
 impl Agents {
-    /// What is set for an agent that a program plays: its own settings over those of the program.
+    /// The settings of an agent with a given program. The agent's own settings override those of
+    /// the program.
     pub fn settings(&self, agent: &str, program: &str) -> Settings {
         let base = self.named.get(program).cloned().unwrap_or_default();
         match self.named.get(agent) {
-            Some(own) if agent != program => own.clone().over(base),
+            Some(own) if agent != program => own.clone().merged_over(base),
             _ => base,
         }
     }
 }
 
 impl Settings {
-    /// These settings, and others where they say nothing. Flags and variables to hand on are those
-    /// of both.
+    /// These settings, completed with others. Flags and passed variables are those of both.
     #[must_use]
-    pub fn over(self, base: Self) -> Self {
+    pub fn merged_over(self, base: Self) -> Self {
         let both = |mut first: Vec<String>, then: Vec<String>| {
             first.extend(then);
             first
@@ -180,13 +181,13 @@ impl Settings {
         }
     }
 
-    /// Whether it may hand back its result by a way.
-    pub fn has(&self, channel: Channel) -> bool {
+    /// Whether the agent may return its result through a channel.
+    pub fn allows(&self, channel: Channel) -> bool {
         self.channels.as_ref().is_none_or(|channels| channels.contains(&channel))
     }
 }
 
-/// Settings as they are written.
+/// Settings as they are written in the file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Written {
@@ -206,29 +207,29 @@ struct Written {
 }
 
 impl Written {
-    /// The settings, or what is wrong with them, and where: the byte.
-    fn checked(self) -> Result<Settings, (usize, String)> {
-        let clock = |name: &str, written: Option<Spanned<String>>| {
+    /// Validates the settings. An error has the byte offset, or 0 for the table, and a message.
+    fn validate(self) -> Result<Settings, (usize, String)> {
+        let timeout = |name: &str, written: Option<Spanned<String>>| {
             let Some(written) = written else { return Ok(None) };
             let wrong = |why: String| (written.span().start, format!("has the {name} {why}"));
             parse_timeout(written.get_ref()).map(Some).map_err(|error| wrong(error.to_string()))
         };
         for text in [&self.spec, &self.contract, &self.model].into_iter().flatten() {
             if text.trim().is_empty() {
-                return Err((0, "has an empty text; leave the key out or fill it in".to_owned()));
+                return Err((0, "has an empty text; remove the key or fill it in".to_owned()));
             }
         }
         let nul = self.flags.iter().chain(self.env.values()).chain(self.env.keys());
         if nul.into_iter().any(|text| text.contains('\0')) {
-            return Err((0, "has a NUL in its flags or variables; take it out".to_owned()));
+            return Err((0, "has a NUL character in its flags or variables; remove it".to_owned()));
         }
         if let Some(name) = self.env.keys().find(|name| name.is_empty() || name.contains('=')) {
-            return Err((0, format!("sets the variable {name:?}, which is no name of one")));
+            return Err((0, format!("sets the variable {name:?}, which is not a valid name")));
         }
         Ok(Settings {
-            startup: clock("startup", self.startup)?,
-            idle: clock("idle", self.idle)?,
-            timeout: clock("timeout", self.timeout)?,
+            startup: timeout("startup", self.startup)?,
+            idle: timeout("idle", self.idle)?,
+            timeout: timeout("timeout", self.timeout)?,
             spec: self.spec,
             contract: self.contract,
             program: self.program,

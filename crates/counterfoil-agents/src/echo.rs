@@ -2,19 +2,19 @@
 
 use std::borrow::Cow;
 
-/// What an agent said without what it was told: an echo of the prompt holds an example of the
-/// result, and that is none. The rest stays where it is, so that places are those of what was said.
-pub fn without<'s>(said: &'s [u8], told: &[&str]) -> Cow<'s, [u8]> {
-    let mut said = Cow::Borrowed(said);
-    for told in told.iter().map(|told| told.trim()).filter(|told| !told.is_empty()) {
-        let found: Vec<usize> = memchr::memmem::find_iter(&said, told).collect();
-        for at in found {
-            for byte in &mut said.to_mut()[at..at + told.len()] {
+/// Blanks out every copy of the prompts in a reply. An echo of the prompt contains an example of
+/// the result, which must not be read as the result. All other bytes keep their offsets.
+pub fn blank_out_prompts<'r>(reply: &'r [u8], prompts: &[&str]) -> Cow<'r, [u8]> {
+    let mut reply = Cow::Borrowed(reply);
+    for prompt in prompts.iter().map(|prompt| prompt.trim()).filter(|prompt| !prompt.is_empty()) {
+        let found: Vec<usize> = memchr::memmem::find_iter(&reply, prompt).collect();
+        for start in found {
+            for byte in &mut reply.to_mut()[start..start + prompt.len()] {
                 if *byte != b'\n' {
                     *byte = b' ';
                 }
             }
         }
     }
-    said
+    reply
 }

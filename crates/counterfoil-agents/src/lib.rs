@@ -1,12 +1,24 @@
-//! The programs that play agents: how each is called, what its output means, which of the results
-//! it handed back counts, and what is kept of it.
+//! The programs that can act as agents: how each one is called, what its output means, which of
+//! its results counts, and what is stored of it.
+//!
+//! To add a vendor's command-line program, add a module to `adapters/`, implement
+//! [`adapters::Adapter`] in it and list it in [`adapters::adapters`].
 
+pub mod adapters;
 pub mod agent;
-pub mod cast;
+pub mod assignment;
+pub mod cli_runner;
+pub mod command_agent;
 pub mod config;
 pub mod echo;
-pub mod ladder;
+pub mod environment;
+pub mod line_buffer;
 pub mod recording;
-pub mod submit;
+pub mod redact;
+pub mod result_selection;
+pub mod script_agent;
+pub mod spec;
+pub mod submissions;
+mod termination;
 pub mod transcript;
 mod wording;

@@ -1,20 +1,21 @@
-//! Recordings: what agents said in a run and what came of it, as files that can be looked at, kept
-//! with a project, and judged again.
+//! Recordings: the prompts, replies and results of a run, as files that can be inspected, stored
+//! with a project, and replayed.
 //!
-//! A recording is a folder: [`FILE`] says what happened, and the files that it names hold what was
-//! asked and said, byte for byte. This module knows what stands in it; reading and writing files is
-//! the business of whoever has a recording.
+//! A recording is a folder. [`FILE`] describes the attempts, and the files that it names contain
+//! prompts and output byte for byte. This module defines the format and replays recordings; the
+//! caller reads and writes the files.
 
+mod collect;
 mod compare;
-mod gather;
-mod judge;
 mod layout;
-pub mod redact;
+mod replay;
 
+pub use collect::{CollectedAttempt, Recorder};
 pub use compare::{Difference, differences};
-pub use gather::{Gathered, Gatherer};
-pub use judge::{Judged, Said, UNJUDGED, Unruly, replayed, spoken_by};
-pub use layout::{Names, is_inside};
+pub use layout::{ReplyFiles, is_inside};
+pub use replay::{
+    NOT_VALIDATED, RecordedOutput, ReplayedReply, RuleMismatch, detect_programs, replay_attempt,
+};
 
 use counterfoil_contract::{Definition, Violation};
 use counterfoil_flow::{AssignedAgent, Usage};
@@ -24,226 +25,231 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
-/// The file that says what happened.
+/// The file that describes a recording.
 pub const FILE: &str = "recording.json";
-/// The form of recordings that is written, and the newest that is read.
+/// The format version that is written, and the newest that is read.
 pub const VERSION: u32 = 1;
 
-/// A run as it was recorded.
+/// A recorded run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
-    /// The form it has.
+    /// The version of the format.
     pub version: u32,
     /// The program that wrote it.
     pub made_by: String,
-    /// The run.
+    /// The id of the run.
     pub run: String,
-    /// Its workflow.
+    /// The name of the workflow.
     pub workflow: String,
-    /// Whether secrets were taken out.
+    /// Whether secrets were redacted.
     pub redacted: bool,
-    /// What is not in it, and why.
+    /// What was left out, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// What was asked of its agents, by `id@version`.
+    /// The contracts of the attempts, by `id@version`.
     pub contracts: BTreeMap<String, Definition>,
     /// Agent sessions, in the order they started.
     pub attempts: Vec<Attempt>,
 }
 
-/// An agent session.
+/// A recorded attempt of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// State, or state, item key, inner state.
+    /// The state, or the state, item key and inner state.
     pub path: Vec<String>,
-    /// Which attempt of this path.
+    /// The number of the attempt on this path.
     pub n: u32,
-    /// The agent.
+    /// The name of the agent.
     pub agent: String,
-    /// Who played it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub player: Option<AssignedAgent>,
-    /// What it had to hand back, as `id@version`.
+    /// The program that was assigned to the agent.
+    #[serde(rename = "player", default, skip_serializing_if = "Option::is_none")]
+    pub assigned: Option<AssignedAgent>,
+    /// The contract of the result, as `id@version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
-    /// What its result had to satisfy beside that.
+    /// The further rules for the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// What came of it.
-    #[serde(rename = "result", default)]
-    pub came: Came,
-    /// Why, in words.
+    /// The outcome of the attempt.
+    #[serde(default)]
+    pub result: RecordedOutcome,
+    /// The reason of the outcome, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What it said.
+    /// The replies, in order.
     pub replies: Vec<Reply>,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Came {
-    /// How it ended; none if nobody has said so yet.
+pub struct RecordedOutcome {
+    /// The name of the outcome; none if it is not known yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// The result.
+    /// The accepted result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// What was wrong with its last reply.
+    /// The violations of the last reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub violations: Vec<Violated>,
-    /// What it cost.
+    pub violations: Vec<RecordedViolation>,
+    /// The usage of the attempt.
     #[serde(default)]
     pub usage: Usage,
 }
 
-/// Something that was wrong.
+/// A recorded violation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Violated {
-    /// The code.
+pub struct RecordedViolation {
+    /// The diagnostic code.
     pub code: String,
-    /// Where, as a JSON pointer.
+    /// The location, as a JSON pointer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pointer: String,
-    /// In words.
+    /// The message.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
-impl From<&Violation> for Violated {
+impl From<&Violation> for RecordedViolation {
     fn from(violation: &Violation) -> Self {
         let (code, pointer) = (violation.code.as_str().to_owned(), violation.pointer.clone());
         Self { code, pointer, message: violation.message.clone() }
     }
 }
 
-/// A rule of a step, with the values it read.
+/// A rule of a step, with the values that it used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Its name.
+    /// The id of the rule.
     pub id: String,
-    /// What must hold.
+    /// The expression that must be true.
     pub check: String,
-    /// What is wrong if it does not.
+    /// The message if it is not.
     pub message: String,
-    /// The part of the result that it is about, as a JSON pointer.
+    /// The part of the result that the rule is about, as a JSON pointer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub at: String,
-    /// What the run knew when the step started.
+    /// The values of the run when the step started.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub known: Map<String, Value>,
 }
 
-/// One reply.
+/// A recorded reply.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// The program whose events the output holds; none if the output is the text itself.
+    /// The program whose events the output contains; none if the output is the text itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// What was asked.
+    /// The prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<Kept>,
-    /// What came on standard output.
+    pub prompt: Option<RecordedFile>,
+    /// Standard output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stdout: Option<Kept>,
-    /// The end of what came on standard error.
+    pub stdout: Option<RecordedFile>,
+    /// The end of standard error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stderr: Option<Kept>,
-    /// What was handed in through the tool.
+    pub stderr: Option<RecordedFile>,
+    /// The submissions through the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submissions: Option<Kept>,
-    /// The final text, where the output holds events.
+    pub submissions: Option<RecordedFile>,
+    /// The final text, if the output contains events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<Kept>,
-    /// How the program ended: its code, or the number of the signal below zero.
+    pub text: Option<RecordedFile>,
+    /// The exit code of the program, or the negative number of the signal that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
-    /// The conversation.
+    /// The id of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// Whether the program was given the schema of its answer.
+    /// Whether the program was given a schema.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub schema: bool,
-    /// By which way the result came.
+    /// The channel of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// What the agent was not allowed to do.
+    /// The denied actions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
-    /// What came of it: accepted, rejected, absent, refuted, or how it failed.
+    /// The status: accepted, rejected, absent, refuted, or the kind of failure.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub status: String,
-    /// The codes of what was wrong.
+    /// The codes of the violations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<String>,
 }
 
 /// A file of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
-    /// Where it is, from the folder of the recording.
+pub struct RecordedFile {
+    /// The path, relative to the folder of the recording.
     pub file: String,
-    /// SHA-256 of what is in it, in hex.
+    /// The SHA-256 of its content, in hex.
     pub sha256: String,
 }
 
-impl Kept {
-    /// A file with these bytes.
-    pub fn of(file: &str, bytes: &[u8]) -> Self {
+impl RecordedFile {
+    /// Describes a file with the given content.
+    pub fn from_bytes(file: &str, bytes: &[u8]) -> Self {
         Self { file: file.to_owned(), sha256: digest(bytes) }
     }
 
-    /// Whether these bytes are what was recorded.
-    pub fn is(&self, bytes: &[u8]) -> bool {
+    /// Whether the content is the recorded one.
+    pub fn matches(&self, bytes: &[u8]) -> bool {
         self.sha256 == digest(bytes)
     }
 }
 
-/// SHA-256 of bytes, in hex.
+/// The SHA-256 of some bytes, in hex.
 pub fn digest(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// How a program ended, from the number that stands for it.
-pub fn exit(number: i32) -> Exit {
+/// The exit status for a recorded number.
+pub fn exit_from_number(number: i32) -> Exit {
     if number < 0 { Exit::Signal(number.saturating_neg()) } else { Exit::Code(number) }
 }
 
-/// A recording that cannot be used.
+/// A recording that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
-    /// It is no JSON, or says something else.
-    #[error("it is no recording: {0}; export the run again")]
-    Form(String),
-    /// A newer program wrote it.
+pub enum RecordingError {
+    /// The text is not a recording.
+    #[error("it is not a recording: {0}; export the run again")]
+    Malformed(String),
+    /// A newer version wrote it.
     #[error(
-        "it has form {found}, and this program reads up to {VERSION}; use a newer counterfoil (it was made by {made_by})"
+        "it has format version {found}, and this program reads up to {VERSION}; use a newer counterfoil (it was made by {made_by})"
     )]
     Newer {
-        /// The form it has.
+        /// The format version of the recording.
         found: u64,
-        /// Who wrote it.
+        /// The program that wrote it.
         made_by: String,
     },
 }
 
 impl Recording {
-    /// Reads the text of [`FILE`].
-    pub fn parse(bytes: &[u8]) -> Result<Self, Unusable> {
-        let form = |error: serde_json::Error| Unusable::Form(error.to_string());
-        // What a newer program wrote may have any shape.
-        let value: Value = serde_json::from_slice(bytes).map_err(form)?;
+    /// Parses the text of [`FILE`].
+    ///
+    /// # Errors
+    ///
+    /// The text is not a recording, or a newer version wrote it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, RecordingError> {
+        let malformed = |error: serde_json::Error| RecordingError::Malformed(error.to_string());
+        // A newer version may have any structure, so the version is read first.
+        let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
         let found = value.get("version").and_then(Value::as_u64);
-        let found = found.ok_or_else(|| Unusable::Form("it has no version".to_owned()))?;
+        let found =
+            found.ok_or_else(|| RecordingError::Malformed("it has no version".to_owned()))?;
         if found > u64::from(VERSION) {
             let made_by =
-                value.get("made_by").and_then(Value::as_str).unwrap_or("nobody who says so");
-            return Err(Unusable::Newer { found, made_by: made_by.to_owned() });
+                value.get("made_by").and_then(Value::as_str).unwrap_or("an unknown program");
+            return Err(RecordingError::Newer { found, made_by: made_by.to_owned() });
         }
-        serde_json::from_value(value).map_err(form)
+        serde_json::from_value(value).map_err(malformed)
     }
 
-    /// Drops the contracts that nothing was judged by.
-    pub fn forget_unused(&mut self) {
+    /// Removes the contracts that no attempt uses.
+    pub fn remove_unused_contracts(&mut self) {
         let attempts = &self.attempts;
         let used = |reference: &String| {
             attempts.iter().any(|one| one.contract.as_ref() == Some(reference))
@@ -252,13 +258,17 @@ impl Recording {
     }
 
     /// The text of [`FILE`].
-    pub fn text(&self) -> Result<String, serde_json::Error> {
+    ///
+    /// # Errors
+    ///
+    /// A value cannot be written as JSON.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }
 
 impl Attempt {
-    /// As people call it.
+    /// The display name of the attempt.
     pub fn name(&self) -> String {
         format!("{} #{}", self.path.join("/"), self.n)
     }

@@ -1,5 +1,5 @@
-//! Transcripts: what agents said, in files below a state folder, written while it streams and known
-//! by their hash. The store needs only the folder; it knows no journal.
+//! Transcripts: the output of agents, in files below a state folder. They are written while the
+//! output streams and verified by their hash. The store needs only the folder, not the journal.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -7,36 +7,36 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-/// The folder of all transcripts, within the state folder.
+/// The folder of all transcripts in the state folder.
 const FOLDER: &str = "transcripts";
-/// The longest name of a transcript.
-const LONGEST_NAME: usize = 100;
-/// How many transcripts of one name a run may have.
-const MOST_OF_A_NAME: u32 = 10_000;
+/// The longest name of a transcript, in characters.
+const MAX_NAME_CHARS: usize = 100;
+/// The most transcripts of one name in a run.
+const MAX_SAME_NAME: u32 = 10_000;
 
-/// The longest id of a run.
-const MAX_RUN_ID: usize = 128;
+/// The longest id of a run, in bytes.
+const MAX_RUN_ID_BYTES: usize = 128;
 
 /// Why a transcript cannot be written or read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TranscriptError {
-    /// No room is left on the disk.
-    #[error("no room is left to write {}; make room and try again", path.display())]
+    /// The disk is full.
+    #[error("no room is left to write {}; free some space and try again", path.display())]
     Full {
-        /// The file.
+        /// The file that was written.
         path: PathBuf,
     },
     /// The id of the run cannot be the name of a folder.
     #[error("{run:?} is not a valid run id")]
     InvalidRun {
-        /// The id.
+        /// The invalid id.
         run: String,
     },
-    /// The file cannot be made, written or read, or is not what was written.
+    /// The file cannot be created, written or read, or was changed.
     #[error("the transcript {} {why}", path.display())]
     File {
-        /// The file.
+        /// The transcript file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -45,32 +45,32 @@ pub enum TranscriptError {
 
 type Result<T, E = TranscriptError> = std::result::Result<T, E>;
 
-/// The transcripts below a state folder.
+/// The transcripts of a state folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptStore {
     state: PathBuf,
 }
 
-/// Receives a transcript while it streams. A driver decides where it is kept.
+/// Receives a transcript while it streams. The driver decides where it is stored.
 pub trait TranscriptSink: Send {
-    /// Appends what has streamed in. After an error the transcript holds what could be written, and
-    /// writing can go on.
+    /// Appends output. After an error the transcript has what could be written, and writing can
+    /// continue.
     ///
     /// # Errors
     ///
-    /// The bytes cannot be kept.
+    /// The bytes cannot be stored.
     fn write(&mut self, bytes: &[u8]) -> Result<(), TranscriptError>;
-    /// The first error that writing met.
+    /// The first error while writing.
     fn error(&self) -> Option<&TranscriptError>;
-    /// Waits until all of it is durable.
+    /// Waits until the transcript is durable.
     ///
     /// # Errors
     ///
-    /// It cannot be made durable.
-    fn finish(self: Box<Self>) -> Result<Stored, TranscriptError>;
-    /// Ends the transcript without waiting until it is durable: a crash of this process loses
-    /// nothing of it, one of the machine may.
-    fn close(self: Box<Self>) -> Stored;
+    /// The transcript cannot be made durable.
+    fn finish(self: Box<Self>) -> Result<StoredTranscript, TranscriptError>;
+    /// Ends the transcript without waiting until it is durable. It survives a crash of this
+    /// process, but possibly not of the machine.
+    fn close(self: Box<Self>) -> StoredTranscript;
 }
 
 /// A transcript that is being written to a file.
@@ -84,40 +84,53 @@ pub struct Transcript {
     written: u64,
     seen: u64,
     first_error: Option<TranscriptError>,
-    /// Its name, if it is a line among others in the log of its run.
-    line: Option<String>,
+    /// The name of the transcript if it is stored as lines in the log of its run.
+    log_name: Option<String>,
 }
 
-/// The file for transcripts that get no file of their own.
+/// The file for transcripts without a file of their own.
 const LOG: &str = "log.jsonl";
 
-/// A finished transcript: where it is and what is in it.
+/// A finished transcript: its location and hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stored {
+pub struct StoredTranscript {
     /// The file, relative to the state folder.
     pub path: String,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// How many bytes streamed by.
+    /// How many bytes were received.
     pub bytes: u64,
-    /// How many of them the file has, if not all.
+    /// How many of them the file contains, if not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated_at: Option<u64>,
 }
 
+/// The reference to a finished transcript in an event.
+pub fn reply_reference(stored: &StoredTranscript, status: &str) -> counterfoil_flow::Reply {
+    counterfoil_flow::Reply {
+        transcript: stored.path.clone(),
+        sha256: stored.sha256.clone(),
+        status: status.to_owned(),
+        ..counterfoil_flow::Reply::default()
+    }
+}
+
 impl TranscriptStore {
-    /// The transcripts of this state folder.
+    /// Opens the transcripts of a state folder.
     pub fn new(state: impl Into<PathBuf>) -> Self {
         Self { state: state.into() }
     }
 
-    /// Begins a transcript of a run that keeps at most `cap` bytes. Characters that do not belong
-    /// in a file's name are replaced; a name that is taken gets a number, so nothing is ever
-    /// written over.
+    /// Starts a transcript of a run that stores at most `cap` bytes. Characters that are unsafe in
+    /// file names are replaced. A name that exists gets a number, so nothing is overwritten.
+    ///
+    /// # Errors
+    ///
+    /// The id of the run is invalid, or the file cannot be created.
     pub fn create(&self, run: &str, name: &str, cap: u64) -> Result<Transcript> {
         let folder = self.folder(run)?;
-        let name = plain_name(name);
-        for number in 1..=MOST_OF_A_NAME {
+        let name = safe_file_name(name);
+        for number in 1..=MAX_SAME_NAME {
             let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
             let path = folder.join(&name);
             let open = || OpenOptions::new().append(true).create_new(true).open(&path);
@@ -125,7 +138,7 @@ impl TranscriptStore {
                 // The first transcript of a run.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     fs::create_dir_all(&folder)
-                        .map_err(|error| failed(&folder, "cannot be made", &error))?;
+                        .map_err(|error| failed(&folder, "cannot be created", &error))?;
                     open()
                 }
                 other => other,
@@ -142,36 +155,40 @@ impl TranscriptStore {
                         written: 0,
                         seen: 0,
                         first_error: None,
-                        line: None,
+                        log_name: None,
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(&path, "cannot be made", &error)),
+                Err(error) => return Err(failed(&path, "cannot be created", &error)),
             }
         }
         Err(TranscriptError::File {
             path: folder.join(name),
-            why: format!("exists {MOST_OF_A_NAME} times; give another name"),
+            why: format!("exists {MAX_SAME_NAME} times; give another name"),
         })
     }
 
-    /// Begins a transcript that becomes lines `{"name": …, "text": …}` of one file of the run: a
-    /// new file for each of many short replies costs more than all the rest of a step.
-    pub fn in_log(&self, run: &str, name: &str, cap: u64) -> Result<Transcript> {
+    /// Starts a transcript that is stored as lines `{"name": …, "text": …}` in one file of the run.
+    /// For many short replies, creating a file each would cost more than the rest of a step.
+    ///
+    /// # Errors
+    ///
+    /// The id of the run is invalid, or the file cannot be opened.
+    pub fn create_in_log(&self, run: &str, name: &str, cap: u64) -> Result<Transcript> {
         let folder = self.folder(run)?;
         let path = folder.join(LOG);
         let open = || OpenOptions::new().append(true).create(true).open(&path);
         let opened = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(&folder)
-                    .map_err(|error| failed(&folder, "cannot be made", &error))?;
+                    .map_err(|error| failed(&folder, "cannot be created", &error))?;
                 open()
             }
             other => other,
         };
         let file = opened.map_err(|error| failed(&path, "cannot be opened", &error))?;
         let relative = format!("{FOLDER}/{run}/{LOG}#{name}");
-        let (hash, line) = (Sha256::new(), Some(name.to_owned()));
+        let (hash, log_name) = (Sha256::new(), Some(name.to_owned()));
         Ok(Transcript {
             file,
             path,
@@ -181,39 +198,43 @@ impl TranscriptStore {
             written: 0,
             seen: 0,
             first_error: None,
-            line,
+            log_name,
         })
     }
 
-    /// Reads a transcript and checks that it is what was written.
-    pub fn read(&self, stored: &Stored) -> Result<Vec<u8>> {
+    /// Reads a transcript and verifies its hash.
+    ///
+    /// # Errors
+    ///
+    /// The path is not that of a transcript, or the file cannot be read or was changed.
+    pub fn read(&self, stored: &StoredTranscript) -> Result<Vec<u8>> {
         let relative = Path::new(&stored.path);
         let path = self.state.join(relative);
         let inside = relative.starts_with(FOLDER)
             && relative.components().all(|component| matches!(component, Component::Normal(_)));
         let wrong = |why: &str| TranscriptError::File { path: path.clone(), why: why.to_owned() };
         if !inside {
-            return Err(wrong("is not among the transcripts of this journal; name one that is"));
+            return Err(wrong("is not in the folder of the transcripts"));
         }
         let size = stored.truncated_at.unwrap_or(stored.bytes);
         let mut bytes = Vec::new();
         File::open(&path)
-            // One byte more than there should be is enough to see that the file has grown.
+            // One more byte is enough to detect that the file has grown.
             .and_then(|file| file.take(size.saturating_add(1)).read_to_end(&mut bytes))
             .map_err(|error| failed(&path, "cannot be read", &error))?;
         if bytes.len() as u64 != size || hex::encode(Sha256::digest(&bytes)) != stored.sha256 {
-            return Err(wrong("is not what was written; restore it from a copy"));
+            return Err(wrong("was changed; restore it from a copy"));
         }
         Ok(bytes)
     }
 
     /// The folder of a run's transcripts.
     fn folder(&self, run: &str) -> Result<PathBuf> {
-        let plain = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
+        let is_safe = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
         if run.is_empty()
-            || run.len() > MAX_RUN_ID
+            || run.len() > MAX_RUN_ID_BYTES
             || run.starts_with('.')
-            || !run.chars().all(plain)
+            || !run.chars().all(is_safe)
         {
             return Err(TranscriptError::InvalidRun { run: run.to_owned() });
         }
@@ -223,7 +244,7 @@ impl TranscriptStore {
 
 impl TranscriptSink for Transcript {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let added = match self.line.clone() {
+        let added = match self.log_name.clone() {
             Some(name) => self.add_line(&name, bytes),
             None => self.add(bytes),
         };
@@ -237,17 +258,17 @@ impl TranscriptSink for Transcript {
         self.first_error.as_ref()
     }
 
-    fn finish(self: Box<Self>) -> Result<Stored> {
+    fn finish(self: Box<Self>) -> Result<StoredTranscript> {
         let synced = self.file.sync_all().and_then(|()| {
             let folder = self.path.parent().unwrap_or(Path::new("."));
             File::open(folder)?.sync_all()
         });
-        synced.map_err(|error| failed(&self.path, "cannot be brought to the disk", &error))?;
+        synced.map_err(|error| failed(&self.path, "cannot be synced to disk", &error))?;
         Ok(self.close())
     }
 
-    fn close(self: Box<Self>) -> Stored {
-        Stored {
+    fn close(self: Box<Self>) -> StoredTranscript {
+        StoredTranscript {
             path: self.relative,
             sha256: hex::encode(self.hash.finalize()),
             bytes: self.seen,
@@ -259,7 +280,7 @@ impl TranscriptSink for Transcript {
 impl Transcript {
     fn add_line(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let text = String::from_utf8_lossy(bytes);
-        // One write, so that lines of attempts that run beside each other do not mix.
+        // One write, so that lines of concurrent attempts do not mix.
         let line = format!("{}\n", serde_json::json!({"name": name, "text": text}));
         self.file
             .write_all(line.as_bytes())
@@ -272,9 +293,9 @@ impl Transcript {
 
     fn add(&mut self, bytes: &[u8]) -> Result<()> {
         let room = usize::try_from(self.cap - self.written).unwrap_or(usize::MAX);
-        // What was left out once must not be followed by what came later.
-        let whole = self.seen == self.written;
-        let mut left = if whole { &bytes[..bytes.len().min(room)] } else { &[] };
+        // After a gap, nothing more is written.
+        let without_gap = self.seen == self.written;
+        let mut left = if without_gap { &bytes[..bytes.len().min(room)] } else { &[] };
         let beyond = bytes.len() - left.len();
         while !left.is_empty() {
             match self.file.write(left) {
@@ -308,15 +329,15 @@ fn failed(path: &Path, what: &str, error: &io::Error) -> TranscriptError {
     TranscriptError::File { path: path.to_owned(), why: format!("{what}: {error}") }
 }
 
-/// A name without separators, without a dot in front and not too long.
-fn plain_name(name: &str) -> String {
-    let mut plain: String = name
+/// A name without separators and leading dots, of limited length.
+fn safe_file_name(name: &str) -> String {
+    let mut safe: String = name
         .chars()
-        .take(LONGEST_NAME)
+        .take(MAX_NAME_CHARS)
         .map(|char| if char.is_ascii_alphanumeric() || "._-".contains(char) { char } else { '_' })
         .collect();
-    if plain.is_empty() || plain.starts_with('.') {
-        plain.insert(0, '_');
+    if safe.is_empty() || safe.starts_with('.') {
+        safe.insert(0, '_');
     }
-    plain
+    safe
 }

@@ -1,12 +1,13 @@
-//! What an attempt costs beside the program it runs: a `command:` agent that prints a valid result
-//! and does nothing else, without snapshots, against the same program started bare. Time for each,
-//! with the state on the disk and in memory, and the peak of memory (`VmHWM`, set back before
-//! each). Prints one JSON object a line.
+//! The overhead of an attempt: a `command:` agent that only prints a valid result, without
+//! snapshots, compared with the same program started directly. Measures the time, with the state
+//! folder on disk and in memory, and the peak memory (`VmHWM`, reset before each). Prints one JSON
+//! object per line.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use counterfoil_agents::agent::{Agent, CommandAgent, Session, Task};
-use counterfoil_engine::{Cast, Engine, Launch, Watcher};
+use counterfoil_agents::agent::{Agent, Session, Task};
+use counterfoil_agents::command_agent::CommandAgent;
+use counterfoil_engine::{AgentAssignments, Engine, RunObserver, StartOptions};
 use counterfoil_flow::{Budget, Event, RunState, Workflow, check};
 use counterfoil_process::{
     ChildSpec, Environment, Output, OutputSink, StopRequest, Timeouts, containment, supervise,
@@ -35,15 +36,15 @@ fn main() {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     println!("{}", json!({"name": "containment", "is": containment().to_string()}));
 
-    // In turns, so that a busy machine is busy for all.
+    // The variants alternate, so that other load affects all of them.
     let mut samples: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
     let mut peaks: BTreeMap<&str, u64> = BTreeMap::new();
     for round in 0..ROUNDS {
         let mut measure = |name: &'static str, times: &mut dyn FnMut() -> Vec<Duration>| {
             forget_peak();
             samples.entry(name).or_default().extend(times());
-            // What the engine keeps from one round to the next is its own, so the bare program
-            // counts before it was opened.
+            // The engine keeps memory between rounds, so the program alone is measured before the
+            // engine is opened.
             let peak = peaks.entry(name).or_insert_with(peak_kb);
             if name != "bare" {
                 *peak = peak_kb().max(*peak);
@@ -73,7 +74,7 @@ fn report(samples: BTreeMap<&str, Vec<Duration>>, peaks: &BTreeMap<&str, u64>) {
             let place = (times.len() * part / 100).min(times.len() - 1);
             times.get(place).copied().unwrap_or_default().as_secs_f64() * 1000.0
         };
-        // The quickest tenth is what it costs when nobody else has the machine.
+        // The fastest tenth approximates the cost on an idle machine.
         println!(
             "{}",
             json!({"name": name, "p10_ms": at(10), "p50_ms": at(50), "p95_ms": at(95), "peak_kb": peaks.get(name)})
@@ -107,7 +108,7 @@ fn timed(act: impl FnOnce()) -> Duration {
     began.elapsed()
 }
 
-/// The program alone, with its pipes, as anyone would start it.
+/// The program alone, with pipes.
 fn bare() {
     let output = Command::new(PROGRAM[0]).arg(PROGRAM[1]).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success() && !output.stdout.is_empty());
@@ -121,7 +122,7 @@ impl OutputSink for Deaf {
     }
 }
 
-/// The program under supervision, and nothing else.
+/// The program under process supervision only.
 fn supervised(runtime: &Runtime, round: usize) -> Vec<Duration> {
     let one = |at: usize| {
         let spawn = ChildSpec {
@@ -141,7 +142,7 @@ fn supervised(runtime: &Runtime, round: usize) -> Vec<Duration> {
     (0..TIMES).map(one).collect()
 }
 
-/// A `command:` agent of whom it is known that it changes nothing, so that nobody looks.
+/// A `command:` agent that declares to change no files, so that no snapshots are taken.
 struct Quiet(CommandAgent);
 
 impl Agent for Quiet {
@@ -154,23 +155,23 @@ impl Agent for Quiet {
     }
 }
 
-/// A run of as many attempts, each timed from its start to that of the next: the prompt is made and
-/// kept, the program runs, its reply is kept, found and held to its contract, a guard decides, and
-/// end and start are committed.
+/// A run with several attempts, each timed from its start to the start of the next. This includes
+/// rendering and storing the prompt, running the program, storing, extracting and validating the
+/// reply, the guard, and committing the events.
 fn attempts(runtime: &Runtime, folder: &Path) -> Vec<Duration> {
     let starts = Arc::new(Starts::default());
     let agent = Quiet(CommandAgent::new(PROGRAM.map(str::to_owned).to_vec()));
-    let launch = Launch {
+    let options = StartOptions {
         workflow: workflow(),
         inputs: Map::new(),
         budget: Budget::default(),
-        cast: Cast::new().with("one", "command:echo", Arc::new(agent)),
+        agents: AgentAssignments::new().with("one", "command:echo", Arc::new(agent)),
         repo: std::env::temp_dir(),
-        home: Vec::new(),
+        workflow_folders: Vec::new(),
     };
     let (_keep, stop) = watch::channel(StopRequest::None);
     let engine = Engine::open(folder).unwrap();
-    let report = runtime.block_on(engine.start(launch, starts.clone(), stop)).unwrap();
+    let report = runtime.block_on(engine.start(options, starts.clone(), stop)).unwrap();
     assert_eq!((report.outcome.as_str(), report.attempts.len()), ("done", TIMES + 1));
     assert!(report.attempts.iter().all(|attempt| attempt.outcome.as_deref() == Some("accepted")));
     let starts = starts.0.lock().unwrap();
@@ -203,17 +204,17 @@ states:
 #[derive(Default)]
 struct Starts(Mutex<Vec<Instant>>);
 
-impl Watcher for Starts {
-    fn event(&self, event: &Event, _: i64, _: &RunState) {
+impl RunObserver for Starts {
+    fn on_event(&self, event: &Event, _: i64, _: &RunState) {
         if matches!(event, Event::AttemptStarted { .. }) {
             self.0.lock().unwrap().push(Instant::now());
         }
     }
 
-    fn activity(&self, _: &str, _: &str) {}
+    fn on_activity(&self, _: &str, _: &str) {}
 }
 
-/// What the disk gives: a small write and a sync.
+/// The speed of the disk: a small write and a sync.
 fn fdatasync(file: &Path) -> Vec<Duration> {
     use std::io::Write;
     let mut file = std::fs::File::create(file).unwrap();
@@ -224,7 +225,7 @@ fn fdatasync(file: &Path) -> Vec<Duration> {
     (0..TIMES).map(|_| timed(&mut one)).collect()
 }
 
-/// Sets the peak back to what is used now.
+/// Resets the peak to the current usage.
 fn forget_peak() {
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
 }

@@ -1,11 +1,13 @@
-//! Durable steps: one run, sixteen at once, a bare loop of the same rows beside them; listing,
-//! resuming, checking. Prints one JSON object a line.
+//! Durable steps: one run, sixteen runs at once, and a plain loop that writes the same rows; also
+//! listing, resuming and verifying. Prints one JSON object per line.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use counterfoil_agents::agent::{Agent, Answer, Beside, How, Later, Reach, Session, Task};
-use counterfoil_engine::journal::{Batch, Journal, NewRun, Row, Summary};
-use counterfoil_engine::{Cast, Engine, Launch, Recast, Watcher};
+use counterfoil_agents::agent::{
+    Agent, AgentReply, BoxFuture, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
+};
+use counterfoil_engine::journal::{Batch, Journal, NewEvent, NewRun, Summary};
+use counterfoil_engine::{AgentAssignments, Engine, ResumeOptions, RunObserver, StartOptions};
 use counterfoil_flow::{Budget, Event, RunState, Usage, Workflow, check};
 use counterfoil_process::StopRequest;
 use serde_json::{Map, json};
@@ -56,7 +58,7 @@ fn main() {
     checking();
 }
 
-/// An agent in this process that answers at once.
+/// An agent in this process that replies immediately.
 struct Prompt;
 
 impl Agent for Prompt {
@@ -74,15 +76,15 @@ impl Agent for Prompt {
 }
 
 impl Session for Prompt {
-    fn ask<'a>(&'a mut self, _: &'a str, _: &'a mut Reach) -> Later<'a, Answer> {
+    fn ask<'a>(&'a mut self, _: &'a str, _: &'a mut PromptContext) -> BoxFuture<'a, AgentReply> {
         Box::pin(async {
-            Answer {
+            AgentReply {
                 text: br#"Done. {"ok": true, "note": "all of it"}"#.to_vec(),
                 usage: Usage { input_tokens: 10, output_tokens: 5, cost_usd: 0.0, wall_ms: 0 },
-                how: How::Whole,
+                how: ReplyStatus::Complete,
                 played: None,
                 recorded: false,
-                beside: Beside::default(),
+                details: ReplyDetails::default(),
             }
         })
     }
@@ -116,28 +118,28 @@ states:
 #[derive(Default)]
 struct Starts(Mutex<Vec<Instant>>);
 
-impl Watcher for Starts {
-    fn event(&self, event: &Event, _: i64, _: &RunState) {
+impl RunObserver for Starts {
+    fn on_event(&self, event: &Event, _: i64, _: &RunState) {
         if matches!(event, Event::AttemptStarted { .. }) {
             self.0.lock().unwrap().push(Instant::now());
         }
     }
 
-    fn activity(&self, _: &str, _: &str) {}
+    fn on_activity(&self, _: &str, _: &str) {}
 }
 
 async fn drive(engine: &Engine, folder: &Path, steps: usize) -> Vec<Instant> {
     let starts = Arc::new(Starts::default());
-    let launch = Launch {
+    let options = StartOptions {
         workflow: looping(steps),
         inputs: Map::new(),
         budget: Budget::default(),
-        cast: Cast::new().with("one", "in-process", Arc::new(Prompt)),
+        agents: AgentAssignments::new().with("one", "in-process", Arc::new(Prompt)),
         repo: folder.to_owned(),
-        home: Vec::new(),
+        workflow_folders: Vec::new(),
     };
     let (_keep, stop) = watch::channel(StopRequest::None);
-    let report = engine.start(launch, starts.clone(), stop).await.unwrap();
+    let report = engine.start(options, starts.clone(), stop).await.unwrap();
     assert_eq!((report.outcome.as_str(), report.attempts.len()), ("done", steps));
     std::mem::take(&mut *starts.0.lock().unwrap())
 }
@@ -160,7 +162,7 @@ async fn many_runs(folder: &Path) -> (f64, Vec<Duration>) {
         let (engine, folder) = (engine.clone(), folder.to_owned());
         tasks.spawn(async move { drive(&engine, &folder, STEPS / 4).await });
     }
-    // From the first start to the last: reading the journal back for a report is not a step.
+    // From the first start to the last, without reading the journal for the report.
     let starts: Vec<Vec<Instant>> = tasks.join_all().await;
     let (first, last) =
         (starts.iter().flatten().min().unwrap(), starts.iter().flatten().max().unwrap());
@@ -173,18 +175,18 @@ fn between(starts: &[Instant]) -> Vec<Duration> {
 }
 
 /// The rows of a step, as the engine writes them.
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<NewEvent> {
     let body = |text: &str| text.as_bytes().to_vec();
     let ended = r#"{"attempt-ended":{"attempt":"a#12","outcome":"accepted","value":{"ok":true,"note":"all of it"},"reply":{"transcript":"transcripts/01a1de02-7c82-7707-9c13-6ff908961482/a_12.1","sha256":"79f4d497880a1c8afa46b1089729f689afb5a7a020a65996684ae10e057125ba","status":"accepted"},"usage":{"input_tokens":10,"output_tokens":5,"cost_usd":0.0,"wall_ms":0}}}"#;
     let moved = r#"{"moved":{"frame":"","from":"a","to":"b","guard":"result.ok","saw":{"result.ok":true},"set":{"note":"all of it"}}}"#;
     let started = r#"{"attempt-started":{"attempt":"b#12","frame":"","path":["b"],"agent":"one","n":12,"contract":"bench/step@1"}}"#;
     [("attempt-ended", ended), ("moved", moved), ("attempt-started", started)]
         .into_iter()
-        .map(|(kind, text)| Row { at: 1_794_725_956_231, kind: kind.into(), body: body(text) })
+        .map(|(kind, text)| NewEvent { at: 1_794_725_956_231, kind: kind.into(), body: body(text) })
         .collect()
 }
 
-/// The same rows through the journal's group commit and nothing else, from sixteen threads.
+/// The same rows through the group commit of the journal only, from sixteen threads.
 fn bare_group_commit(folder: &Path) -> (f64, Vec<Duration>) {
     let journal = Journal::open(folder).unwrap();
     let began = Instant::now();
@@ -202,7 +204,7 @@ fn bare_group_commit(folder: &Path) -> (f64, Vec<Duration>) {
                         let began = Instant::now();
                         let summary = Some(Summary::default());
                         lease
-                            .append_blocking(Batch { rows: rows(), summary, ..Batch::default() })
+                            .append_blocking(Batch { events: rows(), summary, ..Batch::default() })
                             .unwrap();
                         times.push(began.elapsed());
                     }
@@ -215,7 +217,7 @@ fn bare_group_commit(folder: &Path) -> (f64, Vec<Duration>) {
     (rate(RUNS * STEPS / 4, began.elapsed()), times)
 }
 
-/// What the disk gives: a small write and an fsync.
+/// The speed of the disk: a small write and an fsync.
 fn bare_fsync(file: &Path) -> (f64, Vec<Duration>) {
     use std::io::Write;
     let mut file = std::fs::File::create(file).unwrap();
@@ -243,7 +245,7 @@ fn listing(folder: &Path) {
                         Some(Summary { outcome: Some("done".into()), ..Summary::default() });
                     drop(
                         journal
-                            .create(new, Batch { rows: rows(), summary, ..Batch::default() })
+                            .create(new, Batch { events: rows(), summary, ..Batch::default() })
                             .unwrap(),
                     );
                 }
@@ -265,17 +267,17 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
     let engine = Engine::open(folder).unwrap();
     let last = Arc::new(Mutex::new(Vec::new()));
     let (sender, stop) = watch::channel(StopRequest::None);
-    let watcher =
+    let observer =
         Arc::new(StopAt { at: LONG - 20, seen: Mutex::new(0), sender, times: last.clone() });
-    let launch = Launch {
+    let options = StartOptions {
         workflow: looping(LONG),
         inputs: Map::new(),
         budget: Budget::default(),
-        cast: Cast::new().with("one", "command:true", Arc::new(Prompt)),
+        agents: AgentAssignments::new().with("one", "command:true", Arc::new(Prompt)),
         repo: folder.to_owned(),
-        home: Vec::new(),
+        workflow_folders: Vec::new(),
     };
-    let report = runtime.block_on(engine.start(launch, watcher, stop)).unwrap();
+    let report = runtime.block_on(engine.start(options, observer, stop)).unwrap();
     let events = engine.journal().run(&report.run).unwrap().last_seq;
     let times = last.lock().unwrap();
     let mean = |part: &[Duration]| {
@@ -290,10 +292,10 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
     drop(engine);
     let began = Instant::now();
     let engine = Engine::open(folder).unwrap();
-    // The agent is gone, so the run ends with its first attempt: what is measured is taking it up.
-    let recast = Recast {
+    // The agent does not exist, so the run ends with its first attempt. This measures resuming.
+    let recast = ResumeOptions {
         named: BTreeMap::from([("one".to_owned(), "command:false".to_owned())]),
-        ..Recast::default()
+        ..ResumeOptions::default()
     };
     let first = Arc::new(FirstStart { began, took: Mutex::new(None) });
     let (_keep, stop) = watch::channel(StopRequest::None);
@@ -313,8 +315,8 @@ struct StopAt {
     times: Arc<Mutex<Vec<Duration>>>,
 }
 
-impl Watcher for StopAt {
-    fn event(&self, event: &Event, _: i64, _: &RunState) {
+impl RunObserver for StopAt {
+    fn on_event(&self, event: &Event, _: i64, _: &RunState) {
         thread_local!(static LAST: std::cell::Cell<Option<Instant>> = const { std::cell::Cell::new(None) });
         if matches!(event, Event::AttemptStarted { .. }) {
             let now = Instant::now();
@@ -329,7 +331,7 @@ impl Watcher for StopAt {
         }
     }
 
-    fn activity(&self, _: &str, _: &str) {}
+    fn on_activity(&self, _: &str, _: &str) {}
 }
 
 struct FirstStart {
@@ -337,14 +339,14 @@ struct FirstStart {
     took: Mutex<Option<Duration>>,
 }
 
-impl Watcher for FirstStart {
-    fn event(&self, event: &Event, _: i64, _: &RunState) {
+impl RunObserver for FirstStart {
+    fn on_event(&self, event: &Event, _: i64, _: &RunState) {
         if matches!(event, Event::AttemptStarted { .. }) {
             self.took.lock().unwrap().get_or_insert(self.began.elapsed());
         }
     }
 
-    fn activity(&self, _: &str, _: &str) {}
+    fn on_activity(&self, _: &str, _: &str) {}
 }
 
 fn checking() {

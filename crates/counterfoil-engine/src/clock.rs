@@ -1,8 +1,8 @@
-//! Time that does not go back: the wall clock, except where it jumps behind what was.
+//! A clock that never goes back, even if the wall clock does.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// A clock of milliseconds since 1970.
+/// A monotonic clock in milliseconds since 1970.
 #[derive(Debug)]
 pub(crate) struct Clock {
     last: i64,
@@ -10,18 +10,17 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows at least this time.
+    /// Creates a clock that starts at this time or at the wall clock, whichever is later.
     pub(crate) fn from(last: i64) -> Self {
         Self { last: last.max(wall()), read: Instant::now() }
     }
 
-    /// Now. If the wall clock was set back, time goes on from where it was; if the machine slept,
-    /// it catches up.
+    /// The current time. If the wall clock was set back, time continues from its last value. If the
+    /// machine was suspended, it catches up.
     pub(crate) fn now(&mut self) -> i64 {
         let read = Instant::now();
         let passed = i64::try_from(read.duration_since(self.read).as_millis()).unwrap_or(0);
-        // The remainder of a millisecond is not lost: the instant only moves on when one has
-        // passed.
+        // The instant only advances by whole milliseconds, so that no remainder is lost.
         if passed > 0 {
             self.read = read;
         }
@@ -30,7 +29,7 @@ impl Clock {
     }
 }
 
-/// The wall clock.
+/// The wall clock, in milliseconds since 1970.
 pub(crate) fn wall() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_millis()).unwrap_or(i64::MAX)

@@ -1,4 +1,5 @@
-//! `counterfoil.toml` as a whole. Each crate parses its own tables; unknown ones are refused here.
+//! The whole of `counterfoil.toml`. Each crate parses its own tables; unknown tables are an error
+//! here.
 
 use counterfoil_agents::config::AgentConfig;
 use counterfoil_verify::config::ProjectFile;
@@ -9,24 +10,24 @@ use std::path::Path;
 pub use counterfoil_agents::config::{Agents, Channel, Denied, Settings};
 pub use counterfoil_verify::config::{ConfigError, FILE, VerifyConfig};
 
-/// What a project says of its checks, claims, agents and recordings.
+/// The configuration of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// Its checks, and the files whose changes no agent has to claim.
+    /// The checks, and the files whose changes need no claim.
     pub verify: VerifyConfig,
-    /// Its agents.
+    /// The settings of agents.
     pub agents: Agents,
-    /// Patterns of what is taken out of recordings, beside what is known to be secret.
+    /// Patterns to redact in recordings, in addition to known secrets.
     pub redact: Vec<String>,
 }
 
 impl Config {
-    /// Reads the file in a folder, or else at the top of its repository; without one, nothing is
-    /// configured.
+    /// Reads the file in a folder, or else at the top of its repository. Without a file it returns
+    /// the default.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or something in it cannot be used.
+    /// The file cannot be read or is not valid.
     pub fn load(folder: &Path, top: &Path) -> Result<Self, ConfigError> {
         let Some(file) = ProjectFile::find(folder, top)? else { return Ok(Self::default()) };
         let mut config = Self::parse(&file.text)
@@ -39,7 +40,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The text is not TOML, has an unknown table, or something in a table cannot be used.
+    /// The text is not TOML, has an unknown table, or a table is not valid.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let wrong = |message: String| ConfigError { path: None, message };
         if let Err(error) = toml::from_str::<Tables>(text) {
@@ -52,7 +53,7 @@ impl Config {
     }
 }
 
-/// The names at the top of the file.
+/// The top-level tables of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tables {

@@ -1,9 +1,9 @@
-//! The journal: a run is a list of events in one `SQLite` file, and nothing else. Whoever holds a
-//! run's lease appends to it; everybody may read it and leave messages for the one who drives it.
-//! The journal does not know what events mean.
+//! The journal: the events of all runs, in one `SQLite` file. The holder of a run's lease appends
+//! events; any process may read them and send messages to the driver of the run. The journal does
+//! not interpret events.
 //!
-//! What an append has returned from is on the disk. Events carry chained digests, so damage is
-//! found where it is.
+//! When an append returns, its events are on the disk. Events carry chained digests, so that damage
+//! is found at the damaged event.
 
 mod chain;
 mod error;
@@ -17,7 +17,10 @@ mod writer;
 
 pub use error::{Error, Result};
 pub use lease::Lease;
-pub use record::{Batch, Driver, Event, NewRun, Posted, Row, RunInfo, Snapshot, Standing, Summary};
+pub use record::{
+    AcquiredRun, Batch, Driver, NewEvent, NewRun, RunInfo, Snapshot, StoredEvent, StoredMessage,
+    Summary,
+};
 
 use counterfoil_agents::transcript::TranscriptStore;
 use holder::Process;
@@ -30,21 +33,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use writer::Writer;
 
-/// The journal's file within the state folder.
+/// The name of the journal file in the state folder.
 const FILE: &str = "journal.db";
-/// The longest run id.
-const LONGEST_ID: usize = 128;
+/// The maximum length of a run id.
+const MAX_RUN_ID: usize = 128;
 
-/// How long the journal waits and how large it may grow. The defaults serve; tests shorten them.
+/// Timeouts and limits of a journal. Tests use shorter ones than the defaults.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How long to wait for another process to let go of the file.
+    /// How long to wait for another process to release its lock.
     pub busy_timeout: Duration,
-    /// How often leases are kept fresh.
+    /// The interval in which leases are renewed.
     pub heartbeat: Duration,
-    /// How long a lease counts after it was last kept fresh.
+    /// How long a lease is valid after its last renewal.
     pub stale_after: Duration,
-    /// How many pages of 4096 bytes the file may have; none for as many as there is room for.
+    /// The maximum number of pages of 4096 bytes; none for no limit.
     pub page_limit: Option<u32>,
 }
 
@@ -59,7 +62,7 @@ impl Default for Settings {
     }
 }
 
-/// An open journal. Clones share it; the file is closed with the last of them and the last lease.
+/// An open journal. Clones share it; the file is closed with the last clone and the last lease.
 #[derive(Clone, Debug)]
 pub struct Journal {
     inner: Arc<Inner>,
@@ -83,12 +86,20 @@ impl Inner {
 }
 
 impl Journal {
-    /// Opens the journal in a state folder, making both if need be.
+    /// Opens the journal in a state folder, and creates both if necessary.
+    ///
+    /// # Errors
+    ///
+    /// The folder or the file cannot be created, read or written.
     pub fn open(folder: &Path) -> Result<Self> {
         Self::open_with(folder, Settings::default())
     }
 
-    /// Opens the journal in a state folder with waits and limits of one's own.
+    /// Opens the journal in a state folder with custom settings.
+    ///
+    /// # Errors
+    ///
+    /// The folder or the file cannot be created, read or written.
     pub fn open_with(folder: &Path, settings: Settings) -> Result<Self> {
         let path = folder.join(FILE);
         prepare(folder, &path)?;
@@ -100,9 +111,12 @@ impl Journal {
         Ok(Self::new(folder, path, file, here, settings, reader, Some(writer)))
     }
 
-    /// Opens the journal in a state folder to read it; nothing is made or changed, and the folder
-    /// may be one that cannot be written. What needs writing is refused with
-    /// [`Error::ReadOnly`].
+    /// Opens the journal in a state folder for reading only. Nothing is created or changed, and the
+    /// folder may be read-only. Operations that write fail with [`Error::ReadOnly`].
+    ///
+    /// # Errors
+    ///
+    /// There is no journal, or it cannot be read.
     pub fn open_to_read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let settings = Settings::default();
@@ -111,7 +125,7 @@ impl Journal {
         Ok(Self::new(folder, path, file, Process::this(), settings, reader, None))
     }
 
-    /// The transcripts beside the journal.
+    /// The transcripts in the state folder.
     pub fn transcripts(&self) -> TranscriptStore {
         TranscriptStore::new(&self.inner.folder)
     }
@@ -130,7 +144,11 @@ impl Journal {
         Self { inner: Arc::new(Inner { folder, path, file, here, settings, reader, writer }) }
     }
 
-    /// Makes a run with its first events and takes it.
+    /// Creates a run with its first events and acquires its lease.
+    ///
+    /// # Errors
+    ///
+    /// The id is not valid or is used already, or the journal cannot be written.
     pub fn create(&self, run: NewRun<'_>, first: Batch) -> Result<Lease> {
         check_id(run.id)?;
         let granted = self.writer()?.ask_blocking(work::Create {
@@ -145,19 +163,27 @@ impl Journal {
         Ok(Lease::new(self.clone(), run.id.to_owned(), granted))
     }
 
-    /// Takes a run that nobody drives, or whose driver is dead or silent, and says where it stands.
-    pub fn take(&self, run: &str) -> Result<(Lease, Standing)> {
-        let granted = self.writer()?.ask_blocking(work::Take { run: run.to_owned() })?;
+    /// Acquires the lease of a run that no process drives, or whose driver is dead or unresponsive.
+    ///
+    /// # Errors
+    ///
+    /// There is no such run, another process drives it, or the journal cannot be written.
+    pub fn acquire(&self, run: &str) -> Result<(Lease, AcquiredRun)> {
+        let granted = self.writer()?.ask_blocking(work::Acquire { run: run.to_owned() })?;
         let lease = Lease::new(self.clone(), run.to_owned(), granted);
-        let standing =
-            Standing { info: self.run(run)?, snapshot: self.snapshot(run, granted.number)? };
-        Ok((lease, standing))
+        let acquired =
+            AcquiredRun { info: self.run(run)?, snapshot: self.snapshot(run, granted.number)? };
+        Ok((lease, acquired))
     }
 
-    /// Leaves a message for whoever drives a run, now or later, and returns its number.
-    pub fn post(&self, run: &str, kind: &str, body: &[u8], at: i64) -> Result<i64> {
+    /// Sends a message to the current or next driver of a run, and returns its id.
+    ///
+    /// # Errors
+    ///
+    /// There is no such run, or the journal cannot be written.
+    pub fn send_message(&self, run: &str, kind: &str, body: &[u8], at: i64) -> Result<i64> {
         let (run, kind, body) = (run.to_owned(), kind.to_owned(), body.to_owned());
-        self.writer()?.ask_blocking(work::Post { run, at, kind, body })
+        self.writer()?.ask_blocking(work::SendMessage { run, at, kind, body })
     }
 
     /// The state folder.
@@ -165,7 +191,7 @@ impl Journal {
         &self.inner.folder
     }
 
-    /// How many transactions this journal has committed since it was opened.
+    /// The number of transactions since the journal was opened.
     pub fn commits(&self) -> u64 {
         self.inner.writer.as_ref().map_or(0, Writer::commits)
     }
@@ -174,19 +200,19 @@ impl Journal {
         self.inner.writer.as_ref().ok_or_else(|| Error::ReadOnly { path: self.inner.path.clone() })
     }
 
-    /// Reads with the one connection that is there to read.
-    fn read<T>(&self, look: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+    /// Reads with the shared read connection.
+    fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let path = &self.inner.path;
         if identity(path) != Some(self.inner.file) {
             return Err(Error::Gone { path: path.clone() });
         }
-        // A panic elsewhere leaves no half-done reading behind that would matter here.
+        // A poisoned lock is harmless: reading leaves no inconsistent state.
         let reader = self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        look(&reader).map_err(|error| Error::store(path, &error))
+        query(&reader).map_err(|error| Error::store(path, &error))
     }
 }
 
-/// Makes the folder; the error says what is in the way.
+/// Creates the folder.
 fn prepare(folder: &Path, path: &Path) -> Result<()> {
     let unusable = |error: &io::Error| match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -201,7 +227,11 @@ fn prepare(folder: &Path, path: &Path) -> Result<()> {
     make_folder(folder).map_err(|error| unusable(&error))
 }
 
-/// Makes a state folder if there is none, and keeps it out of commits.
+/// Creates a state folder if it does not exist, with a `.gitignore` that excludes all of it.
+///
+/// # Errors
+///
+/// The folder or the file cannot be created.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     match OpenOptions::new().write(true).create_new(true).open(folder.join(".gitignore")) {
@@ -211,16 +241,16 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// A run's id names a folder too.
+/// Checks that a run id can be the name of a folder.
 fn check_id(id: &str) -> Result<()> {
     let wrong = |why| Err(Error::Name { name: id.to_owned(), why });
-    if id.is_empty() || id.len() > LONGEST_ID {
+    if id.is_empty() || id.len() > MAX_RUN_ID {
         return wrong("it must have 1 to 128 characters");
     }
     if !id.chars().all(|char| char.is_ascii_alphanumeric() || "._-".contains(char))
         || id.starts_with('.')
     {
-        return wrong("it may have letters, digits, '_', '-' and, not in front, '.'");
+        return wrong("it may contain letters, digits, '_', '-' and, except at the beginning, '.'");
     }
     if id == "last" {
         return wrong("'last' means the newest run");
@@ -228,12 +258,12 @@ fn check_id(id: &str) -> Result<()> {
     Ok(())
 }
 
-/// What tells a file from one that took its place.
+/// The device and inode of a file, which differ if it was replaced.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Unix milliseconds.
+/// The time in milliseconds since 1970.
 fn now() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }

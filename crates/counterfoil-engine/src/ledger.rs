@@ -1,102 +1,100 @@
-//! The ledger of a run: every claim that was held against the world, and how it stands now. It
-//! hears the events and nothing else, so it says the same of a run that goes on and of one that is
-//! read again.
+//! The ledger of a run: every verified claim and its current status. It is built from events only,
+//! so it is the same for a run in progress and for one that is read later.
 //!
-//! Three things happen to a claim after its verdict:
+//! Three things can happen to a claim after its verdict:
 //!
-//! - It goes **stale**: what a check, a report or a file proved was true of a tree that an attempt
-//!   changed since. Claims about the step itself (its files, its commit, what it fixed) do not: no
-//!   later step changes what that one did.
-//! - It is **corrected**: a reply that was refuted is answered by a later one of the same attempt
-//!   that is not. Both stay.
-//! - It is **superseded**: the same claim is made again at the same place, or an attempt that was
-//!   not accepted is followed by one that was. It stays in the history and is not counted any more.
+//! - It becomes **stale**: the evidence of a check, a report or a file is about a work tree that an
+//!   attempt has changed since. Claims about the step itself (its files, its commit, what it fixed)
+//!   do not become stale, since later steps do not affect them.
+//! - It is **corrected**: it was refuted, and a later reply of the same attempt is not. Both
+//!   entries stay.
+//! - It is **superseded**: the same claim is made again at the same path, or an attempt that was
+//!   not accepted is followed by one that was. The entry stays in the history but is not counted.
 
 mod stats;
 
 pub use stats::{ClaimFigures, Dimension, Group, Key, ReplyFigures, Stats, Tally};
 
-use counterfoil_agents::agent::Spec;
+use counterfoil_agents::spec::AgentSpec;
 use counterfoil_contract::claim::{ClaimKind, ClaimReport, Verdict};
 use counterfoil_flow::{AssignedAgent, AttemptOutcome, ChangedFiles, Event};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Folders of a path that are looked at.
-const DEEPEST: usize = 64;
+/// The maximum number of parent folders of a path that are considered.
+const MAX_DEPTH: usize = 64;
 
 /// A claim that was made in a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// The state, or state, item key, inner state.
+    /// The path of the state: its name, or state, item key and inner state.
     pub path: Vec<String>,
-    /// The item, by key.
+    /// The key of the item.
     pub item: Option<String>,
-    /// Who, as the workflow names them; none for a command.
+    /// The agent, as the workflow names it; none for a command.
     pub agent: Option<String>,
-    /// Who played them.
+    /// The program assigned to the agent.
     pub player: Option<String>,
-    /// The model, where it is known.
+    /// The model, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The version of the program, where it is known.
+    /// The version of the program, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Which attempt of this path.
+    /// The number of the attempt at this path, from 1.
     pub n: u32,
-    /// Which reply of the attempt, from 1.
+    /// The number of the reply in the attempt, from 1.
     pub reply: u32,
-    /// What was to be handed back.
+    /// The contract of the result.
     pub contract: Option<String>,
-    /// When it was held against the world, in milliseconds since 1970.
+    /// When the claim was verified, in milliseconds since 1970.
     pub at: i64,
-    /// The claim, and what became of it then.
+    /// The claim with its verdict at that time.
     #[serde(flatten)]
     pub claim: ClaimReport,
-    /// How it stands now.
+    /// The current verdict.
     pub standing: Verdict,
-    /// Why it stands otherwise than it was judged; empty if it does not.
+    /// Why the current verdict differs from the original one; empty if it does not.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub since: String,
-    /// Whether it was refuted, and a later reply of the same attempt is not.
+    /// Whether the claim was refuted, and a later reply of the same attempt is not.
     pub corrected: bool,
-    /// Whether something later holds in its place, so that it is not counted.
+    /// Whether a later claim replaces it, so that it is not counted.
     pub superseded: bool,
 }
 
-/// How the claims of a run stand: "verified 9 of 11, refuted 1, stale 1".
+/// The number of claims of a run by verdict: "verified 9 of 11, refuted 1, stale 1".
 ///
-/// One count for each claim that stands at the end. A claim is a name at a place (`implement`,
-/// `files_changed`); of those made again and again, in a repair, a retry or the next round of a
-/// loop, the last word counts. What an attempt said that was not accepted does not count once a
-/// later attempt of the same place was. Refuted claims that the agent corrected when it
-/// was asked again are not among these; they are said apart.
+/// A claim is identified by its path and name (`implement`, `files_changed`) and counts once. If it
+/// is made repeatedly, in a repair, a retry or the next iteration of a loop, the last one counts.
+/// Claims of an attempt that was not accepted do not count once a later attempt at the same path
+/// was accepted. Refuted claims that were corrected in a repair are counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Those that hold.
+    /// Claims that were verified.
     pub verified: u64,
-    /// Those that do not.
+    /// Claims that were refuted.
     pub refuted: u64,
-    /// Those that held before something changed.
+    /// Claims that were verified before the work tree changed.
     pub stale: u64,
-    /// Those that nothing can be said of.
+    /// Claims that could not be verified.
     pub unverifiable: u64,
-    /// Refuted ones that were put right in a repair.
+    /// Refuted claims that were corrected in a repair.
     pub corrected: u64,
 }
 
 impl Totals {
-    /// The totals of claims that stand so.
-    pub fn of(standing: impl IntoIterator<Item = Verdict>) -> Self {
+    /// Counts claims by their verdicts.
+    pub fn from_verdicts(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
         let mut totals = Self::default();
-        for verdict in standing {
+        for verdict in verdicts {
             totals.add(verdict);
         }
         totals
     }
 
-    /// All that stand.
+    /// The number of all claims that count.
     pub fn claims(&self) -> u64 {
         self.verified + self.refuted + self.stale + self.unverifiable
     }
@@ -111,58 +109,58 @@ impl Totals {
     }
 }
 
-/// Hears the events of a run and keeps its claims.
+/// Collects the claims of a run from its events.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    players: BTreeMap<String, AssignedAgent>,
-    /// The item that a frame is or belongs to.
+    assigned: BTreeMap<String, AssignedAgent>,
+    /// The key of the item to which a frame belongs.
     items: BTreeMap<String, Option<String>>,
-    attempts: Vec<Work>,
+    attempts: Vec<AttemptRecord>,
     open: BTreeMap<String, usize>,
-    kept: Vec<Kept>,
-    /// The attempts that changed something, in the order they ended.
+    recorded: Vec<RecordedClaim>,
+    /// The attempts that changed files, in the order they ended.
     changes: Vec<Change>,
-    /// The last of `changes` that names a path.
+    /// For each path, the last of `changes` that lists it.
     changed: BTreeMap<String, usize>,
-    /// The last of `changes` that does not name all it changed.
+    /// The last of `changes` whose list of files is incomplete.
     cut: Option<usize>,
 }
 
-/// An attempt.
+/// What the ledger keeps of an attempt.
 #[derive(Clone, Debug)]
-struct Work {
+struct AttemptRecord {
     path: Vec<String>,
     item: Option<String>,
     agent: Option<String>,
-    player: Option<AssignedAgent>,
+    program: Option<AssignedAgent>,
     n: u32,
     contract: Option<String>,
     replies: u32,
     accepted: bool,
-    /// The last reply whose claims were looked at; the end of an attempt looks at those that are
-    /// not there, too.
-    judged: u32,
-    /// The fingerprint of the tree behind it.
+    /// The last reply whose claims were verified. The end of an attempt without a result counts,
+    /// too.
+    verified_reply: u32,
+    /// The fingerprint of the work tree after the attempt.
     tree: Option<String>,
 }
 
-/// A claim as it was heard.
+/// A claim as it was recorded.
 #[derive(Clone, Debug)]
-struct Kept {
+struct RecordedClaim {
     attempt: usize,
     reply: u32,
     at: i64,
-    /// How many changes were known: those behind are later.
+    /// The number of changes at that time. Later changes have a higher index.
     changes: usize,
     claim: ClaimReport,
 }
 
-/// What we make for every step and nothing speaks against is no claim of the agent's.
-fn goes_without_saying(claim: &ClaimReport) -> bool {
+/// Whether a claim is one of the engine's own that was verified. These are not reported.
+fn is_implicit(claim: &ClaimReport) -> bool {
     claim.is_own() && claim.verdict == Verdict::Verified
 }
 
-/// An attempt that changed something.
+/// An attempt that changed files.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     attempt: usize,
@@ -170,7 +168,7 @@ struct Change {
 }
 
 impl Ledger {
-    /// The kinds of events it needs to hear.
+    /// The kinds of events that the ledger needs.
     pub const KINDS: [&'static str; 7] = [
         "run-started",
         "run-resumed",
@@ -181,17 +179,17 @@ impl Ledger {
         "attempt-lost",
     ];
 
-    /// An empty one.
+    /// An empty ledger.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Hears what happened next.
-    pub fn hear(&mut self, event: &Event, at: i64) {
+    /// Adds the next event.
+    pub fn on_event(&mut self, event: &Event, at: i64) {
         match event {
-            Event::RunStarted(started) => self.players.clone_from(&started.agents),
-            // From here on; what was said before was said by whoever played then.
-            Event::RunResumed { agents, .. } => self.players.extend(agents.clone()),
+            Event::RunStarted(started) => self.assigned.clone_from(&started.agents),
+            // Applies from here on; earlier claims keep the program of that time.
+            Event::RunResumed { agents, .. } => self.assigned.extend(agents.clone()),
             Event::FrameOpened { frame, parent, item, .. } => {
                 let above =
                     parent.as_ref().and_then(|parent| self.items.get(parent).cloned().flatten());
@@ -199,16 +197,16 @@ impl Ledger {
             }
             Event::AttemptStarted { attempt, frame, path, agent, n, contract, .. } => {
                 self.open.insert(attempt.clone(), self.attempts.len());
-                self.attempts.push(Work {
+                self.attempts.push(AttemptRecord {
                     path: path.clone(),
                     item: self.items.get(frame).cloned().flatten(),
                     agent: agent.clone(),
-                    player: agent.as_ref().and_then(|agent| self.players.get(agent).cloned()),
+                    program: agent.as_ref().and_then(|agent| self.assigned.get(agent).cloned()),
                     n: *n,
                     contract: contract.clone(),
                     replies: 0,
                     accepted: false,
-                    judged: 0,
+                    verified_reply: 0,
                     tree: None,
                 });
             }
@@ -218,17 +216,17 @@ impl Ledger {
             }
             Event::AttemptEnded(ended) => {
                 let Some(index) = self.open.remove(&ended.attempt) else { return };
-                let judged =
+                let verified =
                     matches!(ended.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim);
                 if let Some(work) = self.attempts.get_mut(index) {
                     work.accepted = ended.outcome == AttemptOutcome::Accepted;
                     work.tree.clone_from(&ended.tree);
                 }
-                // What the attempt itself changed, its last reply speaks of.
+                // The attempt's own changes come first: its last reply is about them.
                 if let Some(changed) = ended.changed.as_ref().filter(|changed| changed.total > 0) {
                     self.change(index, changed);
                 }
-                self.reply(index, &ended.claims, judged || !ended.claims.is_empty(), at);
+                self.reply(index, &ended.claims, verified || !ended.claims.is_empty(), at);
             }
             Event::AttemptLost { attempt, .. } => {
                 self.open.remove(attempt);
@@ -237,14 +235,14 @@ impl Ledger {
         }
     }
 
-    fn reply(&mut self, attempt: usize, claims: &[ClaimReport], judged: bool, at: i64) {
+    fn reply(&mut self, attempt: usize, claims: &[ClaimReport], verified: bool, at: i64) {
         let Some(work) = self.attempts.get_mut(attempt) else { return };
         work.replies += 1;
-        if judged {
-            work.judged = work.replies;
+        if verified {
+            work.verified_reply = work.replies;
         }
         let (reply, changes) = (work.replies, self.changes.len());
-        self.kept.extend(claims.iter().map(|claim| Kept {
+        self.recorded.extend(claims.iter().map(|claim| RecordedClaim {
             attempt,
             reply,
             at,
@@ -268,42 +266,46 @@ impl Ledger {
         }
     }
 
-    /// Whether there is nothing to show.
+    /// Whether there are no claims to show.
     pub fn is_empty(&self) -> bool {
-        self.kept.iter().all(|kept| goes_without_saying(&kept.claim))
+        self.recorded.iter().all(|recorded| is_implicit(&recorded.claim))
     }
 
-    /// The claims of the run, in the order they were held against the world.
+    /// The claims of the run, in the order they were verified.
     pub fn entries(&self) -> Vec<Entry> {
-        let mut entries = self.every();
-        entries.retain(|entry| !goes_without_saying(&entry.claim));
+        let mut entries = self.all_entries();
+        entries.retain(|entry| !is_implicit(&entry.claim));
         entries
     }
 
-    /// Also those that go without saying: a rate is one of all of them.
-    fn every(&self) -> Vec<Entry> {
-        let last = self.last_words();
+    /// All claims, including those that are not reported. Rates refer to all of them.
+    fn all_entries(&self) -> Vec<Entry> {
+        let last = self.latest_claims();
         let refuted = self.refuted_by_reply();
-        let mut entries = Vec::with_capacity(self.kept.len());
-        for (index, kept) in self.kept.iter().enumerate() {
-            let Some(work) = self.attempts.get(kept.attempt) else { continue };
-            let since = self.outdated(kept, work);
-            let is_refuted = kept.claim.verdict == Verdict::Refuted;
-            let again = refuted.contains(&(kept.attempt, work.judged, kept.claim.claim.as_str()));
-            let corrected = is_refuted && work.judged > kept.reply && !again;
+        let mut entries = Vec::with_capacity(self.recorded.len());
+        for (index, recorded) in self.recorded.iter().enumerate() {
+            let Some(work) = self.attempts.get(recorded.attempt) else { continue };
+            let since = self.outdated(recorded, work);
+            let is_refuted = recorded.claim.verdict == Verdict::Refuted;
+            let again = refuted.contains(&(
+                recorded.attempt,
+                work.verified_reply,
+                recorded.claim.claim.as_str(),
+            ));
+            let corrected = is_refuted && work.verified_reply > recorded.reply && !again;
             entries.push(Entry {
                 path: work.path.clone(),
                 item: work.item.clone(),
                 agent: work.agent.clone(),
-                player: work.player.as_ref().map(|player| player_name(&player.spec)),
-                model: work.player.as_ref().and_then(|player| player.model.clone()),
-                version: work.player.as_ref().and_then(|player| player.version.clone()),
+                player: work.program.as_ref().map(|program| program_name(&program.spec)),
+                model: work.program.as_ref().and_then(|program| program.model.clone()),
+                version: work.program.as_ref().and_then(|program| program.version.clone()),
                 n: work.n,
-                reply: kept.reply,
+                reply: recorded.reply,
                 contract: work.contract.clone(),
-                at: kept.at,
-                claim: kept.claim.clone(),
-                standing: if since.is_some() { Verdict::Stale } else { kept.claim.verdict },
+                at: recorded.at,
+                claim: recorded.claim.clone(),
+                standing: if since.is_some() { Verdict::Stale } else { recorded.claim.verdict },
                 since: since.unwrap_or_default(),
                 corrected,
                 superseded: !last.contains(&index),
@@ -312,56 +314,60 @@ impl Ledger {
         entries
     }
 
-    /// How the claims stand at the end.
+    /// The totals of the current verdicts.
     pub fn totals(&self) -> Totals {
         totals(&self.entries())
     }
 
-    /// The claims that count: the last of each name at each place.
-    fn last_words(&self) -> BTreeSet<usize> {
+    /// The claims that count: the last one of each name at each path.
+    fn latest_claims(&self) -> BTreeSet<usize> {
         let mut accepted: BTreeMap<&[String], usize> = BTreeMap::new();
         for (index, work) in self.attempts.iter().enumerate().filter(|(_, work)| work.accepted) {
             accepted.insert(&work.path, index);
         }
         let mut last: BTreeMap<(&[String], &str), usize> = BTreeMap::new();
-        for (index, kept) in self.kept.iter().enumerate() {
-            let Some(work) = self.attempts.get(kept.attempt) else { continue };
-            let made_good =
-                accepted.get(work.path.as_slice()).is_some_and(|good| *good > kept.attempt);
-            // A reply that was looked at says all there is to say for its attempt: what it does not
-            // repeat is withdrawn.
-            let withdrawn = kept.reply < work.judged;
-            if withdrawn || (made_good && !work.accepted) {
+        for (index, recorded) in self.recorded.iter().enumerate() {
+            let Some(work) = self.attempts.get(recorded.attempt) else { continue };
+            let succeeded_later =
+                accepted.get(work.path.as_slice()).is_some_and(|good| *good > recorded.attempt);
+            // Only the last verified reply of an attempt counts: claims that it does not repeat are
+            // withdrawn.
+            let withdrawn = recorded.reply < work.verified_reply;
+            if withdrawn || (succeeded_later && !work.accepted) {
                 continue;
             }
-            last.insert((&work.path, &kept.claim.claim), index);
+            last.insert((&work.path, &recorded.claim.claim), index);
         }
         last.into_values().collect()
     }
 
-    /// What was refuted: the attempt, the reply, the claim.
+    /// The refuted claims, as attempt, reply and name.
     fn refuted_by_reply(&self) -> BTreeSet<(usize, u32, &str)> {
-        let refuted = self.kept.iter().filter(|kept| kept.claim.verdict == Verdict::Refuted);
-        refuted.map(|kept| (kept.attempt, kept.reply, kept.claim.claim.as_str())).collect()
+        let refuted =
+            self.recorded.iter().filter(|recorded| recorded.claim.verdict == Verdict::Refuted);
+        refuted
+            .map(|recorded| (recorded.attempt, recorded.reply, recorded.claim.claim.as_str()))
+            .collect()
     }
 
-    /// Why the evidence of a verified claim is older than the last change, if it is.
-    fn outdated(&self, kept: &Kept, work: &Work) -> Option<String> {
-        if kept.claim.verdict != Verdict::Verified {
+    /// Why the evidence of a verified claim is out of date, if it is.
+    fn outdated(&self, recorded: &RecordedClaim, work: &AttemptRecord) -> Option<String> {
+        if recorded.claim.verdict != Verdict::Verified {
             return None;
         }
         let later = |index: usize| {
-            let change = self.changes.get(index).filter(|_| index >= kept.changes)?;
-            // The attempt's own changes came before its evidence if they led to the same tree.
-            let own = change.attempt == kept.attempt
-                && kept.claim.tree.is_some()
-                && kept.claim.tree == work.tree;
+            let change = self.changes.get(index).filter(|_| index >= recorded.changes)?;
+            // The attempt's own changes are older than its evidence if the tree is the same.
+            let own = change.attempt == recorded.attempt
+                && recorded.claim.tree.is_some()
+                && recorded.claim.tree == work.tree;
             (!own).then_some(*change)
         };
-        match subject(&kept.claim) {
+        match subject(&recorded.claim) {
             Subject::Step => None,
             Subject::Tree => {
-                let change = (kept.changes..self.changes.len()).rev().take(2).find_map(later)?;
+                let change =
+                    (recorded.changes..self.changes.len()).rev().take(2).find_map(later)?;
                 Some(format!(
                     "{} changed {} since",
                     self.title(change.attempt),
@@ -390,28 +396,29 @@ impl Ledger {
     }
 }
 
-/// How these claims stand at the end.
+/// The totals of the current verdicts of these entries.
 pub fn totals(entries: &[Entry]) -> Totals {
-    let mut totals =
-        Totals::of(entries.iter().filter(|entry| !entry.superseded).map(|entry| entry.standing));
+    let mut totals = Totals::from_verdicts(
+        entries.iter().filter(|entry| !entry.superseded).map(|entry| entry.standing),
+    );
     totals.corrected = entries.iter().filter(|entry| entry.corrected).count() as u64;
     totals
 }
 
-/// What a claim speaks of.
+/// What a claim is about.
 enum Subject<'a> {
-    /// What one step did: nothing later changes that.
+    /// What a step did. Later steps do not affect it.
     Step,
-    /// The tree as it was.
+    /// The whole work tree.
     Tree,
-    /// These files.
+    /// The content of these files.
     Files(BTreeSet<&'a str>),
 }
 
 fn subject(claim: &ClaimReport) -> Subject<'_> {
     match claim.kind {
         ClaimKind::Command | ClaimKind::Commands => Subject::Tree,
-        // A count of a list says nothing of the tree; one that a report or a check gave does.
+        // The count of a list does not depend on the tree; one from a report or a check does.
         ClaimKind::Count => {
             let rests_on_tree = claim
                 .evidence
@@ -433,8 +440,8 @@ fn subject(claim: &ClaimReport) -> Subject<'_> {
     }
 }
 
-/// The paths that a value names, a level deep. One that is absolute is also taken from each of its
-/// folders on, since changes are told from the workspace's.
+/// The paths in a value, one level deep. For an absolute path all its suffixes are included, since
+/// changes are listed relative to the workspace.
 fn paths(value: &Value) -> BTreeSet<&str> {
     let texts: Vec<&str> = match value {
         Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
@@ -445,7 +452,7 @@ fn paths(value: &Value) -> BTreeSet<&str> {
     for text in texts {
         paths.insert(text.trim_start_matches("./"));
         if text.starts_with('/') {
-            paths.extend(text.match_indices('/').take(DEEPEST).map(|(at, _)| &text[at + 1..]));
+            paths.extend(text.match_indices('/').take(MAX_DEPTH).map(|(at, _)| &text[at + 1..]));
         }
     }
     paths
@@ -455,17 +462,17 @@ fn files(number: u64) -> String {
     format!("{number} file{}", if number == 1 { "" } else { "s" })
 }
 
-/// Who plays an agent, in a word: of a command line the program, of a script that it is one.
-pub fn player_name(spec: &str) -> String {
-    match Spec::parse(spec) {
-        Ok(Spec::Command(argv)) => {
+/// A short name for an assigned program: the program of a command line, or `script`.
+pub fn program_name(spec: &str) -> String {
+    match AgentSpec::parse(spec) {
+        Ok(AgentSpec::Command(argv)) => {
             let program = argv.first().map(String::as_str).unwrap_or_default();
             let name = program.rsplit('/').find(|part| !part.is_empty());
             name.unwrap_or("command").to_owned()
         }
-        Ok(Spec::Script(_)) => "script".to_owned(),
-        Ok(Spec::Cli(name)) => name.to_owned(),
-        // One that this version does not know, or that was given in code.
+        Ok(AgentSpec::Script(_)) => "script".to_owned(),
+        Ok(AgentSpec::Cli(name)) => name.to_owned(),
+        // A spec that this version does not know, or of an agent given in code.
         Err(_) => spec.to_owned(),
     }
 }

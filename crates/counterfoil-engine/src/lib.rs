@@ -1,22 +1,25 @@
-//! Runs workflows: the journal, the agents, the loop between them.
+//! Runs workflows: the journal, the driver and the reports.
 //!
-//! An [`Engine`] keeps its runs in a state folder. [`Engine::start`] drives a checked workflow until it ends, waits for
-//! somebody or is stopped; [`Engine::resume`] goes on after anything. What happens is decided by `counterfoil-flow`; here is the
-//! I/O: the [`journal`] and the driver. Attempts are performed by `counterfoil-worker`.
+//! An [`Engine`] keeps its runs in a state folder. [`Engine::start`] drives a checked workflow
+//! until it ends, waits for an answer or is stopped; [`Engine::resume`] continues a run after a
+//! stop or a crash. `counterfoil-flow` decides what happens next, `counterfoil-worker` performs the
+//! attempts; this crate does the I/O between them: the [`journal`] and the driver.
 
+mod artifacts;
 mod clock;
 pub mod config;
-mod drive;
+mod driver;
 mod engine;
-mod folder;
-mod given;
+mod error;
+mod fs_files;
 pub mod journal;
 pub mod ledger;
-mod publish;
-mod story;
+mod run_inputs;
+mod run_report;
 
-pub use counterfoil_agents::cast::{Cast, CastError};
-pub use drive::{Unwatched, Watcher};
-pub use engine::{Cancelled, Engine, Error, Launch, Recast, Stopped};
-pub use folder::Folder;
-pub use story::{Attempt, Question, Report, Step};
+pub use counterfoil_agents::assignment::{AgentAssignments, AssignmentError};
+pub use driver::{NoopObserver, RunObserver};
+pub use engine::{CancelOutcome, Engine, ResumeOptions, StartOptions, StopSignal};
+pub use error::{Error, InputError};
+pub use fs_files::FsFiles;
+pub use run_report::{Attempt, Question, RunReport, Step};

@@ -1,11 +1,11 @@
-//! Which attempts of a run work in the same folder at the same time: what one of them changed
-//! cannot be told from what the other did.
+//! Tracks which attempts of a run work in the same folder at the same time, since their changes
+//! cannot be told apart.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The attempts at work, with their folders.
+/// The running attempts and their folders.
 #[derive(Default)]
 pub(crate) struct ActiveFolders {
     attempts: Mutex<BTreeMap<String, ActiveAttempt>>,
@@ -13,18 +13,18 @@ pub(crate) struct ActiveFolders {
 
 struct ActiveAttempt {
     folder: PathBuf,
-    /// Another attempt that was at work in the folder at the same time.
+    /// Another attempt that worked in the folder at the same time.
     concurrent: Option<String>,
 }
 
-/// An attempt at work in a folder, until it is dropped.
+/// Registers an attempt in its folder until it is dropped.
 pub(crate) struct FolderGuard {
     folders: Arc<ActiveFolders>,
     attempt: String,
 }
 
 impl ActiveFolders {
-    /// Registers an attempt that begins to work in a folder.
+    /// Registers an attempt that starts to work in a folder.
     pub(crate) fn enter(self: &Arc<Self>, attempt: &str, folder: &Path) -> FolderGuard {
         let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut concurrent = None;
@@ -44,7 +44,7 @@ impl ActiveFolders {
 }
 
 impl FolderGuard {
-    /// Says, when it is called, which other attempt was at work in the folder at the same time.
+    /// A function that describes which other attempt worked in the folder at the same time.
     pub(crate) fn observer(&self) -> impl Fn() -> Option<String> + Send + Sync + use<> {
         let (folders, attempt) = (self.folders.clone(), self.attempt.clone());
         move || {

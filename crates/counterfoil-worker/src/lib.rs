@@ -1,15 +1,20 @@
-//! Performs one attempt of any kind: an agent, a command, a step that the engine runs itself, an
-//! operation on a workspace. It knows neither the journal nor the workflow: a driver hands in a
-//! [`PerformRequest`], and what comes of it goes back through the [`Handle`] and [`Completed`].
+//! Performs one attempt of any kind: an agent session, a command, a built-in step, a workspace
+//! operation.
+//!
+//! This crate knows neither the journal nor the workflow. A driver passes a [`PerformRequest`] to
+//! [`perform`], receives progress through its [`AttemptContext`] and gets an [`AttemptResult`].
 
 mod active_folders;
+mod agent_attempt;
 mod attempt;
-mod deed;
-mod errands;
-mod examine;
+mod builtin;
+mod contracts;
 mod perform;
 mod shell;
+mod verification;
+mod workspace_ops;
 
-pub use attempt::{Completed, Handle, Kept};
-pub use errands::{failed, of, run as perform_workspace_op};
-pub use perform::{Contracts, PerformRequest, SCRATCH, WorkerContext, contracts_of, perform};
+pub use attempt::{AttemptContext, AttemptResult, TranscriptMode};
+pub use contracts::{ContractLookup, bundle_contracts};
+pub use perform::{PerformRequest, SCRATCH, WorkerContext, perform};
+pub use workspace_ops::{perform_workspace_op, workspace_of_fact, workspace_op_failed};

@@ -1,8 +1,8 @@
-//! Commands that a workflow runs itself: a program, its exit code, the end of what it said.
+//! Commands of a workflow: runs a program and returns its exit code and the end of its output.
 
-use crate::attempt::{Completed, Handle, Kept, bare};
-use counterfoil_agents::agent::reference;
-use counterfoil_agents::transcript::{Stored, TranscriptError, TranscriptSink};
+use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode, empty_ended};
+use counterfoil_agents::transcript::reply_reference;
+use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
 use counterfoil_flow::{AttemptOutcome, CommandWork, Ended, Usage};
 use counterfoil_process::{
     Cause, ChildSpec, Environment, Exit, Output, OutputSink, SpawnError, Timeouts, supervise,
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The end of the output that a guard can see.
-const TAIL: usize = 4000;
-/// What a shell says when there is no such program.
+/// How many bytes of the end of the output guards can read.
+const MAX_TAIL: usize = 4000;
+/// The exit code of a shell for a program that does not exist.
 const NO_PROGRAM: i32 = 127;
 
 /// Runs a command to its end.
@@ -24,15 +24,10 @@ pub(crate) async fn run(
     marker: String,
     work: CommandWork,
     repo: PathBuf,
-    handle: Arc<dyn Handle>,
-) -> Completed {
-    let ended = |outcome, reason: String| Ended { reason, ..bare(&attempt, outcome) };
-    let done = |ended| Completed { ended, used_up: None, unkept: None };
-    let unkept = |error: TranscriptError| Completed {
-        ended: ended(AttemptOutcome::Cancelled, error.to_string()),
-        used_up: None,
-        unkept: Some(error),
-    };
+    context: Arc<dyn AttemptContext>,
+) -> AttemptResult {
+    let ended = |outcome, reason: String| Ended { reason, ..empty_ended(&attempt, outcome) };
+    let done = AttemptResult::new;
     let cwd = match inside(&repo, work.cwd.as_deref()) {
         Ok(cwd) => cwd,
         Err(why) => return done(ended(AttemptOutcome::Agent, why)),
@@ -51,12 +46,12 @@ pub(crate) async fn run(
             ..Timeouts::default()
         },
     };
-    let Heard { outcome, stored, tail, stdout } = match listen(&attempt, spawn, keep, &handle).await
-    {
-        Ok(heard) => heard,
-        Err(error) => return unkept(error),
-    };
-    let (code, said, wall) = match outcome {
+    let ChildOutput { outcome, stored, tail, stdout } =
+        match run_child(&attempt, spawn, keep, &context).await {
+            Ok(child) => child,
+            Err(error) => return AttemptResult::transcript_failed(&attempt, error),
+        };
+    let (code, output, wall) = match outcome {
         Ok(process) => {
             let reason = |what: &str| format!("`{}` {what}", work.argv.join(" "));
             match process.cause {
@@ -64,7 +59,7 @@ pub(crate) async fn run(
                     return done(ended(AttemptOutcome::Cancelled, "stopped".to_owned()));
                 }
                 Cause::Startup | Cause::Idle | Cause::Total => {
-                    let reply = Some(reference(&stored, "timeout"));
+                    let reply = Some(reply_reference(&stored, "timeout"));
                     let reason =
                         reason(&format!("took longer than {} s", work.timeout_ms.div_ceil(1000)));
                     return done(Ended { reply, ..ended(AttemptOutcome::Timeout, reason) });
@@ -74,13 +69,13 @@ pub(crate) async fn run(
             let code = exit_code(process.exit);
             (code, tail, process.wall)
         }
-        // As a shell does: it is a result, and guards can act on it.
+        // Treated as a shell would: guards can act on the exit code.
         Err(error) => (NO_PROGRAM, error.to_string(), Duration::ZERO),
     };
     let usage =
         Usage { wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX), ..Usage::default() };
-    let mut value = json!({"ok": code == 0, "exit_code": code, "output": said});
-    let mut reply = reference(&stored, "accepted");
+    let mut value = json!({"ok": code == 0, "exit_code": code, "output": output});
+    let mut reply = reply_reference(&stored, "accepted");
     if let (Some(contract), Some(members)) = (&work.output, value.as_object_mut()) {
         let report = contract.check_bytes(&stdout);
         match report.value {
@@ -95,7 +90,7 @@ pub(crate) async fn run(
                     .map(|violation| violation.message.clone())
                     .unwrap_or_default();
                 let reason = format!(
-                    "what `{}` wrote does not satisfy {}: {first}",
+                    "the output of `{}` does not satisfy {}: {first}",
                     work.argv.join(" "),
                     contract.reference()
                 );
@@ -122,39 +117,44 @@ pub(crate) async fn run(
     })
 }
 
-/// A child that came to its end, and what it said.
-pub(crate) struct Heard {
-    /// How it ended, or why it could not be started.
+/// A child process that ended, and its output.
+pub(crate) struct ChildOutput {
+    /// How the process ended, or why it could not be started.
     pub(crate) outcome: Result<counterfoil_process::ChildOutcome, SpawnError>,
-    /// Everything it said.
-    pub(crate) stored: Stored,
-    /// The end of it.
+    /// The transcript of its output.
+    pub(crate) stored: StoredTranscript,
+    /// The end of its output.
     pub(crate) tail: String,
-    /// The beginning of what it wrote to its standard output.
+    /// The beginning of its standard output.
     pub(crate) stdout: Vec<u8>,
 }
 
-/// Runs a child to its end and keeps what it says; of its standard output as many bytes are handed
-/// back as are asked for.
-pub(crate) async fn listen(
+/// Runs a child process to its end and stores its output. `keep` is the number of bytes of standard
+/// output to return.
+pub(crate) async fn run_child(
     attempt: &str,
     spawn: ChildSpec,
     keep: usize,
-    handle: &Arc<dyn Handle>,
-) -> Result<Heard, TranscriptError> {
-    let transcript = handle.transcript(&format!("{attempt}.output"), Kept::InFiles)?;
-    let mut hearing =
-        Hearing { transcript, tail: Vec::new(), stdout: Vec::new(), keep, handle: handle.clone() };
-    let outcome = supervise(spawn, &mut hearing, handle.stop()).await;
-    let Hearing { transcript, tail, stdout, .. } = hearing;
+    context: &Arc<dyn AttemptContext>,
+) -> Result<ChildOutput, TranscriptError> {
+    let transcript = context.transcript(&format!("{attempt}.output"), TranscriptMode::OwnFile)?;
+    let mut collector = OutputCollector {
+        transcript,
+        tail: Vec::new(),
+        stdout: Vec::new(),
+        keep,
+        context: context.clone(),
+    };
+    let outcome = supervise(spawn, &mut collector, context.stop()).await;
+    let OutputCollector { transcript, tail, stdout, .. } = collector;
     if let Some(error) = transcript.error() {
         return Err(error.clone());
     }
     let stored = transcript.finish()?;
-    Ok(Heard { outcome, stored, tail: String::from_utf8_lossy(&tail).into_owned(), stdout })
+    Ok(ChildOutput { outcome, stored, tail: String::from_utf8_lossy(&tail).into_owned(), stdout })
 }
 
-/// As a shell counts.
+/// The exit code as a shell reports it.
 pub(crate) fn exit_code(exit: Exit) -> i32 {
     match exit {
         Exit::Code(code) => code,
@@ -162,7 +162,7 @@ pub(crate) fn exit_code(exit: Exit) -> i32 {
     }
 }
 
-/// A folder of the repository.
+/// The path of a folder inside the repository.
 fn inside(repo: &Path, folder: Option<&str>) -> Result<PathBuf, String> {
     let Some(folder) = folder else { return Ok(repo.to_owned()) };
     let plain = counterfoil_workspace::path::is_inside(Path::new(folder));
@@ -173,31 +173,31 @@ fn inside(repo: &Path, folder: Option<&str>) -> Result<PathBuf, String> {
     }
 }
 
-struct Hearing {
+struct OutputCollector {
     transcript: Box<dyn TranscriptSink>,
     tail: Vec<u8>,
     stdout: Vec<u8>,
     keep: usize,
-    handle: Arc<dyn Handle>,
+    context: Arc<dyn AttemptContext>,
 }
 
-impl OutputSink for Hearing {
+impl OutputSink for OutputCollector {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         let bytes = match output {
             Output::Stdout(bytes) => {
-                let room = self.keep.saturating_sub(self.stdout.len()).min(bytes.len());
-                self.stdout.extend_from_slice(&bytes[..room]);
+                let take = self.keep.saturating_sub(self.stdout.len()).min(bytes.len());
+                self.stdout.extend_from_slice(&bytes[..take]);
                 bytes
             }
             Output::Stderr(bytes) => bytes,
         };
         self.tail.extend_from_slice(bytes);
-        let over = self.tail.len().saturating_sub(TAIL);
-        self.tail.drain(..over);
+        let excess = self.tail.len().saturating_sub(MAX_TAIL);
+        self.tail.drain(..excess);
         if let Some(line) =
             bytes.split(|byte| *byte == b'\n').rev().find(|line| !line.trim_ascii().is_empty())
         {
-            self.handle.heartbeat(String::from_utf8_lossy(&line[..line.len().min(400)]).trim());
+            self.context.heartbeat(String::from_utf8_lossy(&line[..line.len().min(400)]).trim());
         }
         if self.transcript.write(bytes).is_err() {
             ControlFlow::Break(())

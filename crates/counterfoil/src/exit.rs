@@ -1,6 +1,6 @@
 //! Exit codes. They are a public interface; this is the only place that defines them.
 
-use counterfoil_engine::Report;
+use counterfoil_engine::RunReport;
 use counterfoil_flow::Cause;
 use std::process::ExitCode;
 
@@ -32,7 +32,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// The exit code of a run, by its outcome and cause.
-    pub(crate) fn from_run(report: &Report) -> Self {
+    pub(crate) fn from_run(report: &RunReport) -> Self {
         match (report.outcome.as_str(), report.cause) {
             ("done", _) => Self::Success,
             ("waiting", _) => Self::Waiting,

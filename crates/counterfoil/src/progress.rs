@@ -2,7 +2,7 @@
 
 use crate::output;
 use crate::render::{EventFormatter, attempt_title, usage_suffix};
-use counterfoil_engine::Watcher;
+use counterfoil_engine::RunObserver;
 use counterfoil_flow::{Event, RunState, Usage, Workflow};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(crate) trait ProgressSink: Send + Sync {
     /// Prints one line.
     fn line(&self, text: &str);
     /// The observer to attach to the run.
-    fn observer(&self) -> Arc<dyn Watcher>;
+    fn observer(&self) -> Arc<dyn RunObserver>;
     /// Removes all live status lines.
     fn close(&self);
 }
@@ -41,19 +41,19 @@ struct WarningSink;
 impl ProgressSink for WarningSink {
     fn line(&self, _: &str) {}
 
-    fn observer(&self) -> Arc<dyn Watcher> {
+    fn observer(&self) -> Arc<dyn RunObserver> {
         Arc::new(WarningSink)
     }
 
     fn close(&self) {}
 }
 
-impl Watcher for WarningSink {
-    fn event(&self, _: &Event, _: i64, _: &RunState) {}
+impl RunObserver for WarningSink {
+    fn on_event(&self, _: &Event, _: i64, _: &RunState) {}
 
-    fn activity(&self, _: &str, _: &str) {}
+    fn on_activity(&self, _: &str, _: &str) {}
 
-    fn remark(&self, line: &str) {
+    fn on_notice(&self, line: &str) {
         output::write_stderr(&format!("warning: {line}\n"));
     }
 }
@@ -65,7 +65,7 @@ impl ProgressSink for PlainSink {
         output::write_stderr(&format!("{text}\n"));
     }
 
-    fn observer(&self) -> Arc<dyn Watcher> {
+    fn observer(&self) -> Arc<dyn RunObserver> {
         Arc::new(LineProgress::default())
     }
 
@@ -78,20 +78,20 @@ struct LineProgress {
     formatter: Mutex<EventFormatter>,
 }
 
-impl Watcher for LineProgress {
-    fn takes_up(&self, workflow: &Arc<Workflow>) {
+impl RunObserver for LineProgress {
+    fn on_run_attached(&self, workflow: &Arc<Workflow>) {
         lock(&self.formatter).set_workflow(workflow.clone());
     }
 
-    fn event(&self, event: &Event, at: i64, run: &RunState) {
+    fn on_event(&self, event: &Event, at: i64, run: &RunState) {
         if let Some(line) = lock(&self.formatter).event_lines(event, at, run) {
             PlainSink.line(&line);
         }
     }
 
-    fn activity(&self, _: &str, _: &str) {}
+    fn on_activity(&self, _: &str, _: &str) {}
 
-    fn remark(&self, line: &str) {
+    fn on_notice(&self, line: &str) {
         PlainSink.line(&format!("warning: {line}"));
     }
 }
@@ -139,7 +139,7 @@ impl ProgressSink for LiveSink {
         let _ = self.display.bars.println(text);
     }
 
-    fn observer(&self) -> Arc<dyn Watcher> {
+    fn observer(&self) -> Arc<dyn RunObserver> {
         self.display.clone()
     }
 
@@ -184,12 +184,12 @@ impl LiveProgress {
     }
 }
 
-impl Watcher for LiveProgress {
-    fn takes_up(&self, workflow: &Arc<Workflow>) {
+impl RunObserver for LiveProgress {
+    fn on_run_attached(&self, workflow: &Arc<Workflow>) {
         lock(&self.state).formatter.set_workflow(workflow.clone());
     }
 
-    fn event(&self, event: &Event, at: i64, run: &RunState) {
+    fn on_event(&self, event: &Event, at: i64, run: &RunState) {
         let mut state = lock(&self.state);
         let line = state.formatter.event_lines(event, at, run);
         self.update_run(&mut state, run);
@@ -222,7 +222,7 @@ impl Watcher for LiveProgress {
         }
     }
 
-    fn activity(&self, attempt: &str, line: &str) {
+    fn on_activity(&self, attempt: &str, line: &str) {
         let state = lock(&self.state);
         if let Some(status) = state.attempts.get(attempt) {
             // Control characters of an agent must not reach the terminal.
@@ -231,7 +231,7 @@ impl Watcher for LiveProgress {
         }
     }
 
-    fn remark(&self, line: &str) {
+    fn on_notice(&self, line: &str) {
         let _ = self.bars.println(format!("warning: {line}"));
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Registry;
 use counterfoil_contract::suggest::did_you_mean;
-use counterfoil_engine::Folder;
+use counterfoil_engine::FsFiles;
 use counterfoil_flow::{Files, Rejected, Workflow, check};
 use counterfoil_packs::Pack;
 use std::path::{Component, Path, PathBuf};
@@ -65,7 +65,7 @@ impl Source {
                     .file_name()
                     .and_then(|name| name.to_str())
                     .context("the file has no name")?;
-                Ok(check(name, &Folder::new(folder), registry))
+                Ok(check(name, &FsFiles::new(folder), registry))
             }
         }
     }

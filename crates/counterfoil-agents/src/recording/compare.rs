@@ -1,26 +1,27 @@
-//! What changed: two results of the same attempt, field by field.
+//! Compares two results of the same attempt, field by field.
 
-use super::{Attempt, Came};
+use super::{Attempt, RecordedOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// How many places of a value are told; the rest is counted.
-const MOST_PLACES: usize = 50;
+/// The most differences of a value that are listed; the rest is counted.
+const MAX_DIFFERENCES: usize = 50;
 
-/// Something that is not what it was.
+/// A difference between a recorded and a replayed attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// What: outcome, contract, value, violations, usage; status, codes, channel, text of a reply.
+    /// What differs: outcome, contract, value, violations or usage; status, codes, channel, denied
+    /// or text of a reply.
     pub what: String,
-    /// The reply, from 1, if it is about one.
+    /// The number of the reply, from 1, if one reply differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<usize>,
-    /// The place in the value, as a JSON pointer.
+    /// The location in the value, as a JSON pointer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// What was recorded; none if there was nothing.
+    /// The recorded value, if there was one.
     pub before: Option<Value>,
-    /// What it is now; none if there is nothing.
+    /// The replayed value, if there is one.
     pub after: Option<Value>,
 }
 
@@ -29,68 +30,72 @@ impl Difference {
         Self { what: what.to_owned(), reply: None, pointer: None, before, after }
     }
 
-    fn of_reply(self, reply: usize) -> Self {
+    fn for_reply(self, reply: usize) -> Self {
         Self { reply: Some(reply), ..self }
     }
 }
 
-/// What changed between an attempt as it was recorded and as it is judged now. `texts` says, for
-/// each reply, what its final text was and is, where the output holds events.
+/// The differences between a recorded attempt and its replay. `texts` has the recorded and the
+/// replayed final text of each reply whose output contains events.
 pub fn differences(
     before: &Attempt,
     after: &Attempt,
     texts: &[Option<(String, String)>],
 ) -> Vec<Difference> {
-    let mut found = came(&before.came, &after.came);
+    let mut found = outcome_differences(&before.result, &after.result);
     for (index, (old, new)) in before.replies.iter().zip(&after.replies).enumerate() {
         let number = index + 1;
         if old.status != new.status {
             found.push(
-                Difference::new("status", said(&old.status), said(&new.status)).of_reply(number),
+                Difference::new("status", text_value(&old.status), text_value(&new.status))
+                    .for_reply(number),
             );
         }
         if old.codes != new.codes {
             found.push(
-                Difference::new("codes", some(&old.codes), some(&new.codes)).of_reply(number),
+                Difference::new("codes", list_value(&old.codes), list_value(&new.codes))
+                    .for_reply(number),
             );
         }
         if old.channel != new.channel {
             let text = |channel: &Option<String>| channel.as_ref().map(|channel| json!(channel));
             found.push(
-                Difference::new("channel", text(&old.channel), text(&new.channel)).of_reply(number),
+                Difference::new("channel", text(&old.channel), text(&new.channel))
+                    .for_reply(number),
             );
         }
         if old.denied != new.denied {
             found.push(
-                Difference::new("denied", some(&old.denied), some(&new.denied)).of_reply(number),
+                Difference::new("denied", list_value(&old.denied), list_value(&new.denied))
+                    .for_reply(number),
             );
         }
         if let Some(Some((was, is))) = texts.get(index)
             && was != is
         {
-            found.push(Difference::new("text", said(was), said(is)).of_reply(number));
+            found.push(Difference::new("text", text_value(was), text_value(is)).for_reply(number));
         }
     }
     found
 }
 
-fn came(before: &Came, after: &Came) -> Vec<Difference> {
+fn outcome_differences(before: &RecordedOutcome, after: &RecordedOutcome) -> Vec<Difference> {
     let mut found = Vec::new();
     if before.outcome != after.outcome {
         let text = |outcome: &Option<String>| outcome.as_ref().map(|outcome| json!(outcome));
         found.push(Difference::new("outcome", text(&before.outcome), text(&after.outcome)));
     }
-    found.extend(places(before.value.as_ref(), after.value.as_ref()));
-    // Words may be put better without anything being another fault.
-    let faults = |came: &Came| -> Vec<String> {
-        let fault = |violated: &super::Violated| {
+    found.extend(value_differences(before.value.as_ref(), after.value.as_ref()));
+    // A changed message alone is not a different violation.
+    let violations = |outcome: &RecordedOutcome| -> Vec<String> {
+        let summary = |violated: &super::RecordedViolation| {
             format!("{} {}", violated.code, violated.pointer).trim_end().to_owned()
         };
-        came.violations.iter().map(fault).collect()
+        outcome.violations.iter().map(summary).collect()
     };
-    let (old, new) = (faults(before), faults(after));
+    let (old, new) = (violations(before), violations(after));
     if old != new {
-        found.push(Difference::new("violations", some(&old), some(&new)));
+        found.push(Difference::new("violations", list_value(&old), list_value(&new)));
     }
     let (old, new) = (&before.usage, &after.usage);
     let pairs = [
@@ -107,25 +112,25 @@ fn came(before: &Came, after: &Came) -> Vec<Difference> {
     found
 }
 
-/// Money, without the last digits of a sum of floating-point numbers.
+/// A cost, rounded to hide floating-point errors of sums.
 fn cost(usd: f64) -> Value {
     json!((usd * 1e8).round() / 1e8)
 }
 
-fn said(text: &str) -> Option<Value> {
+fn text_value(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!(text))
 }
 
-fn some(list: &[String]) -> Option<Value> {
+fn list_value(list: &[String]) -> Option<Value> {
     (!list.is_empty()).then(|| json!(list))
 }
 
-/// The places at which two values differ, outermost first in the order of the first, then what only
-/// the second has.
-fn places(before: Option<&Value>, after: Option<&Value>) -> Vec<Difference> {
+/// The differences between two values, in the order of the first value, then what only the second
+/// has.
+fn value_differences(before: Option<&Value>, after: Option<&Value>) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut more = 0usize;
-    // Without recursion: a value may be as deep as its contract allows.
+    // Not recursive, because a value may be deeply nested.
     let mut open = vec![(String::new(), before, after)];
     while let Some((pointer, before, after)) = open.pop() {
         match (before, after) {
@@ -150,7 +155,7 @@ fn places(before: Option<&Value>, after: Option<&Value>) -> Vec<Difference> {
                     .map(|at| (format!("{pointer}/{at}"), old.get(at), new.get(at)));
                 open.extend(inner);
             }
-            (before, after) if found.len() < MOST_PLACES => {
+            (before, after) if found.len() < MAX_DIFFERENCES => {
                 let mut one = Difference::new("value", before.cloned(), after.cloned());
                 one.pointer = Some(pointer);
                 found.push(one);
@@ -172,12 +177,12 @@ fn places(before: Option<&Value>, after: Option<&Value>) -> Vec<Difference> {
 mod tests {
     use super::*;
 
-    fn shown(before: &Value, after: &Value) -> Vec<String> {
+    fn lines(before: &Value, after: &Value) -> Vec<String> {
         let text = |value: Option<Value>| value.map_or("-".to_owned(), |value| value.to_string());
         let line = |one: Difference| {
             format!("{} {} {}", one.pointer.unwrap_or_default(), text(one.before), text(one.after))
         };
-        places(Some(before), Some(after)).into_iter().map(line).collect()
+        value_differences(Some(before), Some(after)).into_iter().map(line).collect()
     }
 
     #[test]
@@ -185,32 +190,32 @@ mod tests {
         let before = json!({"a": 1, "b": {"c/d": [1, 2, 3], "e": "x"}, "gone": null});
         let after = json!({"b": {"c/d": [1, 5], "e": "x"}, "a": "1", "new": {"f": 1}});
         assert_eq!(
-            shown(&before, &after),
+            lines(&before, &after),
             ["/a 1 \"1\"", "/b/c~1d/1 2 5", "/b/c~1d/2 3 -", "/gone null -", "/new - {\"f\":1}"]
         );
-        assert_eq!(shown(&before, &before), Vec::<String>::new());
-        assert_eq!(shown(&json!([]), &json!({})), [" [] {}"]);
+        assert_eq!(lines(&before, &before), Vec::<String>::new());
+        assert_eq!(lines(&json!([]), &json!({})), [" [] {}"]);
     }
 
     #[test]
     fn many_places_are_counted() {
         let list = |n: u32| json!((0..1000).map(|at| at * n).collect::<Vec<_>>());
-        let lines = shown(&list(1), &list(2));
-        assert_eq!(lines.len(), MOST_PLACES + 1);
+        let lines = lines(&list(1), &list(2));
+        assert_eq!(lines.len(), MAX_DIFFERENCES + 1);
         assert_eq!(lines.last().map(String::as_str), Some(" - \"949 further places differ\""));
     }
 
     #[test]
-    fn other_words_for_the_same_fault_are_no_change() {
+    fn another_message_for_the_same_violation_is_no_difference() {
         let with = |message: &str, pointer: &str| Attempt {
-            came: Came {
+            result: RecordedOutcome {
                 outcome: Some("contract".to_owned()),
-                violations: vec![super::super::Violated {
+                violations: vec![super::super::RecordedViolation {
                     code: "C0201".to_owned(),
                     pointer: pointer.to_owned(),
                     message: message.to_owned(),
                 }],
-                ..Came::default()
+                ..RecordedOutcome::default()
             },
             ..Attempt::default()
         };

@@ -1,42 +1,42 @@
-//! The names of files in a recording.
+//! The paths of files in a recording.
 
 use std::path::{Component, Path};
 
-/// The longest name that a folder gets of the path of its attempt.
-const LONGEST: usize = 60;
+/// The longest part of a folder name that comes from the path of its attempt.
+const MAX_PATH_CHARS: usize = 60;
 
-/// The files of one reply.
+/// The paths of the files of one reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct ReplyFiles {
     base: String,
 }
 
-impl Names {
-    /// Those of a reply, by the number of its attempt and its own, both from 1.
-    pub fn of(attempt: usize, path: &[String], reply: usize) -> Self {
+impl ReplyFiles {
+    /// The files of a reply, by the number of its attempt and its own number, both from 1.
+    pub fn new(attempt: usize, path: &[String], reply: usize) -> Self {
         let joined = path.join(".");
-        let plain = joined.chars().take(LONGEST).map(|char| {
+        let safe = joined.chars().take(MAX_PATH_CHARS).map(|char| {
             if char.is_ascii_alphanumeric() || "._-".contains(char) { char } else { '_' }
         });
-        Self { base: format!("attempts/{attempt:03}-{}/{reply}", plain.collect::<String>()) }
+        Self { base: format!("attempts/{attempt:03}-{}/{reply}", safe.collect::<String>()) }
     }
 
-    /// What was asked.
+    /// The prompt.
     pub fn prompt(&self) -> String {
         format!("{}.prompt", self.base)
     }
 
-    /// What came on standard output.
+    /// Standard output.
     pub fn stdout(&self) -> String {
         format!("{}.stdout", self.base)
     }
 
-    /// What came on standard error.
+    /// Standard error.
     pub fn stderr(&self) -> String {
         format!("{}.stderr", self.base)
     }
 
-    /// What was handed in through the tool.
+    /// The submissions through the tool.
     pub fn submissions(&self) -> String {
         format!("{}.submissions.jsonl", self.base)
     }
@@ -47,7 +47,7 @@ impl Names {
     }
 }
 
-/// Whether a path stays in the folder it is in.
+/// Whether a relative path stays inside its folder.
 pub fn is_inside(path: &str) -> bool {
     let path = Path::new(path);
     path.components().next().is_some()
@@ -59,14 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_plain_and_in_order() {
+    fn paths_are_safe_and_in_order() {
         let path = ["build".to_owned(), "a b/../c".to_owned()];
-        assert_eq!(Names::of(2, &path, 1).stdout(), "attempts/002-build.a_b_.._c/1.stdout");
-        assert!(is_inside(&Names::of(1, &["..".to_owned()], 1).prompt()));
+        assert_eq!(ReplyFiles::new(2, &path, 1).stdout(), "attempts/002-build.a_b_.._c/1.stdout");
+        assert!(is_inside(&ReplyFiles::new(1, &["..".to_owned()], 1).prompt()));
     }
 
     #[test]
-    fn a_path_that_leads_out_is_none() {
+    fn a_path_that_leads_out_is_not_inside() {
         for (path, inside) in [
             ("a/b", true),
             ("", false),

@@ -1,12 +1,12 @@
-//! The chain of digests: each event's digest covers the one before it, so no event can be changed,
-//! left out or slipped in without the chain breaking at that place.
+//! The chain of digests. The digest of each event covers the digest before it, so that a changed,
+//! missing or inserted event breaks the chain at that point.
 
 use sha2::{Digest as _, Sha256};
 
-/// The first half of a SHA-256.
+/// The first half of a SHA-256 hash.
 pub(super) type Digest = [u8; 16];
 
-/// What the first event's digest builds on: the run and its bundle, so that events do not fit
+/// The start of the chain. It depends on the run and its bundle, so that events cannot be moved to
 /// another run.
 pub(super) fn origin(run: &str, bundle: &str) -> Digest {
     let mut hash = Sha256::new();
@@ -23,14 +23,14 @@ pub(super) fn link(previous: &Digest, seq: u64, at: i64, kind: &str, body: &[u8]
     hash.update(previous);
     hash.update(seq.to_be_bytes());
     hash.update(at.to_be_bytes());
-    // With its length, so that no byte can pass from the kind to the body.
+    // The length separates the kind from the body.
     sized(&mut hash, kind.as_bytes());
     hash.update(body);
     half(hash)
 }
 
-/// The digest of a snapshot, which stands beside the chain.
-pub(super) fn of_snapshot(run: &str, seq: u64, body: &[u8]) -> Digest {
+/// The digest of a snapshot, which is not part of the chain.
+pub(super) fn snapshot_digest(run: &str, seq: u64, body: &[u8]) -> Digest {
     let mut hash = Sha256::new();
     sized(&mut hash, run.as_bytes());
     hash.update(seq.to_be_bytes());

@@ -1,77 +1,77 @@
-//! What can go wrong with a journal, each with the place and the way out.
+//! The errors of the journal.
 
 use counterfoil_agents::transcript::TranscriptError;
 use std::path::{Path, PathBuf};
 
-/// What a journal answers.
+/// The result of an operation on the journal.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the journal did not do as asked.
+/// Why an operation on the journal failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The state folder cannot be made or read.
-    #[error("the state folder {} cannot be used: {why}; name another folder or make room for this one", path.display())]
+    /// The state folder cannot be created or read.
+    #[error("the state folder {} cannot be used: {why}; choose another folder", path.display())]
     Folder {
-        /// The folder.
+        /// The path of the state folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         why: String,
     },
-    /// Nothing can be written there.
-    #[error("the journal {} cannot be written; allow writing there or open it only to read", path.display())]
+    /// The journal is read-only.
+    #[error("the journal {} cannot be written; allow writing there or open it for reading only", path.display())]
     ReadOnly {
-        /// The journal's file.
+        /// The path of the journal.
         path: PathBuf,
     },
-    /// The log beside the file holds what was written last, and cannot be read where it is.
-    #[error("the newest part of the journal {} is in its log, which cannot be read in a folder that cannot be written; copy the folder and read the copy", path.display())]
+    /// The write-ahead log has the latest events, but cannot be read in a read-only folder.
+    #[error("the latest events of the journal {} are in its log, which cannot be read in a read-only folder; copy the folder and read the copy", path.display())]
     Log {
-        /// The journal's file.
+        /// The path of the journal.
         path: PathBuf,
     },
-    /// There is no journal to read.
-    #[error("there is no journal at {}; name the state folder of a run", path.display())]
+    /// There is no journal.
+    #[error("there is no journal at {}; specify the state folder of a run", path.display())]
     Missing {
         /// Where the file should be.
         path: PathBuf,
     },
-    /// The file is something else; it was left as it is.
-    #[error("{} is not a journal: {why}; it was left untouched, so move it away or name another folder", path.display())]
+    /// The file is not a journal. It was not changed.
+    #[error("{} is not a journal: {why}; it was not changed; move it or choose another folder", path.display())]
     NotAJournal {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What it is instead.
+        /// Why it is not a journal.
         why: String,
     },
-    /// The file was written by a later release; it was left as it is.
-    #[error("the journal {} has version {found}, and this program knows versions up to {known}; it was left untouched, so upgrade the program", path.display())]
+    /// The file was written by a later version. It was not changed.
+    #[error("the journal {} has version {found}, but this program supports versions up to {known}; it was not changed; upgrade the program", path.display())]
     Newer {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The file's version.
+        /// The version of the file.
         found: i64,
-        /// The newest version known here.
+        /// The latest supported version.
         known: i64,
     },
-    /// No room is left. Nothing that was journaled is lost.
-    #[error("no room is left to write the journal {}; nothing journaled is lost, so make room and go on", path.display())]
+    /// The disk is full. No recorded event is lost.
+    #[error("the disk is full, so that the journal {} cannot be written; no recorded event is lost; free some space and continue", path.display())]
     Full {
-        /// The journal's file.
+        /// The path of the journal.
         path: PathBuf,
     },
-    /// Another process kept the file locked for longer than the journal waits.
-    #[error("the journal {} stayed locked by another process; try again when it is done", path.display())]
+    /// Another process kept the file locked for longer than the timeout.
+    #[error("the journal {} is locked by another process; try again later", path.display())]
     Busy {
-        /// The journal's file.
+        /// The path of the journal.
         path: PathBuf,
     },
-    /// The database itself is broken.
-    #[error("the journal {} is damaged ({why}); restore it from a copy, or read what is left of each run", path.display())]
+    /// The database is damaged.
+    #[error("the journal {} is damaged ({why}); restore it from a backup, or read the intact events of each run", path.display())]
     Damaged {
-        /// The journal's file.
+        /// The path of the journal.
         path: PathBuf,
-        /// What was found.
+        /// The damage that was found.
         why: String,
     },
     /// The file was deleted or replaced while it was open.
@@ -80,110 +80,111 @@ pub enum Error {
         /// Where the file was.
         path: PathBuf,
     },
-    /// The database refused for a reason none of the others covers.
+    /// The database failed for another reason.
     #[error("the journal {} failed: {why}", path.display())]
     Store {
-        /// The journal's file.
+        /// The path of the journal.
         path: PathBuf,
-        /// What the database said.
+        /// The error of the database.
         why: String,
     },
-    /// The thread that writes has ended.
+    /// The writer thread has ended.
     #[error("the journal {} has stopped writing; open it again", path.display())]
     Stopped {
-        /// The journal's file.
+        /// The path of the journal.
         path: PathBuf,
     },
-    /// A run's chain of events is broken.
-    #[error(
-        "event {seq} of run {run} {why}; every event before it is intact and can be read with a visit"
-    )]
+    /// An event of a run is damaged or missing.
+    #[error("event {seq} of run {run} {why}; all events before it are intact and can be read")]
     Broken {
-        /// The run.
+        /// The run's id.
         run: String,
-        /// The first event that is not as it was written.
+        /// The first damaged event.
         seq: u64,
         /// What is wrong with it.
         why: String,
     },
-    /// Somebody else drives the run.
-    #[error("run {run} is driven by process {pid} since {}; wait for it, or end that process", moment(*since))]
-    Held {
-        /// The run.
+    /// Another process drives the run.
+    #[error("run {run} has been driven by process {pid} since {}; wait for it, or end that process", moment(*since))]
+    AlreadyDriven {
+        /// The run's id.
         run: String,
         /// The process that drives it.
         pid: u32,
-        /// When it took the run, in Unix milliseconds.
+        /// When it acquired the lease, in milliseconds since 1970.
         since: i64,
     },
-    /// The lease was lost: nothing was written.
+    /// The lease was lost. Nothing was written.
     #[error(
-        "run {run} is no longer driven under epoch {epoch}: it was taken over and nothing was written; take it again"
+        "the lease of run {run} with epoch {epoch} was lost: another process has acquired it, and nothing was written"
     )]
     Fenced {
-        /// The run.
+        /// The run's id.
         run: String,
         /// The epoch of the lease that was lost.
         epoch: u64,
     },
     /// There is no such run.
-    #[error("no run is called '{run}' or starts so; list the runs to see their ids")]
+    #[error("there is no run '{run}', and no run id starts with it")]
     NoRun {
-        /// What was asked for.
+        /// The id that was requested.
         run: String,
     },
-    /// The id is taken.
-    #[error("run {run} exists already; choose another id")]
+    /// The id is already used.
+    #[error("run {run} already exists; choose another id")]
     Exists {
-        /// The run.
+        /// The run's id.
         run: String,
     },
-    /// More than one run starts with what was given.
-    #[error("'{prefix}' could be {}{}; give more of the id", candidates.join(", "), if *more { " and others" } else { "" })]
+    /// Several run ids start with the prefix.
+    #[error("'{prefix}' is ambiguous: {}{}; use a longer prefix", candidates.join(", "), if *more { " and others" } else { "" })]
     Ambiguous {
-        /// What was given.
+        /// The prefix that was given.
         prefix: String,
-        /// Runs that start with it, at most ten.
+        /// Run ids that start with it, at most ten.
         candidates: Vec<String>,
-        /// Whether there are others.
+        /// Whether there are more.
         more: bool,
     },
-    /// There is no such bundle, or it is not what was stored.
-    #[error("bundle {hash} {why}; restore the journal from a copy")]
+    /// A bundle is missing or damaged.
+    #[error("bundle {hash} {why}; restore the journal from a backup")]
     Bundle {
-        /// The bundle's SHA-256.
+        /// The SHA-256 hash of the bundle.
         hash: String,
-        /// What is wrong.
+        /// What is wrong with it.
         why: String,
     },
-    /// A run id cannot serve as the name of a folder.
+    /// A run id is not valid as the name of a folder.
     #[error("'{name}' cannot be a run id: {why}")]
     Name {
-        /// The id.
+        /// The id that is not valid.
         name: String,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A transcript cannot be written or read, or is not what was written.
+    /// A transcript cannot be written or read, or is damaged.
     #[error("the transcript {} {why}", path.display())]
     Transcript {
-        /// The transcript's file.
+        /// The path of the transcript.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong with it.
         why: String,
     },
 }
 
 impl Error {
-    /// Whether the write failed as such, so that the transaction around it must not be committed.
-    pub(super) fn spoils_group(&self) -> bool {
+    /// Whether the transaction around the operation must not be committed.
+    pub(super) fn aborts_transaction(&self) -> bool {
         !matches!(
             self,
-            Self::Held { .. } | Self::Fenced { .. } | Self::NoRun { .. } | Self::Exists { .. }
+            Self::AlreadyDriven { .. }
+                | Self::Fenced { .. }
+                | Self::NoRun { .. }
+                | Self::Exists { .. }
         )
     }
 
-    /// What `SQLite` said, in the journal's words.
+    /// Converts an error of `SQLite`.
     pub(super) fn store(path: &Path, error: &rusqlite::Error) -> Self {
         use rusqlite::ErrorCode as Code;
         let path_buf = || path.to_owned();
@@ -191,12 +192,12 @@ impl Error {
         match error.sqlite_error_code() {
             Some(Code::DatabaseCorrupt) => Self::Damaged { path: path_buf(), why },
             Some(Code::NotADatabase) => Self::Damaged { path: path_buf(), why },
-            // What is written is checked before: a conflict is with rows that should not be there.
+            // Requests are checked before they are written, so a conflict means damaged rows.
             Some(Code::ConstraintViolation) => Self::Damaged { path: path_buf(), why },
             None if is_foreign(error) => Self::Damaged { path: path_buf(), why },
             _ if !path.exists() => Self::Gone { path: path_buf() },
             Some(Code::DiskFull) => Self::Full { path: path_buf() },
-            // The shared index beside the log cannot grow: SQLite calls that an I/O failure.
+            // SQLite reports an I/O failure if the shared index of the log cannot grow.
             Some(Code::SystemIoFailure) if no_room(path) => Self::Full { path: path_buf() },
             Some(Code::DatabaseBusy | Code::DatabaseLocked) => Self::Busy { path: path_buf() },
             Some(Code::ReadOnly) => Self::ReadOnly { path: path_buf() },
@@ -206,7 +207,7 @@ impl Error {
     }
 }
 
-/// Whether a value is not of the kind that the journal writes.
+/// Whether a value has another type than the journal writes.
 fn is_foreign(error: &rusqlite::Error) -> bool {
     use rusqlite::Error as Sql;
     matches!(
@@ -218,18 +219,18 @@ fn is_foreign(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Whether the file system that holds a path has nothing left to give.
+/// Whether the file system of a path is full.
 fn no_room(path: &Path) -> bool {
     rustix::fs::statvfs(path).is_ok_and(|system| system.f_bavail == 0)
 }
 
-/// Whether the folder around a file allows writing.
+/// Whether the folder of a file is writable.
 fn writable(path: &Path) -> bool {
     path.parent()
         .is_none_or(|folder| rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
-/// Unix milliseconds as people read them.
+/// Formats milliseconds since 1970.
 fn moment(at: i64) -> String {
     jiff::Timestamp::from_millisecond(at).map_or_else(|_| format!("{at} ms"), |at| at.to_string())
 }

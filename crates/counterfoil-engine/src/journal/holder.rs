@@ -1,23 +1,23 @@
-//! Who holds a lease, and whether that process still lives.
+//! The holder of a lease, and whether its process is alive.
 //!
-//! A process is known by its id and its start time, within one boot of the machine and one process
-//! namespace. Where that is not enough to tell (another namespace, no `/proc`), the age of the
-//! heartbeat decides. A journal is never shared by machines: `SQLite`'s log needs shared memory, so
-//! another boot id means that this machine has been restarted.
+//! A process is identified by its id and start time, within one boot of the machine and one process
+//! namespace. Where that is not sufficient (another namespace, no `/proc`), the age of the
+//! heartbeat decides. A journal is never shared between machines, since the log of `SQLite` needs
+//! shared memory; another boot id means that this machine was restarted.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use std::fs;
 
-/// A process, as far as another one can tell it from its successors.
+/// The identity of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// Clock ticks between boot and start; 0 where the system does not say.
+    /// Clock ticks between boot and start; 0 if unknown.
     pub(super) started: i64,
-    /// Empty where the system does not say.
+    /// The boot id; empty if unknown.
     pub(super) boot: String,
-    /// Empty where the system does not say.
+    /// The process namespace; empty if unknown.
     pub(super) namespace: String,
 }
 
@@ -28,9 +28,9 @@ enum Life {
     Unknown,
 }
 
-/// A lease as it stands in the journal.
+/// A lease as it is_valid in the journal.
 #[derive(Clone, Debug)]
-pub(super) struct Claim {
+pub(super) struct LeaseHolder {
     pub(super) process: Process,
     pub(super) since: i64,
     pub(super) heartbeat: i64,
@@ -62,8 +62,7 @@ impl Process {
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
             return Life::Dead;
         };
-        // Asked first, because a `/proc` that hides the processes of others looks as if they did
-        // not exist.
+        // Checked first, since `/proc` may hide the processes of other users.
         if test_kill_process(pid) == Err(Errno::SRCH) {
             return Life::Dead;
         }
@@ -76,13 +75,12 @@ impl Process {
     }
 }
 
-impl Claim {
-    /// Whether the lease is still to be respected.
+impl LeaseHolder {
+    /// Whether the lease is still valid.
     ///
-    /// A heartbeat from the future (the clock was set back) counts if its process is seen to be
-    /// alive. If that cannot be told, it counts as long as it is no further ahead than
-    /// `stale_after`: beyond that the lease could stay for ever.
-    pub(super) fn stands(&self, here: &Process, now: i64, stale_after: i64) -> bool {
+    /// A heartbeat in the future (the clock was set back) is valid if the process is alive. If that
+    /// is not known, it may be at most `stale_after` ahead; otherwise the lease could stay forever.
+    pub(super) fn is_valid(&self, here: &Process, now: i64, stale_after: i64) -> bool {
         let age = now.saturating_sub(self.heartbeat);
         match self.process.life(here) {
             Life::Dead => false,
@@ -92,8 +90,8 @@ impl Claim {
     }
 }
 
-/// The state and the start time of a process. The name, in parentheses, may hold anything: the
-/// fields begin behind the last one.
+/// The state and the start time of a process. The name, in parentheses, may contain anything, so
+/// the fields start after the last parenthesis.
 fn stat(pid: u32) -> Option<(u8, i64)> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let text = String::from_utf8_lossy(&text);
@@ -109,44 +107,48 @@ mod tests {
 
     const STALE: i64 = 30_000;
 
-    fn claim(change: impl FnOnce(&mut Process), heartbeat: i64) -> Claim {
+    fn lease_holder(change: impl FnOnce(&mut Process), heartbeat: i64) -> LeaseHolder {
         let mut process = Process::this();
         change(&mut process);
-        Claim { process, since: 0, heartbeat }
+        LeaseHolder { process, since: 0, heartbeat }
     }
 
-    fn stands(claim: &Claim, now: i64) -> bool {
-        claim.stands(&Process::this(), now, STALE)
+    fn is_valid(lease_holder: &LeaseHolder, now: i64) -> bool {
+        lease_holder.is_valid(&Process::this(), now, STALE)
     }
 
     #[test]
     fn a_live_process_holds_until_its_heartbeat_is_stale() {
-        let claim = claim(|_| {}, 100_000);
-        assert!(stands(&claim, 100_000 + STALE));
-        assert!(!stands(&claim, 100_000 + STALE + 1));
-        assert!(stands(&claim, -1_000_000_000), "a clock set back does not free a live holder");
+        let lease_holder = lease_holder(|_| {}, 100_000);
+        assert!(is_valid(&lease_holder, 100_000 + STALE));
+        assert!(!is_valid(&lease_holder, 100_000 + STALE + 1));
+        assert!(
+            is_valid(&lease_holder, -1_000_000_000),
+            "a clock set back does not free a live holder"
+        );
     }
 
     #[test]
     fn a_process_that_is_gone_or_another_holds_nothing() {
         assert!(
-            !stands(&claim(|process| process.started += 1, 0), 0),
+            !is_valid(&lease_holder(|process| process.started += 1, 0), 0),
             "the id was given to another process"
         );
         assert!(
-            !stands(&claim(|process| process.boot = "another".to_owned(), 0), 0),
+            !is_valid(&lease_holder(|process| process.boot = "another".to_owned(), 0), 0),
             "the machine was restarted"
         );
-        assert!(!stands(&claim(|process| process.pid = 0, 0), 0));
-        assert!(!stands(&claim(|process| process.pid = u32::MAX, 0), 0));
+        assert!(!is_valid(&lease_holder(|process| process.pid = 0, 0), 0));
+        assert!(!is_valid(&lease_holder(|process| process.pid = u32::MAX, 0), 0));
     }
 
     #[test]
     fn where_life_cannot_be_told_the_heartbeat_decides_in_both_directions() {
-        let claim = claim(|process| process.namespace = "pid:[1]".to_owned(), 100_000);
-        assert!(stands(&claim, 100_000 + STALE));
-        assert!(!stands(&claim, 100_000 + STALE + 1));
-        assert!(stands(&claim, 100_000 - STALE));
-        assert!(!stands(&claim, 100_000 - STALE - 1));
+        let lease_holder =
+            lease_holder(|process| process.namespace = "pid:[1]".to_owned(), 100_000);
+        assert!(is_valid(&lease_holder, 100_000 + STALE));
+        assert!(!is_valid(&lease_holder, 100_000 + STALE + 1));
+        assert!(is_valid(&lease_holder, 100_000 - STALE));
+        assert!(!is_valid(&lease_holder, 100_000 - STALE - 1));
     }
 }

@@ -1,55 +1,71 @@
-//! The right to drive a run.
+//! The lease of a run: the right to drive it.
 
 use super::Journal;
 use super::error::Result;
-use super::reading::posted;
-use super::record::{Batch, Posted};
+use super::reading::messages;
+use super::record::{Batch, StoredMessage};
 use super::work::{Append, Granted, Release};
 use std::sync::{Mutex, PoisonError};
 
-/// The right to append to a run, for one holder at a time. It is kept fresh while it exists and
-/// given back when it is dropped; a process that dies holding it loses it.
+/// The right to append to a run, for one holder at a time. It is renewed while it exists and
+/// released when it is dropped. A process that dies loses its leases.
 #[derive(Debug)]
 pub struct Lease {
     journal: Journal,
     run: String,
     granted: Granted,
-    /// The version of the data at which the inbox was empty.
-    quiet: Mutex<Option<i64>>,
+    /// The data version at which the inbox was empty.
+    empty_at: Mutex<Option<i64>>,
     released: bool,
 }
 
 impl Lease {
     pub(super) fn new(journal: Journal, run: String, granted: Granted) -> Self {
-        Self { journal, run, granted, quiet: Mutex::new(None), released: false }
+        Self { journal, run, granted, empty_at: Mutex::new(None), released: false }
     }
 
-    /// Appends a batch and returns the place of the run's last event, once all of it is on the
-    /// disk. Dropping the future does not take the batch back.
+    /// Appends a batch, and returns the sequence number of the last event once everything is on the
+    /// disk. Dropping the future does not undo the append.
+    ///
+    /// # Errors
+    ///
+    /// The lease was lost, or the journal cannot be written.
     pub async fn append(&self, batch: Batch) -> Result<u64> {
-        self.journal.writer()?.ask(self.work(batch)).await
+        self.journal.writer()?.ask(self.append_request(batch)).await
     }
 
-    /// The same, blocking this thread.
+    /// Appends a batch and blocks the thread until it is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// The lease was lost, or the journal cannot be written.
     pub fn append_blocking(&self, batch: Batch) -> Result<u64> {
-        self.journal.writer()?.ask_blocking(self.work(batch))
+        self.journal.writer()?.ask_blocking(self.append_request(batch))
     }
 
-    /// The messages that wait for this run, the oldest first. They stay until a batch consumes
-    /// them. Quick where nobody has written since the last look.
-    pub fn posted(&self) -> Result<Vec<Posted>> {
-        let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
-        self.journal.read(|connection| posted(connection, self.granted.number, &mut quiet))
+    /// The messages for this run, the oldest first. They stay until a batch consumes them. The call
+    /// is fast if the journal has not changed since the inbox was empty.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read.
+    pub fn messages(&self) -> Result<Vec<StoredMessage>> {
+        let mut empty_at = self.empty_at.lock().unwrap_or_else(PoisonError::into_inner);
+        self.journal.read(|connection| messages(connection, self.granted.number, &mut empty_at))
     }
 
-    /// Gives the run back, so that anybody may take it. Where that cannot be written now, it is
-    /// tried again with every heartbeat until the journal is closed.
+    /// Releases the lease, so that others can acquire it. If that cannot be written now, it is
+    /// retried with every heartbeat until the journal is closed.
+    ///
+    /// # Errors
+    ///
+    /// The lease was lost, or the journal cannot be written.
     pub fn release(mut self) -> Result<()> {
         self.released = true;
-        self.journal.writer()?.ask_blocking(self.giving_back())
+        self.journal.writer()?.ask_blocking(self.release_request())
     }
 
-    /// How often the run has been taken, this time included.
+    /// How often the run has been acquired, including this time.
     pub fn epoch(&self) -> u64 {
         self.granted.epoch
     }
@@ -59,11 +75,11 @@ impl Lease {
         &self.run
     }
 
-    fn work(&self, batch: Batch) -> Append {
+    fn append_request(&self, batch: Batch) -> Append {
         Append { run: self.run.clone(), lease: self.granted, batch }
     }
 
-    fn giving_back(&self) -> Release {
+    fn release_request(&self) -> Release {
         Release { run: self.run.clone(), lease: self.granted }
     }
 }
@@ -73,7 +89,7 @@ impl Drop for Lease {
         if !self.released
             && let Ok(writer) = self.journal.writer()
         {
-            writer.tell(self.giving_back());
+            writer.send_and_forget(self.release_request());
         }
     }
 }

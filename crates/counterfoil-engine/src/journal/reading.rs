@@ -1,19 +1,19 @@
-//! Reading runs and their events, with every digest checked on the way.
+//! Reads runs and their events, and checks every digest.
 
 use super::chain::{self, Digest};
 use super::error::{Error, Result};
-use super::holder::{Claim, Process};
-use super::record::{Driver, Event, Posted, RunInfo, Snapshot, Summary};
+use super::holder::{LeaseHolder, Process};
+use super::record::{Driver, RunInfo, Snapshot, StoredEvent, StoredMessage, Summary};
 use super::work::{signed, unsigned};
 use super::{Journal, now};
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Events are fetched in pages: the lock on the file is not kept while somebody looks at them.
+/// Events are read in pages, so that the file is not locked while they are processed.
 const PAGE_ROWS: usize = 512;
 const PAGE_BYTES: usize = 4 << 20;
-/// How many runs an ambiguous prefix is told.
+/// The maximum number of candidates for an ambiguous prefix.
 const CANDIDATES: usize = 10;
 
 const INFO: &str = "SELECT id, workflow, version, bundle, created_at, updated_at, outcome, cause, state, reason, \
@@ -21,9 +21,13 @@ const INFO: &str = "SELECT id, workflow, version, bundle, created_at, updated_at
                     holder, pid, started, boot, namespace, since, heartbeat FROM runs";
 
 impl Journal {
-    /// The events of a run from a place on. Should one not be as it was written, there is only the
-    /// error: a visit gets the events before it.
-    pub fn events(&self, run: &str, from_seq: u64) -> Result<Vec<Event>> {
+    /// The events of a run, starting with a sequence number. If one is damaged, only the error is
+    /// returned; [`Journal::visit`] provides the events before it.
+    ///
+    /// # Errors
+    ///
+    /// There is no such run, an event is damaged, or the journal cannot be read.
+    pub fn events(&self, run: &str, from_seq: u64) -> Result<Vec<StoredEvent>> {
         let mut events = Vec::new();
         self.visit(run, from_seq, |event| {
             events.push(event);
@@ -32,53 +36,64 @@ impl Journal {
         Ok(events)
     }
 
-    /// Shows the events of a run from a place on, one after the other, and returns how many were
-    /// shown. Events appended meanwhile are not among them.
+    /// Visits the events of a run, starting with a sequence number, and returns their number.
+    /// Events that are appended meanwhile are not included.
+    ///
+    /// # Errors
+    ///
+    /// There is no such run, an event is damaged, or the journal cannot be read.
     pub fn visit(
         &self,
         run: &str,
         from_seq: u64,
-        mut look: impl FnMut(Event) -> ControlFlow<()>,
+        mut visit: impl FnMut(StoredEvent) -> ControlFlow<()>,
     ) -> Result<u64> {
         let from = from_seq.max(1);
-        let mut walk =
-            self.read(|connection| Ok(Walk::start(connection, &self.inner.path, run, from)))??;
-        let mut shown = 0;
-        while walk.next < walk.end {
-            let page = self.read(|connection| walk.page(connection))?;
+        let mut cursor =
+            self.read(|connection| Ok(Cursor::start(connection, &self.inner.path, run, from)))??;
+        let mut visited = 0;
+        while cursor.next < cursor.end {
+            let page = self.read(|connection| cursor.page(connection))?;
             for event in page.events {
-                shown += 1;
-                if look(event).is_break() {
-                    return Ok(shown);
+                visited += 1;
+                if visit(event).is_break() {
+                    return Ok(visited);
                 }
             }
             if let Some(why) = page.broken {
-                return Err(Error::Broken { run: run.to_owned(), seq: walk.next, why });
+                return Err(Error::Broken { run: run.to_owned(), seq: cursor.next, why });
             }
         }
-        if walk.digest != walk.last {
-            // Each link fits the one before, so what does not fit is the end that the run's row
-            // knows.
-            let seq = walk.end.saturating_sub(1).max(1);
+        if cursor.digest != cursor.last {
+            // The chain itself is intact, so the last event is not the one that the run recorded.
+            let seq = cursor.end.saturating_sub(1).max(1);
             return Err(Error::Broken {
                 run: run.to_owned(),
                 seq,
-                why: "is not the one the run ended with".to_owned(),
+                why: "is not the last event that the run recorded".to_owned(),
             });
         }
-        if walk.beyond {
-            let why = "is not one the run knows of".to_owned();
-            return Err(Error::Broken { run: run.to_owned(), seq: walk.end, why });
+        if cursor.beyond {
+            let why = "does not belong to the run".to_owned();
+            return Err(Error::Broken { run: run.to_owned(), seq: cursor.end, why });
         }
-        Ok(shown)
+        Ok(visited)
     }
 
-    /// Checks every digest of a run and returns how many events it has.
+    /// Checks every digest of a run and returns the number of its events.
+    ///
+    /// # Errors
+    ///
+    /// There is no such run, an event is damaged, or the journal cannot be read.
     pub fn verify(&self, run: &str) -> Result<u64> {
         self.visit(run, 1, |_| ControlFlow::Continue(()))
     }
 
-    /// What the journal knows of a run.
+    /// The information about a run.
+    ///
+    /// # Errors
+    ///
+    /// There is no such run, or the journal cannot be read.
     pub fn run(&self, run: &str) -> Result<RunInfo> {
         let query = format!("{INFO} WHERE id = ?1");
         let found = self.read(|connection| {
@@ -88,6 +103,10 @@ impl Journal {
     }
 
     /// All runs or the newest of them, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read.
     pub fn runs(&self, limit: Option<usize>) -> Result<Vec<RunInfo>> {
         let query = format!("{INFO} ORDER BY created_at DESC, id DESC LIMIT ?1");
         let limit = limit.map_or(-1, |limit| signed(limit as u64));
@@ -96,8 +115,12 @@ impl Journal {
         })
     }
 
-    /// The other runs that somebody drives, or that recorded something since that time.
-    pub fn beside(&self, run: &str, since: i64) -> Result<Vec<RunInfo>> {
+    /// The other runs that a process drives, or that recorded events since a time.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read.
+    pub fn concurrent_runs(&self, run: &str, since: i64) -> Result<Vec<RunInfo>> {
         let query = format!("{INFO} WHERE id <> ?1 AND (holder IS NOT NULL OR updated_at >= ?2)");
         let found: Vec<RunInfo> = self.read(|connection| {
             connection
@@ -105,13 +128,17 @@ impl Journal {
                 .query_map((run, since), |row| self.info(row))?
                 .collect()
         })?;
-        let at_work = |run: &RunInfo| {
+        let is_active = |run: &RunInfo| {
             run.updated_at >= since || run.driver.as_ref().is_some_and(|driver| driver.live)
         };
-        Ok(found.into_iter().filter(at_work).collect())
+        Ok(found.into_iter().filter(is_active).collect())
     }
 
-    /// What a run started from, by the hash its information names.
+    /// The bundle of a run, by its hash.
+    ///
+    /// # Errors
+    ///
+    /// The bundle is missing or damaged, or the journal cannot be read.
     pub fn bundle(&self, hash: &str) -> Result<Vec<u8>> {
         let wrong = |why: &str| Error::Bundle { hash: hash.to_owned(), why: why.to_owned() };
         let found: Option<Vec<u8>> = self.read(|connection| {
@@ -120,14 +147,14 @@ impl Journal {
             select.query_row([hash], |row| row.get(0)).optional()
         })?;
         let body = found.ok_or_else(|| wrong("is not in the journal"))?;
-        if chain::sha256_hex(&body) == hash {
-            Ok(body)
-        } else {
-            Err(wrong("is not what was stored"))
-        }
+        if chain::sha256_hex(&body) == hash { Ok(body) } else { Err(wrong("is damaged")) }
     }
 
-    /// The id that is meant by an id, the beginning of one, or `last` for the newest run.
+    /// The id of a run, given its id, a prefix of it, or `last` for the newest run.
+    ///
+    /// # Errors
+    ///
+    /// There is no such run, the prefix is ambiguous, or the journal cannot be read.
     pub fn resolve(&self, prefix: &str) -> Result<String> {
         let none = || Error::NoRun { run: prefix.to_owned() };
         if prefix == "last" {
@@ -138,7 +165,7 @@ impl Journal {
             return newest.ok_or_else(none);
         }
         let mut candidates: Vec<String> = self.read(|connection| {
-            // An upper end that no id reaches, so that the index serves.
+            // The upper bound is beyond all ids with this prefix, so that the index is used.
             let query =
                 "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || char(0x10ffff) ORDER BY id LIMIT ?2";
             let mut select = connection.prepare_cached(query)?;
@@ -146,7 +173,7 @@ impl Journal {
         })?;
         match candidates.as_slice() {
             [] => Err(none()),
-            // An id that others begin with sorts before them.
+            // An id that is a prefix of others sorts before them.
             [first, ..] if first == prefix || candidates.len() == 1 => Ok(first.clone()),
             _ => {
                 let more = candidates.len() > CANDIDATES;
@@ -156,8 +183,7 @@ impl Journal {
         }
     }
 
-    /// The newest snapshot. One that is not as it was written is as good as none: the events tell
-    /// the same.
+    /// The latest snapshot. A damaged snapshot is ignored, since the events have the same content.
     pub(super) fn snapshot(&self, run: &str, number: i64) -> Result<Option<Snapshot>> {
         let found: Option<(i64, Vec<u8>, Vec<u8>)> = self.read(|connection| {
             let mut select = connection
@@ -166,14 +192,10 @@ impl Journal {
         })?;
         Ok(found.and_then(|(seq, body, digest)| {
             let seq = unsigned(seq);
-            if chain::of_snapshot(run, seq, &body).as_slice() == digest {
+            if chain::snapshot_digest(run, seq, &body).as_slice() == digest {
                 return Some(Snapshot { seq, body });
             }
-            tracing::warn!(
-                run,
-                seq,
-                "the snapshot is not what was stored; all events are read instead"
-            );
+            tracing::warn!(run, seq, "the snapshot is damaged; all events are read instead");
             None
         }))
     }
@@ -187,16 +209,16 @@ impl Journal {
             iterations: unsigned(row.get(10)?),
             input_tokens: unsigned(row.get(11)?),
             output_tokens: unsigned(row.get(12)?),
-            // SQLite writes what is not a number as NULL.
+            // SQLite stores NaN as NULL.
             cost_usd: row.get::<_, Option<f64>>(13)?.unwrap_or(f64::NAN),
             wall_ms: unsigned(row.get(14)?),
             questions: unsigned(row.get(15)?),
         };
-        let driver = claim(row, 17)?.map(|claim| Driver {
-            pid: claim.process.pid,
-            since: claim.since,
-            heartbeat: claim.heartbeat,
-            live: claim.stands(&self.inner.here, now(), self.inner.stale_after()),
+        let driver = lease_holder(row, 17)?.map(|lease_holder| Driver {
+            pid: lease_holder.process.pid,
+            since: lease_holder.since,
+            heartbeat: lease_holder.heartbeat,
+            live: lease_holder.is_valid(&self.inner.here, now(), self.inner.stale_after()),
         });
         Ok(RunInfo {
             id: row.get(0)?,
@@ -212,12 +234,12 @@ impl Journal {
     }
 }
 
-/// The lease in a row, from the column of the holder on.
-pub(super) fn claim(row: &Row<'_>, from: usize) -> rusqlite::Result<Option<Claim>> {
+/// The lease holder of a row; its columns start at `from`.
+pub(super) fn lease_holder(row: &Row<'_>, from: usize) -> rusqlite::Result<Option<LeaseHolder>> {
     if row.get_ref(from)? == rusqlite::types::ValueRef::Null {
         return Ok(None);
     }
-    Ok(Some(Claim {
+    Ok(Some(LeaseHolder {
         process: Process {
             pid: row.get(from + 1)?,
             started: row.get(from + 2)?,
@@ -229,49 +251,54 @@ pub(super) fn claim(row: &Row<'_>, from: usize) -> rusqlite::Result<Option<Claim
     }))
 }
 
-/// The messages that wait for a run. `quiet` is the version of the data at which there were none:
-/// as long as nobody has written since, there are none.
-pub(super) fn posted(
+/// The messages for a run. `empty_at` is the data version at which there were none: while it is the
+/// current version, there are none.
+pub(super) fn messages(
     connection: &Connection,
     number: i64,
-    quiet: &mut Option<i64>,
-) -> rusqlite::Result<Vec<Posted>> {
+    empty_at: &mut Option<i64>,
+) -> rusqlite::Result<Vec<StoredMessage>> {
     let version =
         connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
-    if *quiet == Some(version) {
+    if *empty_at == Some(version) {
         return Ok(Vec::new());
     }
     let query = "SELECT id, at, kind, body FROM inbox WHERE run = ?1 ORDER BY id";
-    let posted: Vec<Posted> = connection
+    let messages: Vec<StoredMessage> = connection
         .prepare_cached(query)?
         .query_map([number], |row| {
-            Ok(Posted { id: row.get(0)?, at: row.get(1)?, kind: row.get(2)?, body: row.get(3)? })
+            Ok(StoredMessage {
+                id: row.get(0)?,
+                at: row.get(1)?,
+                kind: row.get(2)?,
+                body: row.get(3)?,
+            })
         })?
         .collect::<rusqlite::Result<_>>()?;
-    *quiet = posted.is_empty().then_some(version);
-    Ok(posted)
+    *empty_at = messages.is_empty().then_some(version);
+    Ok(messages)
 }
 
-/// A way along a run's events, up to the end it had when the way began.
-struct Walk {
+/// Iterates over the events of a run, up to the last one at the start of the iteration.
+struct Cursor {
     number: i64,
     next: u64,
     end: u64,
     /// The digest of the event before `next`.
     digest: Digest,
-    /// The digest of the event before `end`, as the run's row has it.
+    /// The digest of the event before `end`, as the row of the run has it.
     last: Digest,
-    /// There were events behind `end` when the way began.
+    /// Whether there were events after `end` at the start.
     beyond: bool,
 }
 
 struct Page {
-    events: Vec<Event>,
-    /// What is wrong with the event behind these.
+    events: Vec<StoredEvent>,
+    /// What is wrong with the event after these.
     broken: Option<String>,
 }
 
-impl Walk {
+impl Cursor {
     fn start(connection: &Connection, path: &Path, run: &str, from: u64) -> Result<Self> {
         let broken = |seq: u64, why: String| Error::Broken { run: run.to_owned(), seq, why };
         let unread = |seq: u64, error: &rusqlite::Error| {
@@ -279,7 +306,7 @@ impl Walk {
             if is_damage(error) { broken(seq, why) } else { Error::store(path, error) }
         };
         let begin = || -> rusqlite::Result<Option<(Self, String)>> {
-            // Both looks see one state: an append between them would be taken for a stray event.
+            // One transaction: an append between the two queries would look like a stray event.
             let _one_state = connection.unchecked_transaction()?;
             let query = "SELECT number, bundle, next_seq, digest FROM runs WHERE id = ?1";
             let found = connection.prepare_cached(query)?.query_row([run], |row| {
@@ -290,43 +317,42 @@ impl Walk {
                     row.get(1)?,
                 ))
             });
-            let Some((mut walk, bundle)) = found.optional()? else {
+            let Some((mut cursor, bundle)) = found.optional()? else {
                 return Ok(None);
             };
             let query = "SELECT 1 FROM events WHERE run = ?1 AND seq >= ?2";
-            // Where this hits upon damage, the way ends there: what comes before can still be
-            // shown.
-            walk.beyond = connection
+            // An error here means damage, which is reported after the intact events.
+            cursor.beyond = connection
                 .prepare_cached(query)?
-                .exists((walk.number, signed(walk.end)))
+                .exists((cursor.number, signed(cursor.end)))
                 .unwrap_or(false);
-            Ok(Some((walk, bundle)))
+            Ok(Some((cursor, bundle)))
         };
-        let Some((mut walk, bundle)) = begin().map_err(|error| unread(1, &error))? else {
+        let Some((mut cursor, bundle)) = begin().map_err(|error| unread(1, &error))? else {
             return Err(Error::NoRun { run: run.to_owned() });
         };
-        if from >= walk.end {
-            walk.next = walk.end;
+        if from >= cursor.end {
+            cursor.next = cursor.end;
         } else if from == 1 {
-            walk.digest = chain::origin(run, &bundle);
+            cursor.digest = chain::origin(run, &bundle);
         } else {
-            walk.next = from;
+            cursor.next = from;
             let before = connection
                 .prepare_cached("SELECT digest FROM events WHERE run = ?1 AND seq = ?2")
                 .and_then(|mut select| {
-                    select.query_row((walk.number, signed(from - 1)), |row| row.get(0)).optional()
+                    select.query_row((cursor.number, signed(from - 1)), |row| row.get(0)).optional()
                 })
                 .map_err(|error| unread(from - 1, &error))?;
-            walk.digest = before.ok_or_else(|| broken(from - 1, "is missing".to_owned()))?;
+            cursor.digest = before.ok_or_else(|| broken(from - 1, "is missing".to_owned()))?;
         }
-        if walk.end == 1 {
-            // Nothing was written, so the run's row still has what the first event would build on.
-            walk.digest = chain::origin(run, &bundle);
+        if cursor.end == 1 {
+            // Without events, the row of the run has the start of the chain.
+            cursor.digest = chain::origin(run, &bundle);
         }
-        Ok(walk)
+        Ok(cursor)
     }
 
-    /// The next events. What cannot be read is told apart from a file that cannot be read at all.
+    /// Reads the next events. A damaged event is reported separately from an unreadable file.
     fn page(&mut self, connection: &Connection) -> rusqlite::Result<Page> {
         let mut page = Page { events: Vec::new(), broken: None };
         let query = "SELECT seq, at, kind, body, digest FROM events WHERE run = ?1 AND seq >= ?2 AND seq < ?3 \
@@ -367,13 +393,13 @@ impl Walk {
         Ok(page)
     }
 
-    fn step(&mut self, row: &Row<'_>) -> std::result::Result<Event, String> {
+    fn step(&mut self, row: &Row<'_>) -> std::result::Result<StoredEvent, String> {
         let unreadable = |error: rusqlite::Error| format!("cannot be read ({error})");
         let seq = unsigned(row.get(0).map_err(unreadable)?);
         if seq != self.next {
             return Err("is missing".to_owned());
         }
-        let event = Event {
+        let event = StoredEvent {
             seq,
             at: row.get(1).map_err(unreadable)?,
             kind: row.get(2).map_err(unreadable)?,
@@ -382,7 +408,7 @@ impl Walk {
         let written: Vec<u8> = row.get(4).map_err(unreadable)?;
         let digest = chain::link(&self.digest, seq, event.at, &event.kind, &event.body);
         if digest.as_slice() != written {
-            return Err("is not as it was written".to_owned());
+            return Err("is damaged".to_owned());
         }
         self.digest = digest;
         self.next += 1;
@@ -392,6 +418,6 @@ impl Walk {
 
 fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode as Code;
-    // Without a code it is a value that is not of the kind that was written.
+    // An error without a code is a value of an unexpected type.
     matches!(error.sqlite_error_code(), None | Some(Code::DatabaseCorrupt | Code::NotADatabase))
 }

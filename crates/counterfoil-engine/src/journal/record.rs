@@ -1,147 +1,147 @@
-//! What goes into a journal and what comes out of it.
+//! The records of the journal.
 
 use std::borrow::Cow;
 
-/// One event to be written.
+/// An event to append.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// When it happened, in Unix milliseconds.
+pub struct NewEvent {
+    /// The time of the event, in milliseconds since 1970.
     pub at: i64,
-    /// What kind of event it is.
+    /// The kind of the event.
     pub kind: Cow<'static, str>,
-    /// The event itself.
+    /// The serialised event.
     pub body: Vec<u8>,
 }
 
-/// What one append writes, all of it or nothing.
+/// The content of one append. It is written completely or not at all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
     /// The events, in order.
-    pub rows: Vec<Row>,
-    /// The fold of all events up to the last of these.
+    pub events: Vec<NewEvent>,
+    /// The state of the run after the last of these events.
     pub snapshot: Option<Vec<u8>>,
-    /// What a listing shows of the run from now on.
+    /// The new summary of the run.
     pub summary: Option<Summary>,
-    /// Posted messages that these events account for: they leave the inbox.
+    /// The ids of messages to remove from the inbox, because these events handle them.
     pub consumed: Vec<i64>,
 }
 
-/// What a listing shows of a run. It can be had from the events again, so no digest covers it.
+/// The summary of a run for lists. It can be derived from the events, so no digest covers it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// How the run ended; none while it is open.
+    /// The outcome of the run; none while it is open.
     pub outcome: Option<String>,
-    /// Why it ended so.
+    /// The cause of a failure.
     pub cause: Option<String>,
     /// The state the run is in.
     pub state: String,
-    /// Why it is in that state.
+    /// The reason for the outcome, as text.
     pub reason: String,
-    /// How many rounds were made.
+    /// The number of iterations.
     pub iterations: u64,
     /// Tokens read by models.
     pub input_tokens: u64,
     /// Tokens written by models.
     pub output_tokens: u64,
-    /// What it cost, in US dollars.
+    /// The cost in US dollars.
     pub cost_usd: f64,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub wall_ms: u64,
-    /// How many questions wait for an answer.
+    /// The number of open questions.
     pub questions: u64,
 }
 
-/// A run to be made.
+/// A run to create.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRun<'a> {
-    /// Its id: letters, digits, `.`, `_` and `-`.
+    /// The run's id: letters, digits, `.`, `_` and `-`.
     pub id: &'a str,
-    /// The workflow it follows.
+    /// The name of the workflow.
     pub workflow: &'a str,
-    /// The workflow's version.
+    /// The version of the workflow.
     pub version: u32,
-    /// All that the run starts from, stored once however many runs share it.
+    /// The workflow with its contracts. Runs with the same bundle share one copy.
     pub bundle: &'a [u8],
-    /// When it was asked for, in Unix milliseconds.
+    /// When the run was started, in milliseconds since 1970.
     pub at: i64,
 }
 
-/// One event as it was written.
+/// An event as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// Its place in the run, from 1 and without a gap.
+pub struct StoredEvent {
+    /// The sequence number in the run, from 1 without gaps.
     pub seq: u64,
-    /// When it happened, in Unix milliseconds.
+    /// The time of the event, in milliseconds since 1970.
     pub at: i64,
-    /// What kind of event it is.
+    /// The kind of the event.
     pub kind: String,
-    /// The event itself.
+    /// The serialised event.
     pub body: Vec<u8>,
 }
 
-/// What the journal knows of a run without reading its events.
+/// The information about a run that is available without reading its events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunInfo {
-    /// Its id.
+    /// The run's id.
     pub id: String,
-    /// The workflow it follows.
+    /// The name of the workflow.
     pub workflow: String,
-    /// The workflow's version.
+    /// The version of the workflow.
     pub version: u32,
-    /// SHA-256 of its bundle, in hex.
+    /// The SHA-256 hash of its bundle, in hex.
     pub bundle: String,
-    /// When it was made, in Unix milliseconds.
+    /// When the run was created, in milliseconds since 1970.
     pub created_at: i64,
-    /// The time of its newest event.
+    /// The time of its last event.
     pub updated_at: i64,
-    /// The newest summary.
+    /// The latest summary.
     pub summary: Summary,
-    /// The place of its last event; 0 if there is none.
+    /// The sequence number of its last event; 0 if there is none.
     pub last_seq: u64,
-    /// Who drives it, or did when it was last heard of.
+    /// The process that drives it, or did last.
     pub driver: Option<Driver>,
 }
 
 /// The process that holds a run's lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Driver {
-    /// Its process id.
+    /// The process id.
     pub pid: u32,
-    /// When it took the run, in Unix milliseconds.
+    /// When it acquired the lease, in milliseconds since 1970.
     pub since: i64,
-    /// When it was last heard of, in Unix milliseconds.
+    /// The last heartbeat, in milliseconds since 1970.
     pub heartbeat: i64,
-    /// Whether it still holds the run: a dead or silent driver does not.
+    /// Whether the lease is valid. The lease of a dead or unresponsive process is not.
     pub live: bool,
 }
 
-/// The fold of a run's first events, as it was handed in.
+/// A stored state of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The last event it covers: go on with the one behind.
+    /// The sequence number of the last event that it includes.
     pub seq: u64,
-    /// The fold.
+    /// The serialised state.
     pub body: Vec<u8>,
 }
 
-/// Where a run that was taken stands.
+/// A run whose lease was acquired.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
-    /// What the journal knows of it.
+pub struct AcquiredRun {
+    /// The information about the run.
     pub info: RunInfo,
-    /// The newest snapshot, if there is a sound one.
+    /// The latest snapshot, if there is a valid one.
     pub snapshot: Option<Snapshot>,
 }
 
-/// A message somebody left for whoever drives the run.
+/// A message to the driver of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Posted {
-    /// Its number: name it in a batch to take it out of the inbox.
+pub struct StoredMessage {
+    /// The id, with which a batch removes it from the inbox.
     pub id: i64,
-    /// When it was posted, in Unix milliseconds.
+    /// When it was sent, in milliseconds since 1970.
     pub at: i64,
-    /// What kind of message it is.
+    /// The kind of the message.
     pub kind: String,
-    /// The message itself.
+    /// The serialised message.
     pub body: Vec<u8>,
 }

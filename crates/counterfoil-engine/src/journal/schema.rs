@@ -1,4 +1,4 @@
-//! The journal's file: how it is told from others, made, brought up to date and opened.
+//! The journal file: recognises, creates, migrates and opens it.
 
 use super::Settings;
 use super::error::{Error, Result};
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 /// Marks the file as a journal: `CsJn`.
 pub(super) const APPLICATION_ID: i64 = 0x4373_4a6e;
 
-/// The steps that lead from an empty file to the present form. A step that was released is never
-/// changed: the file's version is the number of steps it has been through.
-const STEPS: &[&str] = &["
+/// The migrations from an empty file to the current schema. A released migration is never changed.
+/// The version of a file is the number of migrations that were applied to it.
+const MIGRATIONS: &[&str] = &["
 CREATE TABLE bundles (
     hash TEXT PRIMARY KEY,
     body BLOB NOT NULL
@@ -77,13 +77,13 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_of_run ON inbox (run, id);
 "];
 
-/// The log is cut back to this size when it has been carried over into the file.
-const LARGEST_IDLE_LOG: i64 = 64 << 20;
+/// The size to which the log is truncated after a checkpoint.
+const MAX_IDLE_LOG: i64 = 64 << 20;
 
-/// Opens the journal to write, making or upgrading it where needed.
+/// Opens the journal for writing. It is created or migrated if necessary.
 pub(super) fn open_to_write(path: &Path, settings: &Settings) -> Result<Connection> {
-    let steps = STEPS;
-    inspect(path, steps.len())?;
+    let migrations = MIGRATIONS;
+    inspect(path, migrations.len())?;
     let store = |error: rusqlite::Error| Error::store(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -95,27 +95,27 @@ pub(super) fn open_to_write(path: &Path, settings: &Settings) -> Result<Connecti
     if connection.is_readonly("main").map_err(store)? {
         return Err(Error::ReadOnly { path: path.to_owned() });
     }
-    migrate(&mut connection, path, steps)?;
+    migrate(&mut connection, path, migrations)?;
     use_log(&connection, path, settings.busy_timeout)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(store)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(store)?;
-    connection.pragma_update(None, "journal_size_limit", LARGEST_IDLE_LOG).map_err(store)?;
+    connection.pragma_update(None, "journal_size_limit", MAX_IDLE_LOG).map_err(store)?;
     if let Some(pages) = settings.page_limit {
         connection.pragma_update(None, "max_page_count", pages).map_err(store)?;
     }
     Ok(connection)
 }
 
-/// Opens the journal to read. Where the folder cannot be written and the log is empty, the file is
-/// read as one that nobody changes, which is then true.
+/// Opens the journal for reading. In a read-only folder with an empty log the file is opened as
+/// immutable.
 pub(super) fn open_to_read(path: &Path, settings: &Settings) -> Result<Connection> {
-    let known = STEPS.len();
+    let known = MIGRATIONS.len();
     inspect(path, known)?;
     let open = |flags: OpenFlags, name: &Path| -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(name, flags)?;
         connection.busy_timeout(settings.busy_timeout)?;
         connection.set_prepared_statement_cache_capacity(32);
-        // Nothing is read before it has to be: this is where a log that cannot be used shows.
+        // SQLite opens files lazily: this query fails if the log cannot be used.
         version(&connection)?;
         Ok(connection)
     };
@@ -135,14 +135,14 @@ pub(super) fn open_to_read(path: &Path, settings: &Settings) -> Result<Connectio
         return Err(Error::NotAJournal {
             path: path.to_owned(),
             why: format!(
-                "it has version {found} where {known} is needed (opening it once to write brings it up to date)"
+                "it has version {found}, but version {known} is required (opening it once for writing migrates it)"
             ),
         });
     }
     Ok(connection)
 }
 
-/// Refuses what is not a journal or is a newer one, without changing a byte of it.
+/// Rejects files that are not journals, and newer journals, without changing them.
 fn inspect(path: &Path, known: usize) -> Result<()> {
     let refuse = |why: &str| Err(Error::NotAJournal { path: path.to_owned(), why: why.to_owned() });
     let mut header = Vec::new();
@@ -151,7 +151,7 @@ fn inspect(path: &Path, known: usize) -> Result<()> {
         Err(error) => return Err(unreadable(path, &error)),
         Ok(file) => {
             if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-                return refuse("it is not a plain file");
+                return refuse("it is not a regular file");
             }
             file.take(100).read_to_end(&mut header).map_err(|error| unreadable(path, &error))?;
         }
@@ -160,13 +160,13 @@ fn inspect(path: &Path, known: usize) -> Result<()> {
         return Ok(());
     }
     if !header.starts_with(b"SQLite format 3\0") {
-        return refuse("it does not begin like a SQLite file");
+        return refuse("it is not a SQLite file");
     }
     let (Some(version), Some(application)) = (number_at(&header, 60), number_at(&header, 68))
     else {
         return Err(Error::Damaged {
             path: path.to_owned(),
-            why: format!("only {} bytes of it are left", header.len()),
+            why: format!("it has only {} bytes", header.len()),
         });
     };
     if application == APPLICATION_ID {
@@ -175,12 +175,12 @@ fn inspect(path: &Path, known: usize) -> Result<()> {
     if application != 0 {
         return refuse("it is a SQLite file of another program");
     }
-    // Nothing in the header: an empty database, one of somebody who does not mark them, or ours
-    // with all of it in the log still.
+    // The header has no application id: an empty database, one of another program, or a journal
+    // whose content is still in the log.
     let store = |error: rusqlite::Error| unopened(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = if log_is_empty(path) {
-        // So that not even a file beside it is made.
+        // Immutable, so that SQLite creates no other files.
         Connection::open_with_flags(immutable_name(path), flags | OpenFlags::SQLITE_OPEN_URI)
     } else {
         Connection::open_with_flags(path, flags)
@@ -203,29 +203,29 @@ fn inspect(path: &Path, known: usize) -> Result<()> {
     }
 }
 
-/// Runs the steps that the file has not been through, all of them or none.
-fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<()> {
+/// Applies the missing migrations, all of them or none.
+fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<()> {
     let store = |error: rusqlite::Error| Error::store(path, &error);
-    let known = known_version(steps.len());
+    let known = known_version(migrations.len());
     let found = version_of(connection, path)?;
     if found == known {
         return Ok(());
     }
-    refuse_newer(path, found, steps.len())?;
+    refuse_newer(path, found, migrations.len())?;
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store)?;
-    // Somebody else may have done it between the look and the lock.
+    // Another process may have migrated it before the lock was acquired.
     let found = version_of(&transaction, path)?;
-    refuse_newer(path, found, steps.len())?;
-    for step in steps.iter().skip(usize::try_from(found).unwrap_or(0)) {
-        transaction.execute_batch(step).map_err(store)?;
+    refuse_newer(path, found, migrations.len())?;
+    for migration in migrations.iter().skip(usize::try_from(found).unwrap_or(0)) {
+        transaction.execute_batch(migration).map_err(store)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(store)?;
     transaction.pragma_update(None, "user_version", known).map_err(store)?;
     transaction.commit().map_err(store)
 }
 
-/// Switches to a write-ahead log. `SQLite` does not wait for others here, so this does.
+/// Switches to a write-ahead log. `SQLite` ignores the busy timeout here, so this function retries.
 fn use_log(connection: &Connection, path: &Path, wait: Duration) -> Result<()> {
     let until = Instant::now() + wait;
     loop {
@@ -234,7 +234,9 @@ fn use_log(connection: &Connection, path: &Path, wait: Duration) -> Result<()> {
         match mode.map_err(|error| Error::store(path, &error)) {
             Ok(mode) if mode == "wal" => return Ok(()),
             Ok(mode) => {
-                let why = format!("a write-ahead log cannot be kept there (it keeps to '{mode}')");
+                let why = format!(
+                    "a write-ahead log cannot be used there (the journal mode is '{mode}')"
+                );
                 return Err(Error::Store { path: path.to_owned(), why });
             }
             Err(Error::Busy { .. }) if Instant::now() < until => {
@@ -250,8 +252,8 @@ fn refuse_newer(path: &Path, found: i64, known: usize) -> Result<()> {
     if found > known { Err(Error::Newer { path: path.to_owned(), found, known }) } else { Ok(()) }
 }
 
-fn known_version(steps: usize) -> i64 {
-    i64::try_from(steps).unwrap_or(i64::MAX)
+fn known_version(migrations: usize) -> i64 {
+    i64::try_from(migrations).unwrap_or(i64::MAX)
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {
@@ -264,7 +266,7 @@ fn version_of(connection: &Connection, path: &Path) -> Result<i64> {
 
 fn number_at(header: &[u8], at: usize) -> Option<i64> {
     let bytes: [u8; 4] = header.get(at..at + 4)?.try_into().ok()?;
-    // A file has a whole header or is broken, wherever the number stands in it.
+    // A file with an incomplete header is damaged.
     (header.len() == 100).then_some(i64::from(u32::from_be_bytes(bytes)))
 }
 
@@ -272,7 +274,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
     Error::Folder { path: path.to_owned(), why: error.to_string() }
 }
 
-/// A file that does not open and is not there was never there, rather than taken away.
+/// A file that does not exist when it is opened is missing, not deleted meanwhile.
 fn unopened(path: &Path, error: &rusqlite::Error) -> Error {
     match Error::store(path, error) {
         Error::Gone { path } => Error::Missing { path },
@@ -297,8 +299,7 @@ fn log_is_empty(path: &Path) -> bool {
     }
 }
 
-/// The file's name as `SQLite` takes it with options: every byte that could mean something else is
-/// escaped.
+/// The name of the file as a `SQLite` URI with the option `immutable`. Special bytes are escaped.
 fn immutable_name(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut name = String::from("file://");

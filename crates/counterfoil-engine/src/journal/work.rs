@@ -1,23 +1,23 @@
-//! What can be asked of the writing thread, in SQL.
+//! The requests to the writer thread.
 
 use super::chain::{self, Digest};
 use super::error::{Error, Result};
-use super::holder::Claim;
+use super::holder::LeaseHolder;
 use super::now;
-use super::reading::claim;
+use super::reading::lease_holder;
 use super::record::{Batch, Summary};
-use super::writer::{Desk, Work};
+use super::writer::{WriteContext, WriteRequest};
 use rusqlite::{OptionalExtension, params};
 
-/// A lease as the writing thread gave it.
+/// A lease as the writer thread granted it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Granted {
-    /// The run's row.
+    /// The number of the run's row.
     pub(super) number: i64,
     pub(super) epoch: u64,
 }
 
-/// Makes a run with its first events and takes it.
+/// Creates a run with its first events and acquires its lease.
 pub(super) struct Create {
     pub(super) id: String,
     pub(super) workflow: String,
@@ -28,181 +28,185 @@ pub(super) struct Create {
     pub(super) first: Batch,
 }
 
-/// Takes a run that nobody drives.
-pub(super) struct Take {
+/// Acquires the lease of a run.
+pub(super) struct Acquire {
     pub(super) run: String,
 }
 
-/// Appends under a lease.
+/// Appends a batch under a lease.
 pub(super) struct Append {
     pub(super) run: String,
     pub(super) lease: Granted,
     pub(super) batch: Batch,
 }
 
-/// Gives a lease back.
+/// Releases a lease.
 pub(super) struct Release {
     pub(super) run: String,
     pub(super) lease: Granted,
 }
 
-/// Leaves a message for whoever drives a run.
-pub(super) struct Post {
+/// Sends a message to the driver of a run.
+pub(super) struct SendMessage {
     pub(super) run: String,
     pub(super) at: i64,
     pub(super) kind: String,
     pub(super) body: Vec<u8>,
 }
 
-impl Work for Create {
+impl WriteRequest for Create {
     type Answer = Granted;
     const LEASES: bool = true;
 
-    fn perform(&self, desk: &Desk<'_>) -> Result<Granted> {
-        if number(desk, &self.id)?.is_some() {
+    fn perform(&self, context: &WriteContext<'_>) -> Result<Granted> {
+        if number(context, &self.id)?.is_some() {
             return Err(Error::Exists { run: self.id.clone() });
         }
         let origin = chain::origin(&self.id, &self.bundle_hash);
         let made = || -> rusqlite::Result<i64> {
-            desk.connection
+            context
+                .connection
                 .prepare_cached(
                     "INSERT INTO bundles (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
                 )?
                 .execute((&self.bundle_hash, &self.bundle))?;
-            desk.connection
+            context.connection
                 .prepare_cached(
                     "INSERT INTO runs (id, workflow, version, bundle, created_at, updated_at, digest) \
                      VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)",
                 )?
                 .execute(params![self.id, self.workflow, self.version, self.bundle_hash, self.at, origin])?;
-            Ok(desk.connection.last_insert_rowid())
+            Ok(context.connection.last_insert_rowid())
         };
-        let number = made().map_err(|error| desk.failed(&error))?;
+        let number = made().map_err(|error| context.failed(&error))?;
         let granted = Granted { number, epoch: 1 };
-        hand_over(desk, granted)?;
-        write(desk, &self.id, number, &self.first, 1, origin)?;
+        set_holder(context, granted)?;
+        write(context, &self.id, number, &self.first, 1, origin)?;
         Ok(granted)
     }
 }
 
-impl Work for Take {
+impl WriteRequest for Acquire {
     type Answer = Granted;
     const LEASES: bool = true;
 
-    fn perform(&self, desk: &Desk<'_>) -> Result<Granted> {
+    fn perform(&self, context: &WriteContext<'_>) -> Result<Granted> {
         let query = "SELECT number, epoch, holder, pid, started, boot, namespace, since, heartbeat \
                      FROM runs WHERE id = ?1";
-        let found: Option<(i64, u64, Option<Claim>)> = desk
+        let found: Option<(i64, u64, Option<LeaseHolder>)> = context
             .connection
             .prepare_cached(query)
             .and_then(|mut select| {
                 select
                     .query_row([&self.run], |row| {
-                        Ok((row.get(0)?, unsigned(row.get(1)?), claim(row, 2)?))
+                        Ok((row.get(0)?, unsigned(row.get(1)?), lease_holder(row, 2)?))
                     })
                     .optional()
             })
-            .map_err(|error| desk.failed(&error))?;
-        let Some((number, epoch, held)) = found else {
+            .map_err(|error| context.failed(&error))?;
+        let Some((number, epoch, holder)) = found else {
             return Err(Error::NoRun { run: self.run.clone() });
         };
-        if let Some(held) = held
-            && held.stands(desk.process, now(), desk.stale_after)
+        if let Some(holder) = holder
+            && holder.is_valid(context.process, now(), context.stale_after)
         {
-            return Err(Error::Held {
+            return Err(Error::AlreadyDriven {
                 run: self.run.clone(),
-                pid: held.process.pid,
-                since: held.since,
+                pid: holder.process.pid,
+                since: holder.since,
             });
         }
         let granted = Granted { number, epoch: epoch.saturating_add(1) };
-        hand_over(desk, granted)?;
+        set_holder(context, granted)?;
         Ok(granted)
     }
 }
 
-impl Work for Append {
+impl WriteRequest for Append {
     type Answer = u64;
 
-    fn perform(&self, desk: &Desk<'_>) -> Result<u64> {
+    fn perform(&self, context: &WriteContext<'_>) -> Result<u64> {
         let query =
             "SELECT next_seq, digest FROM runs WHERE number = ?1 AND epoch = ?2 AND holder = ?3";
-        let found: Option<(i64, Digest)> = desk
+        let found: Option<(i64, Digest)> = context
             .connection
             .prepare_cached(query)
             .and_then(|mut select| {
                 select
                     .query_row(
-                        params![self.lease.number, signed(self.lease.epoch), desk.holder],
+                        params![self.lease.number, signed(self.lease.epoch), context.holder],
                         |row| Ok((row.get(0)?, row.get(1)?)),
                     )
                     .optional()
             })
-            .map_err(|error| desk.failed(&error))?;
+            .map_err(|error| context.failed(&error))?;
         let Some((next, digest)) = found else {
             return Err(Error::Fenced { run: self.run.clone(), epoch: self.lease.epoch });
         };
-        write(desk, &self.run, self.lease.number, &self.batch, unsigned(next), digest)
+        write(context, &self.run, self.lease.number, &self.batch, unsigned(next), digest)
     }
 }
 
-impl Work for Release {
+impl WriteRequest for Release {
     type Answer = ();
 
-    fn perform(&self, desk: &Desk<'_>) -> Result<()> {
+    fn perform(&self, context: &WriteContext<'_>) -> Result<()> {
         let update = "UPDATE runs SET holder = NULL, pid = NULL, started = NULL, boot = NULL, namespace = NULL, \
                       since = NULL, heartbeat = NULL WHERE number = ?1 AND epoch = ?2 AND holder = ?3";
-        let changed = desk
+        let changed = context
             .connection
             .prepare_cached(update)
             .and_then(|mut update| {
-                update.execute(params![self.lease.number, signed(self.lease.epoch), desk.holder])
+                update.execute(params![self.lease.number, signed(self.lease.epoch), context.holder])
             })
-            .map_err(|error| desk.failed(&error))?;
+            .map_err(|error| context.failed(&error))?;
         if changed == 0 {
             return Err(Error::Fenced { run: self.run.clone(), epoch: self.lease.epoch });
         }
         Ok(())
     }
 
-    fn owed(self) -> Option<Release> {
+    fn pending_release(self) -> Option<Release> {
         Some(self)
     }
 }
 
-impl Work for Post {
+impl WriteRequest for SendMessage {
     type Answer = i64;
 
-    fn perform(&self, desk: &Desk<'_>) -> Result<i64> {
-        let Some(number) = number(desk, &self.run)? else {
+    fn perform(&self, context: &WriteContext<'_>) -> Result<i64> {
+        let Some(number) = number(context, &self.run)? else {
             return Err(Error::NoRun { run: self.run.clone() });
         };
-        desk.connection
+        context
+            .connection
             .prepare_cached("INSERT INTO inbox (run, at, kind, body) VALUES (?1, ?2, ?3, ?4)")
             .and_then(|mut insert| insert.insert(params![number, self.at, self.kind, self.body]))
-            .map_err(|error| desk.failed(&error))
+            .map_err(|error| context.failed(&error))
     }
 }
 
-fn number(desk: &Desk<'_>, run: &str) -> Result<Option<i64>> {
-    desk.connection
+fn number(context: &WriteContext<'_>, run: &str) -> Result<Option<i64>> {
+    context
+        .connection
         .prepare_cached("SELECT number FROM runs WHERE id = ?1")
         .and_then(|mut select| select.query_row([run], |row| row.get(0)).optional())
-        .map_err(|error| desk.failed(&error))
+        .map_err(|error| context.failed(&error))
 }
 
-/// Writes this journal's name into a lease.
-fn hand_over(desk: &Desk<'_>, to: Granted) -> Result<()> {
+/// Makes this journal the holder of a lease.
+fn set_holder(context: &WriteContext<'_>, to: Granted) -> Result<()> {
     let update = "UPDATE runs SET epoch = ?2, holder = ?3, pid = ?4, started = ?5, boot = ?6, namespace = ?7, \
                   since = ?8, heartbeat = ?8 WHERE number = ?1";
-    let process = desk.process;
-    desk.connection
+    let process = context.process;
+    context
+        .connection
         .prepare_cached(update)
         .and_then(|mut update| {
             update.execute(params![
                 to.number,
                 signed(to.epoch),
-                desk.holder,
+                context.holder,
                 process.pid,
                 process.started,
                 process.boot,
@@ -210,13 +214,13 @@ fn hand_over(desk: &Desk<'_>, to: Granted) -> Result<()> {
                 now()
             ])
         })
-        .map_err(|error| desk.failed(&error))?;
+        .map_err(|error| context.failed(&error))?;
     Ok(())
 }
 
-/// Writes a batch behind what the run has, and returns the place of its last event.
+/// Writes a batch after the events of the run, and returns the sequence number of the last event.
 fn write(
-    desk: &Desk<'_>,
+    context: &WriteContext<'_>,
     run: &str,
     number: i64,
     batch: &Batch,
@@ -225,19 +229,26 @@ fn write(
 ) -> Result<u64> {
     let (mut seq, mut digest) = (next, digest);
     let mut all = || -> rusqlite::Result<u64> {
-        let mut insert = desk.connection.prepare_cached(
+        let mut insert = context.connection.prepare_cached(
             "INSERT INTO events (run, seq, at, kind, body, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?;
-        for row in &batch.rows {
-            digest = chain::link(&digest, seq, row.at, &row.kind, &row.body);
-            insert.execute(params![number, signed(seq), row.at, row.kind, row.body, digest])?;
+        for event in &batch.events {
+            digest = chain::link(&digest, seq, event.at, &event.kind, &event.body);
+            insert.execute(params![
+                number,
+                signed(seq),
+                event.at,
+                event.kind,
+                event.body,
+                digest
+            ])?;
             seq = seq.saturating_add(1);
         }
         let last = seq.saturating_sub(1);
-        let newest = batch.rows.iter().map(|row| row.at).max().unwrap_or(i64::MIN);
+        let newest = batch.events.iter().map(|event| event.at).max().unwrap_or(i64::MIN);
         match &batch.summary {
             None => {
-                desk.connection
+                context.connection
                     .prepare_cached(
                         "UPDATE runs SET next_seq = ?2, digest = ?3, updated_at = max(updated_at, ?4) \
                          WHERE number = ?1",
@@ -256,7 +267,7 @@ fn write(
                 wall_ms,
                 questions,
             }) => {
-                desk.connection
+                context.connection
                     .prepare_cached(
                         "UPDATE runs SET next_seq = ?2, digest = ?3, updated_at = max(updated_at, ?4), \
                          outcome = ?5, cause = ?6, state = ?7, reason = ?8, iterations = ?9, \
@@ -282,7 +293,8 @@ fn write(
             }
         }
         if let Some(body) = &batch.snapshot {
-            desk.connection
+            context
+                .connection
                 .prepare_cached(
                     "INSERT INTO snapshots (run, seq, body, digest) VALUES (?1, ?2, ?3, ?4) \
                      ON CONFLICT (run) DO UPDATE SET seq = ?2, body = ?3, digest = ?4",
@@ -291,25 +303,26 @@ fn write(
                     number,
                     signed(last),
                     body,
-                    chain::of_snapshot(run, last, body)
+                    chain::snapshot_digest(run, last, body)
                 ])?;
         }
         for id in &batch.consumed {
-            desk.connection
+            context
+                .connection
                 .prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?
                 .execute((id, number))?;
         }
         Ok(last)
     };
-    all().map_err(|error| desk.failed(&error))
+    all().map_err(|error| context.failed(&error))
 }
 
-/// `SQLite`'s integers have a sign; what does not fit is written as the largest.
+/// Converts to the signed integers of `SQLite`. Larger values are clamped.
 pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// Back again; what a damaged file makes negative is read as 0.
+/// Converts from the signed integers of `SQLite`. Negative values are read as 0.
 pub(super) fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }

@@ -1,6 +1,5 @@
-//! The one thread that writes. Whatever is queued when it looks becomes one transaction, so that
-//! callers who come together share the wait for the disk. It also keeps the leases of this journal
-//! fresh.
+//! The writer thread. All queued requests become one transaction, so that concurrent callers share
+//! the wait for the disk. It also renews the leases of this journal.
 
 use super::error::{Error, Result};
 use super::holder::Process;
@@ -15,21 +14,21 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// How many requests share one transaction at most.
-const LARGEST_GROUP: usize = 256;
+/// The maximum number of requests in a transaction.
+const MAX_GROUP: usize = 256;
 
-/// Something to be written, that may be tried more than once.
-pub(super) trait Work: Send + 'static {
-    /// What the caller is told.
+/// A write request. It may be performed more than once.
+pub(super) trait WriteRequest: Send + 'static {
+    /// The answer to the caller.
     type Answer: Send + 'static;
-    /// Whether doing it can give a lease to this journal.
+    /// Whether the request can grant a lease to this journal.
     const LEASES: bool = false;
-    /// Does it. What the caller got wrong is found before the first change, because the others in
-    /// the transaction are committed all the same.
-    fn perform(&self, desk: &Desk<'_>) -> Result<Self::Answer>;
-    /// A lease that was to be given back by this and could not be: it must not be kept fresh for
-    /// ever.
-    fn owed(self) -> Option<Release>
+    /// Performs the request. Mistakes of the caller are detected before the first change, since the
+    /// other requests of the transaction are committed anyway.
+    fn perform(&self, context: &WriteContext<'_>) -> Result<Self::Answer>;
+    /// The lease that could not be released, if this is a request to release one. It is released
+    /// later, so that it is not renewed forever.
+    fn pending_release(self) -> Option<Release>
     where
         Self: Sized,
     {
@@ -37,8 +36,8 @@ pub(super) trait Work: Send + 'static {
     }
 }
 
-/// What work is done with.
-pub(super) struct Desk<'a> {
+/// What a request needs to write.
+pub(super) struct WriteContext<'a> {
     pub(super) connection: &'a Connection,
     pub(super) path: &'a Path,
     pub(super) holder: &'a str,
@@ -46,45 +45,45 @@ pub(super) struct Desk<'a> {
     pub(super) stale_after: i64,
 }
 
-impl Desk<'_> {
+impl WriteContext<'_> {
     pub(super) fn failed(&self, error: &rusqlite::Error) -> Error {
         Error::store(self.path, error)
     }
 }
 
 trait Task: Send {
-    /// Does the work; an error means that the transaction cannot be committed.
-    fn attempt(&mut self, desk: &Desk<'_>) -> Result<()>;
-    /// Tells the caller, and says what it means for the leases of this journal.
-    fn answer(self: Box<Self>, transaction: Result<()>) -> Aftermath;
+    /// Performs the request. An error means that the transaction cannot be committed.
+    fn attempt(&mut self, context: &WriteContext<'_>) -> Result<()>;
+    /// Answers the caller, and returns the effects on the leases of this journal.
+    fn answer(self: Box<Self>, transaction: Result<()>) -> LeaseEffects;
 }
 
 #[derive(Default)]
-struct Aftermath {
-    /// A lease was given.
+struct LeaseEffects {
+    /// A lease was granted.
     leased: bool,
-    /// A lease still has to be given back.
-    owed: Option<Release>,
+    /// A lease that still has to be released.
+    pending_releases: Option<Release>,
 }
 
-struct Asked<W: Work> {
+struct PendingRequest<W: WriteRequest> {
     work: W,
     outcome: Option<Result<W::Answer>>,
     reply: Reply<W::Answer>,
 }
 
-/// Who waits for the answer. A blocked thread has a channel of its own, because tokio's panics when
-/// a thread of its runtime blocks on it.
+/// The receiver of the answer. A blocked thread uses a channel of the standard library, since the
+/// one of tokio panics if a thread of its runtime blocks on it.
 enum Reply<T> {
     Task(oneshot::Sender<Result<T>>),
     Thread(SyncSender<Result<T>>),
-    Nobody,
+    Ignored,
 }
 
-impl<W: Work> Task for Asked<W> {
-    fn attempt(&mut self, desk: &Desk<'_>) -> Result<()> {
-        match self.work.perform(desk) {
-            Err(error) if error.spoils_group() => Err(error),
+impl<W: WriteRequest> Task for PendingRequest<W> {
+    fn attempt(&mut self, context: &WriteContext<'_>) -> Result<()> {
+        match self.work.perform(context) {
+            Err(error) if error.aborts_transaction() => Err(error),
             outcome => {
                 self.outcome = Some(outcome);
                 Ok(())
@@ -92,27 +91,29 @@ impl<W: Work> Task for Asked<W> {
         }
     }
 
-    fn answer(self: Box<Self>, transaction: Result<()>) -> Aftermath {
+    fn answer(self: Box<Self>, transaction: Result<()>) -> LeaseEffects {
         let failed = transaction.is_err();
         let answer = match (transaction, self.outcome) {
             (Err(error), _) => Err(error),
             (Ok(()), Some(outcome)) => outcome,
-            // Not reached: what was committed was attempted. The caller then sees a reply that
-            // never comes.
-            (Ok(()), None) => return Aftermath::default(),
+            // Not reached: every committed request was performed. The caller sees a closed channel.
+            (Ok(()), None) => return LeaseEffects::default(),
         };
         let leased = W::LEASES && answer.is_ok();
-        // A caller who no longer waits does not want to know.
+        // The caller may no longer wait for the answer.
         match self.reply {
             Reply::Task(reply) => drop(reply.send(answer)),
             Reply::Thread(reply) => drop(reply.send(answer)),
-            Reply::Nobody => {}
+            Reply::Ignored => {}
         }
-        Aftermath { leased, owed: if failed { self.work.owed() } else { None } }
+        LeaseEffects {
+            leased,
+            pending_releases: if failed { self.work.pending_release() } else { None },
+        }
     }
 }
 
-/// The way to the writing thread. Dropping it waits until everything sent has been written.
+/// The handle of the writer thread. Dropping it waits until all requests are written.
 #[derive(Debug)]
 pub(super) struct Writer {
     path: PathBuf,
@@ -139,15 +140,15 @@ impl Writer {
             process,
             settings,
             commits: Arc::clone(&commits),
-            beat_at: None,
-            owed: Vec::new(),
+            next_heartbeat: None,
+            pending_releases: Vec::new(),
         };
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || thread.run(&requests))
             .map_err(|error| Error::Store {
                 path: path.to_owned(),
-                why: format!("no thread could be started to write: {error}"),
+                why: format!("the writer thread could not be started: {error}"),
             })?;
         Ok(Self { path: path.to_owned(), queue: Some(queue), thread: Some(thread), commits })
     }
@@ -156,28 +157,28 @@ impl Writer {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// Has work done and waits for it as a task does.
-    pub(super) async fn ask<W: Work>(&self, work: W) -> Result<W::Answer> {
+    /// Sends a request and waits for the answer.
+    pub(super) async fn ask<W: WriteRequest>(&self, work: W) -> Result<W::Answer> {
         let (reply, answer) = oneshot::channel();
         self.send(work, Reply::Task(reply))?;
         answer.await.unwrap_or_else(|_| Err(self.stopped()))
     }
 
-    /// Has work done and blocks this thread for it.
-    pub(super) fn ask_blocking<W: Work>(&self, work: W) -> Result<W::Answer> {
+    /// Sends a request and blocks this thread until the answer.
+    pub(super) fn ask_blocking<W: WriteRequest>(&self, work: W) -> Result<W::Answer> {
         let (reply, answer) = sync_channel(1);
         self.send(work, Reply::Thread(reply))?;
         answer.recv().unwrap_or_else(|_| Err(self.stopped()))
     }
 
-    /// Has work done and does not wait.
-    pub(super) fn tell<W: Work>(&self, work: W) {
-        // A writer that has stopped has nothing left to tell.
-        let _ = self.send(work, Reply::Nobody);
+    /// Sends a request without waiting for the answer.
+    pub(super) fn send_and_forget<W: WriteRequest>(&self, work: W) {
+        // If the writer has stopped, there is nothing to write to.
+        let _ = self.send(work, Reply::Ignored);
     }
 
-    fn send<W: Work>(&self, work: W, reply: Reply<W::Answer>) -> Result<()> {
-        let task: Box<dyn Task> = Box::new(Asked { work, outcome: None, reply });
+    fn send<W: WriteRequest>(&self, work: W, reply: Reply<W::Answer>) -> Result<()> {
+        let task: Box<dyn Task> = Box::new(PendingRequest { work, outcome: None, reply });
         self.queue.as_ref().and_then(|queue| queue.send(task).ok()).ok_or_else(|| self.stopped())
     }
 
@@ -203,18 +204,17 @@ struct Thread {
     process: Process,
     settings: Settings,
     commits: Arc<AtomicU64>,
-    /// When leases are to be kept fresh next; none while there are none.
-    beat_at: Option<Instant>,
-    /// Leases to be given back with the next heartbeat, because it could not be done when it was
-    /// asked for.
-    owed: Vec<Release>,
+    /// When leases are renewed next; none while there are none.
+    next_heartbeat: Option<Instant>,
+    /// Leases to release with the next heartbeat, because it failed before.
+    pending_releases: Vec<Release>,
 }
 
 impl Thread {
-    /// Serves until every sender is gone.
+    /// Serves requests until every sender is dropped.
     fn run(mut self, requests: &Receiver<Box<dyn Task>>) {
         loop {
-            let first = match self.beat_at {
+            let first = match self.next_heartbeat {
                 None => requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 Some(at) => requests.recv_timeout(at.saturating_duration_since(Instant::now())),
             };
@@ -224,12 +224,12 @@ impl Thread {
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             if !group.is_empty() {
-                group.extend(requests.try_iter().take(LARGEST_GROUP - 1));
+                group.extend(requests.try_iter().take(MAX_GROUP - 1));
             }
             self.serve(group);
         }
-        if !self.owed.is_empty() {
-            self.beat_at = Some(Instant::now());
+        if !self.pending_releases.is_empty() {
+            self.next_heartbeat = Some(Instant::now());
             self.serve(Vec::new());
         }
     }
@@ -237,8 +237,8 @@ impl Thread {
     fn serve(&mut self, mut group: Vec<Box<dyn Task>>) {
         let whole = self.write(&mut group);
         match whole {
-            // Each on its own: one that cannot be written (too big for what room is left) is not to
-            // fail the others.
+            // Retried one by one: a request that cannot be written, for example because it is too
+            // large for the remaining space, must not fail the others.
             Err(ref error)
                 if group.len() > 1 && !matches!(error, Error::Busy { .. } | Error::Gone { .. }) =>
             {
@@ -251,7 +251,7 @@ impl Thread {
                 if let Err(error) = &whole
                     && group.is_empty()
                 {
-                    tracing::warn!(%error, "the leases of this journal could not be kept fresh");
+                    tracing::warn!(%error, "the leases of this journal could not be renewed");
                 }
                 for task in group {
                     self.settle(task.answer(whole.clone()));
@@ -260,21 +260,21 @@ impl Thread {
         }
     }
 
-    fn settle(&mut self, after: Aftermath) {
-        self.owed.extend(after.owed);
-        if after.leased && self.beat_at.is_none() {
-            self.beat_at = Some(Instant::now() + self.settings.heartbeat);
+    fn settle(&mut self, after: LeaseEffects) {
+        self.pending_releases.extend(after.pending_releases);
+        if after.leased && self.next_heartbeat.is_none() {
+            self.next_heartbeat = Some(Instant::now() + self.settings.heartbeat);
         }
     }
 
-    /// Writes a group in one transaction, and the heartbeat with it when it is due.
+    /// Writes a group of requests in one transaction, and the heartbeat if it is due.
     fn write(&mut self, group: &mut [Box<dyn Task>]) -> Result<()> {
-        let beat_due = self.beat_at.is_some_and(|at| at <= Instant::now());
-        if beat_due {
-            // Set before it is tried, so that a failure is not followed by another at once.
-            self.beat_at = Some(Instant::now() + self.settings.heartbeat);
+        let heartbeat_due = self.next_heartbeat.is_some_and(|at| at <= Instant::now());
+        if heartbeat_due {
+            // Set before the attempt, so that a failure is not retried immediately.
+            self.next_heartbeat = Some(Instant::now() + self.settings.heartbeat);
         }
-        // A file that was deleted takes everything written to it along without a word.
+        // Writes to a deleted file would be lost without an error.
         if identity(&self.path) != Some(self.file) {
             return Err(Error::Gone { path: self.path.clone() });
         }
@@ -283,36 +283,36 @@ impl Thread {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(store)?;
-        let desk = Desk {
+        let context = WriteContext {
             connection: &transaction,
             path: &self.path,
             holder: &self.holder,
             process: &self.process,
             stale_after: i64::try_from(self.settings.stale_after.as_millis()).unwrap_or(i64::MAX),
         };
-        let mut held = 0;
-        if beat_due {
-            for release in &self.owed {
-                // One that was taken over meanwhile is given back already.
-                release
-                    .perform(&desk)
-                    .or_else(|error| if error.spoils_group() { Err(error) } else { Ok(()) })?;
+        let mut renewed = 0;
+        if heartbeat_due {
+            for release in &self.pending_releases {
+                // A lease that was acquired by another process does not need to be released.
+                release.perform(&context).or_else(|error| {
+                    if error.aborts_transaction() { Err(error) } else { Ok(()) }
+                })?;
             }
-            // Only rows that still name this holder: a lease that was taken over names another.
-            held = transaction
+            // Only rows with this holder: a lease that was taken over has another one.
+            renewed = transaction
                 .prepare_cached("UPDATE runs SET heartbeat = ?1 WHERE holder = ?2")
                 .and_then(|mut update| update.execute((now(), &self.holder)))
                 .map_err(store)?;
         }
         for task in group {
-            task.attempt(&desk)?;
+            task.attempt(&context)?;
         }
         transaction.commit().map_err(store)?;
         self.commits.fetch_add(1, Ordering::Relaxed);
-        if beat_due {
-            self.owed.clear();
-            if held == 0 {
-                self.beat_at = None;
+        if heartbeat_due {
+            self.pending_releases.clear();
+            if renewed == 0 {
+                self.next_heartbeat = None;
             }
         }
         Ok(())

@@ -1,18 +1,17 @@
-//! Over all runs: who hands back what is asked, and whose word holds. This is what tells which
-//! agent to trust with what.
+//! Statistics over all runs: the rates of contract violations and refuted claims, by contract,
+//! field and agent.
 //!
-//! Events are heard run after run, and of a run nothing is kept but its figures. A claim counts
-//! with the verdict it got when it was made: that a later step changed the tree is not the fault of
-//! whoever spoke before it.
+//! Events are added run after run; only the figures are kept. A claim counts with its original
+//! verdict: a later change of the work tree is not the fault of the agent that made it.
 
-use super::{Ledger, player_name};
+use super::{Ledger, program_name};
 use counterfoil_contract::claim::Verdict;
 use counterfoil_flow::{AssignedAgent, AttemptOutcome, Event, Reply};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What figures are grouped by.
+/// A property by which figures are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dimension {
@@ -20,20 +19,21 @@ pub enum Dimension {
     Contract,
     /// The field that makes the claim.
     Field,
-    /// The agent: as the workflow names it, and who played it.
+    /// The agent, as the workflow names it, with the assigned program.
     Agent,
-    /// Who played it, whatever the workflow calls it.
+    /// The assigned program, whatever the workflow calls the agent.
     Player,
-    /// The model.
+    /// The model of the agent.
     Model,
     /// The version of the program.
     Version,
 }
 
-/// What a group has in common. A part is none if it is not grouped by, empty if it is not known.
+/// The common properties of a group. A property is none if it is not grouped by, and empty if it is
+/// not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
-    /// The contract.
+    /// The contract of the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
     /// The field; empty for attempts that claimed nothing.
@@ -42,10 +42,10 @@ pub struct Key {
     /// The agent, as the workflow names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Who played it.
+    /// The assigned program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub player: Option<String>,
-    /// The model.
+    /// The model of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The version of the program.
@@ -54,44 +54,44 @@ pub struct Key {
 }
 
 impl Key {
-    /// The same without the field.
+    /// The key without the field.
     #[must_use]
     pub fn without_field(&self) -> Self {
         Self { field: None, ..self.clone() }
     }
 }
 
-/// What became of attempts and their replies.
+/// Figures about attempts and their replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplyFigures {
-    /// Agent sessions.
+    /// The number of agent sessions.
     pub attempts: u64,
-    /// Those that ended with a result that counts.
+    /// Attempts that ended with an accepted result.
     pub accepted: u64,
-    /// Those that ended because a claim that had to hold was refuted.
+    /// Attempts that ended because a required claim was refuted.
     pub lost_to_claim: u64,
-    /// Texts that were handed back; one that a broken connection cut off is none.
+    /// Complete replies. A reply that was cut off does not count.
     pub replies: u64,
-    /// Those without a result, or with one that does not satisfy its contract.
+    /// Replies without a result, or with one that does not satisfy its contract.
     pub violations: u64,
-    /// How often an accepted attempt was asked again before it was.
+    /// Repairs of accepted attempts.
     pub repairs: u64,
-    /// What was wrong, by code.
+    /// The number of violations by code.
     pub codes: BTreeMap<String, u64>,
 }
 
 impl ReplyFigures {
-    /// Replies that broke the contract, of all replies.
+    /// The share of replies that violate their contract.
     pub fn violation_rate(&self) -> Option<f64> {
         rate(self.violations, self.replies)
     }
 
-    /// Repairs that an accepted attempt needed.
+    /// The average number of repairs of an accepted attempt.
     pub fn repairs_per_accepted(&self) -> Option<f64> {
         rate(self.repairs, self.accepted)
     }
 
-    /// The codes, the most frequent first.
+    /// The violation codes, the most frequent first.
     pub fn top_codes(&self) -> Vec<(&str, u64)> {
         let mut codes: Vec<(&str, u64)> =
             self.codes.iter().map(|(code, n)| (code.as_str(), *n)).collect();
@@ -101,7 +101,7 @@ impl ReplyFigures {
 
     fn reply(&mut self, reply: &Reply) {
         let violates = match reply.status.as_str() {
-            // One that was refuted satisfies its contract; it is its claims that do not hold.
+            // A refuted reply satisfies its contract; only its claims do not hold.
             "accepted" | "refuted" => false,
             "rejected" | "absent" => true,
             _ => return,
@@ -112,32 +112,32 @@ impl ReplyFigures {
         }
         self.violations += 1;
         for code in &reply.codes {
-            if self.codes.len() < MOST_CODES || self.codes.contains_key(code) {
+            if self.codes.len() < MAX_CODES || self.codes.contains_key(code) {
                 *self.codes.entry(code.clone()).or_default() += 1;
             }
         }
     }
 }
 
-/// What became of claims, as they were judged when they were made.
+/// Figures about claims, by their original verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClaimFigures {
-    /// Held against the world, in whatever reply.
+    /// All claims that were verified, in all replies.
     pub claims: u64,
-    /// Agreed with what was observed.
+    /// Claims that agree with the observation.
     pub verified: u64,
-    /// Did not.
+    /// Claims that contradict the observation.
     pub refuted: u64,
-    /// Agreed with evidence that was too old.
+    /// Claims whose evidence was out of date.
     pub stale: u64,
-    /// Could not be held against anything.
+    /// Claims that could not be verified.
     pub unverifiable: u64,
-    /// Refuted, and put right when the agent was asked again.
+    /// Refuted claims that were corrected in a repair.
     pub corrected: u64,
 }
 
 impl ClaimFigures {
-    /// Refuted claims, of those that something could be said about.
+    /// The share of refuted claims among the verified and refuted ones.
     pub fn refutation_rate(&self) -> Option<f64> {
         rate(self.refuted, self.verified + self.refuted)
     }
@@ -154,54 +154,54 @@ impl ClaimFigures {
     }
 }
 
-/// A group and its figures.
+/// The figures of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What it has in common.
+    /// The common properties of the group.
     pub key: Key,
-    /// Its attempts. They claim several fields each: groups that differ only in the field share
-    /// these figures.
+    /// The figures about attempts. An attempt may claim several fields: groups that differ only in
+    /// the field share these figures.
     pub replies: ReplyFigures,
-    /// Its claims.
+    /// The figures about claims.
     pub claims: ClaimFigures,
 }
 
-/// All of it.
+/// The figures of all runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Runs that were heard.
+    /// The number of runs.
     pub runs: u64,
     /// The groups: the highest rate of refuted claims first, then the most claims.
     pub groups: Vec<Group>,
 }
 
-/// Hears the events of runs, one run after the other, and counts.
+/// Collects figures from the events of runs, one run after the other.
 #[derive(Debug)]
 pub struct Stats {
     by: Vec<Dimension>,
     runs: u64,
-    players: BTreeMap<String, AssignedAgent>,
+    assigned: BTreeMap<String, AssignedAgent>,
     ledger: Ledger,
-    /// The attempts in flight: whose they are, and the repairs that were asked.
+    /// The attempts in flight, with their group and the number of repairs.
     open: BTreeMap<String, (Key, u64)>,
     replies: BTreeMap<Key, ReplyFigures>,
     claims: BTreeMap<Key, ClaimFigures>,
 }
 
-/// Groups beyond these are one: a journal cannot make us keep more.
-const MOST_GROUPS: usize = 10_000;
-/// Codes that are told apart in a group.
-const MOST_CODES: usize = 64;
-/// What the groups beyond have in common.
+/// The maximum number of groups, to bound memory. All further groups are combined.
+const MAX_GROUPS: usize = 10_000;
+/// The maximum number of codes in a group.
+const MAX_CODES: usize = 64;
+/// The name of the combined group.
 const OTHERS: &str = "(others)";
 
 impl Stats {
-    /// Figures by these.
+    /// Collects figures grouped by these properties.
     pub fn new(by: &[Dimension]) -> Self {
         Self {
             by: by.to_vec(),
             runs: 0,
-            players: BTreeMap::new(),
+            assigned: BTreeMap::new(),
             ledger: Ledger::new(),
             open: BTreeMap::new(),
             replies: BTreeMap::new(),
@@ -209,38 +209,38 @@ impl Stats {
         }
     }
 
-    /// Hears the next event. A run begins with its first one, and the run before it is over.
-    pub fn hear(&mut self, event: &Event, at: i64) {
+    /// Adds the next event. The first event of a run ends the run before it.
+    pub fn on_event(&mut self, event: &Event, at: i64) {
         match event {
             Event::RunStarted(started) => {
                 self.close();
                 self.runs += 1;
-                self.players.clone_from(&started.agents);
+                self.assigned.clone_from(&started.agents);
             }
-            Event::RunResumed { agents, .. } => self.players.extend(agents.clone()),
+            Event::RunResumed { agents, .. } => self.assigned.extend(agents.clone()),
             Event::AttemptStarted { attempt, agent: Some(agent), contract, .. } => {
-                let player = self.players.get(agent);
-                let name = player.map(|player| player_name(&player.spec));
-                let key = self.key(&Known {
+                let program = self.assigned.get(agent);
+                let name = program.map(|program| program_name(&program.spec));
+                let key = self.key(&Properties {
                     agent,
                     contract: contract.as_deref(),
                     field: None,
                     player: name.as_deref(),
-                    model: player.and_then(|player| player.model.as_deref()),
-                    version: player.and_then(|player| player.version.as_deref()),
+                    model: program.and_then(|program| program.model.as_deref()),
+                    version: program.and_then(|program| program.version.as_deref()),
                 });
-                counted(&mut self.replies, &key).attempts += 1;
+                figures_of(&mut self.replies, &key).attempts += 1;
                 self.open.insert(attempt.clone(), (key, 0));
             }
             Event::RepairAsked { attempt, reply, .. } => {
                 if let Some((key, repairs)) = self.open.get_mut(attempt) {
                     *repairs += 1;
-                    counted(&mut self.replies, key).reply(reply);
+                    figures_of(&mut self.replies, key).reply(reply);
                 }
             }
             Event::AttemptEnded(ended) => {
                 if let Some((key, repairs)) = self.open.remove(&ended.attempt) {
-                    let figures = counted(&mut self.replies, &key);
+                    let figures = figures_of(&mut self.replies, &key);
                     if let Some(reply) = &ended.reply {
                         figures.reply(reply);
                     }
@@ -259,29 +259,29 @@ impl Stats {
             }
             _ => {}
         }
-        self.ledger.hear(event, at);
+        self.ledger.on_event(event, at);
     }
 
-    /// The figures of all runs that were heard.
+    /// The figures of all runs.
     pub fn tally(mut self) -> Tally {
         self.close();
         let mut groups: Vec<Group> = Vec::with_capacity(self.claims.len());
-        let mut silent = self.replies.clone();
+        let mut without_claims = self.replies.clone();
         for (key, claims) in &self.claims {
             let whose = key.without_field();
-            silent.remove(&whose);
+            without_claims.remove(&whose);
             let replies = self.replies.get(&whose).cloned().unwrap_or_default();
             groups.push(Group { key: key.clone(), replies, claims: *claims });
         }
-        // Those who claimed nothing still handed something back.
+        // Groups without claims still have replies.
         let by_field = self.by.contains(&Dimension::Field);
-        groups.extend(silent.into_iter().map(|(key, replies)| Group {
+        groups.extend(without_claims.into_iter().map(|(key, replies)| Group {
             key: Key { field: by_field.then(String::new), ..key },
             replies,
             claims: ClaimFigures::default(),
         }));
         groups.sort_by(|a, b| {
-            // What nothing can be said about comes last.
+            // Groups without a rate come last.
             let rate = |group: &Group| group.claims.refutation_rate().unwrap_or(-1.0);
             rate(b)
                 .total_cmp(&rate(a))
@@ -292,14 +292,14 @@ impl Stats {
         Tally { runs: self.runs, groups }
     }
 
-    /// A run is over: its claims are counted and forgotten.
+    /// Ends a run: counts its claims and drops them.
     fn close(&mut self) {
-        for entry in std::mem::take(&mut self.ledger).every() {
-            // A command has no agent, and makes no claims that would say something of one.
+        for entry in std::mem::take(&mut self.ledger).all_entries() {
+            // Claims of commands belong to no agent.
             let Some(agent) = &entry.agent else { continue };
             let field =
                 if entry.claim.field.is_empty() { &entry.claim.claim } else { &entry.claim.field };
-            let key = self.key(&Known {
+            let key = self.key(&Properties {
                 agent,
                 contract: entry.contract.as_deref(),
                 field: Some(field),
@@ -307,14 +307,14 @@ impl Stats {
                 model: entry.model.as_deref(),
                 version: entry.version.as_deref(),
             });
-            counted(&mut self.claims, &key).add(entry.claim.verdict, entry.corrected);
+            figures_of(&mut self.claims, &key).add(entry.claim.verdict, entry.corrected);
         }
         self.open.clear();
-        self.players.clear();
+        self.assigned.clear();
     }
 
-    /// What is grouped by, of what is known; a field only where there is one.
-    fn key(&self, known: &Known<'_>) -> Key {
+    /// The key of a group for these properties.
+    fn key(&self, known: &Properties<'_>) -> Key {
         let by = |dimensions: &[Dimension], value: Option<&str>| {
             let wanted = self.by.iter().any(|by| dimensions.contains(by));
             wanted.then(|| value.unwrap_or_default().to_owned())
@@ -330,8 +330,8 @@ impl Stats {
     }
 }
 
-/// Whose something is.
-struct Known<'a> {
+/// The properties of an attempt or a claim.
+struct Properties<'a> {
     agent: &'a str,
     contract: Option<&'a str>,
     field: Option<&'a str>,
@@ -340,9 +340,9 @@ struct Known<'a> {
     version: Option<&'a str>,
 }
 
-/// The figures of a key, or of all beyond the last that is told apart.
-fn counted<'a, F: Default>(figures: &'a mut BTreeMap<Key, F>, key: &Key) -> &'a mut F {
-    if figures.len() < MOST_GROUPS || figures.contains_key(key) {
+/// The figures of a key, or of the combined group if there are too many groups.
+fn figures_of<'a, F: Default>(figures: &'a mut BTreeMap<Key, F>, key: &Key) -> &'a mut F {
+    if figures.len() < MAX_GROUPS || figures.contains_key(key) {
         return figures.entry(key.clone()).or_default();
     }
     let other = |part: &Option<String>| part.as_ref().map(|_| OTHERS.to_owned());

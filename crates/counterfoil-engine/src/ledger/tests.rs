@@ -1,4 +1,4 @@
-//! The ledger on events written out by hand: a claim, what came after it, how it stands.
+//! The ledger for hand-written events: a claim, what happens after it, and its current verdict.
 
 mod figures;
 
@@ -118,16 +118,16 @@ fn attempt(
     [started(path, n), ended(path, n, outcome, claims, changed)]
 }
 
-fn heard(events: impl IntoIterator<Item = Event>) -> Ledger {
+fn ledger_of(events: impl IntoIterator<Item = Event>) -> Ledger {
     let mut ledger = Ledger::new();
     for (at, event) in events.into_iter().enumerate() {
-        ledger.hear(&event, i64::try_from(at).unwrap());
+        ledger.on_event(&event, i64::try_from(at).unwrap());
     }
     ledger
 }
 
 /// Each entry as `path#n.reply claim standing`, with `corrected` and `superseded`.
-fn told(ledger: &Ledger) -> Vec<String> {
+fn summary_lines(ledger: &Ledger) -> Vec<String> {
     let one = |entry: &Entry| {
         let mut line = format!(
             "{}#{}.{} {} {}",
@@ -167,7 +167,7 @@ fn a_later_change_makes_stale_what_speaks_of_the_tree() {
         verified("tests_kept", TestsKept),
     ];
     let first = attempt("work", 1, Accepted, claims, &["a.rs"]);
-    let before = heard(first.clone());
+    let before = ledger_of(first.clone());
     assert_eq!(
         before.totals(),
         Totals { verified: 10, ..Totals::default() },
@@ -175,11 +175,16 @@ fn a_later_change_makes_stale_what_speaks_of_the_tree() {
     );
 
     let unchanged =
-        heard(first.clone().into_iter().chain(attempt("look", 1, Accepted, vec![], &[])));
+        ledger_of(first.clone().into_iter().chain(attempt("look", 1, Accepted, vec![], &[])));
     assert_eq!(unchanged.totals().stale, 0);
 
-    let later =
-        heard(first.into_iter().chain(attempt("polish", 2, Contract, vec![], &["b.rs", "c.rs"])));
+    let later = ledger_of(first.into_iter().chain(attempt(
+        "polish",
+        2,
+        Contract,
+        vec![],
+        &["b.rs", "c.rs"],
+    )));
     let stale: Vec<(String, String)> = later
         .entries()
         .into_iter()
@@ -207,7 +212,8 @@ fn an_artifact_is_stale_once_it_is_changed_itself() {
     ] {
         let first =
             attempt("plan", 1, Accepted, vec![artifact(claimed.clone())], &["docs/plan.md"]);
-        let ledger = heard(first.into_iter().chain(attempt("work", 1, Accepted, vec![], changed)));
+        let ledger =
+            ledger_of(first.into_iter().chain(attempt("work", 1, Accepted, vec![], changed)));
         assert_eq!(ledger.totals().stale == 1, stale, "{claimed} {changed:?}");
     }
 }
@@ -221,7 +227,7 @@ fn an_artifact_is_stale_if_more_changed_than_is_listed() {
         panic!("the last event is an end")
     };
     last.changed.as_mut().unwrap().total = 5000;
-    let entry = heard(events).entries().remove(0);
+    let entry = ledger_of(events).entries().remove(0);
     assert_eq!(entry.since, "work changed 5000 files since, and not all of them are listed");
 }
 
@@ -229,7 +235,8 @@ fn an_artifact_is_stale_if_more_changed_than_is_listed() {
 fn a_refuted_or_unverifiable_claim_does_not_go_stale() {
     for verdict in [Verdict::Refuted, Verdict::Unverifiable, Verdict::Stale] {
         let first = attempt("work", 1, Accepted, vec![claim("tests", Command, verdict)], &[]);
-        let ledger = heard(first.into_iter().chain(attempt("more", 1, Accepted, vec![], &["a"])));
+        let ledger =
+            ledger_of(first.into_iter().chain(attempt("more", 1, Accepted, vec![], &["a"])));
         assert_eq!(ledger.entries()[0].standing, verdict);
         assert!(ledger.entries()[0].since.is_empty());
     }
@@ -237,7 +244,7 @@ fn a_refuted_or_unverifiable_claim_does_not_go_stale() {
 
 #[test]
 fn a_claim_that_a_repair_puts_right_is_corrected_and_kept() {
-    let ledger = heard([
+    let ledger = ledger_of([
         started("work", 1),
         asked("work", 1, vec![refuted("files"), refuted("extra"), verified("sha", Commit)]),
         asked("work", 1, vec![]),
@@ -250,7 +257,7 @@ fn a_claim_that_a_repair_puts_right_is_corrected_and_kept() {
         ),
     ]);
     assert_eq!(
-        told(&ledger),
+        summary_lines(&ledger),
         [
             "work#1.1 files refuted corrected superseded",
             // What is not said any more is withdrawn.
@@ -270,16 +277,19 @@ fn a_claim_that_is_refuted_to_the_end_is_not_corrected() {
         asked("work", 1, vec![refuted("files")]),
         ended("work", 1, Lost, vec![refuted("files")], &[]),
     ];
-    let ledger = heard(again);
-    assert_eq!(told(&ledger), ["work#1.1 files refuted superseded", "work#1.2 files refuted"]);
+    let ledger = ledger_of(again);
+    assert_eq!(
+        summary_lines(&ledger),
+        ["work#1.1 files refuted superseded", "work#1.2 files refuted"]
+    );
     assert_eq!(ledger.totals(), Totals { refuted: 1, ..Totals::default() });
-    // The last reply had no result at all: nobody looked at its claims, so the first word stands.
+    // The last reply had no result at all: its claims were not verified, so the first reply counts.
     let rejected = [
         started("work", 1),
         asked("work", 1, vec![refuted("files")]),
         ended("work", 1, Contract, vec![], &[]),
     ];
-    assert_eq!(told(&heard(rejected)), ["work#1.1 files refuted"]);
+    assert_eq!(summary_lines(&ledger_of(rejected)), ["work#1.1 files refuted"]);
 }
 
 #[test]
@@ -291,9 +301,9 @@ fn the_last_word_at_a_place_counts() {
         attempt("fan/x/work", 1, Accepted, vec![refuted("files")], &[]),
         attempt("fan/y/work", 1, Accepted, vec![verified("files", FilesChanged)], &[]),
     ];
-    let ledger = heard(events.into_iter().flatten());
+    let ledger = ledger_of(events.into_iter().flatten());
     assert_eq!(
-        told(&ledger),
+        summary_lines(&ledger),
         [
             "work#1.1 files refuted superseded",
             // The second round says nothing of tests, and changed the tree they ran on.
@@ -312,10 +322,13 @@ fn what_was_not_accepted_does_not_count_once_a_later_attempt_was() {
     let lost = attempt("work", 1, Lost, vec![refuted("files")], &[]);
     let broken = attempt("work", 2, Transport, vec![], &[]);
     let good = attempt("work", 3, Accepted, vec![verified("sha", Commit)], &[]);
-    let so_far = heard(lost.clone().into_iter().chain(broken.clone()));
+    let so_far = ledger_of(lost.clone().into_iter().chain(broken.clone()));
     assert_eq!(so_far.totals(), Totals { refuted: 1, ..Totals::default() });
-    let ledger = heard(lost.into_iter().chain(broken).chain(good));
-    assert_eq!(told(&ledger), ["work#1.1 files refuted superseded", "work#3.1 sha verified"]);
+    let ledger = ledger_of(lost.into_iter().chain(broken).chain(good));
+    assert_eq!(
+        summary_lines(&ledger),
+        ["work#1.1 files refuted superseded", "work#3.1 sha verified"]
+    );
 }
 
 #[test]
@@ -325,7 +338,7 @@ fn evidence_of_the_tree_that_an_attempt_left_is_not_outdated_by_that_attempt() {
         let mut last = ended("work", 1, Contract, vec![], &["a"]);
         let Event::AttemptEnded(end) = &mut last else { panic!("an end") };
         end.tree = Some("t1".to_owned());
-        let ledger = heard([started("work", 1), asked("work", 1, vec![early]), last]);
+        let ledger = ledger_of([started("work", 1), asked("work", 1, vec![early]), last]);
         assert_eq!(ledger.entries()[0].standing, standing, "{tree}");
     }
 }
@@ -348,10 +361,14 @@ fn entries_say_who_and_where() {
         "build/a".clone_into(frame);
     }
     let end = ended("build/a", 1, Accepted, vec![refuted("files")], &[]);
-    let entry =
-        heard([began(&[("worker", "command:/opt/bin/agent --fast", None)]), opened, start, end])
-            .entries()
-            .remove(0);
+    let entry = ledger_of([
+        began(&[("worker", "command:/opt/bin/agent --fast", None)]),
+        opened,
+        start,
+        end,
+    ])
+    .entries()
+    .remove(0);
     assert_eq!((entry.item.as_deref(), entry.player.as_deref()), (Some("a"), Some("agent")));
     let json = serde_json::to_value(&entry).unwrap();
     for (key, value) in [
@@ -370,7 +387,7 @@ fn entries_say_who_and_where() {
 
 #[test]
 fn events_of_attempts_that_nobody_heard_of_are_no_crash() {
-    let ledger = heard([
+    let ledger = ledger_of([
         asked("work", 1, vec![refuted("files")]),
         ended("work", 1, Accepted, vec![refuted("files")], &["a"]),
         Event::AttemptLost { attempt: "work#1".to_owned(), changed: Vec::new() },
@@ -391,7 +408,7 @@ fn players_are_named_in_a_word() {
         ("somebody", "somebody"),
         ("", ""),
     ] {
-        assert_eq!(player_name(spec), name, "{spec}");
+        assert_eq!(program_name(spec), name, "{spec}");
     }
 }
 
@@ -426,7 +443,7 @@ proptest! {
             Event::AttemptEnded(ended) => ended.claims.len(),
             _ => 0,
         }).sum();
-        let ledger = heard(events);
+        let ledger = ledger_of(events);
         let entries = ledger.entries();
         prop_assert_eq!(entries.len(), made);
         let mut counted = BTreeSet::new();

@@ -2,8 +2,9 @@
 //! journaled.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
 use counterfoil_engine::journal::{
-    Batch, Error, Event, Journal, Lease, NewRun, Row, Settings, Stored, Summary, Transcript,
+    Batch, Error, Journal, Lease, NewEvent, NewRun, Settings, StoredEvent, Summary,
 };
 use proptest::prelude::*;
 use rusqlite::Connection;
@@ -17,12 +18,12 @@ use std::sync::{Barrier, mpsc};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-fn row(kind: &'static str, body: &str) -> Row {
-    Row { at: 1_700_000_000_000, kind: kind.into(), body: body.into() }
+fn event(kind: &'static str, body: &str) -> NewEvent {
+    NewEvent { at: 1_700_000_000_000, kind: kind.into(), body: body.into() }
 }
 
-fn rows(bodies: &[&str]) -> Batch {
-    Batch { rows: bodies.iter().map(|body| row("note", body)).collect(), ..Batch::default() }
+fn events_batch(bodies: &[&str]) -> Batch {
+    Batch { events: bodies.iter().map(|body| event("note", body)).collect(), ..Batch::default() }
 }
 
 fn new_run(id: &str) -> NewRun<'_> {
@@ -30,11 +31,16 @@ fn new_run(id: &str) -> NewRun<'_> {
 }
 
 fn start(journal: &Journal, id: &str) -> Lease {
-    journal.create(new_run(id), rows(&["first"])).unwrap()
+    journal.create(new_run(id), events_batch(&["first"])).unwrap()
 }
 
-fn bodies(events: &[Event]) -> Vec<&str> {
+fn bodies(events: &[StoredEvent]) -> Vec<&str> {
     events.iter().map(|event| std::str::from_utf8(&event.body).unwrap()).collect()
+}
+
+/// Creates a transcript of a run.
+fn transcript(journal: &Journal, run: &str, name: &str, cap: u64) -> Box<dyn TranscriptSink> {
+    Box::new(journal.transcripts().create(run, name, cap).unwrap())
 }
 
 /// Settings that do not make a test wait.

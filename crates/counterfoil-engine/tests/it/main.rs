@@ -1,6 +1,9 @@
-//! The journal, built-in steps, the simulation, users' trees.
+//! The journal, the built-in steps, the simulation, the in-memory driver, and the safety of user
+//! files.
 
-mod deeds;
+mod builtin;
+mod dice;
 mod journal;
+mod memory_driver;
 mod simulation;
-mod untouched;
+mod user_files;

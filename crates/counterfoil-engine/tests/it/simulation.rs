@@ -1,38 +1,41 @@
-//! Runs of random workflows in a simulated world, each struck by blows at random points, with
-//! everything that must hold checked after every append. No clock, no process, no file: a seed says
-//! all.
+//! Simulates runs of random workflows. Faults are injected at random points, and all invariants are
+//! checked after every append. There is no clock, process or file: a seed determines everything.
 //!
-//! `SIM_SEEDS=50000` runs more, `SIM_SEED=42` runs one again.
+//! `SIM_SEEDS=50000` runs more seeds, `SIM_SEED=42` repeats one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod audit;
+mod builtin;
 mod contracts;
-mod deeds;
-mod dice;
+mod core;
 mod driver;
-mod fans;
+mod fan_out;
 mod found;
 mod journal;
 mod limits;
 mod run;
 mod shapes;
-mod spaces;
+mod workspaces;
 mod world;
 
+use self::core::{DriverCore, SnapshotCore};
+use crate::dice::Dice;
+use crate::memory_driver::core::MemoryRun;
 use counterfoil_contract::Registry;
 use counterfoil_flow::Event;
-use dice::Dice;
 use journal::Journal;
-use run::{Blow, Run, Tally};
+use run::{Fault, Run, Tally};
 use shapes::Made;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How many seeds an ordinary test runs.
+/// How many seeds the test runs.
 const SEEDS: u64 = 2000;
+/// How many seeds the test of the in-memory driver runs.
+const MEMORY_SEEDS: u64 = 1000;
 
-/// What all runs together came to.
+/// The figures of all runs.
 #[derive(Default)]
 struct Sum {
     seeds: u64,
@@ -43,7 +46,7 @@ struct Sum {
     completions: u64,
     fenced: u64,
     outcomes: BTreeMap<&'static str, u64>,
-    blows: BTreeMap<String, u64>,
+    faults: BTreeMap<String, u64>,
     kinds: BTreeMap<&'static str, u64>,
 }
 
@@ -55,8 +58,8 @@ impl Sum {
         self.completions += tally.completions;
         self.fenced += tally.fenced;
         *self.outcomes.entry(tally.outcome).or_default() += 1;
-        for (name, times) in tally.blows {
-            *self.blows.entry(name).or_default() += times;
+        for (name, times) in tally.faults {
+            *self.faults.entry(name).or_default() += times;
         }
         for (name, times) in tally.kinds {
             *self.kinds.entry(name).or_default() += times;
@@ -66,16 +69,28 @@ impl Sum {
 
 #[test]
 fn runs_survive_whatever_strikes_them() {
+    simulate::<SnapshotCore>(SEEDS);
+}
+
+/// The in-memory driver, which replays all events and uses only public items, passes the same
+/// suite.
+#[test]
+fn runs_of_the_in_memory_driver_survive_whatever_strikes_them() {
+    simulate::<MemoryRun>(MEMORY_SEEDS);
+}
+
+/// Runs the workflows of all seeds with a driver.
+fn simulate<C: DriverCore>(default_seeds: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let registry = contracts::registry();
     let examples = shapes::examples(&registry);
     let mut sum = Sum::default();
-    let (one, seeds) = (number("SIM_SEED"), number("SIM_SEEDS").unwrap_or(SEEDS));
+    let (one, seeds) = (number("SIM_SEED"), number("SIM_SEEDS").unwrap_or(default_seeds));
     let range = one.map_or(0..seeds, |seed| seed..seed + 1);
     for seed in range {
         sum.seeds += 1;
         let tried =
-            catch_unwind(AssertUnwindSafe(|| try_seed(seed, &registry, &examples, &mut sum)));
+            catch_unwind(AssertUnwindSafe(|| try_seed::<C>(seed, &registry, &examples, &mut sum)));
         let why = match tried {
             Ok(Ok(())) => continue,
             Ok(Err(why)) => why,
@@ -87,33 +102,33 @@ fn runs_survive_whatever_strikes_them() {
         "{} seeds, {} runs ({} workflows refused), {} events, {} attempts completed, {} points, {} fenced",
         sum.seeds, sum.runs, sum.refused, sum.events, sum.completions, sum.points, sum.fenced
     );
-    println!("outcomes: {:?}\nblows: {:?}\nevents: {:?}", sum.outcomes, sum.blows, sum.kinds);
+    println!("outcomes: {:?}\nblows: {:?}\nevents: {:?}", sum.outcomes, sum.faults, sum.kinds);
     if one.is_none() && seeds >= SEEDS {
         nothing_is_missing(&sum);
     }
 }
 
-/// A simulation that never meets something proves nothing about it.
+/// Checks that every outcome, fault and kind of event occurred.
 fn nothing_is_missing(sum: &Sum) {
     for outcome in ["done", "blocked", "failed", "cancelled", "exhausted", "budget", "waiting"] {
         assert!(sum.outcomes.contains_key(outcome), "no run was {outcome}");
     }
     for stage in ["waiting", "told", "turned", "appended", "started-some"] {
-        for blow in ["crash", "takeover"] {
-            let name = format!("{blow} {stage}");
-            assert!(sum.blows.contains_key(&name), "no {name} fell");
+        for fault in ["crash", "takeover"] {
+            let name = format!("{fault} {stage}");
+            assert!(sum.faults.contains_key(&name), "no {name} fell");
         }
     }
-    for blow in ["stop", "cancel", "artifact", "crash hung"] {
-        assert!(sum.blows.contains_key(blow), "no {blow} fell");
+    for fault in ["stop", "cancel", "artifact", "crash hung"] {
+        assert!(sum.faults.contains_key(fault), "no {fault} fell");
     }
     assert_eq!(sum.kinds.len(), 28, "some kinds of events never happened: {:?}", sum.kinds.keys());
     assert!(sum.fenced > 0, "nobody was fenced");
     assert!(sum.refused * 50 <= sum.seeds, "the checker refused {} workflows", sum.refused);
 }
 
-/// Runs a workflow in peace, then again with blows at points that it passed.
-fn try_seed(
+/// Runs a workflow without faults, then again with faults at random points of that run.
+fn try_seed<C: DriverCore>(
     seed: u64,
     registry: &Registry,
     examples: &[Made],
@@ -135,28 +150,28 @@ fn try_seed(
     };
     let failed = |what: Box<(String, Journal)>| {
         let (why, journal) = *what;
-        format!("{why}\n{}\n{}", story(&journal), made.text)
+        format!("{why}\n{}\n{}", last_events(&journal), made.text)
     };
-    let peace = Run::new(made, seed, Vec::new()).go().map_err(failed)?;
-    let points = peace.points;
-    sum.add(peace);
-    let mut blows = Vec::new();
+    let undisturbed = Run::<C>::new(made, seed, Vec::new()).go().map_err(failed)?;
+    let points = undisturbed.points;
+    sum.add(undisturbed);
+    let mut faults = Vec::new();
     for _ in 0..dice.weigh(&[(6, 1), (3, 2), (1, 4)]) {
-        let blow = dice.weigh(&[
-            (10, Blow::Crash),
-            (6, Blow::Takeover),
-            (2, Blow::Stop),
-            (1, Blow::Cancel),
-            (1, Blow::Artifact),
+        let fault = dice.weigh(&[
+            (10, Fault::Crash),
+            (6, Fault::Takeover),
+            (2, Fault::Stop),
+            (1, Fault::Cancel),
+            (1, Fault::Artifact),
         ]);
-        blows.push((dice.between(1, points), blow));
+        faults.push((dice.between(1, points), fault));
     }
-    sum.add(Run::new(made, seed, blows).go().map_err(failed)?);
+    sum.add(Run::<C>::new(made, seed, faults).go().map_err(failed)?);
     Ok(())
 }
 
-/// The last events of a journal, for whoever looks for what went wrong.
-fn story(journal: &Journal) -> String {
+/// The last events of a journal, to debug a failure.
+fn last_events(journal: &Journal) -> String {
     let last = journal.rows.len().saturating_sub(40);
     let lines = journal.rows[last..].iter().map(|row| {
         let text = String::from_utf8_lossy(&row.body);
@@ -166,13 +181,13 @@ fn story(journal: &Journal) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What the journal promises is what the simulation rests on.
+/// The simulation depends on this guarantee of the journal.
 #[test]
 fn an_append_under_an_old_lease_changes_nothing() {
     let mut journal = Journal::default();
-    let old = journal.take();
-    let new = journal.take();
-    journal.post(Event::CancelRequested { by: "somebody".to_owned() });
+    let old = journal.acquire();
+    let new = journal.acquire();
+    journal.send_message(Event::CancelRequested { by: "somebody".to_owned() });
     let events = [(Event::RunResumed { by: "old".to_owned(), agents: BTreeMap::new() }, 1)];
     let batch = || journal::Batch { events: &events, snapshot: Some(Vec::new()), consumed: &[1] };
     assert!(journal.append(old, batch()).is_err());

@@ -50,7 +50,7 @@ fn count_claims(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<(Tal
     for run in runs.iter().rev().filter(|run| is_selected(run, args)) {
         has_runs = true;
         let read =
-            engine.each_event_of(&run.id, &Ledger::KINDS, |event, at| stats.hear(&event, at));
+            engine.each_event_of(&run.id, &Ledger::KINDS, |event, at| stats.on_event(&event, at));
         // A damaged run does not affect the others.
         if let Err(error) = read {
             output::write_stderr(&format!(

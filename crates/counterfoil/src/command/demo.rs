@@ -12,8 +12,8 @@ use crate::report::demo::DemoReport;
 use crate::source::{self, Source};
 use crate::{input, output, unpack};
 use anyhow::{Context, Result, bail};
-use counterfoil_agents::agent::Equipment;
-use counterfoil_engine::{Cast, Launch};
+use counterfoil_agents::environment::AgentEnvironment;
+use counterfoil_engine::{AgentAssignments, StartOptions};
 use counterfoil_flow::Budget;
 use plan::Plan;
 use std::collections::BTreeMap;
@@ -62,16 +62,21 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
 
     output::write_stderr(&render::demo::opening(&workflow.name, &workflow.summary, &plan.about));
     let spec = format!("script:{}", script_path.display());
-    let assignments =
-        Cast::from_specs(&workflow, &BTreeMap::new(), Some(&spec), &Equipment::default(), &[])?;
+    let assignments = AgentAssignments::from_specs(
+        &workflow,
+        &BTreeMap::new(),
+        Some(&spec),
+        &AgentEnvironment::default(),
+        &[],
+    )?;
     let home = pack.source.folder().into_iter().collect();
-    let options = Launch {
+    let options = StartOptions {
         workflow,
         inputs,
         budget: Budget::default(),
-        cast: assignments,
+        agents: assignments,
         repo: repo.clone(),
-        home,
+        workflow_folders: home,
     };
     let location = StateLocation { repo: Some(repo.clone()), state: None };
     let report = super::run::start_run(&state, options, &location, RunFormat::Human)

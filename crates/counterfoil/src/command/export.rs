@@ -6,12 +6,13 @@ use crate::cli::{ExportArgs, StateLocation};
 use crate::exit::Exit;
 use crate::{input, output, render};
 use anyhow::{Context, Result, bail};
-use counterfoil_agents::agent::adapter::{Adapter, adapter};
-use counterfoil_agents::recording::redact::{Care, Redactor};
+use counterfoil_agents::adapters::{Adapter, adapter};
+use counterfoil_agents::recording;
 use counterfoil_agents::recording::{
-    self, Attempt, Gathered, Gatherer, Kept, Names, Recording, Reply, Said, VERSION, differences,
-    replayed,
+    Attempt, CollectedAttempt, RecordedFile, RecordedOutput, Recorder, Recording, Reply,
+    ReplyFiles, VERSION, differences, replay_attempt,
 };
+use counterfoil_agents::redact::{RedactionLevel, Redactor};
 use counterfoil_contract::Contract;
 use counterfoil_engine::Engine;
 use counterfoil_engine::config::Config;
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     let run = engine.journal().resolve(&args.run)?;
     let folder = args.folder.clone().unwrap_or_else(|| PathBuf::from(format!("recording-{run}")));
     require_empty(&folder)?;
-    let fold = engine.fold(&run)?;
+    let fold = engine.run_state(&run)?;
     let mut left_out = Vec::new();
     let workflow = engine
         .workflow(&fold)
@@ -35,9 +36,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
             left_out.push(format!("the rules of steps: the workflow cannot be loaded: {error}"));
         })
         .ok();
-    let mut gatherer = Gatherer::new(workflow.as_ref());
-    engine.each_event(&run, 1, |event, at| gatherer.hear(&event, at))?;
-    let (gathered, open) = gatherer.gathered();
+    let mut recorder = Recorder::new(workflow.as_ref());
+    engine.each_event(&run, 1, |event, at| recorder.on_event(&event, at))?;
+    let (gathered, open) = recorder.finish();
     if open > 0 {
         left_out.push(format!("{open} unfinished attempts"));
     }
@@ -109,10 +110,10 @@ fn redactor(location: &StateLocation, ran_in: &Path) -> Result<Redactor> {
     let named = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    redactor.know_variables(std::env::vars_os().filter_map(named));
+    redactor.learn_variables(std::env::vars_os().filter_map(named));
     // Variables that the project sets for agents may be secrets as well.
     for settings in config.agents.named.values() {
-        redactor.know_variables(settings.env.clone());
+        redactor.learn_variables(settings.env.clone());
     }
     Ok(redactor)
 }
@@ -156,12 +157,12 @@ struct Export {
 struct CopiedFile {
     raw: Vec<u8>,
     redacted: Vec<u8>,
-    kept: Kept,
+    kept: RecordedFile,
 }
 
 /// The copied files of one reply.
 #[derive(Default)]
-struct ReplyFiles {
+struct CopiedReply {
     prompt: Option<CopiedFile>,
     stdout: Option<CopiedFile>,
     stderr: Option<CopiedFile>,
@@ -169,9 +170,9 @@ struct ReplyFiles {
     text: Option<CopiedFile>,
 }
 
-impl ReplyFiles {
+impl CopiedReply {
     /// The recorded output, original or redacted. None if the output is missing.
-    fn output(&self, program: Option<&str>, is_redacted: bool) -> Option<Said> {
+    fn output(&self, program: Option<&str>, is_redacted: bool) -> Option<RecordedOutput> {
         let bytes = |copied: &Option<CopiedFile>| {
             let content = |copied: &CopiedFile| {
                 if is_redacted { copied.redacted.clone() } else { copied.raw.clone() }
@@ -181,14 +182,20 @@ impl ReplyFiles {
         let or_empty = |copied: &Option<CopiedFile>| bytes(copied).unwrap_or_default();
         let (prompt, errors) = (or_empty(&self.prompt), or_empty(&self.stderr));
         let submissions = or_empty(&self.submissions);
-        Some(Said::of(program, bytes(&self.stdout)?, &prompt, &errors, &submissions))
+        Some(RecordedOutput::from_files(
+            program,
+            bytes(&self.stdout)?,
+            &prompt,
+            &errors,
+            &submissions,
+        ))
     }
 }
 
 impl Export {
     /// Reads all files before anything is written, so that a secret found in one file is redacted
     /// in all.
-    fn collect_secrets(&mut self, gathered: &[Gathered]) {
+    fn collect_secrets(&mut self, gathered: &[CollectedAttempt]) {
         let Some(redactor) = &mut self.redactor else { return };
         for reply in gathered.iter().flat_map(|gathered| &gathered.replies) {
             let others =
@@ -205,43 +212,48 @@ impl Export {
         }
     }
 
-    fn write(&mut self, gathered: &[Gathered], mut recording: Recording) -> Result<Recording> {
+    fn write(
+        &mut self,
+        gathered: &[CollectedAttempt],
+        mut recording: Recording,
+    ) -> Result<Recording> {
         std::fs::create_dir_all(&self.folder)
             .with_context(|| format!("cannot create {}", self.folder.display()))?;
         for (number, one) in gathered.iter().enumerate() {
             let attempt = self.attempt(number + 1, one)?;
             recording.attempts.push(attempt);
         }
-        recording.forget_unused();
+        recording.remove_unused_contracts();
         let mut contracts = std::mem::take(&mut recording.contracts);
         recording.left_out = std::mem::take(&mut self.left_out);
         if self.redactor.is_some() {
-            recording = self.redacted(&recording, Care::Full)?;
+            recording = self.redacted(&recording, RedactionLevel::Full)?;
             // `token: string` in a contract declares a field; it is not a secret.
-            contracts = self.redacted(&contracts, Care::Forms)?;
+            contracts = self.redacted(&contracts, RedactionLevel::KnownForms)?;
         }
         recording.contracts = contracts;
-        self.write_file(recording::FILE, recording.text()?.as_bytes())?;
+        self.write_file(recording::FILE, recording.to_json()?.as_bytes())?;
         Ok(recording)
     }
 
     fn redacted<T: serde::Serialize + serde::de::DeserializeOwned>(
         &mut self,
         value: &T,
-        care: Care,
+        care: RedactionLevel,
     ) -> Result<T> {
         let text = serde_json::to_vec(value)?;
-        let redacted = self.redactor.as_mut().and_then(|redactor| redactor.bytes(&text, care));
+        let redacted =
+            self.redactor.as_mut().and_then(|redactor| redactor.redact_bytes(&text, care));
         Ok(serde_json::from_slice(&redacted.unwrap_or(text))?)
     }
 
-    fn attempt(&mut self, number: usize, gathered: &Gathered) -> Result<Attempt> {
+    fn attempt(&mut self, number: usize, gathered: &CollectedAttempt) -> Result<Attempt> {
         let mut attempt = gathered.attempt.clone();
         let program =
-            attempt.player.as_ref().and_then(|player| adapter(&player.spec)).map(Adapter::name);
+            attempt.assigned.as_ref().and_then(|player| adapter(&player.spec)).map(Adapter::name);
         let mut files = Vec::new();
         for (index, reply) in gathered.replies.iter().enumerate() {
-            let names = Names::of(number, &attempt.path, index + 1);
+            let names = ReplyFiles::new(number, &attempt.path, index + 1);
             let mut copy_optional = |name: String, from: &Option<String>| match from {
                 Some(from) => self.copy(&name, std::slice::from_ref(from), None),
                 None => Ok(None),
@@ -274,7 +286,7 @@ impl Export {
                 status: reply.status.clone(),
                 codes: reply.codes.clone(),
             });
-            files.push(ReplyFiles { prompt, stdout, stderr, submissions, text });
+            files.push(CopiedReply { prompt, stdout, stderr, submissions, text });
         }
         self.record_outcome(&mut attempt, program, &files)?;
         Ok(attempt)
@@ -286,15 +298,15 @@ impl Export {
         &mut self,
         attempt: &mut Attempt,
         program: Option<&str>,
-        files: &[ReplyFiles],
+        files: &[CopiedReply],
     ) -> Result<()> {
         let contract =
             attempt.contract.as_ref().and_then(|reference| self.contracts.get(reference));
         let (Some(contract), Some(_)) = (contract, &self.redactor) else { return Ok(()) };
         let replay = |is_redacted: bool| {
-            let outputs: Option<Vec<Said>> =
+            let outputs: Option<Vec<RecordedOutput>> =
                 files.iter().map(|files| files.output(program, is_redacted)).collect();
-            replayed(attempt, Some(contract), &outputs?).ok()
+            replay_attempt(attempt, Some(contract), &outputs?).ok()
         };
         let (Some((before, _)), Some((after, texts))) = (replay(false), replay(true)) else {
             return Ok(());
@@ -304,12 +316,12 @@ impl Export {
         if !differences(attempt, &before, &[]).is_empty() {
             return Ok(());
         }
-        if after.came.outcome != attempt.came.outcome {
+        if after.result.outcome != attempt.result.outcome {
             let name = attempt.name();
             self.left_out.push(format!("the secrets of {name}: its outcome depends on them"));
             return Ok(());
         }
-        attempt.came = after.came;
+        attempt.result = after.result;
         for ((reply, files), judged) in attempt.replies.iter_mut().zip(files).zip(texts) {
             // A secret that is streamed in pieces may be redacted in the text but not in the
             // events, or vice versa.
@@ -320,7 +332,7 @@ impl Export {
                 let path = self.folder.join(&kept.file);
                 std::fs::write(&path, &text)
                     .with_context(|| format!("cannot write {}", path.display()))?;
-                *kept = Kept::of(&kept.file, text.as_bytes());
+                *kept = RecordedFile::from_bytes(&kept.file, text.as_bytes());
             }
         }
         Ok(())
@@ -340,7 +352,7 @@ impl Export {
                 Ok(raw) => {
                     let redacted = match &mut self.redactor {
                         None => Some(raw.clone()),
-                        Some(redactor) => redactor.bytes(&raw, Care::Full),
+                        Some(redactor) => redactor.redact_bytes(&raw, RedactionLevel::Full),
                     };
                     let Some(redacted) = redacted else {
                         self.left_out
@@ -348,7 +360,7 @@ impl Export {
                         return Ok(None);
                     };
                     self.write_file(name, &redacted)?;
-                    let kept = Kept::of(name, &redacted);
+                    let kept = RecordedFile::from_bytes(name, &redacted);
                     return Ok(Some(CopiedFile { raw, redacted, kept }));
                 }
                 Err(error) => why = error,

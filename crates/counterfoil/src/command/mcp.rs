@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::input;
 use crate::mcp::{SubmissionStore, SubmissionTools, serve};
 use anyhow::{Context, Result, bail};
-use counterfoil_agents::submit::SessionFile;
+use counterfoil_agents::submissions::SessionFile;
 use counterfoil_contract::Contract;
 use counterfoil_engine::config::{Config, FILE};
 use std::collections::BTreeMap;

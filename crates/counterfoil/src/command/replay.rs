@@ -9,8 +9,8 @@ use crate::report::replay::{Comparison, ReplayCounts, ReplayReport};
 use crate::{input, output, render};
 use anyhow::{Result, anyhow, bail};
 use case::{Case, NewOutcome};
-use counterfoil_agents::agent::adapter::{adapter, adapters};
-use counterfoil_agents::recording::{Attempt, Judged, differences, replayed};
+use counterfoil_agents::adapters::{adapter, adapters};
+use counterfoil_agents::recording::{Attempt, ReplayedReply, differences, replay_attempt};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::{Contract, Definition, Registry};
 use serde_json::json;
@@ -100,7 +100,7 @@ struct Replayer {
 }
 
 /// The outcome of a replay, with the definition of the contract that was used.
-type Outcome = (Attempt, Vec<Judged>, Option<Definition>);
+type Outcome = (Attempt, Vec<ReplayedReply>, Option<Definition>);
 
 impl Replayer {
     fn replay(&mut self, case: &Case) -> (ReplayReport, Option<Outcome>) {
@@ -109,10 +109,11 @@ impl Replayer {
             Ok(contract) => contract,
             Err(why) => return broken(why),
         };
-        let (after, judged) = match replayed(&case.attempt, contract.as_deref(), &case.outputs) {
-            Ok(after) => after,
-            Err(error) => return broken(error.to_string()),
-        };
+        let (after, judged) =
+            match replay_attempt(&case.attempt, contract.as_deref(), &case.outputs) {
+                Ok(after) => after,
+                Err(error) => return broken(error.to_string()),
+            };
         let texts: Vec<Option<(String, String)>> = case
             .texts
             .iter()
@@ -120,7 +121,7 @@ impl Replayer {
             .map(|(before, judged)| Some((before.clone()?, judged.text.clone()?)))
             .collect();
         let differences = differences(&case.attempt, &after, &texts);
-        let comparison = match &case.attempt.came.outcome {
+        let comparison = match &case.attempt.result.outcome {
             None => Comparison::New,
             Some(_) if differences.is_empty() => Comparison::Same,
             Some(_) => Comparison::Changed { differences },
@@ -135,8 +136,8 @@ impl Replayer {
                 .attempt
                 .contract
                 .clone()
-                .filter(|_| case.attempt.came.outcome.is_some()),
-            outcome: after.came.outcome.clone(),
+                .filter(|_| case.attempt.result.outcome.is_some()),
+            outcome: after.result.outcome.clone(),
             channel: last.and_then(|judged| judged.channel.clone()),
             codes: after.replies.last().map(|reply| reply.codes.clone()).unwrap_or_default(),
             text: last.and_then(|judged| judged.text.clone()),

@@ -6,9 +6,11 @@ use crate::progress::{self, ProgressSink};
 use crate::source::Source;
 use crate::{input, output, render};
 use anyhow::{Context, Result, bail};
-use counterfoil_agents::agent::Equipment;
+use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
-use counterfoil_engine::{Cast, Engine, Launch, Recast, Report, Watcher};
+use counterfoil_engine::{
+    AgentAssignments, Engine, ResumeOptions, RunObserver, RunReport, StartOptions,
+};
 use counterfoil_flow::{Budget, Workflow, value};
 use counterfoil_process::StopRequest;
 use serde_json::{Map, Value};
@@ -36,7 +38,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let inputs = inputs(task(args)?, &args.inputs, &workflow)?;
     let (named, rest) = specs(&args.agents)?;
     let environment = agent_environment(&repo)?;
-    let cast = Cast::from_specs(&workflow, &named, rest.as_deref(), &environment, &[])?;
+    let cast = AgentAssignments::from_specs(&workflow, &named, rest.as_deref(), &environment, &[])?;
     let budget = Budget {
         tokens: args.max_tokens,
         cost_usd: args.max_cost,
@@ -44,7 +46,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         ..Budget::default()
     };
     let home = source.folder().into_iter().chain(args.contracts.iter().cloned()).collect();
-    let options = Launch { workflow, inputs, budget, cast, repo, home };
+    let options =
+        StartOptions { workflow, inputs, budget, agents: cast, repo, workflow_folders: home };
     let report = start_run(&state, options, &args.location, args.format)?;
     Ok(Exit::from_run(&report))
 }
@@ -52,10 +55,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
 /// Starts a run and drives it until it ends, waits or is stopped.
 pub(crate) fn start_run(
     state: &Path,
-    options: Launch,
+    options: StartOptions,
     location: &StateLocation,
     format: RunFormat,
-) -> Result<Report> {
+) -> Result<RunReport> {
     let engine = Engine::open(state)?;
     drive_and_report(&engine, location, format, |observer, stop| {
         engine.start(options, observer, stop)
@@ -86,9 +89,11 @@ pub(crate) fn resume_run(
     };
     let environment = match &repo {
         Some(repo) => agent_environment(repo)?,
-        None => agent_environment(Path::new(&engine.fold(&engine.journal().resolve(run)?)?.repo))?,
+        None => {
+            agent_environment(Path::new(&engine.run_state(&engine.journal().resolve(run)?)?.repo))?
+        }
     };
-    let options = Recast { named, rest, equipment: environment, repo };
+    let options = ResumeOptions { named, rest, environment: environment, repo };
     let report = drive_and_report(&engine, location, format, |observer, stop| {
         engine.resume(run, &options, observer, stop)
     })?;
@@ -96,10 +101,10 @@ pub(crate) fn resume_run(
 }
 
 /// The environment of agents in a repository.
-fn agent_environment(repo: &Path) -> Result<Equipment> {
+fn agent_environment(repo: &Path) -> Result<AgentEnvironment> {
     let config = Config::load(repo, repo)?;
     // If the path of this program is unknown, agents get no MCP server; everything else works.
-    Ok(Equipment::of_this_process(config.agents, std::env::current_exe().ok()))
+    Ok(AgentEnvironment::from_process(config.agents, std::env::current_exe().ok()))
 }
 
 /// The last run of a workflow, unless it has ended.
@@ -110,7 +115,7 @@ fn unfinished(state: &Path, workflow: &str) -> Result<Option<String>> {
     let engine = Engine::open(state)?;
     let last = engine.journal().runs(None)?.into_iter().find(|run| run.workflow == workflow);
     let Some(last) = last else { return Ok(None) };
-    let fold = engine.fold(&last.id)?;
+    let fold = engine.run_state(&last.id)?;
     Ok(fold.ended.is_none().then_some(last.id))
 }
 
@@ -188,10 +193,10 @@ fn drive_and_report<F, R>(
     location: &StateLocation,
     format: RunFormat,
     drive: F,
-) -> Result<Report>
+) -> Result<RunReport>
 where
-    F: FnOnce(Arc<dyn Watcher>, channel::Receiver<StopRequest>) -> R,
-    R: Future<Output = Result<Report, counterfoil_engine::Error>>,
+    F: FnOnce(Arc<dyn RunObserver>, channel::Receiver<StopRequest>) -> R,
+    R: Future<Output = Result<RunReport, counterfoil_engine::Error>>,
 {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

@@ -4,7 +4,7 @@ use crate::cli::{AnswerArgs, ListFormat, RunRef, RunsArgs, ShowArgs, StateLocati
 use crate::exit::Exit;
 use crate::{input, output, render};
 use anyhow::{Result, bail};
-use counterfoil_engine::{Cancelled, Engine, ledger};
+use counterfoil_engine::{CancelOutcome, Engine, ledger};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -87,7 +87,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
     match args.format {
         ListFormat::Json => output::write_stdout(&(serde_json::to_string_pretty(&report)? + "\n"))?,
         ListFormat::Human => {
-            let fold = engine.fold(&run)?;
+            let fold = engine.run_state(&run)?;
             let workflow = engine.workflow(&fold).ok();
             let mut timeline = render::Timeline::new(
                 workflow.as_ref(),
@@ -149,8 +149,8 @@ pub(crate) fn cancel(args: &RunRef) -> Result<Exit> {
     let engine = Engine::open(&state)?;
     let user = current_user();
     output::write_stderr(match engine.cancel(&args.run, &user)? {
-        Cancelled::Now => "cancelled\n",
-        Cancelled::Asked => "cancellation requested from the process that runs it\n",
+        CancelOutcome::Cancelled => "cancelled\n",
+        CancelOutcome::Requested => "cancellation requested from the process that runs it\n",
     });
     Ok(Exit::Success)
 }

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     }
     // As with `resume`: a repository that was moved contains its state folder.
     let repo = match (&args.location.repo, &args.location.state) {
-        (None, Some(_)) => PathBuf::from(engine.fold(&run)?.repo),
+        (None, Some(_)) => PathBuf::from(engine.run_state(&run)?.repo),
         (named, _) => input::repository(named.as_deref())?,
     };
     let workspaces = Workspaces::new(&state, &repo);

@@ -110,8 +110,11 @@ fn verify_claims(
     base: &mut RevisionBaseline,
     notes: &mut Vec<String>,
 ) -> Result<Option<Vec<ClaimReport>>> {
-    let (mut config, note) = base.config()?;
-    notes.extend(note);
+    let (mut config, notice) = base.config()?;
+    notes.extend(notice.map(|notice| match notice {
+        ConfigNotice::Changed => notice.to_string(),
+        ConfigNotice::Added => format!("{notice}; name checks with --check NAME=CMD"),
+    }));
     for (name, line) in &args.checks {
         if line.trim().is_empty() {
             bail!("the check '{name}' has no command; use --check {name}=CMD");
@@ -134,7 +137,7 @@ fn verify_claims(
         cache: None,
         stop,
         marker: format!("verify/{}", std::process::id()),
-        ours: &excluded,
+        own_files: &excluded,
         run_commands: !args.no_commands,
         since: &args.base,
         concurrent_writer: None,
@@ -177,7 +180,7 @@ fn print_json(
     notes: &[String],
 ) -> Result<()> {
     let mut object = serde_json::to_value(report)?;
-    let summary = Totals::of(gated.iter().map(|gated| gated.claim.verdict));
+    let summary = Totals::from_verdicts(gated.iter().map(|gated| gated.claim.verdict));
     object["base"] = json!(args.base);
     object["claims"] = serde_json::to_value(gated)?;
     object["summary"] = serde_json::to_value(summary)?;

@@ -2,8 +2,8 @@
 
 use super::probe::{CONFIG_FILE, Probe, ProgramProbe};
 use super::{Diagnosis, Finding, Level, Program, State};
-use counterfoil_agents::agent::adapter::Server;
-use counterfoil_agents::agent::installed::{Fit, Trouble};
+use counterfoil_agents::adapters::Server;
+use counterfoil_agents::environment::installed::{ProgramError, VersionFit};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_engine::config::{Agents, Channel};
 use counterfoil_process::Containment;
@@ -55,16 +55,16 @@ fn program_state(probe: &ProgramProbe, needed: bool) -> Program {
     let (state, path, version) = match &probe.found {
         Ok(installed) => {
             let state = match installed.fit {
-                Fit::Good => State::Good,
-                Fit::TooOld => State::Old,
-                Fit::Newer => State::Newer,
-                Fit::Unknown => State::Unknown,
+                VersionFit::Good => State::Good,
+                VersionFit::TooOld => State::Old,
+                VersionFit::Newer => State::Newer,
+                VersionFit::Unknown => State::Unknown,
             };
             (state, Some(installed.program.clone()), installed.version.clone())
         }
-        Err(Trouble::Missing { .. }) => (State::Missing, None, None),
-        Err(Trouble::Broken { program, .. }) => (State::Broken, Some(program.clone()), None),
-        Err(Trouble::TooOld { program, version, .. }) => {
+        Err(ProgramError::Missing { .. }) => (State::Missing, None, None),
+        Err(ProgramError::Broken { program, .. }) => (State::Broken, Some(program.clone()), None),
+        Err(ProgramError::TooOld { program, version, .. }) => {
             (State::Old, Some(program.clone()), Some(version.clone()))
         }
     };
@@ -151,7 +151,7 @@ fn check_programs(
             findings.push(finding(level, &program.name, message, fix))
         };
         match (program.state, &probe.found) {
-            (State::Missing, Err(Trouble::Missing { looked, .. })) if program.needed => {
+            (State::Missing, Err(ProgramError::Missing { why: looked, .. })) if program.needed => {
                 add(level, format!("the project uses it, but {looked}"), update);
             }
             (State::Broken, Err(trouble)) => add(level, trouble.to_string(), update),

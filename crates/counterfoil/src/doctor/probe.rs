@@ -3,9 +3,10 @@
 use super::login::{self, Login};
 use crate::init::{FileState, Subagents, file_state, find_on_path, subagents};
 use crate::project;
-use counterfoil_agents::agent::Equipment;
-use counterfoil_agents::agent::adapter::{Adapter, Server, adapters};
-use counterfoil_agents::agent::installed::{self, Installed, Trouble};
+use counterfoil_agents::adapters::{Adapter, Server, adapters};
+use counterfoil_agents::environment::AgentEnvironment;
+use counterfoil_agents::environment::installed;
+use counterfoil_agents::environment::installed::{Installed, ProgramError};
 use counterfoil_engine::config::{Channel, Config, FILE};
 use counterfoil_process::{Containment, containment};
 use serde_json::Value;
@@ -58,7 +59,7 @@ pub(crate) struct ProgramProbe {
     /// The oldest supported version and the newest tested one.
     pub(crate) versions: (&'static str, &'static str),
     /// The installed program, or why it is not usable.
-    pub(crate) found: Result<Installed, Trouble>,
+    pub(crate) found: Result<Installed, ProgramError>,
     /// The detected login.
     pub(crate) login: Login,
     /// The channels for results that the program has besides its text.
@@ -121,21 +122,21 @@ fn programs(config: &Config, home: &Path) -> Vec<ProgramProbe> {
 
 fn probe_program(adapter: &dyn Adapter, config: &Config, home: &Path) -> ProgramProbe {
     // One for each program: lookups are cached under a lock.
-    let mut equipment = Equipment::of_this_process(config.agents.clone(), None);
-    home.clone_into(&mut equipment.folder);
+    let mut environment = AgentEnvironment::from_process(config.agents.clone(), None);
+    home.clone_into(&mut environment.folder);
     let settings = config.agents.settings(adapter.name(), adapter.name());
     let env =
-        |name: &str| settings.env.get(name).map(Into::into).or_else(|| equipment.variable(name));
+        |name: &str| settings.env.get(name).map(Into::into).or_else(|| environment.variable(name));
     let mut channels = vec![Channel::Native, Channel::Submit];
     channels.retain(|channel| {
-        settings.has(*channel) && (*channel != Channel::Native || adapter.takes_schema())
+        settings.allows(*channel) && (*channel != Channel::Native || adapter.takes_schema())
     });
     ProgramProbe {
         name: adapter.name(),
         install: adapter.install(),
         versions: adapter.versions(),
-        found: installed::look(adapter, &settings, &equipment),
-        login: login::detect(adapter.name(), &env, &adapter.named_variables(&env)),
+        found: installed::inspect(adapter, &settings, &environment),
+        login: login::detect(adapter.name(), &env, &adapter.configured_variables(&env)),
         channels,
     }
 }

@@ -7,7 +7,7 @@ use super::suggest::{Suggestion, suggest};
 use super::survey::{CLAUDE_SERVERS, CLAUDE_SETTINGS, CODEX_SETTINGS, GEMINI_SETTINGS, Survey};
 use super::toml;
 use crate::project;
-use counterfoil_agents::agent::adapter::Server;
+use counterfoil_agents::adapters::Server;
 use counterfoil_engine::config::{Config, FILE};
 use serde_json::{Value, json as literal};
 

@@ -1,7 +1,7 @@
 //! Responses to tool calls, as text and as structured data. A client shows its model only one of
 //! the two, so each is complete.
 
-use counterfoil_agents::agent::adapter::Server;
+use counterfoil_agents::adapters::Server;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::{Contract, Report, Status, Violation};
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use super::response::ToolResponse;
 use super::tools::SubmissionTools;
 use super::transport::StdioTransport;
 use anyhow::{Context, Result};
-use counterfoil_agents::agent::adapter;
-use counterfoil_agents::submit::{Submission, append};
+use counterfoil_agents::adapters;
+use counterfoil_agents::submissions::{Submission, append};
 use counterfoil_engine::journal::make_folder;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
@@ -90,7 +90,7 @@ struct Server {
 
 impl Server {
     fn call(&self, name: &str, arguments: JsonObject) -> Result<ToolResponse, ErrorData> {
-        let [submit, get, check] = adapter::Server::TOOLS;
+        let [submit, get, check] = adapters::Server::TOOLS;
         if name == submit {
             Ok(self.submit(arguments))
         } else if name == get {
@@ -98,7 +98,7 @@ impl Server {
         } else if name == check {
             Ok(self.tools.check(arguments))
         } else {
-            let available = adapter::Server::TOOLS.join(", ");
+            let available = adapters::Server::TOOLS.join(", ");
             Err(ErrorData::invalid_params(
                 format!("there is no tool '{name}'; available: {available}"),
                 None,
@@ -120,7 +120,7 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let name = Implementation::new(adapter::Server::NAME, env!("CARGO_PKG_VERSION"))
+        let name = Implementation::new(adapters::Server::NAME, env!("CARGO_PKG_VERSION"))
             .with_title("Counterfoil");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(name)

@@ -5,7 +5,7 @@ use super::arguments::{
     find_contract, without_client_arguments,
 };
 use super::response::ToolResponse;
-use counterfoil_agents::agent::adapter::Server;
+use counterfoil_agents::adapters::Server;
 use counterfoil_contract::expr::Type;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::render::vendor::{self, Target, raise};

@@ -204,7 +204,12 @@ pub(crate) fn verification(
         "accepted: {contract}; claims checked against the changes since {}\n\n",
         replace_control(base)
     );
-    let _ = writeln!(text, "{}\n{}", claim_rows(&rows, style), totals(&Totals::of(verdicts)));
+    let _ = writeln!(
+        text,
+        "{}\n{}",
+        claim_rows(&rows, style),
+        totals(&Totals::from_verdicts(verdicts))
+    );
     let failing: Vec<&str> = claims
         .iter()
         .filter(|gated| gated.counts)

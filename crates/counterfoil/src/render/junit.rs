@@ -55,7 +55,7 @@ pub(crate) fn claims(claims: &[GatedClaim], contract: &str) -> Result<String, Se
 }
 
 /// A run as a test suite: its attempts, and the run itself.
-pub(crate) fn run(run: &counterfoil_engine::Report) -> Result<String, SerializeError> {
+pub(crate) fn run(run: &counterfoil_engine::RunReport) -> Result<String, SerializeError> {
     let timed = |name: &str, wall_ms: u64, status: TestCaseStatus| {
         let mut case = case(&run.workflow, name, status);
         case.set_time(Duration::from_millis(wall_ms));

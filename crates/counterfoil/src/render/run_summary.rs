@@ -5,7 +5,7 @@ use super::event_lines::attempt_title;
 use super::text::{one_line, pluralize, shell_quote, usage_suffix};
 use crate::cli::StateLocation;
 use counterfoil_engine::ledger::Entry;
-use counterfoil_engine::{Attempt, Question, Report};
+use counterfoil_engine::{Attempt, Question, RunReport};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -15,7 +15,12 @@ const MAX_FAILURES: usize = 10;
 const MAX_ANSWER_COMMANDS: usize = 4;
 
 /// The summary of a run. `flags` are the options that commands need to find the run.
-pub(crate) fn run_summary(report: &Report, entries: &[Entry], state: &Path, flags: &str) -> String {
+pub(crate) fn run_summary(
+    report: &RunReport,
+    entries: &[Entry],
+    state: &Path,
+    flags: &str,
+) -> String {
     let mut text = String::from("\n");
     if report.outcome != "done" {
         let failures = failures(report);
@@ -41,7 +46,7 @@ pub(crate) fn run_summary(report: &Report, entries: &[Entry], state: &Path, flag
 }
 
 /// The outcome in one line, and how to continue if that is possible.
-pub(super) fn headline(report: &Report, flags: &str) -> String {
+pub(super) fn headline(report: &RunReport, flags: &str) -> String {
     let cause = report.cause.map(|cause| format!(" ({})", cause.name())).unwrap_or_default();
     let reason = match report.outcome.as_str() {
         // The questions follow.
@@ -62,7 +67,7 @@ pub(super) fn headline(report: &Report, flags: &str) -> String {
 }
 
 /// The open questions, with the commands that answer them.
-pub(super) fn questions(report: &Report, flags: &str) -> String {
+pub(super) fn questions(report: &RunReport, flags: &str) -> String {
     let mut text = String::new();
     for question in &report.questions {
         let optional = if question.optional { " (optional)" } else { "" };
@@ -97,7 +102,7 @@ fn answer_arguments(question: &Question) -> Vec<String> {
 }
 
 /// Iterations, attempts, commands and usage.
-pub(super) fn figures(report: &Report) -> String {
+pub(super) fn figures(report: &RunReport) -> String {
     let mut text = match report.iterations {
         0 | 1 => String::new(),
         more => format!("{more} iterations, "),
@@ -111,7 +116,7 @@ pub(super) fn figures(report: &Report) -> String {
 
 /// The failed attempts that no later attempt at the same path corrected, except the one whose
 /// reason the headline gives already.
-fn failures(report: &Report) -> Vec<String> {
+fn failures(report: &RunReport) -> Vec<String> {
     let all: Vec<&Attempt> = report.attempts.iter().chain(&report.commands).collect();
     let accepted = |attempt: &Attempt| attempt.outcome.as_deref() == Some("accepted");
     let mut lines = Vec::new();
@@ -137,7 +142,7 @@ fn failures(report: &Report) -> Vec<String> {
 }
 
 /// The file with the output of the attempt that made the run fail.
-fn failing_output(report: &Report, state: &Path) -> Option<String> {
+fn failing_output(report: &RunReport, state: &Path) -> Option<String> {
     let mut all = report.attempts.iter().chain(&report.commands);
     let failed =
         all.rfind(|attempt| attempt.reason == report.reason && !report.reason.is_empty())?;

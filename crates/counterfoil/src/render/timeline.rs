@@ -5,7 +5,7 @@ use super::claims;
 use super::event_lines::{EventFormatter, INDENT, OutputMode, guard_values};
 use super::run_summary::{figures, headline, output_file, questions};
 use super::text::{one_line, truncate_json};
-use counterfoil_engine::Report;
+use counterfoil_engine::RunReport;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_flow::{AttemptOutcome, Ended, Event, RunState, TransitionTaken, Workflow};
 use serde_json::Value;
@@ -60,7 +60,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// The whole timeline, with the outcome at its end.
-    pub(crate) fn finish(mut self, report: &Report, entries: &[Entry]) -> String {
+    pub(crate) fn finish(mut self, report: &RunReport, entries: &[Entry]) -> String {
         for attempt in self.formatter.open_attempts() {
             let _ = writeln!(self.text, "{INDENT}in progress: {attempt}");
         }

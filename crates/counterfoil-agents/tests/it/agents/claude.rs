@@ -1,10 +1,10 @@
-//! Claude Code: its calls, its recorded streams, and streams that are not as they should be.
+//! Claude Code: calls, recorded streams and malformed streams.
 
 #![allow(clippy::unwrap_used)]
 
-use crate::agents::recorded::{NOW, read_in, recorded, shown, told};
-use counterfoil_agents::agent::adapter::{
-    Adapter, Conversation, Failure, Heard, Server, Turn, Verdict, adapter,
+use crate::agents::recorded::{NOW, parse_in_chunks, recorded, render_call, render_reply};
+use counterfoil_agents::adapters::{
+    Adapter, Conversation, Failure, ParsedReply, PromptRequest, Server, Verdict, adapter,
 };
 use counterfoil_flow::{Access, AttemptOutcome};
 use counterfoil_process::Exit;
@@ -18,56 +18,59 @@ fn claude() -> &'static dyn Adapter {
     adapter("claude").unwrap()
 }
 
-fn heard_of(name: &str) -> Heard {
-    recorded("claude")[name].heard(claude())
+fn parse_recorded(name: &str) -> ParsedReply {
+    recorded("claude")[name].parse(claude())
 }
 
 fn failure_of(name: &str) -> Failure {
-    match heard_of(name).verdict {
+    match parse_recorded(name).verdict {
         Verdict::Failed(failure) => failure,
         verdict => panic!("{name}: {verdict:?}"),
     }
 }
 
-/// What is heard of these lines.
-fn heard(lines: &[&str]) -> Heard {
-    read_in(1 << 16, claude(), lines.join("\n").as_bytes(), "", Exit::Code(0))
+/// Parses a stream of these lines.
+fn parse(lines: &[&str]) -> ParsedReply {
+    parse_in_chunks(1 << 16, claude(), lines.join("\n").as_bytes(), "", Exit::Code(0))
 }
 
 #[test]
 fn every_recorded_reply_is_understood() {
     let mut all = String::new();
     for (name, run) in recorded("claude") {
-        writeln!(all, "{name}\n{}", told(&run.heard(claude()))).unwrap();
+        writeln!(all, "{name}\n{}", render_reply(&run.parse(claude()))).unwrap();
     }
     insta::assert_snapshot!(all);
 }
 
 #[test]
-fn what_its_own_schema_channel_gave_is_the_structured_answer() {
-    assert_eq!(heard_of("schema-good-stream").structured, Some(json!({"answer": 42})));
-    let both = heard_of("submit-and-schema-stream");
-    assert_eq!((both.verdict, both.structured), (Verdict::Whole, Some(json!({"answer": 42}))));
+fn the_structured_output_is_returned() {
+    assert_eq!(parse_recorded("schema-good-stream").structured, Some(json!({"answer": 42})));
+    let both = parse_recorded("submit-and-schema-stream");
+    assert_eq!((both.verdict, both.structured), (Verdict::Complete, Some(json!({"answer": 42}))));
     // It says success and hands back prose.
-    let never = heard_of("schema-never-stream");
+    let never = parse_recorded("schema-never-stream");
     assert_eq!(
         (never.verdict, never.structured, never.text.as_str()),
-        (Verdict::Whole, None, "it is 42")
+        (Verdict::Complete, None, "it is 42")
     );
 }
 
 #[test]
-fn what_its_own_check_turned_down_is_left_to_ours() {
-    let heard = heard_of("schema-always-bad-stream");
-    assert_eq!((&heard.verdict, heard.exit), (&Verdict::Whole, 1));
-    assert_eq!(heard.structured, Some(json!({"answer": "x"})));
-    assert!(heard.odd[0].contains("gave up"), "{:?}", heard.odd);
+fn results_that_its_own_validation_rejected_are_validated_by_us() {
+    let reply = parse_recorded("schema-always-bad-stream");
+    assert_eq!((&reply.verdict, reply.exit), (&Verdict::Complete, 1));
+    assert_eq!(reply.structured, Some(json!({"answer": "x"})));
+    assert!(reply.anomalies[0].contains("gave up"), "{:?}", reply.anomalies);
 }
 
 #[test]
 fn success_with_nothing_in_it_is_an_empty_text() {
-    let heard = heard_of("stop-hook-forever-stream");
-    assert_eq!((heard.verdict, heard.text.as_str(), heard.structured), (Verdict::Whole, "", None));
+    let reply = parse_recorded("stop-hook-forever-stream");
+    assert_eq!(
+        (reply.verdict, reply.text.as_str(), reply.structured),
+        (Verdict::Complete, "", None)
+    );
 }
 
 #[test]
@@ -92,37 +95,41 @@ fn a_failure_is_of_its_kind_and_says_what_to_do() {
         let failure = failure_of(name);
         assert_eq!(failure.outcome, outcome, "{name}");
         assert!(failure.reason.contains(advice), "{name}: {}", failure.reason);
-        assert!(!failure.schema, "{name}");
+        assert!(!failure.schema_rejected, "{name}");
     }
 }
 
 #[test]
-fn a_refused_schema_is_told_from_other_refusals() {
+fn a_rejected_schema_is_distinguished_from_other_errors() {
     for name in ["schema-invalid", "schema-err400-stream"] {
         let failure = failure_of(name);
-        assert_eq!((failure.outcome, failure.schema), (AttemptOutcome::Agent, true), "{name}");
+        assert_eq!(
+            (failure.outcome, failure.schema_rejected),
+            (AttemptOutcome::Agent, true),
+            "{name}"
+        );
     }
 }
 
 #[test]
-fn a_limit_says_when_it_is_lifted_where_anything_tells_it() {
-    // The header of its server is told as the pause before it asks again.
+fn a_limit_has_a_reset_time_if_any_event_reports_one() {
+    // The server's Retry-After header appears as the pause before the retry.
     assert_eq!(failure_of("err429-pause-stream").reset_at, Some(NOW + 2_000));
     assert_eq!(failure_of("err429-words-stream").reset_at, Some(NOW + 90_000));
     assert_eq!(failure_of("err429-json").reset_at, None);
     let rejected = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794762000}}"#;
     let allowed = rejected.replace("rejected", "allowed").replace("1794762000", "1794799999");
     let last = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"You've hit your limit"}"#;
-    let Verdict::Failed(failure) = heard(&[rejected, &allowed, last]).verdict else {
+    let Verdict::Failed(failure) = parse(&[rejected, &allowed, last]).verdict else {
         panic!("it failed")
     };
     assert_eq!(
         (failure.outcome, failure.reset_at),
         (AttemptOutcome::Limit, Some(1_794_762_000_000))
     );
-    // Without a status, by its own name for it and what stands beside.
+    // Without a status, the program's own name and parameters of the error count.
     let last = r#"{"type":"result","subtype":"success","is_error":true,"api_error":"usage_limit_reached","result":"no more today","api_error_params":{"rate_limit_info":{"status":"rejected","resetsAt":1794762001}}}"#;
-    let Verdict::Failed(failure) = heard(&[last]).verdict else { panic!("it failed") };
+    let Verdict::Failed(failure) = parse(&[last]).verdict else { panic!("it failed") };
     assert_eq!(
         (failure.outcome, failure.reset_at),
         (AttemptOutcome::Limit, Some(1_794_762_001_000))
@@ -131,82 +138,83 @@ fn a_limit_says_when_it_is_lifted_where_anything_tells_it() {
 
 #[test]
 fn money_and_tokens_are_counted_with_subagents_and_once() {
-    let used = |heard: Heard| {
-        let meter = heard.meter;
-        let add_up = (meter.tokens_add_up, meter.cost_adds_up);
+    let used = |reply: ParsedReply| {
+        let meter = reply.meter;
+        let add_up = (meter.tokens_are_cumulative, meter.cost_is_cumulative);
         ((meter.input_tokens, meter.output_tokens, (meter.cost_usd * 1e6).round()), add_up)
     };
-    assert_eq!(used(heard_of("conversation-1-stream")), ((10, 5, 140.0), (false, false)));
+    assert_eq!(used(parse_recorded("conversation-1-stream")), ((10, 5, 140.0), (false, false)));
     // Two requests of its own and one of a subagent's: its `usage` says 20 and 10, and its sums are
     // those of both prompts.
-    assert_eq!(used(heard_of("conversation-2-stream")), ((30, 15, 420.0), (false, false)));
+    assert_eq!(used(parse_recorded("conversation-2-stream")), ((30, 15, 420.0), (false, false)));
     // It ended twice, and each end tells what was used since the one before.
-    assert_eq!(used(heard_of("background-stream")), ((30, 15, 420.0), (false, false)));
-    // Before it told that, there were only the sums of the conversation.
-    assert_eq!(used(heard_of("session-2-resume-json")), ((20, 10, 280.0), (true, true)));
+    assert_eq!(used(parse_recorded("background-stream")), ((30, 15, 420.0), (false, false)));
+    // Older versions only report totals of the conversation.
+    assert_eq!(used(parse_recorded("session-2-resume-json")), ((20, 10, 280.0), (true, true)));
     let last = r#"{"type":"result","subtype":"success","is_error":false,"usage":{"input_tokens":1,"cache_read_input_tokens":20,"cache_creation_input_tokens":300,"output_tokens":7}}"#;
-    assert_eq!(used(heard(&[last])), ((321, 7, 0.0), (false, true)));
+    assert_eq!(used(parse(&[last])), ((321, 7, 0.0), (false, true)));
     // The oldest count each prompt alone.
     let last = r#"{"type":"result","subtype":"success","is_error":false,"total_cost_usd":0.25,"modelUsage":{"a":{"inputTokens":10,"outputTokens":5}}}"#;
-    let of = |version: &str| used(heard(&[&INIT.replace("2.1.325", version), last])).1;
+    let of = |version: &str| used(parse(&[&INIT.replace("2.1.325", version), last])).1;
     assert_eq!(
         ["2.1.100", "2.1.250", "2.1.290", "3.0.0", "next"].map(of),
         [(false, false), (false, false), (true, true), (true, true), (true, true)]
     );
     let last = r#"{"type":"result","subtype":"success","is_error":false,"total_cost_usd":-1,"modelUsage":{"a":{"inputTokens":18446744073709551615,"outputTokens":1},"b":{"inputTokens":1,"cacheReadInputTokens":2,"outputTokens":"x"}}}"#;
-    assert_eq!(used(heard(&[last])), ((u64::MAX, 1, 0.0), (true, true)));
+    assert_eq!(used(parse(&[last])), ((u64::MAX, 1, 0.0), (true, true)));
 }
 
 #[test]
-fn what_was_denied_says_the_call_and_why_once() {
-    let denied = heard_of("read-only-stream").denied;
+fn denied_calls_are_reported_once_with_the_reason() {
+    let denied = parse_recorded("read-only-stream").denied;
     assert_eq!(
         denied,
         [
             "Bash (echo x > /repo/b.txt): Permission to use Bash has been denied because Claude Code is running in don't ask mode",
-            "Write (/repo/w.txt): it does not have this tool",
+            "Write (/repo/w.txt): the tool is not available",
         ]
     );
     assert!(
-        heard_of("read-only-subagent-stream").denied[0].starts_with("Bash (touch /repo/s.txt): ")
+        parse_recorded("read-only-subagent-stream").denied[0]
+            .starts_with("Bash (touch /repo/s.txt): ")
     );
-    let written = heard_of("write-stream").denied;
+    let written = parse_recorded("write-stream").denied;
     assert_eq!(written.len(), 2, "{written:?}");
     assert_eq!(written[0], "Bash (make test): This command requires approval");
     // Only the last event tells.
     let last = r#"{"type":"result","subtype":"success","is_error":false,"permission_denials":[{"tool_name":"Write","tool_use_id":"t","tool_input":{"file_path":"/a"}}]}"#;
-    assert_eq!(heard(&[last]).denied, ["Write (/a): it may not"]);
+    assert_eq!(parse(&[last]).denied, ["Write (/a): not permitted"]);
     let answer = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"It is a secret. Ask."}]}}"#;
-    assert_eq!(heard(&[answer, last]).denied, ["Write (/a): It is a secret"]);
+    assert_eq!(parse(&[answer, last]).denied, ["Write (/a): It is a secret"]);
 }
 
 #[test]
-fn a_server_that_did_not_start_is_odd() {
+fn a_server_that_did_not_start_is_noted() {
     assert_eq!(
-        heard_of("server-failed-stream").odd,
-        ["it could not start the server that takes results"]
+        parse_recorded("server-failed-stream").anomalies,
+        ["it could not start the server that receives results"]
     );
 }
 
 const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m-1","claude_code_version":"2.1.325"}"#;
 const WORK: &str = r#"{"type":"assistant","message":{"id":"1","model":"m-1","content":[{"type":"text","text":"Looking."},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
-const SAID: &str = r#"{"type":"assistant","message":{"id":"2","model":"m-1","content":[{"type":"text","text":"{\"answer\":42}"}]}}"#;
+const MESSAGE: &str = r#"{"type":"assistant","message":{"id":"2","model":"m-1","content":[{"type":"text","text":"{\"answer\":42}"}]}}"#;
 const LAST: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"{\"answer\":42}","session_id":"s-1","total_cost_usd":0.5}"#;
 
-/// A stream by its name, its lines, what it comes to, and what is odd about it.
+/// A stream: name, lines, expected reply and expected anomalies.
 type Case<'c> = (&'c str, &'c [&'c str], Result<&'c str, &'c str>, &'c [&'c str]);
 
-/// What bad streams come to: the verdict, the text, what is odd.
+/// Malformed streams, with the expected verdict, text and anomalies.
 #[test]
 fn a_bad_stream_loses_nothing_that_can_be_read() {
-    let failed = "its last event does not say whether it succeeded; its version may be newer than those that are known to work";
+    let failed = "its final event does not say whether it succeeded; its version may be newer than the tested ones";
     let cases: &[Case<'_>] = &[
-        ("as it should be", &[INIT, WORK, SAID, LAST], Ok(r#"{"answer":42}"#), &[]),
+        ("as it should be", &[INIT, WORK, MESSAGE, LAST], Ok(r#"{"answer":42}"#), &[]),
         (
             "a banner and garbage",
-            &["Welcome to Claude!", INIT, "", "[debug] x", SAID, "{broken", "null", LAST, "Bye"],
+            &["Welcome to Claude!", INIT, "", "[debug] x", MESSAGE, "{broken", "null", LAST, "Bye"],
             Ok(r#"{"answer":42}"#),
-            &["5 lines are no events, the first: Welcome to Claude!"],
+            &["5 lines are not events, the first: Welcome to Claude!"],
         ),
         (
             "unknown events",
@@ -218,12 +226,12 @@ fn a_bad_stream_loses_nothing_that_can_be_read() {
             "no type",
             &[INIT, r#"{"level":"info"}"#, r#"{"type":7}"#, LAST],
             Ok(r#"{"answer":42}"#),
-            &[r#"2 lines are no events, the first: {"level":"info"}"#],
+            &[r#"2 lines are not events, the first: {"level":"info"}"#],
         ),
-        ("no last event", &[INIT, SAID], Err("missing"), &[]),
+        ("no last event", &[INIT, MESSAGE], Err("missing"), &[]),
         (
             "cut in the last event",
-            &[INIT, SAID, r#"{"type":"result","subtype":"succ"#],
+            &[INIT, MESSAGE, r#"{"type":"result","subtype":"succ"#],
             Err("missing"),
             &[r#"an event is cut off: {"type":"result","subtype":"succ"#],
         ),
@@ -235,7 +243,7 @@ fn a_bad_stream_loses_nothing_that_can_be_read() {
                 LAST,
             ],
             Ok(r#"{"answer":42}"#),
-            &["it ended 2 times; the last one counts"],
+            &["there were 2 final events; the last one counts"],
         ),
         (
             "a failure behind a success",
@@ -244,36 +252,36 @@ fn a_bad_stream_loses_nothing_that_can_be_read() {
                 r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500 no"}"#,
             ],
             Err("API Error: 500 no"),
-            &["it ended 2 times; the last one counts"],
+            &["there were 2 final events; the last one counts"],
         ),
         (
             "fields of other shapes in the last event",
             &[
-                SAID,
+                MESSAGE,
                 r#"{"type":"result","subtype":"success","is_error":false,"result":{"text":"x"},"total_cost_usd":"much","usage":7}"#,
             ],
             Ok(r#"{"answer":42}"#),
             &[
-                "its last event has `result` in a shape that is not known: invalid type: map, expected a string",
-                "its last event has `total_cost_usd` in a shape that is not known: invalid type: string \"much\", expected f64",
-                "its last event has `usage` in a shape that is not known: invalid type: number, expected struct Usage",
+                "`result` of the final event has an unexpected structure: invalid type: map, expected a string",
+                "`total_cost_usd` of the final event has an unexpected structure: invalid type: string \"much\", expected f64",
+                "`usage` of the final event has an unexpected structure: invalid type: number, expected struct Usage",
             ],
         ),
         (
             "an end of another shape",
-            &[SAID, r#"{"type":"result","subtype":["success"],"is_error":"no"}"#],
+            &[MESSAGE, r#"{"type":"result","subtype":["success"],"is_error":"no"}"#],
             Err(failed),
             &[
-                "its last event has `subtype` in a shape that is not known: invalid type: sequence, expected a string",
-                "its last event has `is_error` in a shape that is not known: invalid type: string \"no\", expected a boolean",
+                "`subtype` of the final event has an unexpected structure: invalid type: sequence, expected a string",
+                "`is_error` of the final event has an unexpected structure: invalid type: string \"no\", expected a boolean",
             ],
         ),
-        ("an end that says nothing", &[SAID, r#"{"type":"result"}"#], Err(failed), &[]),
+        ("an end that says nothing", &[MESSAGE, r#"{"type":"result"}"#], Err(failed), &[]),
         (
             "an end of a new kind",
             &[r#"{"type":"result","subtype":"paused","is_error":false,"result":"x"}"#],
             Ok("x"),
-            &["it ended in a way that is not known: paused"],
+            &["the final event has an unknown subtype: paused"],
         ),
         (
             "a new kind of error",
@@ -290,7 +298,7 @@ fn a_bad_stream_loses_nothing_that_can_be_read() {
             ],
             Ok(r#"{"answer":42}"#),
             &[
-                r#"1 event `assistant` in a shape that is not known: invalid type: string "hello", expected struct Message"#,
+                r#"1 event `assistant` with an unexpected structure: invalid type: string "hello", expected struct Message"#,
             ],
         ),
         (
@@ -298,28 +306,28 @@ fn a_bad_stream_loses_nothing_that_can_be_read() {
             &[r#"{"type":"assistant","message":{},"message":{}}"#, LAST],
             Ok(r#"{"answer":42}"#),
             &[
-                "1 event `assistant` in a shape that is not known: duplicate field `message` at line 1 column 42",
+                "1 event `assistant` with an unexpected structure: duplicate field `message` at line 1 column 42",
             ],
         ),
         ("nothing at all", &[], Err("missing"), &[]),
     ];
-    for (name, lines, expected, odd) in cases {
-        let heard = heard(lines);
-        let verdict = match &heard.verdict {
-            Verdict::Whole => Ok(heard.text.as_str()),
+    for (name, lines, expected, anomalies) in cases {
+        let reply = parse(lines);
+        let verdict = match &reply.verdict {
+            Verdict::Complete => Ok(reply.text.as_str()),
             Verdict::Missing => Err("missing"),
             Verdict::Failed(failure) => Err(failure.reason.as_str()),
         };
         assert_eq!(
-            (verdict, heard.odd.as_slice()),
-            (*expected, &odd.iter().map(|odd| (*odd).to_owned()).collect::<Vec<_>>()[..]),
+            (verdict, reply.anomalies.as_slice()),
+            (*expected, &anomalies.iter().map(|note| (*note).to_owned()).collect::<Vec<_>>()[..]),
             "{name}"
         );
     }
 }
 
 #[test]
-fn bytes_that_are_no_text_and_what_is_too_deep_do_no_harm() {
+fn invalid_utf8_and_deep_nesting_do_no_harm() {
     let mut stream =
         br#"{"type":"result","subtype":"success","is_error":false,"result":"a"#.to_vec();
     stream.extend(b"\xff\"}\n");
@@ -329,82 +337,81 @@ fn bytes_that_are_no_text_and_what_is_too_deep_do_no_harm() {
         "]".repeat(50_000)
     );
     stream.extend(deep.as_bytes());
-    let heard = read_in(100, claude(), &stream, "", Exit::Code(0));
-    assert_eq!((heard.verdict, heard.text.as_str()), (Verdict::Whole, "a\u{fffd}"));
-    assert_eq!(heard.odd.len(), 1, "{:?}", heard.odd);
+    let reply = parse_in_chunks(100, claude(), &stream, "", Exit::Code(0));
+    assert_eq!((reply.verdict, reply.text.as_str()), (Verdict::Complete, "a\u{fffd}"));
+    assert_eq!(reply.anomalies.len(), 1, "{:?}", reply.anomalies);
 }
 
 #[test]
 fn a_line_of_20_mb_is_read() {
     let long = "x".repeat(20 << 20);
-    let said = SAID.replace(r#"{\"answer\":42}"#, &long);
+    let message = MESSAGE.replace(r#"{\"answer\":42}"#, &long);
     let last = LAST.replace(r#"{\"answer\":42}"#, &long);
-    let heard = heard(&[INIT, &said, &last]);
-    assert_eq!((heard.verdict, heard.text.len(), heard.odd.len()), (Verdict::Whole, 20 << 20, 0));
+    let reply = parse(&[INIT, &message, &last]);
+    assert_eq!(
+        (reply.verdict, reply.text.len(), reply.anomalies.len()),
+        (Verdict::Complete, 20 << 20, 0)
+    );
 }
 
 #[test]
-fn only_its_own_words_are_the_text() {
+fn only_messages_of_the_main_agent_are_the_text() {
     let sub =
-        SAID.replace(r#""message""#, r#""parent_tool_use_id":"t","message""#).replace("42", "1");
-    let synthetic = SAID.replace("m-1", "<synthetic>").replace("42", "2");
-    let heard = heard(&[INIT, SAID, &sub, &synthetic]);
-    assert_eq!((heard.verdict, heard.text.as_str()), (Verdict::Missing, r#"{"answer":42}"#));
+        MESSAGE.replace(r#""message""#, r#""parent_tool_use_id":"t","message""#).replace("42", "1");
+    let synthetic = MESSAGE.replace("m-1", "<synthetic>").replace("42", "2");
+    let reply = parse(&[INIT, MESSAGE, &sub, &synthetic]);
+    assert_eq!((reply.verdict, reply.text.as_str()), (Verdict::Missing, r#"{"answer":42}"#));
 }
 
 #[test]
-fn whoever_watches_is_told_what_it_does() {
-    let mut reader = claude().reader();
+fn activity_lines_describe_its_work() {
+    let mut parser = claude().parser();
     let retry = r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":2,"error_status":500,"error":"server_error"}"#;
-    let said: Vec<_> = [INIT, WORK, retry, SAID, LAST]
+    let activity: Vec<_> = [INIT, WORK, retry, MESSAGE, LAST]
         .iter()
-        .filter_map(|line| reader.line(line.as_bytes()))
+        .filter_map(|line| parser.on_line(line.as_bytes()))
         .collect();
     assert_eq!(
-        said,
-        [
-            "Bash (ls)",
-            "its server answered with HTTP 500, it tries again (1 of 2)",
-            r#"{"answer":42}"#
-        ]
+        activity,
+        ["Bash (ls)", "its server answered with HTTP 500, retrying (1 of 2)", r#"{"answer":42}"#]
     );
-    assert!(reader.finished());
+    assert!(parser.finished());
 }
 
 #[test]
-fn standard_error_alone_is_no_failure_of_a_kind_when_it_was_killed() {
-    let killed = read_in(1, claude(), b"", "error: unknown option '--x'", Exit::Signal(9));
+fn standard_error_is_not_classified_when_it_was_killed() {
+    let killed = parse_in_chunks(1, claude(), b"", "error: unknown option '--x'", Exit::Signal(9));
     assert_eq!(killed.verdict, Verdict::Missing);
-    let unknown = read_in(1, claude(), b"", "Segmentation fault", Exit::Code(1));
+    let unknown = parse_in_chunks(1, claude(), b"", "Segmentation fault", Exit::Code(1));
     assert_eq!(unknown.verdict, Verdict::Missing);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// In pieces and whole, and with events that nobody knows between them, the same is heard.
+    /// Chunks of any size and unknown events between the lines do not change the parsed reply.
     #[test]
-    fn pieces_and_unknown_events_change_nothing(which in 0..1000_usize, size in 1..5000_usize, places in prop::collection::vec(0..40_usize, 0..6)) {
+    fn chunks_and_unknown_events_change_nothing(which in 0..1000_usize, size in 1..5000_usize, places in prop::collection::vec(0..40_usize, 0..6)) {
         let runs = recorded("claude");
         let run = runs.values().nth(which % runs.len()).unwrap();
-        let whole = run.heard(claude());
-        prop_assert_eq!(&read_in(size, claude(), &run.stdout, &run.stderr, run.exit), &whole);
+        let whole = run.parse(claude());
+        prop_assert_eq!(&parse_in_chunks(size, claude(), &run.stdout, &run.stderr, run.exit), &whole);
         let text = String::from_utf8(run.stdout.clone()).unwrap();
         let mut lines: Vec<&str> = text.lines().collect();
         for place in places {
             lines.insert(place.min(lines.len()), [r#"{"type":"novel","result":"x"}"#, r#"{"type":"system","subtype":"novel"}"#, "noise"][place % 3]);
         }
-        let more = read_in(size, claude(), lines.join("\n").as_bytes(), &run.stderr, run.exit);
-        prop_assert_eq!(Heard { odd: Vec::new(), ..more }, Heard { odd: Vec::new(), ..whole });
+        let more = parse_in_chunks(size, claude(), lines.join("\n").as_bytes(), &run.stderr, run.exit);
+        prop_assert_eq!(ParsedReply { anomalies: Vec::new(), ..more }, ParsedReply { anomalies: Vec::new(), ..whole });
     }
 }
 
-fn turn<'t>(
+fn request<'t>(
     access: Access,
     conversation: Conversation<'t>,
-    ours: &'t dyn Fn(&str) -> Option<OsString>,
-) -> Turn<'t> {
-    Turn {
+    env: &'t dyn Fn(&str) -> Option<OsString>,
+) -> PromptRequest<'t> {
+    PromptRequest {
         model: None,
         flags: &[],
         access,
@@ -413,7 +420,7 @@ fn turn<'t>(
         server: None,
         scratch: Path::new("/state/scratch/1"),
         cwd: Path::new("/repo"),
-        ours,
+        env,
     }
 }
 
@@ -431,7 +438,7 @@ fn a_prompt_is_never_taken_for_a_command_of_its_own() {
 
 #[test]
 fn a_first_prompt_that_may_only_read() {
-    insta::assert_snapshot!(shown(&claude().call(&turn(
+    insta::assert_snapshot!(render_call(&claude().call(&request(
         Access::ReadOnly,
         Conversation::New(ID),
         &nothing
@@ -447,43 +454,43 @@ fn a_first_prompt_that_may_write_with_schema_and_server() {
     };
     let schema = json!({"type": "object"});
     let flags = ["--effort".to_owned(), "high".to_owned()];
-    let turn = Turn {
+    let request = PromptRequest {
         model: Some("opus"),
         flags: &flags,
         schema: Some(&schema),
         server: Some(&server),
-        ..turn(Access::WorkspaceWrite, Conversation::New(ID), &nothing)
+        ..request(Access::WorkspaceWrite, Conversation::New(ID), &nothing)
     };
-    insta::assert_snapshot!(shown(&claude().call(&turn)));
+    insta::assert_snapshot!(render_call(&claude().call(&request)));
 }
 
 #[test]
 fn a_prompt_in_a_conversation_that_goes_on() {
-    let ours = |name: &str| (name == "CLAUDE_CODE_MAX_RETRIES").then(|| "7".into());
-    insta::assert_snapshot!(shown(&claude().call(&turn(
+    let env = |name: &str| (name == "CLAUDE_CODE_MAX_RETRIES").then(|| "7".into());
+    insta::assert_snapshot!(render_call(&claude().call(&request(
         Access::WorkspaceWrite,
-        Conversation::On(ID),
-        &ours
+        Conversation::Resume(ID),
+        &env
     ))));
 }
 
 #[test]
-fn a_schema_that_no_argument_holds_is_left_out_with_a_note() {
+fn a_schema_too_long_for_an_argument_is_left_out_with_a_note() {
     let schema = |bytes: usize| json!({"description": "x".repeat(bytes - json!({"description": ""}).to_string().len())});
     let call = |schema: &Value| {
-        let call = claude().call(&Turn {
+        let call = claude().call(&PromptRequest {
             schema: Some(schema),
-            ..turn(Access::ReadOnly, Conversation::New(ID), &nothing)
+            ..request(Access::ReadOnly, Conversation::New(ID), &nothing)
         });
         (call.arguments.contains(&"--json-schema".into()), call.notes)
     };
     assert_eq!(call(&schema(131_071)), (true, vec![]));
-    let note = "its schema has 131072 bytes and an argument holds at most 131071, so claude was not given it";
+    let note = "claude was not given the schema, because it has 131072 bytes and an argument is limited to 131071";
     assert_eq!(call(&schema(131_072)), (false, vec![note.to_owned()]));
 }
 
 #[test]
-fn nothing_that_skips_permissions_or_ties_it_to_another_session_is_handed_on() {
+fn nothing_that_skips_permissions_or_ties_it_to_another_session_is_passed_on() {
     let patterns = claude().variables();
     let seen = |name: &str| {
         patterns.iter().any(|pattern| {
@@ -511,12 +518,12 @@ fn nothing_that_skips_permissions_or_ties_it_to_another_session_is_handed_on() {
 }
 
 #[test]
-fn keys_of_a_cloud_are_handed_on_only_where_models_are_asked_through_it() {
+fn keys_of_a_cloud_are_passed_on_only_if_it_is_used() {
     let with = |switch: &'static str, value: &'static str| {
-        claude().named_variables(&move |name| (name == switch).then(|| value.into()))
+        claude().configured_variables(&move |name| (name == switch).then(|| value.into()))
     };
     assert_eq!(with("CLAUDE_CODE_USE_BEDROCK", "1"), ["AWS_*"]);
     assert_eq!(with("CLAUDE_CODE_USE_BEDROCK", "0"), [""; 0]);
     assert!(with("CLAUDE_CODE_USE_VERTEX", "true").contains(&"GOOGLE_*".to_owned()));
-    assert_eq!(claude().named_variables(&nothing), [""; 0]);
+    assert_eq!(claude().configured_variables(&nothing), [""; 0]);
 }

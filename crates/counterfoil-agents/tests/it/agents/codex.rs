@@ -1,10 +1,10 @@
-//! Codex: its calls, its recorded streams, and streams that are not as they should be.
+//! Codex: calls, recorded streams and malformed streams.
 
 #![allow(clippy::unwrap_used)]
 
-use crate::agents::recorded::{NOW, read_in, recorded, shown, told};
-use counterfoil_agents::agent::adapter::{
-    Adapter, Conversation, End, Heard, Server, Turn, Verdict, adapter,
+use crate::agents::recorded::{NOW, parse_in_chunks, recorded, render_call, render_reply};
+use counterfoil_agents::adapters::{
+    Adapter, Conversation, ParsedReply, PromptRequest, Server, StreamEnd, Verdict, adapter,
 };
 use counterfoil_flow::{Access, AttemptOutcome};
 use counterfoil_process::Exit;
@@ -17,23 +17,23 @@ fn codex() -> &'static dyn Adapter {
     adapter("codex").unwrap()
 }
 
-fn heard(stdout: &str) -> Heard {
-    read_in(1 << 16, codex(), stdout.as_bytes(), "", Exit::Code(0))
+fn parse(stdout: &str) -> ParsedReply {
+    parse_in_chunks(1 << 16, codex(), stdout.as_bytes(), "", Exit::Code(0))
 }
 
 #[test]
 fn recorded_streams_are_understood() {
     let mut all = String::new();
     for (name, run) in recorded("codex") {
-        let mut heard = run.heard(codex());
-        if let Verdict::Failed(failure) = &mut heard.verdict
+        let mut reply = run.parse(codex());
+        if let Verdict::Failed(failure) = &mut reply.verdict
             && !failure.reason.contains("again in")
         {
             // A time of day is in the zone of the machine: that is tried where the zone can be
             // given.
             failure.reset_at = None;
         }
-        write!(all, "{name} ({:?})\n{}", run.exit, told(&heard)).unwrap();
+        write!(all, "{name} ({:?})\n{}", run.exit, render_reply(&reply)).unwrap();
     }
     insta::assert_snapshot!(all);
 }
@@ -64,29 +64,29 @@ fn recorded_outcomes_are_what_they_are() {
         ("no-home", Agent),
     ];
     for (name, outcome) in expected {
-        let Verdict::Failed(failure) = runs[name].heard(codex()).verdict else {
+        let Verdict::Failed(failure) = runs[name].parse(codex()).verdict else {
             panic!("{name} did not fail")
         };
         assert_eq!(failure.outcome, outcome, "{name}: {}", failure.reason);
-        assert_eq!(failure.schema, name == "schema-refused", "{name}");
+        assert_eq!(failure.schema_rejected, name == "schema-refused", "{name}");
     }
-    // Stopped before its last event: what it said until then proves nothing.
+    // It was stopped before its final event, so its messages prove nothing.
     for name in ["sigterm-json", "sigint-json", "not-git-repo"] {
-        assert_eq!(runs[name].heard(codex()).verdict, Verdict::Missing, "{name}");
+        assert_eq!(runs[name].parse(codex()).verdict, Verdict::Missing, "{name}");
     }
-    let Verdict::Failed(limit) = runs["usage-limit"].heard(codex()).verdict else {
+    let Verdict::Failed(limit) = runs["usage-limit"].parse(codex()).verdict else {
         panic!("it failed")
     };
     assert!(limit.reset_at.is_some(), "{limit:?}");
 }
 
 #[test]
-fn what_the_sandbox_stopped_is_said_though_the_turn_is_whole() {
+fn actions_that_the_sandbox_blocked_are_reported_for_a_complete_turn() {
     let runs = recorded("codex");
     for name in ["sandbox-read-only-json", "denied-edit", "denied-outside", "mcp-default-json"] {
-        let heard = runs[name].heard(codex());
-        assert_eq!(heard.verdict, Verdict::Whole, "{name}");
-        assert!(!heard.denied.is_empty(), "{name}");
+        let reply = runs[name].parse(codex());
+        assert_eq!(reply.verdict, Verdict::Complete, "{name}");
+        assert!(!reply.denied.is_empty(), "{name}");
     }
     for name in [
         "sandbox-workspace-write-json",
@@ -95,7 +95,7 @@ fn what_the_sandbox_stopped_is_said_though_the_turn_is_whole() {
         "old-0.144.0-mcp",
         "json",
     ] {
-        assert_eq!(runs[name].heard(codex()).denied, Vec::<String>::new(), "{name}");
+        assert_eq!(runs[name].parse(codex()).denied, Vec::<String>::new(), "{name}");
     }
 }
 
@@ -103,13 +103,13 @@ fn what_the_sandbox_stopped_is_said_though_the_turn_is_whole() {
 fn usage_adds_up_over_the_conversation() {
     let runs = recorded("codex");
     let tokens = ["json", "resume-json", "resume-schema-json"].map(|name| {
-        let meter = runs[name].heard(codex()).meter;
-        assert!(meter.tokens_add_up && !meter.cost_adds_up);
+        let meter = runs[name].parse(codex()).meter;
+        assert!(meter.tokens_are_cumulative && !meter.cost_is_cumulative);
         (meter.input_tokens, meter.output_tokens)
     });
     assert_eq!(tokens, [(10, 5), (20, 10), (30, 15)]);
     // A failed turn tells none, and none is not zero in all.
-    assert!(!runs["err500-json"].heard(codex()).meter.tokens_add_up);
+    assert!(!runs["err500-json"].parse(codex()).meter.tokens_are_cumulative);
 }
 
 const GOOD: &str = r#"{"type":"thread.started","thread_id":"t-1"}
@@ -121,11 +121,11 @@ const GOOD: &str = r#"{"type":"thread.started","thread_id":"t-1"}
 
 #[test]
 fn the_text_is_the_last_message_of_the_turn() {
-    let heard = heard(GOOD);
-    assert_eq!((heard.verdict, heard.text.as_str()), (Verdict::Whole, r#"{"answer":42}"#));
-    assert_eq!(heard.conversation.as_deref(), Some("t-1"));
-    assert_eq!((heard.meter.input_tokens, heard.meter.output_tokens), (10, 5));
-    assert_eq!(heard.odd, Vec::<String>::new());
+    let reply = parse(GOOD);
+    assert_eq!((reply.verdict, reply.text.as_str()), (Verdict::Complete, r#"{"answer":42}"#));
+    assert_eq!(reply.conversation.as_deref(), Some("t-1"));
+    assert_eq!((reply.meter.input_tokens, reply.meter.output_tokens), (10, 5));
+    assert_eq!(reply.anomalies, Vec::<String>::new());
 }
 
 #[test]
@@ -135,13 +135,13 @@ fn banners_garbage_and_windows_line_ends_do_not_matter() {
         "{}\r\nwarning: old\r\n{\"type\":7}\r\n\u{0}\r\n[1,2]\r\n",
     );
     let noisy = format!("\u{feff}Welcome to Codex!\r\n\r\n{noisy}bye");
-    let heard = heard(&noisy);
-    assert_eq!((&heard.verdict, heard.text.as_str()), (&Verdict::Whole, r#"{"answer":42}"#));
-    assert_eq!(heard.odd, ["7 lines are no events, the first: Welcome to Codex!"]);
+    let reply = parse(&noisy);
+    assert_eq!((&reply.verdict, reply.text.as_str()), (&Verdict::Complete, r#"{"answer":42}"#));
+    assert_eq!(reply.anomalies, ["7 lines are not events, the first: Welcome to Codex!"]);
 }
 
 #[test]
-fn an_event_in_another_shape_is_passed_over_and_said() {
+fn an_event_with_an_unexpected_structure_is_skipped_and_noted() {
     let cases = [
         (
             r#"{"type":"item.completed","item":{"type":"agent_message","text":["a"]}}"#,
@@ -162,58 +162,59 @@ fn an_event_in_another_shape_is_passed_over_and_said() {
         (r#"{"type":"error","message":null}"#, "error"),
     ];
     for (line, kind) in cases {
-        let heard = heard(&GOOD.replace(
+        let reply = parse(&GOOD.replace(
             "{\"type\":\"turn.started\"}",
             &format!("{{\"type\":\"turn.started\"}}\n{line}"),
         ));
         assert_eq!(
-            (&heard.verdict, heard.text.as_str()),
-            (&Verdict::Whole, r#"{"answer":42}"#),
+            (&reply.verdict, reply.text.as_str()),
+            (&Verdict::Complete, r#"{"answer":42}"#),
             "{line}"
         );
         assert!(
-            heard.odd[0].starts_with(&format!("1 event `{kind}` in a shape that is not known")),
-            "{heard:?}"
+            reply.anomalies[0]
+                .starts_with(&format!("1 event `{kind}` with an unexpected structure")),
+            "{reply:?}"
         );
     }
 }
 
 #[test]
-fn an_end_in_another_shape_is_an_end() {
+fn a_malformed_final_event_ends_the_reply() {
     for usage in ["7", "{}", r#"{"input_tokens":-1,"output_tokens":"5"}"#, "null"] {
         let end = format!("{{\"type\":\"turn.completed\",\"usage\":{usage}}}\n");
-        let heard =
-            heard(&format!("{}{end}", &GOOD[..GOOD.find("{\"type\":\"turn.completed").unwrap()]));
-        assert_eq!(heard.verdict, Verdict::Whole, "{usage}");
-        assert!(!heard.meter.tokens_add_up && heard.odd.len() == 1, "{heard:?}");
+        let reply =
+            parse(&format!("{}{end}", &GOOD[..GOOD.find("{\"type\":\"turn.completed").unwrap()]));
+        assert_eq!(reply.verdict, Verdict::Complete, "{usage}");
+        assert!(!reply.meter.tokens_are_cumulative && reply.anomalies.len() == 1, "{reply:?}");
     }
-    let failed = heard(r#"{"type":"turn.failed","error":"high demand"}"#);
+    let failed = parse(r#"{"type":"turn.failed","error":"high demand"}"#);
     let Verdict::Failed(failure) = failed.verdict else { panic!("{failed:?}") };
-    assert_eq!(failure.reason, "it failed and does not say why");
+    assert_eq!(failure.reason, "it failed without a message");
     let complained = "{\"type\":\"error\",\"message\":\"We're experiencing high demand\"}\n{\"type\":\"turn.failed\"}";
-    let Verdict::Failed(failure) = heard(complained).verdict else { panic!("it failed") };
+    let Verdict::Failed(failure) = parse(complained).verdict else { panic!("it failed") };
     assert_eq!(failure.outcome, AttemptOutcome::Transport);
 }
 
 #[test]
-fn without_a_last_event_nothing_is_whole() {
+fn without_a_final_event_no_reply_is_complete() {
     let cut = &GOOD[..GOOD.len() - 20];
-    let unfinished = heard(cut);
+    let unfinished = parse(cut);
     assert_eq!(unfinished.verdict, Verdict::Missing);
-    assert_eq!(unfinished.odd.len(), 1, "the line that was cut off is said: {unfinished:?}");
-    assert_eq!(heard("").verdict, Verdict::Missing);
-    let complained = heard("{\"type\":\"error\",\"message\":\"Reconnecting... 1/5 (no)\"}");
+    assert_eq!(unfinished.anomalies.len(), 1, "the line that was cut off is noted: {unfinished:?}");
+    assert_eq!(parse("").verdict, Verdict::Missing);
+    let complained = parse("{\"type\":\"error\",\"message\":\"Reconnecting... 1/5 (no)\"}");
     assert_eq!(complained.verdict, Verdict::Missing, "an error event is no end");
-    assert_eq!(complained.odd, ["before it ended, it said: Reconnecting... 1/5 (no)"]);
+    assert_eq!(complained.anomalies, ["its last message was: Reconnecting... 1/5 (no)"]);
 }
 
 #[test]
-fn of_two_ends_the_last_counts() {
+fn the_last_of_two_final_events_counts() {
     let failed = "{\"type\":\"turn.failed\",\"error\":{\"message\":\"request timed out\"}}\n";
-    let twice = heard(&format!("{failed}{GOOD}"));
-    assert_eq!((&twice.verdict, twice.text.as_str()), (&Verdict::Whole, r#"{"answer":42}"#));
-    assert_eq!(twice.odd, ["it ended more than once: the last end counts"]);
-    let twice = heard(&format!("{GOOD}{failed}"));
+    let twice = parse(&format!("{failed}{GOOD}"));
+    assert_eq!((&twice.verdict, twice.text.as_str()), (&Verdict::Complete, r#"{"answer":42}"#));
+    assert_eq!(twice.anomalies, ["there was more than one final event; the last one counts"]);
+    let twice = parse(&format!("{GOOD}{failed}"));
     assert!(matches!(twice.verdict, Verdict::Failed(_)), "{twice:?}");
 }
 
@@ -224,35 +225,35 @@ fn a_line_of_20_megabytes_is_read() {
     let message =
         json!({"type": "item.completed", "item": {"type": "agent_message", "text": long}});
     let end = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#;
-    let heard = heard(&format!("{command}\n{long}\n{message}\n{end}\n"));
-    assert_eq!((heard.verdict, heard.text.len()), (Verdict::Whole, long.len()));
-    assert!(heard.odd.iter().all(|odd| odd.len() < 400), "{:?}", heard.odd);
+    let reply = parse(&format!("{command}\n{long}\n{message}\n{end}\n"));
+    assert_eq!((reply.verdict, reply.text.len()), (Verdict::Complete, long.len()));
+    assert!(reply.anomalies.iter().all(|note| note.len() < 400), "{:?}", reply.anomalies);
 }
 
 #[test]
-fn whoever_waits_for_a_network_for_ever_has_ended() {
+fn waiting_for_a_network_without_end_is_a_failure() {
     let wait =
         br#"{"type":"error","message":"Reconnecting... waiting for network (Connection failed)"}"#;
-    let mut reader = codex().reader();
+    let mut parser = codex().parser();
     for _ in 0..4 {
-        reader.line(wait);
+        parser.on_line(wait);
     }
-    assert!(!reader.finished());
+    assert!(!parser.finished());
     // It was reached, so that counting begins anew.
-    reader.line(br#"{"type":"item.completed","item":{"type":"reasoning","text":"on"}}"#);
+    parser.on_line(br#"{"type":"item.completed","item":{"type":"reasoning","text":"on"}}"#);
     for _ in 0..4 {
-        reader.line(wait);
+        parser.on_line(wait);
     }
-    assert!(!reader.finished());
-    reader.line(wait);
-    assert!(reader.finished());
-    let end = End { exit: Exit::Signal(15), errors: "", at: NOW };
-    let Verdict::Failed(failure) = reader.read(&end).verdict else { panic!("it failed") };
+    assert!(!parser.finished());
+    parser.on_line(wait);
+    assert!(parser.finished());
+    let end = StreamEnd { exit: Exit::Signal(15), errors: "", at: NOW };
+    let Verdict::Failed(failure) = parser.finish(&end).verdict else { panic!("it failed") };
     assert_eq!(failure.outcome, AttemptOutcome::Transport);
 }
 
 #[test]
-fn whoever_watches_is_told_what_it_does() {
+fn activity_lines_describe_its_work() {
     let cases = [
         (
             r#"{"type":"item.started","item":{"type":"command_execution","command":"/bin/bash -lc 'cargo test'"}}"#,
@@ -284,16 +285,16 @@ fn whoever_watches_is_told_what_it_does() {
         ("no event", None),
     ];
     for (line, expected) in cases {
-        assert_eq!(codex().reader().line(line.as_bytes()).as_deref(), expected, "{line}");
+        assert_eq!(codex().parser().on_line(line.as_bytes()).as_deref(), expected, "{line}");
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Reading in any pieces, with events in between that nobody knows, gives the same but for what is odd.
+    /// Chunks of any size and unknown events between the lines change nothing but the anomalies.
     #[test]
-    fn pieces_and_unknown_events_change_nothing(
+    fn chunks_and_unknown_events_change_nothing(
         run in any::<prop::sample::Index>(), size in 1_usize..3000,
         inserted in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..6), 0..6),
     ) {
@@ -312,16 +313,16 @@ proptest! {
         for (place, which) in inserted {
             lines.insert(place.index(lines.len() + 1), UNKNOWN[which]);
         }
-        let changed = read_in(size, codex(), lines.join("\n").as_bytes(), &run.stderr, run.exit);
-        let plain = Heard { odd: Vec::new(), ..run.heard(codex()) };
-        prop_assert_eq!(Heard { odd: Vec::new(), ..changed }, plain);
+        let changed = parse_in_chunks(size, codex(), lines.join("\n").as_bytes(), &run.stderr, run.exit);
+        let plain = ParsedReply { anomalies: Vec::new(), ..run.parse(codex()) };
+        prop_assert_eq!(ParsedReply { anomalies: Vec::new(), ..changed }, plain);
     }
 
-    /// No line makes it stumble, whatever stands in it.
+    /// No line makes the parser panic.
     #[test]
     fn any_lines_are_read(lines in prop::collection::vec(line(), 0..12)) {
-        let heard = heard(&lines.join("\n"));
-        prop_assert!(heard.odd.len() <= 60 && heard.denied.len() <= 60);
+        let reply = parse(&lines.join("\n"));
+        prop_assert!(reply.anomalies.len() <= 60 && reply.denied.len() <= 60);
     }
 }
 
@@ -374,8 +375,8 @@ fn line() -> impl Strategy<Value = String> {
     prop_oneof![4 => value.prop_map(|value| value.to_string()), 1 => ".{0,40}"]
 }
 
-fn turn(access: Access, conversation: Conversation<'_>) -> Turn<'_> {
-    Turn {
+fn request(access: Access, conversation: Conversation<'_>) -> PromptRequest<'_> {
+    PromptRequest {
         model: None,
         flags: &[],
         access,
@@ -384,14 +385,14 @@ fn turn(access: Access, conversation: Conversation<'_>) -> Turn<'_> {
         server: None,
         scratch: Path::new("/state/scratch/run 1/a'1"),
         cwd: Path::new("/repo"),
-        ours: &|_| None,
+        env: &|_| None,
     }
 }
 
 #[test]
 fn a_first_prompt_that_only_reads() {
-    let call = codex().call(&turn(Access::ReadOnly, Conversation::New("c-1")));
-    insta::assert_snapshot!(shown(&call));
+    let call = codex().call(&request(Access::ReadOnly, Conversation::New("c-1")));
+    insta::assert_snapshot!(render_call(&call));
 }
 
 #[test]
@@ -404,33 +405,33 @@ fn a_first_prompt_that_writes_with_a_schema_and_the_server() {
             .to_vec(),
     };
     let flags = ["-c", "model_provider=gateway"].map(str::to_owned);
-    let call = codex().call(&Turn {
+    let call = codex().call(&PromptRequest {
         model: Some("gpt-5.5"),
         flags: &flags,
         schema: Some(&schema),
         server: Some(&server),
-        ..turn(Access::WorkspaceWrite, Conversation::New("c-1"))
+        ..request(Access::WorkspaceWrite, Conversation::New("c-1"))
     });
     assert_eq!(call.files[0].0, PathBuf::from("/state/scratch/run 1/a'1/schema.json"));
-    insta::assert_snapshot!(shown(&call));
+    insta::assert_snapshot!(render_call(&call));
 }
 
 #[test]
 fn a_conversation_that_goes_on() {
     let flags = ["--ephemeral".to_owned()];
-    let call = codex().call(&Turn {
+    let call = codex().call(&PromptRequest {
         model: Some("gpt-5.5"),
         flags: &flags,
-        ..turn(Access::ReadOnly, Conversation::On("01a1dc95-0d73-7c80-8d5a-a9ed833e60d4"))
+        ..request(Access::ReadOnly, Conversation::Resume("01a1dc95-0d73-7c80-8d5a-a9ed833e60d4"))
     });
-    insta::assert_snapshot!(shown(&call));
+    insta::assert_snapshot!(render_call(&call));
 }
 
 #[test]
 fn no_call_leaves_the_sandbox() {
     for access in [Access::ReadOnly, Access::WorkspaceWrite] {
-        for conversation in [Conversation::New("c"), Conversation::On("c")] {
-            let call = shown(&codex().call(&turn(access, conversation)));
+        for conversation in [Conversation::New("c"), Conversation::Resume("c")] {
+            let call = render_call(&codex().call(&request(access, conversation)));
             assert!(
                 !call.contains("dangerously") && !call.contains("danger-full-access"),
                 "{call}"

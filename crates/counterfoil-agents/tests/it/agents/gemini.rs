@@ -1,15 +1,15 @@
-//! Gemini CLI: its calls, its recorded streams, and streams that are not as they should be.
+//! Gemini CLI: calls, recorded streams and malformed streams.
 
 #![allow(clippy::unwrap_used)]
 
-use crate::agents::recorded::{NOW, recorded, told, watched};
-use counterfoil_agents::agent::Equipment;
-use counterfoil_agents::agent::adapter::stand_in::edited;
-use counterfoil_agents::agent::adapter::{
-    Adapter, Conversation, Heard, Meter, Server, Turn, Verdict, adapter,
+use crate::agents::recorded::{NOW, parse_with_activity, recorded, render_reply};
+use counterfoil_agents::adapters::home_overlay::edit_settings;
+use counterfoil_agents::adapters::{
+    Adapter, Conversation, ParsedReply, PromptRequest, Server, UsageMeter, Verdict, adapter,
 };
-use counterfoil_agents::agent::installed::{self, Fit};
 use counterfoil_agents::config::{Agents, Settings};
+use counterfoil_agents::environment::AgentEnvironment;
+use counterfoil_agents::environment::installed::{self, VersionFit};
 use counterfoil_flow::{Access, AttemptOutcome};
 use counterfoil_process::Exit;
 use proptest::prelude::*;
@@ -23,20 +23,20 @@ fn gemini() -> &'static dyn Adapter {
     adapter("gemini").unwrap()
 }
 
-fn heard(stdout: &str) -> Heard {
-    watched(1 << 16, gemini(), stdout.as_bytes(), "", Exit::Code(0)).0
+fn parse(stdout: &str) -> ParsedReply {
+    parse_with_activity(1 << 16, gemini(), stdout.as_bytes(), "", Exit::Code(0)).0
 }
 
 /// A reply without events: an exit code and standard error.
 fn silent(code: i32, errors: &str) -> Verdict {
-    watched(1, gemini(), b"", errors, Exit::Code(code)).0.verdict
+    parse_with_activity(1, gemini(), b"", errors, Exit::Code(code)).0.verdict
 }
 
 #[test]
 fn recorded_streams_are_understood() {
     let mut all = String::new();
     for (name, run) in recorded("gemini") {
-        write!(all, "{name} ({:?})\n{}", run.exit, told(&run.heard(gemini()))).unwrap();
+        write!(all, "{name} ({:?})\n{}", run.exit, render_reply(&run.parse(gemini()))).unwrap();
     }
     insta::assert_snapshot!(all);
 }
@@ -64,39 +64,39 @@ fn recorded_outcomes_are_what_they_are() {
         ("badflag", Agent),
         ("resume-unknown", Agent),
     ] {
-        match runs[name].heard(gemini()).verdict {
+        match runs[name].parse(gemini()).verdict {
             Verdict::Failed(failure) => {
                 assert_eq!(failure.outcome, expected, "{name}");
                 assert!(!failure.reason.contains("    at "), "{name}: {}", failure.reason);
-                assert!(!failure.schema, "{name}");
+                assert!(!failure.schema_rejected, "{name}");
             }
             verdict => panic!("{name}: {verdict:?}"),
         }
     }
-    let Verdict::Failed(limit) = runs["err429-retry-in-stream"].heard(gemini()).verdict else {
+    let Verdict::Failed(limit) = runs["err429-retry-in-stream"].parse(gemini()).verdict else {
         panic!()
     };
     assert_eq!(limit.reset_at, Some(NOW + 3_600_500));
 }
 
 #[test]
-fn an_exit_of_0_without_a_last_event_is_no_success() {
+fn exit_code_0_without_a_final_event_is_not_a_success() {
     let runs = recorded("gemini");
     for name in ["sigterm-stream", "sigterm-mid-stream"] {
         assert_eq!(runs[name].exit, Exit::Code(0), "{name}");
-        assert_eq!(runs[name].heard(gemini()).verdict, Verdict::Missing, "{name}");
+        assert_eq!(runs[name].parse(gemini()).verdict, Verdict::Missing, "{name}");
     }
     assert_eq!(silent(0, "Error: quota"), Verdict::Missing);
     assert_eq!(silent(7, ""), Verdict::Missing);
-    let killed = watched(1, gemini(), b"", "fetch failed", Exit::Signal(9)).0;
+    let killed = parse_with_activity(1, gemini(), b"", "fetch failed", Exit::Signal(9)).0;
     assert_eq!(killed.verdict, Verdict::Missing);
 }
 
 #[test]
-fn tools_that_may_not_be_used_are_told() {
+fn denied_tools_are_reported() {
     let runs = recorded("gemini");
     let denied = |name: &str| {
-        let denied = runs[name].heard(gemini()).denied;
+        let denied = runs[name].parse(gemini()).denied;
         denied.iter().map(|denied| denied.split(':').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(denied("mode-default-stream"), ["write_file", "run_shell_command"]);
@@ -105,15 +105,18 @@ fn tools_that_may_not_be_used_are_told() {
     assert_eq!(denied("policy-workspace-write-stream"), ["write_file"]);
     assert_eq!(denied("stream-json-stdin"), [""; 0]);
     // A tool that was never there is no permission.
-    let missing = runs["server-missing-stream"].heard(gemini());
+    let missing = runs["server-missing-stream"].parse(gemini());
     assert_eq!(missing.denied, [""; 0]);
     assert!(
-        missing.odd.iter().any(|odd| odd.contains("the server that takes results is not attached"))
+        missing
+            .anomalies
+            .iter()
+            .any(|note| note.contains("the server that receives results is not attached"))
     );
 }
 
-/// A turn of a conversation, and our variables.
-struct Scene {
+/// A prompt request, and the environment variables.
+struct RequestFixture {
     access: Access,
     conversation: Conversation<'static>,
     server: Option<Server>,
@@ -122,7 +125,7 @@ struct Scene {
     variables: Vec<(&'static str, &'static str)>,
 }
 
-impl Scene {
+impl RequestFixture {
     fn new(access: Access) -> Self {
         Self {
             access,
@@ -143,12 +146,12 @@ impl Scene {
         }
     }
 
-    fn turn<T>(&self, look: impl FnOnce(&Turn<'_>) -> T) -> T {
-        let ours = |name: &str| {
+    fn request<T>(&self, look: impl FnOnce(&PromptRequest<'_>) -> T) -> T {
+        let env = |name: &str| {
             let found = self.variables.iter().find(|(own, _)| *own == name)?;
             Some(OsString::from(found.1))
         };
-        look(&Turn {
+        look(&PromptRequest {
             model: None,
             flags: &self.flags,
             access: self.access,
@@ -157,74 +160,74 @@ impl Scene {
             server: self.server.as_ref(),
             scratch: Path::new(self.scratch),
             cwd: Path::new("/repo"),
-            ours: &ours,
+            env: &env,
         })
     }
 
     fn arguments(&self) -> Vec<String> {
-        let call = self.turn(|turn| gemini().call(turn));
+        let call = self.request(|request| gemini().call(request));
         call.arguments.into_iter().map(|argument| argument.into_string().unwrap()).collect()
     }
 
-    /// Our settings over those of a user.
+    /// The user's settings with our edits.
     fn settings(&self, theirs: &str) -> Value {
-        let stand_in = self.turn(|turn| gemini().stand_in(turn)).unwrap();
-        serde_json::from_slice(&edited(Some(theirs), &stand_in.edits).unwrap()).unwrap()
+        let home_overlay = self.request(|request| gemini().home_overlay(request)).unwrap();
+        serde_json::from_slice(&edit_settings(Some(theirs), &home_overlay.edits).unwrap()).unwrap()
     }
 
-    /// All that is done for a prompt, for reading.
-    fn told(&self) -> String {
-        let call = self.turn(|turn| gemini().call(turn));
-        let stand_in = self.turn(|turn| gemini().stand_in(turn)).unwrap();
-        let mut told = format!("gemini {}\n", self.arguments().join(" "));
-        for (name, value) in call.variables.iter().chain(&stand_in.variables) {
-            writeln!(told, "{}={}", name.display(), value.display()).unwrap();
+    /// Renders the call and the overlay for a prompt.
+    fn render(&self) -> String {
+        let call = self.request(|request| gemini().call(request));
+        let home_overlay = self.request(|request| gemini().home_overlay(request)).unwrap();
+        let mut text = format!("gemini {}\n", self.arguments().join(" "));
+        for (name, value) in call.variables.iter().chain(&home_overlay.variables) {
+            writeln!(text, "{}={}", name.display(), value.display()).unwrap();
         }
         for (path, bytes) in &call.files {
-            writeln!(told, "\n# {}\n{}", path.display(), String::from_utf8_lossy(bytes).trim_end())
+            writeln!(text, "\n# {}\n{}", path.display(), String::from_utf8_lossy(bytes).trim_end())
                 .unwrap();
         }
-        let of = stand_in.of.as_deref().unwrap_or(Path::new("nothing"));
+        let of = home_overlay.source.as_deref().unwrap_or(Path::new("nothing"));
         writeln!(
-            told,
+            text,
             "\n# {} for {}, without {:?}",
-            stand_in.at.display(),
+            home_overlay.path.display(),
             of.display(),
-            stand_in.without
+            home_overlay.exclude
         )
         .unwrap();
-        write!(told, "{}: {:#}", stand_in.settings, self.settings("{}")).unwrap();
-        told
+        write!(text, "{}: {:#}", home_overlay.settings_file, self.settings("{}")).unwrap();
+        text
     }
 }
 
 #[test]
 fn a_first_prompt_that_only_reads() {
-    insta::assert_snapshot!(Scene::new(Access::ReadOnly).told());
+    insta::assert_snapshot!(RequestFixture::new(Access::ReadOnly).render());
 }
 
 #[test]
 fn a_first_prompt_that_writes_with_the_server_attached() {
-    let mut scene = Scene::served(Access::WorkspaceWrite);
-    scene.variables.push(("GEMINI_API_KEY", "key"));
-    insta::assert_snapshot!(scene.told());
+    let mut fixture = RequestFixture::served(Access::WorkspaceWrite);
+    fixture.variables.push(("GEMINI_API_KEY", "key"));
+    insta::assert_snapshot!(fixture.render());
 }
 
 #[test]
 fn a_conversation_that_goes_on() {
-    let conversation = Conversation::On("0199a1b2-c3d4-7000-8000-000000000001");
-    let scene = Scene { conversation, ..Scene::new(Access::ReadOnly) };
-    let (first, on) = (Scene::new(Access::ReadOnly).arguments(), scene.arguments());
+    let conversation = Conversation::Resume("0199a1b2-c3d4-7000-8000-000000000001");
+    let fixture = RequestFixture { conversation, ..RequestFixture::new(Access::ReadOnly) };
+    let (first, on) = (RequestFixture::new(Access::ReadOnly).arguments(), fixture.arguments());
     let differs = first.iter().zip(&on).filter(|(first, on)| first != on).collect::<Vec<_>>();
     assert_eq!(differs, [(&"--session-id".to_owned(), &"--resume".to_owned())]);
     assert_eq!(first.len(), on.len());
 }
 
 #[test]
-fn what_the_user_set_stays_in_force() {
-    let mut scene = Scene::served(Access::ReadOnly);
-    scene.variables.push(("GEMINI_API_KEY", "key"));
-    let settings = scene.settings(
+fn the_users_settings_are_kept() {
+    let mut fixture = RequestFixture::served(Access::ReadOnly);
+    fixture.variables.push(("GEMINI_API_KEY", "key"));
+    let settings = fixture.settings(
         r#"{ // mine
             "security": {"auth": {"selectedType": "oauth-personal"}},
             "mcpServers": {"own": {"command": "x"}, "counterfoil": {"url": "http://old", "trust": false}},
@@ -241,9 +244,9 @@ fn what_the_user_set_stays_in_force() {
 #[test]
 fn a_key_selects_itself_where_nothing_else_is_meant() {
     let selected = |variables: &[(&'static str, &'static str)]| {
-        let mut scene = Scene::new(Access::ReadOnly);
-        scene.variables.extend(variables);
-        scene.settings("{}")["security"]["auth"]["selectedType"].clone()
+        let mut fixture = RequestFixture::new(Access::ReadOnly);
+        fixture.variables.extend(variables);
+        fixture.settings("{}")["security"]["auth"]["selectedType"].clone()
     };
     assert_eq!(selected(&[]), Value::Null);
     assert_eq!(selected(&[("GEMINI_API_KEY", "")]), Value::Null);
@@ -255,33 +258,34 @@ fn a_key_selects_itself_where_nothing_else_is_meant() {
 }
 
 #[test]
-fn flags_of_the_users_own_take_the_place_of_ours() {
-    let mut scene = Scene::new(Access::WorkspaceWrite);
-    scene.variables.push(("GEMINI_MODEL", "pro"));
-    assert_eq!(scene.arguments()[..2], ["-m", "pro"]);
-    assert_eq!(scene.settings("{}")["security"]["disableYoloMode"], json!(true));
+fn the_users_flags_replace_ours() {
+    let mut fixture = RequestFixture::new(Access::WorkspaceWrite);
+    fixture.variables.push(("GEMINI_MODEL", "pro"));
+    assert_eq!(fixture.arguments()[..2], ["-m", "pro"]);
+    assert_eq!(fixture.settings("{}")["security"]["disableYoloMode"], json!(true));
 
-    scene.flags = ["--model=other", "--yolo"].map(str::to_owned).into();
-    let arguments = scene.arguments();
+    fixture.flags = ["--model=other", "--yolo"].map(str::to_owned).into();
+    let arguments = fixture.arguments();
     assert!(
         !arguments.iter().any(|argument| argument == "-m" || argument == "--approval-mode"),
         "{arguments:?}"
     );
-    assert!(arguments.ends_with(&scene.flags));
+    assert!(arguments.ends_with(&fixture.flags));
     // What else they chose is theirs.
     assert_eq!(
-        scene.settings(r#"{"security":{"disableYoloMode":true}}"#)["security"]["disableYoloMode"],
+        fixture.settings(r#"{"security":{"disableYoloMode":true}}"#)["security"]["disableYoloMode"],
         json!(true)
     );
-    assert_eq!(scene.settings("{}").pointer("/security/disableYoloMode"), None);
+    assert_eq!(fixture.settings("{}").pointer("/security/disableYoloMode"), None);
 }
 
 #[test]
-fn a_policy_whose_path_no_flag_can_name_is_named_in_the_settings() {
-    let comma = Scene { scratch: "/repo, old/scratch", ..Scene::new(Access::ReadOnly) };
+fn a_policy_path_that_no_flag_can_contain_is_set_in_the_settings() {
+    let comma =
+        RequestFixture { scratch: "/repo, old/scratch", ..RequestFixture::new(Access::ReadOnly) };
     assert!(!comma.arguments().contains(&"--admin-policy".to_owned()));
     assert_eq!(comma.settings("{}")["adminPolicyPaths"], json!(["/repo, old/scratch/policy.toml"]));
-    assert_eq!(Scene::new(Access::ReadOnly).settings("{}").get("adminPolicyPaths"), None);
+    assert_eq!(RequestFixture::new(Access::ReadOnly).settings("{}").get("adminPolicyPaths"), None);
 }
 
 #[test]
@@ -291,7 +295,7 @@ fn a_prompt_is_never_a_command() {
 }
 
 #[test]
-fn to_say_its_version_it_neither_starts_itself_again_nor_leaves_files_behind() {
+fn asking_for_the_version_neither_restarts_it_nor_leaves_files() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("gemini");
     let said = "echo 0.61.0; mkdir -p \"${GEMINI_CLI_HOME:-$HOME}/.gemini\"; exit 0";
@@ -302,10 +306,10 @@ fn to_say_its_version_it_neither_starts_itself_again_nor_leaves_files_behind() {
     .unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let settings = Settings { program: Some(program), ..Settings::default() };
-    let mut equipment = Equipment::of_this_process(Agents::default(), None);
-    equipment.variables.insert("HOME".into(), folder.path().into());
-    let found = installed::look(gemini(), &settings, &equipment).unwrap();
-    assert_eq!((found.version.as_deref(), found.fit), (Some("0.61.0"), Fit::Good));
+    let mut environment = AgentEnvironment::from_process(Agents::default(), None);
+    environment.variables.insert("HOME".into(), folder.path().into());
+    let found = installed::inspect(gemini(), &settings, &environment).unwrap();
+    assert_eq!((found.version.as_deref(), found.fit), (Some("0.61.0"), VersionFit::Good));
     assert!(!folder.path().join(".gemini").exists());
 }
 
@@ -321,7 +325,7 @@ fn stream<'l>(lines: impl IntoIterator<Item = &'l str>) -> String {
 }
 
 #[test]
-fn the_answer_is_what_is_said_behind_the_last_tool() {
+fn the_final_text_is_the_message_after_the_last_tool_call() {
     let call = r#"{"type":"tool_use","tool_name":"read_file","tool_id":"1","parameters":{"file_path":"src/a.rs"}}"#;
     let answered = r#"{"type":"tool_result","tool_id":"1","status":"success","output":"…"}"#;
     let lines = [
@@ -334,24 +338,25 @@ fn the_answer_is_what_is_said_behind_the_last_tool() {
         &piece(": 1}"),
         DONE,
     ];
-    let (heard, said) = watched(7, gemini(), stream(lines).as_bytes(), "", Exit::Code(0));
-    assert_eq!((heard.text.as_str(), &heard.verdict), ("{\"a\": 1}", &Verdict::Whole));
-    assert_eq!((heard.conversation.as_deref(), heard.model.as_deref()), (Some("s"), Some("flash")));
-    assert_eq!(said, ["First I look.", "read_file src/a.rs"]);
-    assert_eq!(heard.odd, [""; 0]);
+    let (reply, activity) =
+        parse_with_activity(7, gemini(), stream(lines).as_bytes(), "", Exit::Code(0));
+    assert_eq!((reply.text.as_str(), &reply.verdict), ("{\"a\": 1}", &Verdict::Complete));
+    assert_eq!((reply.conversation.as_deref(), reply.model.as_deref()), (Some("s"), Some("flash")));
+    assert_eq!(activity, ["First I look.", "read_file src/a.rs"]);
+    assert_eq!(reply.anomalies, [""; 0]);
 }
 
 #[test]
-fn thoughts_are_counted_as_what_was_said() {
+fn reasoning_tokens_count_as_output() {
     let last = r#"{"type":"result","status":"success","stats":{"total_tokens":100,"input_tokens":60,"output_tokens":5,"cached":50,
         "models":{"big":{"total_tokens":90},"small":{"total_tokens":10},"idle":{"total_tokens":0}}}}"#;
-    let heard = heard(&last.replace('\n', ""));
-    let expected = Meter { input_tokens: 60, output_tokens: 40, ..Meter::default() };
-    assert_eq!((heard.meter, heard.model.as_deref()), (expected, Some("big")));
+    let reply = parse(&last.replace('\n', ""));
+    let expected = UsageMeter { input_tokens: 60, output_tokens: 40, ..UsageMeter::default() };
+    assert_eq!((reply.meter, reply.model.as_deref()), (expected, Some("big")));
 }
 
 #[test]
-fn banners_garbage_and_events_that_broke_off_are_passed_over() {
+fn banners_garbage_and_truncated_events_are_skipped() {
     let answer = piece("done");
     let lines = [
         "Loaded cached credentials.",
@@ -362,13 +367,13 @@ fn banners_garbage_and_events_that_broke_off_are_passed_over() {
         "[1]",
         DONE,
     ];
-    let heard = heard(&stream(lines));
-    assert_eq!((heard.text.as_str(), &heard.verdict), ("done", &Verdict::Whole));
-    assert_eq!(heard.odd, ["4 lines are no events, the first: Loaded cached credentials."]);
+    let reply = parse(&stream(lines));
+    assert_eq!((reply.text.as_str(), &reply.verdict), ("done", &Verdict::Complete));
+    assert_eq!(reply.anomalies, ["4 lines are not events, the first: Loaded cached credentials."]);
 }
 
 #[test]
-fn events_of_another_shape_are_passed_over_and_told() {
+fn events_with_an_unexpected_structure_are_skipped_and_noted() {
     let answer = piece("done");
     for (odd, expected) in [
         (r#"{"type":"init","session_id":7,"model":["x"]}"#, None),
@@ -381,26 +386,26 @@ fn events_of_another_shape_are_passed_over_and_told() {
         (r#"{"type":"result","status":true}"#, Some("result")),
         (r#"{"type":"news","of":"tomorrow"}"#, None),
     ] {
-        let heard = heard(&stream([INIT, odd, &answer, DONE]));
-        assert_eq!((heard.text.as_str(), &heard.verdict), ("done", &Verdict::Whole), "{odd}");
-        assert_eq!(heard.conversation.as_deref(), Some("s"), "{odd}");
-        let told = heard.odd.first().map(String::as_str);
+        let reply = parse(&stream([INIT, odd, &answer, DONE]));
+        assert_eq!((reply.text.as_str(), &reply.verdict), ("done", &Verdict::Complete), "{odd}");
+        assert_eq!(reply.conversation.as_deref(), Some("s"), "{odd}");
+        let note = reply.anomalies.first().map(String::as_str);
         let begins =
-            expected.map(|kind| format!("1 event `{kind}` in a shape that is not known: "));
-        assert_eq!(told.is_some(), expected.is_some(), "{odd}: {told:?}");
-        assert!(begins.is_none_or(|begins| told.unwrap().starts_with(&begins)), "{odd}: {told:?}");
+            expected.map(|kind| format!("1 event `{kind}` with an unexpected structure: "));
+        assert_eq!(note.is_some(), expected.is_some(), "{odd}: {note:?}");
+        assert!(begins.is_none_or(|begins| note.unwrap().starts_with(&begins)), "{odd}: {note:?}");
     }
 }
 
 #[test]
-fn the_status_of_the_last_event_counts_whatever_the_rest_is() {
+fn only_the_status_of_the_final_event_is_required() {
     for (last, expected) in [
-        (r#"{"type":"result","status":"success","stats":"none"}"#, Verdict::Whole),
-        (r#"{"type":"result","status":"success","stats":{"input_tokens":-1}}"#, Verdict::Whole),
-        (r#"{"type":"result","status":"success","stats":null,"error":null}"#, Verdict::Whole),
+        (r#"{"type":"result","status":"success","stats":"none"}"#, Verdict::Complete),
+        (r#"{"type":"result","status":"success","stats":{"input_tokens":-1}}"#, Verdict::Complete),
+        (r#"{"type":"result","status":"success","stats":null,"error":null}"#, Verdict::Complete),
     ] {
-        let heard = heard(last);
-        assert_eq!((heard.verdict, heard.meter), (expected, Meter::default()), "{last}");
+        let reply = parse(last);
+        assert_eq!((reply.verdict, reply.meter), (expected, UsageMeter::default()), "{last}");
     }
     for last in [
         r#"{"type":"result","status":"error"}"#,
@@ -409,34 +414,34 @@ fn the_status_of_the_last_event_counts_whatever_the_rest_is() {
         r#"{"type":"result","status":"error","error":[[]]}"#,
         r#"{"type":"result","status":"cancelled"}"#,
     ] {
-        let Verdict::Failed(failure) = heard(last).verdict else { panic!("{last}") };
+        let Verdict::Failed(failure) = parse(last).verdict else { panic!("{last}") };
         assert_eq!(failure.outcome, AttemptOutcome::Agent, "{last}");
         assert!(!failure.reason.is_empty(), "{last}");
     }
 }
 
 #[test]
-fn what_is_said_on_the_way_is_why_it_failed_or_odd() {
+fn an_earlier_error_explains_the_failure_or_is_noted() {
     let warning = r#"{"type":"error","severity":"warning","message":"Loop detected"}"#;
     let error = r#"{"type":"error","severity":"error","message":"blocked due to safety settings"}"#;
-    let failed = heard(&stream([INIT, warning, error, r#"{"type":"result","status":"error"}"#]));
+    let failed = parse(&stream([INIT, warning, error, r#"{"type":"result","status":"error"}"#]));
     let Verdict::Failed(failure) = failed.verdict else { panic!() };
     assert_eq!(failure.reason, "blocked due to safety settings");
-    assert_eq!(failed.odd, ["it says: Loop detected"]);
-    let whole = heard(&stream([INIT, error, DONE]));
+    assert_eq!(failed.anomalies, ["it reports: Loop detected"]);
+    let whole = parse(&stream([INIT, error, DONE]));
     assert_eq!(
-        (whole.verdict, whole.odd),
-        (Verdict::Whole, vec!["it says: blocked due to safety settings".to_owned()])
+        (whole.verdict, whole.anomalies),
+        (Verdict::Complete, vec!["it reports: blocked due to safety settings".to_owned()])
     );
 }
 
 #[test]
-fn of_two_ends_the_last_counts() {
+fn the_last_of_two_final_events_counts() {
     let failed = r#"{"type":"result","status":"error","error":{"type":"x","message":"boom"}}"#;
     let (first, second) = (piece("first"), piece("second"));
-    let heard = heard(&stream([INIT, &first, failed, &second, DONE]));
-    assert_eq!((heard.verdict, heard.text.as_str()), (Verdict::Whole, "second"));
-    assert_eq!(heard.odd, ["it ended 2 times; the last time counts"]);
+    let reply = parse(&stream([INIT, &first, failed, &second, DONE]));
+    assert_eq!((reply.verdict, reply.text.as_str()), (Verdict::Complete, "second"));
+    assert_eq!(reply.anomalies, ["there were 2 final events; the last one counts"]);
 }
 
 #[test]
@@ -444,13 +449,13 @@ fn a_line_of_20_mb_is_read() {
     let big = "x".repeat(20 << 20);
     let answered =
         format!(r#"{{"type":"tool_result","tool_id":"1","status":"success","output":"{big}"}}"#);
-    let heard = heard(&stream([INIT, &answered, &piece(&big), DONE]));
-    assert_eq!((heard.text.len(), heard.verdict), (20 << 20, Verdict::Whole));
-    assert_eq!(heard.odd, [""; 0]);
+    let reply = parse(&stream([INIT, &answered, &piece(&big), DONE]));
+    assert_eq!((reply.text.len(), reply.verdict), (20 << 20, Verdict::Complete));
+    assert_eq!(reply.anomalies, [""; 0]);
 }
 
 #[test]
-fn a_stream_without_end_keeps_little_beside_the_text() {
+fn an_endless_stream_needs_little_memory_besides_the_text() {
     let call = |n: usize| {
         json!({"type": "tool_use", "tool_name": "write_file", "tool_id": n.to_string()}).to_string()
     };
@@ -460,17 +465,17 @@ fn a_stream_without_end_keeps_little_beside_the_text() {
     };
     let lines: Vec<String> =
         (0..4_000).flat_map(|n| [call(n), deny(n / 2), format!("noise {n}")]).collect();
-    let heard = heard(&stream(lines.iter().map(String::as_str)));
+    let reply = parse(&stream(lines.iter().map(String::as_str)));
     assert!(
-        heard.denied.len() <= 20 && heard.odd.len() <= 25,
+        reply.denied.len() <= 20 && reply.anomalies.len() <= 25,
         "{} {}",
-        heard.denied.len(),
-        heard.odd.len()
+        reply.denied.len(),
+        reply.anomalies.len()
     );
 }
 
 #[test]
-fn failures_are_told_by_what_the_server_answered() {
+fn failures_are_classified_by_the_response_of_the_server() {
     use AttemptOutcome::{Agent, Limit, Permission, Transport};
     let answer = |code: u16, message: &str, details: Value| {
         json!({"error": {"code": code, "message": message, "status": "X", "details": details}})
@@ -518,8 +523,8 @@ fn failures_are_told_by_what_the_server_answered() {
     ] {
         let error = json!({"type": "unknown", "message": format!("[API Error: {message}]")});
         let last = json!({"type": "result", "status": "error", "error": error}).to_string();
-        let heard = watched(4096, gemini(), last.as_bytes(), "", Exit::Code(code)).0;
-        let Verdict::Failed(failure) = heard.verdict else { panic!("{message}") };
+        let reply = parse_with_activity(4096, gemini(), last.as_bytes(), "", Exit::Code(code)).0;
+        let Verdict::Failed(failure) = reply.verdict else { panic!("{message}") };
         assert_eq!(failure.outcome, expected, "{message}");
         assert!(failure.reason.starts_with(said), "{}", failure.reason);
         assert_eq!(failure.reset_at.map(|reset| (reset - NOW) / 1000), later, "{message}");
@@ -527,7 +532,7 @@ fn failures_are_told_by_what_the_server_answered() {
 }
 
 #[test]
-fn failures_before_the_first_event_are_told_by_standard_error() {
+fn failures_before_the_first_event_are_classified_by_standard_error() {
     use AttemptOutcome::{Agent, Permission, Transport};
     for (code, errors, expected, says) in [
         (1, "Unknown argument: session-id\nUsage: gemini [options]", Agent, "too old"),
@@ -535,7 +540,7 @@ fn failures_before_the_first_event_are_told_by_standard_error() {
             42,
             "Error resuming session: Invalid session identifier \"x\".",
             Agent,
-            "only a new conversation helps",
+            "only a new conversation can continue",
         ),
         (42, "Error starting session: Session ID \"x\" already exists.", Agent, "already exists"),
         (41, "Invalid auth method selected.", Permission, "set GEMINI_API_KEY"),
@@ -555,20 +560,20 @@ fn failures_before_the_first_event_are_told_by_standard_error() {
 }
 
 #[test]
-fn what_keeps_our_rules_from_holding_is_told() {
+fn warnings_that_our_policy_is_ignored_are_noted() {
     let errors = "Security Warning: Ignoring --admin-policy because system policies are already defined in /etc/x\n\
                   [ADMIN] Policy file error in policy.toml:\nMCP issues detected. Run /mcp list for status.\n\
                   Warning: stdin input truncated to 8388608 bytes.";
-    let heard = watched(1, gemini(), DONE.as_bytes(), errors, Exit::Code(0)).0;
-    assert_eq!(heard.odd, errors.lines().map(str::to_owned).collect::<Vec<_>>());
+    let reply = parse_with_activity(1, gemini(), DONE.as_bytes(), errors, Exit::Code(0)).0;
+    assert_eq!(reply.anomalies, errors.lines().map(str::to_owned).collect::<Vec<_>>());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Pieces of any size, and events that nobody knows, change nothing but what is odd.
+    /// Chunks of any size and unknown events change nothing but the anomalies.
     #[test]
-    fn pieces_and_unknown_events_change_nothing(size in 1usize..300, at in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8)) {
+    fn chunks_and_unknown_events_change_nothing(size in 1usize..300, at in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8)) {
         for (name, run) in recorded("gemini") {
             let mut lines: Vec<&[u8]> = run.stdout.split_inclusive(|byte| *byte == b'\n').collect();
             for index in &at {
@@ -578,14 +583,14 @@ proptest! {
             // A line that has no end of its own swallows the next.
             let ended = run.stdout.is_empty() || run.stdout.ends_with(b"\n");
             prop_assert!(ended, "{}", name);
-            let pieces = watched(size, gemini(), &lines.concat(), &run.stderr, run.exit).0;
-            prop_assert_eq!(Heard { odd: Vec::new(), ..pieces }, Heard { odd: Vec::new(), ..run.heard(gemini()) }, "{}", name);
+            let pieces = parse_with_activity(size, gemini(), &lines.concat(), &run.stderr, run.exit).0;
+            prop_assert_eq!(ParsedReply { anomalies: Vec::new(), ..pieces }, ParsedReply { anomalies: Vec::new(), ..run.parse(gemini()) }, "{}", name);
         }
     }
 
-    /// Whatever a stream holds, it is read to its end.
+    /// Any stream is read to its end.
     #[test]
-    fn nothing_that_is_said_makes_it_fall_over(bytes in proptest::collection::vec(any::<u8>(), 0..400), code in 0..256, errors in ".*") {
-        watched(13, gemini(), &bytes, &errors, Exit::Code(code));
+    fn no_output_makes_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), code in 0..256, errors in ".*") {
+        parse_with_activity(13, gemini(), &bytes, &errors, Exit::Code(code));
     }
 }

@@ -1,9 +1,9 @@
-//! Recorded runs of real programs, and how they are read.
+//! Recorded runs of real programs, and helpers that parse and render them.
 
 #![allow(clippy::unwrap_used)]
 
-use counterfoil_agents::agent::adapter::{Adapter, Call, End, Heard, Verdict};
-use counterfoil_agents::agent::lines::Lines;
+use counterfoil_agents::adapters::{Adapter, Call, ParsedReply, StreamEnd, Verdict};
+use counterfoil_agents::line_buffer::LineBuffer;
 use counterfoil_process::Exit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,14 +12,14 @@ use std::path::Path;
 /// 2026-11-15T16:00:00Z
 pub(crate) const NOW: i64 = 1_794_758_400_000;
 
-/// What a recorded run wrote, and how it ended.
+/// The output and the exit status of a recorded run.
 pub(crate) struct Recorded {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
     pub(crate) exit: Exit,
 }
 
-/// All recorded runs of a program, by their names.
+/// All recorded runs of a program, by name.
 pub(crate) fn recorded(program: &str) -> BTreeMap<String, Recorded> {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/agents/transcripts").join(program);
@@ -41,107 +41,108 @@ pub(crate) fn recorded(program: &str) -> BTreeMap<String, Recorded> {
     names.map(run).collect()
 }
 
-/// Reads a stream that comes in pieces of so many bytes.
-pub(crate) fn read_in(
+/// Parses a stream that arrives in chunks of `size` bytes.
+pub(crate) fn parse_in_chunks(
     size: usize,
     adapter: &dyn Adapter,
     stdout: &[u8],
     errors: &str,
     exit: Exit,
-) -> Heard {
-    watched(size, adapter, stdout, errors, exit).0
+) -> ParsedReply {
+    parse_with_activity(size, adapter, stdout, errors, exit).0
 }
 
-/// The same, with what is said to whoever watches.
-pub(crate) fn watched(
+/// Like [`parse_in_chunks`], and also returns the activity lines.
+pub(crate) fn parse_with_activity(
     size: usize,
     adapter: &dyn Adapter,
     stdout: &[u8],
     errors: &str,
     exit: Exit,
-) -> (Heard, Vec<String>) {
-    let (mut reader, mut lines, mut said) = (adapter.reader(), Lines::default(), Vec::new());
+) -> (ParsedReply, Vec<String>) {
+    let (mut parser, mut lines, mut activity) =
+        (adapter.parser(), LineBuffer::default(), Vec::new());
     for piece in stdout.chunks(size) {
-        lines.push(piece, |line| said.extend(reader.line(line)));
+        lines.push(piece, |line| activity.extend(parser.on_line(line)));
     }
-    lines.end(|line| said.extend(reader.line(line)));
-    (reader.read(&End { exit, errors, at: NOW }), said)
+    lines.end(|line| activity.extend(parser.on_line(line)));
+    (parser.finish(&StreamEnd { exit, errors, at: NOW }), activity)
 }
 
 impl Recorded {
-    pub(crate) fn heard(&self, adapter: &dyn Adapter) -> Heard {
-        read_in(1 << 16, adapter, &self.stdout, &self.stderr, self.exit)
+    pub(crate) fn parse(&self, adapter: &dyn Adapter) -> ParsedReply {
+        parse_in_chunks(1 << 16, adapter, &self.stdout, &self.stderr, self.exit)
     }
 }
 
-/// What was heard, a line for each thing that it says.
-pub(crate) fn told(heard: &Heard) -> String {
-    let mut told = String::new();
-    let mut line = |name: &str, what: &str| writeln!(told, "  {name}: {what}").unwrap();
-    match &heard.verdict {
+/// Renders a parsed reply, one line per field.
+pub(crate) fn render_reply(reply: &ParsedReply) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, what: &str| writeln!(text, "  {name}: {what}").unwrap();
+    match &reply.verdict {
         Verdict::Missing => line("verdict", "missing"),
-        Verdict::Whole => line("verdict", "whole"),
+        Verdict::Complete => line("verdict", "complete"),
         Verdict::Failed(failure) => {
             line("failed", &format!("{}: {}", failure.outcome.name(), failure.reason));
             if let Some(reset) = failure.reset_at {
                 line("reset in", &format!("{} ms", reset - NOW));
             }
-            if failure.schema {
-                line("refused", "the schema");
+            if failure.schema_rejected {
+                line("rejected", "the schema");
             }
         }
     }
-    if heard.exit != 0 {
-        line("exit", &heard.exit.to_string());
+    if reply.exit != 0 {
+        line("exit", &reply.exit.to_string());
     }
-    line("text", &format!("{:?}", heard.text));
-    if let Some(structured) = &heard.structured {
+    line("text", &format!("{:?}", reply.text));
+    if let Some(structured) = &reply.structured {
         line("structured", &structured.to_string());
     }
     for (name, what) in [
-        ("conversation", &heard.conversation),
-        ("model", &heard.model),
-        ("version", &heard.version),
+        ("conversation", &reply.conversation),
+        ("model", &reply.model),
+        ("version", &reply.version),
     ] {
         if let Some(what) = what {
             line(name, what);
         }
     }
-    let meter = &heard.meter;
-    let adds_up = |yes: bool| if yes { ", adds up" } else { "" };
+    let meter = &reply.meter;
+    let cumulative = |yes: bool| if yes { ", cumulative" } else { "" };
     line(
         "used",
         &format!(
             "{} in, {} out{}; ${:.6}{}",
             meter.input_tokens,
             meter.output_tokens,
-            adds_up(meter.tokens_add_up),
+            cumulative(meter.tokens_are_cumulative),
             meter.cost_usd,
-            adds_up(meter.cost_adds_up)
+            cumulative(meter.cost_is_cumulative)
         ),
     );
-    for (name, list) in [("denied", &heard.denied), ("odd", &heard.odd)] {
+    for (name, list) in [("denied", &reply.denied), ("anomaly", &reply.anomalies)] {
         for what in list {
             line(name, what);
         }
     }
-    told
+    text
 }
 
-/// A call, a line for each of its parts.
-pub(crate) fn shown(call: &Call) -> String {
-    let mut shown = String::new();
+/// Renders a call, one line per part.
+pub(crate) fn render_call(call: &Call) -> String {
+    let mut text = String::new();
     for argument in &call.arguments {
-        writeln!(shown, "{}", argument.to_string_lossy()).unwrap();
+        writeln!(text, "{}", argument.to_string_lossy()).unwrap();
     }
     for (name, value) in &call.variables {
-        writeln!(shown, "{}={}", name.to_string_lossy(), value.to_string_lossy()).unwrap();
+        writeln!(text, "{}={}", name.to_string_lossy(), value.to_string_lossy()).unwrap();
     }
     for (path, bytes) in &call.files {
-        writeln!(shown, "{}: {}", path.display(), String::from_utf8_lossy(bytes)).unwrap();
+        writeln!(text, "{}: {}", path.display(), String::from_utf8_lossy(bytes)).unwrap();
     }
     for note in &call.notes {
-        writeln!(shown, "note: {note}").unwrap();
+        writeln!(text, "note: {note}").unwrap();
     }
-    shown
+    text
 }

@@ -7,7 +7,7 @@ fn figures_over_runs_are_grouped_and_sorted() {
     let mut stats =
         Stats::new(&[Dimension::Contract, Dimension::Field, Dimension::Agent, Dimension::Model]);
     for model in ["small", "small", "large"] {
-        stats.hear(&began(&[("worker", "command:agent -p", Some(model))]), 0);
+        stats.on_event(&began(&[("worker", "command:agent -p", Some(model))]), 0);
         let wrong = model == "small";
         let first = if wrong { vec![refuted("files"), verified("sha", Commit)] } else { vec![] };
         for event in [
@@ -23,7 +23,7 @@ fn figures_over_runs_are_grouped_and_sorted() {
                 &[],
             ),
         ] {
-            stats.hear(&event, 0);
+            stats.on_event(&event, 0);
         }
     }
     let tally = stats.tally();
@@ -81,8 +81,8 @@ fn what_was_said_before_a_run_was_recast_was_said_by_whoever_played_then() {
     let after = attempt("work", 2, Accepted, vec![verified("files", FilesChanged)], &[]);
     let start = began(&[("worker", "command:agent", Some("small"))]);
     for event in [start].into_iter().chain(before).chain([resumed]).chain(after) {
-        stats.hear(&event, 0);
-        ledger.hear(&event, 0);
+        stats.on_event(&event, 0);
+        ledger.on_event(&event, 0);
         assert!(Ledger::KINDS.contains(&event.kind()));
     }
     let players: Vec<_> =
@@ -107,14 +107,14 @@ fn what_was_said_before_a_run_was_recast_was_said_by_whoever_played_then() {
 #[test]
 fn attempts_without_claims_are_counted_and_commands_are_not() {
     let mut stats = Stats::new(&[Dimension::Field, Dimension::Player]);
-    stats.hear(&began(&[("worker", "script:x", None)]), 0);
+    stats.on_event(&began(&[("worker", "script:x", None)]), 0);
     let mut command = started("build", 1);
     if let Event::AttemptStarted { agent, .. } = &mut command {
         *agent = None;
     }
     let end = ended("build", 1, Accepted, vec![], &[]);
     for event in attempt("work", 1, Accepted, vec![], &[]).into_iter().chain([command, end]) {
-        stats.hear(&event, 0);
+        stats.on_event(&event, 0);
     }
     let [group] = <[Group; 1]>::try_from(stats.tally().groups).unwrap();
     let key =
@@ -125,10 +125,10 @@ fn attempts_without_claims_are_counted_and_commands_are_not() {
 #[test]
 fn endless_names_do_not_make_endless_groups() {
     let mut stats = Stats::new(&[Dimension::Field]);
-    stats.hear(&began(&[]), 0);
+    stats.on_event(&began(&[]), 0);
     let claims: Vec<ClaimReport> = (0..12_000).map(|n| refuted(&format!("f{n}"))).collect();
     for event in attempt("work", 1, Accepted, claims, &[]) {
-        stats.hear(&event, 0);
+        stats.on_event(&event, 0);
     }
     let groups = stats.tally().groups;
     assert_eq!(groups.len(), 10_001);

@@ -56,9 +56,9 @@ fn read_only(fill: impl FnOnce(&Path), test: impl FnOnce(&Path)) {
 fn long_run(folder: &Path) -> PathBuf {
     let journal = Journal::open(folder).unwrap();
     let lease = start(&journal, "run-1");
-    let rows =
-        (2..=2000).map(|n| row("note", &format!("event {n:05} {}", "x".repeat(200)))).collect();
-    lease.append_blocking(Batch { rows, ..Batch::default() }).unwrap();
+    let events =
+        (2..=2000).map(|n| event("note", &format!("event {n:05} {}", "x".repeat(200)))).collect();
+    lease.append_blocking(Batch { events, ..Batch::default() }).unwrap();
     folder.join("journal.db")
 }
 
@@ -94,8 +94,8 @@ fn a_folder_that_cannot_be_written_can_be_read() {
         let journal = Journal::open_to_read(state).unwrap();
         assert_eq!(bodies(&journal.events("run-1", 1).unwrap()), ["first"]);
         assert_eq!(journal.runs(None).unwrap().len(), 1);
-        assert!(matches!(journal.take("run-1"), Err(Error::ReadOnly { .. })));
-        assert!(matches!(journal.post("run-1", "x", b"", 0), Err(Error::ReadOnly { .. })));
+        assert!(matches!(journal.acquire("run-1"), Err(Error::ReadOnly { .. })));
+        assert!(matches!(journal.send_message("run-1", "x", b"", 0), Err(Error::ReadOnly { .. })));
     });
     read_only(
         |_| {},
@@ -130,7 +130,7 @@ fn reading_goes_on_beside_the_writer() {
     let journal = Journal::open(folder.path()).unwrap();
     let lease = start(&journal, "run-1");
     let reader = Journal::open_to_read(folder.path()).unwrap();
-    lease.append_blocking(rows(&["second"])).unwrap();
+    lease.append_blocking(events_batch(&["second"])).unwrap();
     assert_eq!(bodies(&reader.events("run-1", 1).unwrap()), ["first", "second"]);
     assert!(matches!(
         reader.create(new_run("run-2"), Batch::default()),
@@ -152,18 +152,18 @@ fn a_full_disk_fails_the_append_and_loses_nothing() {
     assert!(fs::write(&filler, vec![0; 2 << 20]).is_err(), "the disk is full now");
     let mut kept = 1;
     let error = (0..100)
-        .find_map(|_| lease.append_blocking(rows(&[&big])).map(|last| kept = last).err())
+        .find_map(|_| lease.append_blocking(events_batch(&[&big])).map(|last| kept = last).err())
         .expect("it fails in the end");
     assert_eq!(error, Error::Full { path: state.join("journal.db") });
     assert_eq!(journal.verify("run-1").unwrap(), kept);
-    let mut transcript = Transcript::create(&journal, "run-1", "t", 1 << 30).unwrap();
-    assert!(matches!(transcript.write(big.as_bytes()), Err(Error::Full { .. })));
+    let mut transcript = transcript(&journal, "run-1", "t", 1 << 30);
+    assert!(matches!(transcript.write(big.as_bytes()), Err(TranscriptError::Full { .. })));
 
     fs::remove_file(&filler).unwrap();
-    assert_eq!(lease.append_blocking(rows(&[&big])).unwrap(), kept + 1);
+    assert_eq!(lease.append_blocking(events_batch(&[&big])).unwrap(), kept + 1);
     transcript.write(b"goes on").unwrap();
     let stored = transcript.finish().unwrap();
-    assert!(journal.read_transcript(&stored).unwrap().ends_with(b"goes on"));
+    assert!(journal.transcripts().read(&stored).unwrap().ends_with(b"goes on"));
     drop((lease, journal));
     assert_eq!(Journal::open(&state).unwrap().verify("run-1").unwrap(), kept + 1);
 }
@@ -181,16 +181,16 @@ fn what_does_not_fit_fails_alone_and_the_rest_goes_on() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let answers = runtime.block_on(async {
         let unlock = async { blocker.execute_batch("COMMIT").unwrap() };
-        let small = || lease.append(rows(&["small"]));
-        tokio::join!(small(), small(), lease.append(rows(&[&huge])), small(), unlock)
+        let small = || lease.append(events_batch(&["small"]));
+        tokio::join!(small(), small(), lease.append(events_batch(&[&huge])), small(), unlock)
     });
     let full = Err(Error::Full { path: folder.path().join("journal.db") });
     assert_eq!(answers, (Ok(2), Ok(3), full, Ok(4), ()));
     assert_eq!(journal.verify("run-1").unwrap(), 4);
     drop((lease, journal));
     let journal = Journal::open(folder.path()).unwrap();
-    let (lease, _) = journal.take("run-1").unwrap();
-    assert_eq!(lease.append_blocking(rows(&[&huge])).unwrap(), 5, "there is room again");
+    let (lease, _) = journal.acquire("run-1").unwrap();
+    assert_eq!(lease.append_blocking(events_batch(&[&huge])).unwrap(), 5, "there is room again");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_changed_event_is_found_and_the_ones_before_it_can_be_read() {
     assert_eq!(shown, 1233);
     let error = end.unwrap_err();
     assert!(matches!(&error, Error::Broken { run, seq: 1234, .. } if run == "run-1"), "{error}");
-    assert!(error.to_string().contains("every event before it is intact"), "{error}");
+    assert!(error.to_string().contains("all events before it are intact"), "{error}");
     assert!(journal.events("run-1", 1).is_err());
     assert_eq!(journal.events("run-1", 1235).unwrap().len(), 766);
 }
@@ -242,7 +242,7 @@ fn missing_inserted_and_moved_events_are_found() {
         let folder = TempDir::new().unwrap();
         let journal = Journal::open(folder.path()).unwrap();
         for run in ["run-1", "run-2"] {
-            start(&journal, run).append_blocking(rows(&["second", "third"])).unwrap();
+            start(&journal, run).append_blocking(events_batch(&["second", "third"])).unwrap();
         }
         raw(folder.path()).execute_batch(change).unwrap();
         let error = journal.verify("run-1").unwrap_err();
@@ -299,7 +299,7 @@ fn what_is_not_a_journal_is_left_untouched() {
         assert_eq!(fs::read(&path).unwrap(), before);
     };
     fs::write(&path, "notes\n".repeat(100)).unwrap();
-    refused("does not begin like a SQLite file");
+    refused("it is not a SQLite file");
 
     fs::remove_file(&path).unwrap();
     raw(folder.path()).execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE mine (x)").unwrap();
@@ -338,7 +338,7 @@ fn a_lock_of_another_process_is_waited_for_and_named_when_it_lasts() {
     let (lease, other) = (start(&journal, "run-1"), start(&patient, "run-2"));
     let blocker = raw(folder.path());
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let error = lease.append_blocking(rows(&["lost"])).unwrap_err();
+    let error = lease.append_blocking(events_batch(&["lost"])).unwrap_err();
     assert_eq!(error, Error::Busy { path: folder.path().join("journal.db") });
     assert_eq!(journal.verify("run-1").unwrap(), 1, "reading does not wait");
 
@@ -346,13 +346,13 @@ fn a_lock_of_another_process_is_waited_for_and_named_when_it_lasts() {
     std::thread::scope(|scope| {
         let patient = scope.spawn(move || {
             sent.send(()).unwrap();
-            other.append_blocking(rows(&["late"]))
+            other.append_blocking(events_batch(&["late"]))
         });
         waiting.recv().unwrap();
         blocker.execute_batch("COMMIT").unwrap();
         assert_eq!(patient.join().unwrap().unwrap(), 2);
     });
-    assert_eq!(lease.append_blocking(rows(&["kept"])).unwrap(), 2);
+    assert_eq!(lease.append_blocking(events_batch(&["kept"])).unwrap(), 2);
 }
 
 #[test]
@@ -363,11 +363,11 @@ fn a_folder_that_is_deleted_is_noticed() {
     let lease = start(&journal, "run-1");
     fs::remove_dir_all(&state).unwrap();
     let gone = Error::Gone { path: state.join("journal.db") };
-    assert_eq!(lease.append_blocking(rows(&["lost"])), Err(gone.clone()));
+    assert_eq!(lease.append_blocking(events_batch(&["lost"])), Err(gone.clone()));
     assert_eq!(journal.events("run-1", 1), Err(gone.clone()));
     // Another in its place is not the same.
     let second = Journal::open(&state).unwrap();
-    assert_eq!(lease.append_blocking(rows(&["lost"])), Err(gone));
+    assert_eq!(lease.append_blocking(events_batch(&["lost"])), Err(gone));
     assert!(second.runs(None).unwrap().is_empty());
 }
 

@@ -6,7 +6,7 @@ use std::io::Write;
 fn batch() -> Batch {
     let summary = Summary { state: "working".into(), iterations: 3, ..Summary::default() };
     let body = "x".repeat(150);
-    Batch { summary: Some(summary), ..rows(&[&body, &body, &body]) }
+    Batch { summary: Some(summary), ..events_batch(&[&body, &body, &body]) }
 }
 
 fn took(work: impl FnOnce()) -> Duration {
@@ -56,7 +56,7 @@ fn figures() {
     println!("16 callers: {rate:.0} appends/s in {} commits for 8000", journal.commits() - before);
     let begin = Instant::now();
     for _ in 0..10_000 {
-        assert!(lease.posted().unwrap().is_empty());
+        assert!(lease.messages().unwrap().is_empty());
     }
     println!("a look at an inbox where nothing happened: {:?}", begin.elapsed() / 10_000);
     drop(leases);
@@ -78,18 +78,19 @@ fn figures() {
 
     let lease = start(&journal, "long");
     for n in 0..100 {
-        let rows = (0..1000).map(|n| row("note", &format!("{n} {}", "x".repeat(150)))).collect();
+        let events =
+            (0..1000).map(|n| event("note", &format!("{n} {}", "x".repeat(150)))).collect();
         let snapshot = (n == 98).then(|| vec![7; 10_000]);
-        lease.append_blocking(Batch { rows, snapshot, ..Batch::default() }).unwrap();
+        lease.append_blocking(Batch { events, snapshot, ..Batch::default() }).unwrap();
     }
     lease.release().unwrap();
     let begin = Instant::now();
-    let (_lease, standing) = journal.take("long").unwrap();
+    let (_lease, acquired) = journal.acquire("long").unwrap();
     let taken = begin.elapsed();
-    let events = journal.events("long", standing.snapshot.unwrap().seq + 1).unwrap();
+    let events = journal.events("long", acquired.snapshot.unwrap().seq + 1).unwrap();
     println!(
         "taking a run of {} events: {taken:?}, with the {} behind the snapshot {:?}",
-        standing.info.last_seq,
+        acquired.info.last_seq,
         events.len(),
         begin.elapsed()
     );

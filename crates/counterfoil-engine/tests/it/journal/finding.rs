@@ -29,7 +29,7 @@ fn the_beginning_of_an_id_is_enough_if_it_is_the_only_one() {
     assert_eq!(journal.resolve("0191-").unwrap(), "0191-x");
     assert_eq!(journal.resolve("02"), Err(Error::NoRun { run: "02".into() }));
     let error = journal.resolve("0190").unwrap_err();
-    assert_eq!(error.to_string(), "'0190' could be 0190-a, 0190-b; give more of the id");
+    assert_eq!(error.to_string(), "'0190' is ambiguous: 0190-a, 0190-b; use a longer prefix");
     for n in 0..10 {
         drop(start(&journal, &format!("0190-c{n}")));
     }
@@ -44,8 +44,8 @@ fn a_visit_can_end_early() {
     let folder = TempDir::new().unwrap();
     let journal = Journal::open(folder.path()).unwrap();
     let lease = start(&journal, "run-1");
-    let many: Vec<Row> = (0..1500).map(|n| row("note", &n.to_string())).collect();
-    lease.append_blocking(Batch { rows: many, ..Batch::default() }).unwrap();
+    let many: Vec<NewEvent> = (0..1500).map(|n| event("note", &n.to_string())).collect();
+    lease.append_blocking(Batch { events: many, ..Batch::default() }).unwrap();
     let mut seen = Vec::new();
     let shown = journal.visit("run-1", 2, |event| {
         // The journal can be asked while it is being read.

@@ -11,19 +11,19 @@ fn two_handles_cannot_hold_one_run() {
     let (one, two) = (Journal::open(folder.path()).unwrap(), Journal::open(folder.path()).unwrap());
     let lease = start(&one, "run-1");
     for journal in [&one, &two] {
-        let error = journal.take("run-1").unwrap_err();
-        let Error::Held { run, pid, since } = &error else { panic!("{error}") };
+        let error = journal.acquire("run-1").unwrap_err();
+        let Error::AlreadyDriven { run, pid, since } = &error else { panic!("{error}") };
         assert_eq!((run.as_str(), *pid), ("run-1", std::process::id()));
         assert!(*since > 0);
     }
     assert!(two.run("run-1").unwrap().driver.unwrap().live);
     lease.release().unwrap();
-    let (lease, _) = two.take("run-1").unwrap();
+    let (lease, _) = two.acquire("run-1").unwrap();
     assert_eq!(lease.epoch(), 2);
     drop(lease);
     wait_until("a dropped lease is given back", || two.run("run-1").unwrap().driver.is_none());
-    assert_eq!(one.take("run-1").unwrap().0.epoch(), 3);
-    assert_eq!(one.take("none").unwrap_err(), Error::NoRun { run: "none".into() });
+    assert_eq!(one.acquire("run-1").unwrap().0.epoch(), 3);
+    assert_eq!(one.acquire("none").unwrap_err(), Error::NoRun { run: "none".into() });
 }
 
 #[test]
@@ -31,28 +31,28 @@ fn a_holder_who_was_replaced_changes_nothing() {
     let folder = TempDir::new().unwrap();
     let (one, two) = (Journal::open(folder.path()).unwrap(), Journal::open(folder.path()).unwrap());
     let old = start(&one, "run-1");
-    let message = one.post("run-1", "answer", b"yes", 1).unwrap();
+    let message = one.send_message("run-1", "answer", b"yes", 1).unwrap();
     raw(folder.path()).execute("UPDATE runs SET heartbeat = heartbeat - 40000", []).unwrap();
     assert!(!two.run("run-1").unwrap().driver.unwrap().live);
-    let (new, _) = two.take("run-1").unwrap();
+    let (new, _) = two.acquire("run-1").unwrap();
     let batch = Batch {
         snapshot: Some(b"old".to_vec()),
         summary: Some(Summary { state: "old".into(), ..Summary::default() }),
         consumed: vec![message],
-        ..rows(&["old"])
+        ..events_batch(&["old"])
     };
     let fenced = Error::Fenced { run: "run-1".into(), epoch: 1 };
     assert_eq!(old.append_blocking(batch), Err(fenced.clone()));
-    assert_eq!(new.append_blocking(rows(&["new"])).unwrap(), 2);
+    assert_eq!(new.append_blocking(events_batch(&["new"])).unwrap(), 2);
     assert_eq!(bodies(&two.events("run-1", 1).unwrap()), ["first", "new"]);
     assert_eq!(two.run("run-1").unwrap().summary.state, "");
-    assert_eq!(new.posted().unwrap().len(), 1);
+    assert_eq!(new.messages().unwrap().len(), 1);
     assert_eq!(
         old.release(),
         Err(fenced),
         "giving back what was lost does not take it from the new holder"
     );
-    assert_eq!(new.append_blocking(rows(&["newer"])).unwrap(), 3);
+    assert_eq!(new.append_blocking(events_batch(&["newer"])).unwrap(), 3);
 }
 
 #[test]
@@ -69,11 +69,11 @@ fn heartbeats_keep_a_lease_fresh_and_never_bring_one_back() {
     // Between making it stale and taking it there must be no heartbeat.
     let file = raw(folder.path());
     file.execute("UPDATE runs SET boot = 'an earlier one' WHERE id = 'lost'", []).unwrap();
-    let (taken, _) = two.take("lost").unwrap();
+    let (taken, _) = two.acquire("lost").unwrap();
     let (at_take, other) = (beat("lost"), beat("kept"));
     wait_until("more heartbeats", || beat("kept") > other + 50);
     assert_eq!(beat("lost"), at_take, "the first holder's heartbeat does not count for the second");
-    assert_eq!(taken.append_blocking(rows(&["mine"])).unwrap(), 2);
+    assert_eq!(taken.append_blocking(events_batch(&["mine"])).unwrap(), 2);
 }
 
 #[test]
@@ -114,19 +114,19 @@ fn a_lease_from_before_a_restart_or_of_a_reused_process_id_is_free() {
     let _lease = start(&one, "run-1");
     for change in ["boot = 'another'", "started = started + 1", "pid = 2147483647"] {
         raw(folder.path()).execute(&format!("UPDATE runs SET {change}"), []).unwrap();
-        let (taken, _) = two.take("run-1").unwrap_or_else(|error| panic!("{change}: {error}"));
-        assert!(one.take("run-1").is_err());
+        let (taken, _) = two.acquire("run-1").unwrap_or_else(|error| panic!("{change}: {error}"));
+        assert!(one.acquire("run-1").is_err());
         std::mem::forget(taken);
     }
     // In another namespace the process cannot be looked up: only time tells, as far as the clock
     // can be trusted.
     let file = raw(folder.path());
     file.execute("UPDATE runs SET namespace = 'pid:[1]', pid = 2147483647", []).unwrap();
-    assert!(matches!(two.take("run-1"), Err(Error::Held { pid: 2_147_483_647, .. })));
+    assert!(matches!(two.acquire("run-1"), Err(Error::AlreadyDriven { pid: 2_147_483_647, .. })));
     file.execute("UPDATE runs SET heartbeat = heartbeat + 20000", []).unwrap();
-    assert!(matches!(two.take("run-1"), Err(Error::Held { .. })));
+    assert!(matches!(two.acquire("run-1"), Err(Error::AlreadyDriven { .. })));
     file.execute("UPDATE runs SET heartbeat = heartbeat + 90000", []).unwrap();
-    two.take("run-1").unwrap();
+    two.acquire("run-1").unwrap();
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn holding_process() {
     let Ok(folder) = std::env::var(HOLD) else { return };
     let journal = Journal::open(Path::new(&folder)).unwrap();
     let lease = start(&journal, "run-1");
-    lease.append_blocking(rows(&["from the child"])).unwrap();
+    lease.append_blocking(events_batch(&["from the child"])).unwrap();
     fs::write(Path::new(&folder).join("ready"), "").unwrap();
     // Ends with the kill, or with the test that would have killed it.
     let mut line = String::new();
@@ -160,15 +160,15 @@ fn killing_the_holder_frees_the_run_at_once_and_loses_nothing() {
     let folder = TempDir::new().unwrap();
     let mut child = holding_child(folder.path());
     let journal = Journal::open(folder.path()).unwrap();
-    let held = journal.take("run-1").unwrap_err();
-    assert!(matches!(held, Error::Held { pid, .. } if pid == child.id()), "{held}");
+    let held = journal.acquire("run-1").unwrap_err();
+    assert!(matches!(held, Error::AlreadyDriven { pid, .. } if pid == child.id()), "{held}");
     assert!(held.to_string().contains("end that process"), "{held}");
     child.kill().unwrap();
     // Not waited for yet: what is left of the process holds nothing.
     wait_until("the kill", || !journal.run("run-1").unwrap().driver.unwrap().live);
-    let (lease, standing) = journal.take("run-1").unwrap();
+    let (lease, acquired) = journal.acquire("run-1").unwrap();
     child.wait().unwrap();
-    assert_eq!((lease.epoch(), standing.info.last_seq), (2, 2));
+    assert_eq!((lease.epoch(), acquired.info.last_seq), (2, 2));
     assert_eq!(bodies(&journal.events("run-1", 1).unwrap()), ["first", "from the child"]);
-    assert_eq!(lease.append_blocking(rows(&["went on"])).unwrap(), 3);
+    assert_eq!(lease.append_blocking(events_batch(&["went on"])).unwrap(), 3);
 }

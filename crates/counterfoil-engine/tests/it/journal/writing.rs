@@ -7,7 +7,7 @@ fn a_run_is_its_events() {
     let folder = TempDir::new().unwrap();
     let journal = Journal::open(&folder.path().join("deep/state")).unwrap();
     let lease = start(&journal, "run-1");
-    let last = lease.append_blocking(rows(&["second", "third"])).unwrap();
+    let last = lease.append_blocking(events_batch(&["second", "third"])).unwrap();
     assert_eq!((last, lease.epoch(), lease.run()), (3, 1, "run-1"));
 
     let events = journal.events("run-1", 1).unwrap();
@@ -38,7 +38,7 @@ fn everything_is_there_after_opening_again() {
     {
         let journal = Journal::open(folder.path()).unwrap();
         let lease = start(&journal, "run-1");
-        let batch = Batch { summary: Some(summary.clone()), ..rows(&["second"]) };
+        let batch = Batch { summary: Some(summary.clone()), ..events_batch(&["second"]) };
         lease.append_blocking(batch).unwrap();
         lease.release().unwrap();
     }
@@ -65,7 +65,7 @@ fn an_id_is_used_once_and_can_name_a_folder() {
     let folder = TempDir::new().unwrap();
     let journal = Journal::open(folder.path()).unwrap();
     let _lease = start(&journal, "run-1");
-    let again = journal.create(new_run("run-1"), rows(&["other"])).unwrap_err();
+    let again = journal.create(new_run("run-1"), events_batch(&["other"])).unwrap_err();
     assert_eq!(again, Error::Exists { run: "run-1".into() });
     assert_eq!(bodies(&journal.events("run-1", 1).unwrap()), ["first"]);
     for id in ["", "last", "..", ".x", "a/b", "a b", &"x".repeat(129)] {
@@ -83,8 +83,8 @@ fn an_append_works_for_tasks_too_and_blocking_inside_a_runtime_does_not_panic() 
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let last = runtime.block_on(async {
         let lease = start(&journal, "run-1");
-        lease.append(rows(&["second"])).await.unwrap();
-        lease.append_blocking(rows(&["third"])).unwrap()
+        lease.append(events_batch(&["second"])).await.unwrap();
+        lease.append_blocking(events_batch(&["third"])).unwrap()
     });
     assert_eq!(last, 3);
 }
@@ -103,7 +103,7 @@ fn callers_who_come_together_share_commits() {
             scope.spawn(|| {
                 together.wait();
                 for _ in 0..APPENDS {
-                    lease.append_blocking(rows(&["a", "b", "c"])).unwrap();
+                    lease.append_blocking(events_batch(&["a", "b", "c"])).unwrap();
                 }
             });
         }
@@ -130,9 +130,9 @@ fn whoever_fails_in_a_group_fails_alone() {
     let (first, second, third) = runtime.block_on(async {
         let unlock = async { blocker.execute_batch("COMMIT").unwrap() };
         let (first, second, third, ()) = tokio::join!(
-            good.append(rows(&["one"])),
-            fenced.append(rows(&["lost"])),
-            good.append(rows(&["two"])),
+            good.append(events_batch(&["one"])),
+            fenced.append(events_batch(&["lost"])),
+            good.append(events_batch(&["two"])),
             unlock
         );
         (first, second, third)
@@ -164,11 +164,11 @@ proptest! {
                 let lease = &leases[*run];
                 let so_far = written.entry(lease.run().to_owned()).or_default();
                 so_far.extend(batch.iter().cloned());
-                let rows = batch
+                let events = batch
                     .iter()
-                    .map(|(at, kind, body)| Row { at: *at, kind: kind.clone().into(), body: body.clone() })
+                    .map(|(at, kind, body)| NewEvent { at: *at, kind: kind.clone().into(), body: body.clone() })
                     .collect();
-                let last = lease.append_blocking(Batch { rows, ..Batch::default() }).unwrap();
+                let last = lease.append_blocking(Batch { events, ..Batch::default() }).unwrap();
                 prop_assert_eq!(last, so_far.len() as u64);
             }
         }

@@ -1,17 +1,17 @@
-//! Watches a journal grow and says what must never be. It keeps books of its own: nothing here asks
-//! the fold how often, how many or whether, except where it holds the fold to the books.
+//! Checks the invariants of a run while its journal grows. It keeps records of its own and does not
+//! rely on the run state, except to compare it with these records.
 
-use crate::simulation::fans::Fans;
+use crate::simulation::fan_out::FanOutAudit;
 use crate::simulation::journal::{self, Journal};
 use crate::simulation::limits::Limits;
-use crate::simulation::spaces::Spaces;
+use crate::simulation::workspaces::WorkspaceAudit;
 use counterfoil_flow::{
     AttemptOutcome, AttemptRequest, Body, Budget, Dispatch, Event, FailureKind, Frame, Phase,
     RunState, Step, Usage, Workflow,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of one stay of a frame in a state.
+/// One visit of a state by a frame.
 #[derive(Default)]
 struct Visit {
     accepted: bool,
@@ -21,9 +21,9 @@ struct Visit {
 
 pub(crate) struct Audit<'w> {
     workflow: &'w Workflow,
-    /// The sum of what was read back from the journal.
-    pub(crate) fold: RunState,
-    /// The sum from the latest snapshot on.
+    /// The state from all events of the journal.
+    pub(crate) run_state: RunState,
+    /// The state from the latest snapshot and the events after it.
     tail: Option<RunState>,
     snapshot: u64,
     read: usize,
@@ -31,9 +31,9 @@ pub(crate) struct Audit<'w> {
     budget: Budget,
     usage: Usage,
     attempts: u64,
-    /// The attempts that were recorded, with the epoch of the driver that did.
+    /// The recorded attempts, with the epoch of the driver that recorded them.
     recorded: BTreeMap<String, u64>,
-    /// Those in flight, with their frames.
+    /// The attempts in flight, with their frames.
     open: BTreeMap<String, String>,
     /// The frame of every attempt.
     recorded_frames: BTreeMap<String, String>,
@@ -43,10 +43,10 @@ pub(crate) struct Audit<'w> {
     asked: BTreeSet<String>,
     answered: BTreeSet<String>,
     limits: Limits,
-    fans: Fans,
-    spaces: Spaces,
+    fan_out: FanOutAudit,
+    workspaces: WorkspaceAudit,
     ended: bool,
-    /// How often each kind of event was seen.
+    /// The number of events of each kind.
     pub(crate) kinds: BTreeMap<&'static str, u64>,
 }
 
@@ -54,7 +54,7 @@ impl<'w> Audit<'w> {
     pub(crate) fn new(workflow: &'w Workflow) -> Self {
         Self {
             workflow,
-            fold: RunState::default(),
+            run_state: RunState::default(),
             tail: None,
             snapshot: 0,
             read: 0,
@@ -71,29 +71,29 @@ impl<'w> Audit<'w> {
             asked: BTreeSet::new(),
             answered: BTreeSet::new(),
             limits: Limits::default(),
-            fans: Fans::default(),
-            spaces: Spaces::default(),
+            fan_out: FanOutAudit::default(),
+            workspaces: WorkspaceAudit::default(),
             ended: false,
             kinds: BTreeMap::new(),
         }
     }
 
-    /// A driver may start only what it recorded itself, in a workspace that is there.
+    /// A driver may start only attempts that it recorded itself, in a workspace that is open.
     pub(crate) fn may_start(&self, start: &AttemptRequest, epoch: u64) -> Result<(), String> {
         let attempt = &start.attempt;
         if let Some(workspace) = start.work.workspace() {
-            self.spaces.may_work_in(workspace)?;
+            self.workspaces.may_work_in(workspace)?;
         }
         match self.recorded.get(attempt) {
             Some(by) if *by == epoch => Ok(()),
             Some(by) => {
                 Err(format!("driver {epoch} started {attempt}, which driver {by} recorded"))
             }
-            None => Err(format!("driver {epoch} started {attempt}, which stands in no journal")),
+            None => Err(format!("driver {epoch} started {attempt}, which is not recorded")),
         }
     }
 
-    /// Reads what was appended, and holds the driver's fold to it.
+    /// Reads the appended events, and compares the driver's state with them.
     pub(crate) fn appended(
         &mut self,
         journal: &Journal,
@@ -135,17 +135,17 @@ impl<'w> Audit<'w> {
             *self.kinds.entry(read.kind()).or_default() += 1;
             self.examine(&read, row.at, epoch)
                 .map_err(|why| format!("event {}: {why}", row.seq))?;
-            self.fold.apply(&read, row.at);
+            self.run_state.apply(&read, row.at);
             self.claims(&read).map_err(|why| format!("event {}: {why}", row.seq))?;
-            self.fans
-                .after(&read, &self.fold)
+            self.fan_out
+                .after(&read, &self.run_state)
                 .map_err(|why| format!("event {}: {why}", row.seq))?;
             if let Some(tail) = &mut self.tail {
                 tail.apply(&read, row.at);
             }
         }
-        let whole = json(&self.fold);
-        same(&whole, &json(live), "the driver's fold and the replay")?;
+        let whole = json(&self.run_state);
+        same(&whole, &json(live), "the driver's run_state and the replay")?;
         if let Some((seq, body)) = &journal.snapshot
             && *seq != self.snapshot
         {
@@ -157,16 +157,17 @@ impl<'w> Audit<'w> {
         if let Some(tail) = &self.tail {
             same(&whole, &json(tail), "the replay and the snapshot with its tail")?;
         }
-        // What is never written would not show in the bytes.
-        if *live != self.fold || self.tail.as_ref().is_some_and(|tail| *tail != self.fold) {
+        // Fields that are not serialised do not show in the bytes.
+        if *live != self.run_state || self.tail.as_ref().is_some_and(|tail| *tail != self.run_state)
+        {
             return Err("the folds are written alike and are not the same".to_owned());
         }
         Ok(())
     }
 
-    /// Reads the whole journal anew, as a process that takes the run up does.
+    /// Reads the whole journal again, as a driver that resumes the run does.
     pub(crate) fn reread(&self, journal: &Journal) -> Result<(), String> {
-        let whole = json(&self.fold);
+        let whole = json(&self.run_state);
         same(&whole, &json(&journal.replay()), "the sum of the events and a replay of all")?;
         same(&whole, &json(&journal.load()), "the sum of the events and what a new driver loads")
     }
@@ -175,9 +176,9 @@ impl<'w> Audit<'w> {
         if self.ended {
             return Err(format!("a {} follows the end of the run", event.kind()));
         }
-        self.limits.before(event, &self.fold, self.workflow)?;
-        self.fans.before(event)?;
-        self.spaces.before(event, &self.open)?;
+        self.limits.before(event, &self.run_state, self.workflow)?;
+        self.fan_out.before(event)?;
+        self.workspaces.before(event, &self.open)?;
         match event {
             Event::RunStarted(started) => self.budget = started.budget.clone(),
             Event::AttemptStarted { attempt, frame, path, n, .. } => {
@@ -204,7 +205,7 @@ impl<'w> Audit<'w> {
                 let known = self.open.remove(attempt);
                 let frame =
                     known.ok_or_else(|| format!("{attempt} is not in flight and was lost"))?;
-                self.spaces.lost(&frame);
+                self.workspaces.lost(&frame);
             }
             Event::RetryPlanned { frame, failure, retry, not_before, .. } => {
                 let most = self.retries(frame, *failure);
@@ -264,11 +265,13 @@ impl<'w> Audit<'w> {
         Ok(())
     }
 
-    /// The fold remembers what became of the claims of the last attempt, and of no other.
+    /// The state has the verdicts of the claims of the last attempt only.
     fn claims(&self, event: &Event) -> Result<(), String> {
         let Event::AttemptEnded(ended) = event else { return Ok(()) };
-        let frame =
-            self.recorded_frames.get(&ended.attempt).and_then(|frame| self.fold.frames.get(frame));
+        let frame = self
+            .recorded_frames
+            .get(&ended.attempt)
+            .and_then(|frame| self.run_state.frames.get(frame));
         let Some(frame) = frame else { return Ok(()) };
         let known: BTreeSet<&str> = frame.claims.keys().map(String::as_str).collect();
         let told: BTreeSet<&str> =
@@ -309,8 +312,8 @@ impl<'w> Audit<'w> {
         let over = budget.tokens.is_some_and(|most| tokens >= most)
             || budget.cost_usd.is_some_and(|most| self.usage.cost_usd >= most)
             || budget.attempts.is_some_and(|most| self.attempts > most)
-            || budget.iterations.is_some_and(|most| self.fold.iterations > most)
-            || budget.time_ms.is_some_and(|most| self.fold.usage.wall_ms >= most);
+            || budget.iterations.is_some_and(|most| self.run_state.iterations > most)
+            || budget.time_ms.is_some_and(|most| self.run_state.usage.wall_ms >= most);
         if over {
             return Err(format!(
                 "{attempt} started with a budget used up: {budget:?}, {:?}",
@@ -320,9 +323,10 @@ impl<'w> Audit<'w> {
         Ok(())
     }
 
-    /// How often trouble of this kind is tried again where a frame stands.
+    /// How often a failure of this kind is retried in the current state of a frame.
     fn retries(&self, frame: &str, failure: FailureKind) -> u32 {
-        let dispatch = self.fold.frames.get(frame).and_then(|frame| dispatch(self.workflow, frame));
+        let dispatch =
+            self.run_state.frames.get(frame).and_then(|frame| dispatch(self.workflow, frame));
         dispatch.and_then(|dispatch| dispatch.bounds.retries.get(&failure).copied()).unwrap_or(0)
     }
 }
@@ -338,15 +342,15 @@ fn dispatch<'w>(workflow: &'w Workflow, frame: &Frame) -> Option<&'w Dispatch> {
     }
 }
 
-/// Whether a run that is not driven on by anything waits for a person who was asked.
-pub(crate) fn waits_for_somebody(fold: &RunState) -> bool {
+/// Whether a run only waits for an answer.
+pub(crate) fn waits_for_somebody(run_state: &RunState) -> bool {
     let asking =
-        |frame: &str| fold.frames.get(frame).is_some_and(|frame| frame.phase == Phase::Asking);
-    fold.open_questions().any(|(_, question)| !question.optional && asking(&question.frame))
+        |frame: &str| run_state.frames.get(frame).is_some_and(|frame| frame.phase == Phase::Asking);
+    run_state.open_questions().any(|(_, question)| !question.optional && asking(&question.frame))
 }
 
-fn json(fold: &RunState) -> String {
-    serde_json::to_string(fold).expect("the fold can be written")
+fn json(run_state: &RunState) -> String {
+    serde_json::to_string(run_state).expect("the run_state can be written")
 }
 
 fn same(left: &str, right: &str, what: &str) -> Result<(), String> {

@@ -1,9 +1,8 @@
-//! What the agents of the simulation hand back.
+//! The contracts of the simulation.
 
 use counterfoil_contract::{Definition, Registry};
 
-/// The contracts that the agents of random workflows work under; attempts hand back one of the
-/// examples.
+/// The contracts of the agents of random workflows. Attempts return one of the examples.
 const CONTRACTS: [&str; 4] = [
     r"
 contract: sim/make
@@ -60,11 +59,11 @@ examples:
 "#,
 ];
 
-/// The contracts of random workflows, compiled once for all.
+/// The contracts of random workflows, compiled once.
 pub(crate) fn registry() -> Registry {
     let mut registry = Registry::new();
     let shipped =
-        include_str!("../../../counterfoil-packs/published/execution-loop/implementer@1.yaml");
+        include_str!("../../../../counterfoil-packs/published/execution-loop/implementer@1.yaml");
     for text in CONTRACTS.iter().copied().chain([shipped]) {
         let definition = Definition::from_yaml(text, "contract.yaml").expect("the contract reads");
         registry.add(definition).expect("the contract is new");

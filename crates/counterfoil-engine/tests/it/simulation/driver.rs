@@ -1,21 +1,22 @@
-//! A process that drives the run, step by step, so that it can be struck at any point: it takes
-//! what it was told, turns the run, appends, and only then starts the work.
+//! A simulated driver. It works step by step, so that a fault can be injected between any two
+//! steps: it receives facts, takes a turn, appends the events, and then starts the work.
 
-use crate::simulation::dice::Dice;
+use crate::dice::Dice;
+use crate::simulation::core::DriverCore;
 use crate::simulation::journal::{Batch, Journal};
 use crate::simulation::world::{Delivery, Weather, World, cancelled, course};
-use counterfoil_flow::{Event, FileCheck, RunState, Turn, Workflow, WorkspaceOp, turn};
-use std::collections::{BTreeMap, BTreeSet};
+use counterfoil_flow::{Event, FileCheck, Turn, Workflow, WorkspaceOp};
+use std::collections::BTreeSet;
 
-/// Where a driver stands between two steps.
+/// What a driver does next.
 pub(crate) enum Stage {
-    /// It waits for something to happen.
+    /// It waits for facts.
     Waiting,
-    /// It took facts and has not turned the run.
+    /// It received facts and has not taken the turn.
     Told { facts: Vec<Event>, consumed: Vec<u64> },
-    /// It turned the run and has not appended.
+    /// It took the turn and has not appended the events.
     Turned { turn: Turn, consumed: Vec<u64> },
-    /// It appended, and started so many attempts.
+    /// It appended the events, and started some of the attempts.
     Appended { turn: Turn, started: usize },
 }
 
@@ -31,70 +32,61 @@ impl Stage {
     }
 }
 
-/// Whether a driver waits for what is due.
+/// Whether a driver waits until a fact is due.
 #[derive(Clone, Copy)]
 pub(crate) enum Pace {
-    /// It waits until the time has come.
+    /// It waits.
     Timely,
-    /// It takes what is due next whatever the time.
+    /// It takes the next fact at once.
     Hurried,
 }
 
-/// What came of a step.
+/// The result of a step.
 pub(crate) enum Step {
-    /// It went on.
-    Went,
+    /// The driver continues.
+    Continued,
     /// It appended these events.
     Appended(Vec<(Event, i64)>),
-    /// Somebody else drives the run; this process ends.
+    /// Another driver has acquired the run; this one ends.
     Fenced,
-    /// Nothing can happen until this time; never, if there is none.
+    /// Nothing happens before this time; `None` if nothing will ever happen.
     Idle(Option<i64>),
 }
 
-pub(crate) struct Driver {
+pub(crate) struct Driver<C> {
     pub(crate) epoch: u64,
-    pub(crate) fold: RunState,
+    pub(crate) core: C,
     pub(crate) stage: Stage,
-    /// What it will be told.
+    /// The facts that will arrive.
     pub(crate) queue: Vec<Delivery>,
-    /// The attempts that run in this process.
+    /// The attempts that this driver started.
     pub(crate) running: BTreeSet<String>,
-    /// Those that will never say anything.
+    /// The attempts that never end.
     pub(crate) hung: BTreeSet<String>,
-    /// How far its clock is off.
+    /// The error of its clock.
     pub(crate) skew: i64,
     weather: Weather,
     stopping: BTreeSet<String>,
-    looking: BTreeSet<String>,
-    /// The errands that are being seen to.
+    checking_files: BTreeSet<String>,
+    /// The running workspace operations.
     workspace_ops: BTreeSet<WorkspaceOp>,
     wake_at: Option<i64>,
 }
 
-impl Driver {
-    /// A process that begins a run or takes one up: whatever was in flight is lost.
+impl<C: DriverCore> Driver<C> {
+    /// A driver that starts or resumes a run. Attempts in flight are lost.
     pub(crate) fn begin(
         epoch: u64,
-        fold: RunState,
+        journal: &Journal,
         started: &Event,
         skew: i64,
         weather: Weather,
     ) -> Self {
-        let mut facts = vec![if fold.seq == 0 {
-            started.clone()
-        } else {
-            Event::RunResumed { by: format!("driver {epoch}"), agents: BTreeMap::new() }
-        }];
-        facts.extend(
-            fold.attempts.keys().map(|attempt| Event::AttemptLost {
-                attempt: attempt.clone(),
-                changed: Vec::new(),
-            }),
-        );
+        let core = C::load(journal);
+        let facts = core.first_facts(started, format!("driver {epoch}"));
         Self {
             epoch,
-            fold,
+            core,
             stage: Stage::Told { facts, consumed: Vec::new() },
             queue: Vec::new(),
             running: BTreeSet::new(),
@@ -102,22 +94,22 @@ impl Driver {
             skew,
             weather,
             stopping: BTreeSet::new(),
-            looking: BTreeSet::new(),
+            checking_files: BTreeSet::new(),
             workspace_ops: BTreeSet::new(),
             wake_at: None,
         }
     }
 
-    /// Whether it waits for files that are being looked for, or for what is done about workspaces.
+    /// Whether it waits for file checks or workspace operations.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.looking.is_empty() || !self.workspace_ops.is_empty()
+        !self.checking_files.is_empty() || !self.workspace_ops.is_empty()
     }
 
     pub(crate) fn has_timer(&self) -> bool {
         self.wake_at.is_some()
     }
 
-    /// One step at a time.
+    /// Takes one step.
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,
@@ -128,16 +120,16 @@ impl Driver {
         pace: Pace,
     ) -> Result<Step, String> {
         match std::mem::replace(&mut self.stage, Stage::Waiting) {
-            Stage::Waiting => self.listen(dice, journal, world, time, pace),
+            Stage::Waiting => self.receive(dice, journal, world, time, pace),
             Stage::Told { facts, consumed } => {
-                let turn = turn(workflow, &mut self.fold, facts, time + self.skew);
+                let turn = self.core.turn(workflow, facts, time + self.skew);
                 self.stage = Stage::Turned { turn, consumed };
-                Ok(Step::Went)
+                Ok(Step::Continued)
             }
             Stage::Turned { turn, consumed } => {
-                let snapshot = dice
-                    .percent(25)
-                    .then(|| serde_json::to_vec(&self.fold).expect("the fold can be written"));
+                let snapshot = dice.percent(25).then(|| {
+                    serde_json::to_vec(self.core.run_state()).expect("the state can be written")
+                });
                 let batch = Batch { events: &turn.events, snapshot, consumed: &consumed };
                 if journal.append(self.epoch, batch).is_err() {
                     return Ok(Step::Fenced);
@@ -161,17 +153,17 @@ impl Driver {
                         self.stage = Stage::Appended { turn, started: started + 1 };
                     }
                     None => {
-                        self.see_to(dice, world, &turn, time);
-                        self.look_and_stop(dice, &turn, time);
+                        self.perform_workspace_ops(dice, world, &turn, time);
+                        self.check_files_and_stop(dice, &turn, time);
                     }
                 }
-                Ok(Step::Went)
+                Ok(Step::Continued)
             }
         }
     }
 
-    /// Takes what is due: messages of people, replies, or the time.
-    fn listen(
+    /// Receives the facts that are due: messages of users, and results.
+    fn receive(
         &mut self,
         dice: &mut Dice,
         journal: &Journal,
@@ -184,10 +176,10 @@ impl Driver {
             Pace::Hurried => first.unwrap_or(time).max(time),
             Pace::Timely => time,
         };
-        // A driver may see what people say late, but not while there is nothing else.
-        let hears = first.is_none_or(|first| first > reached) || dice.percent(60);
+        // A driver may read the inbox late, but not if nothing else is due.
+        let reads_inbox = first.is_none_or(|first| first > reached) || dice.percent(60);
         let (mut facts, mut consumed) = (Vec::new(), Vec::new());
-        if hears {
+        if reads_inbox {
             for (id, message) in &journal.inbox {
                 facts.push(message.clone());
                 consumed.push(*id);
@@ -198,7 +190,7 @@ impl Driver {
             let due = self.queue.iter().enumerate().filter(|(_, one)| one.due <= reached);
             let Some((at, _)) = due.min_by_key(|(at, one)| (one.due, *at)) else { break };
             let fact = self.queue.remove(at).fact;
-            self.hear(&fact, world)?;
+            self.on_fact(&fact, world)?;
             facts.push(fact);
         }
         let woken = self.wake_at.is_some_and(|at| at <= time + self.skew);
@@ -207,20 +199,20 @@ impl Driver {
             return Ok(Step::Idle(first.into_iter().chain(wake).min()));
         }
         self.stage = Stage::Told { facts, consumed };
-        Ok(Step::Went)
+        Ok(Step::Continued)
     }
 
-    fn hear(&mut self, fact: &Event, world: &mut World) -> Result<(), String> {
+    fn on_fact(&mut self, fact: &Event, world: &mut World) -> Result<(), String> {
         match fact {
             Event::AttemptEnded(ended) => {
-                // What comes a second time, or from another process, is no further work.
+                // A duplicate, or the result of another driver, is no further work.
                 let mine = self.running.remove(&ended.attempt);
                 if mine && ended.value.is_some() {
                     world.complete(&ended.attempt)?;
                 }
             }
             Event::ContextChecked { frame, .. } => {
-                self.looking.remove(frame);
+                self.checking_files.remove(frame);
             }
             Event::WorkspaceOpened { workspace, .. }
             | Event::WorkspaceFailed { workspace, .. }
@@ -233,13 +225,19 @@ impl Driver {
         Ok(())
     }
 
-    /// Sees to workspaces, each errand once while it is on its way.
-    fn see_to(&mut self, dice: &mut Dice, world: &mut World, turn: &Turn, time: i64) {
+    /// Performs workspace operations, each once while it is running.
+    fn perform_workspace_ops(
+        &mut self,
+        dice: &mut Dice,
+        world: &mut World,
+        turn: &Turn,
+        time: i64,
+    ) {
         for op in &turn.workspace_ops {
             if !self.workspace_ops.insert(op.clone()) {
                 continue;
             }
-            let fact = world.see_to(dice, op);
+            let fact = world.workspace_op(dice, op);
             let due = time + i64::try_from(dice.below(20_000)).unwrap_or(0);
             if dice.percent(15) {
                 self.queue.push(Delivery { due: due + 1, fact: fact.clone() });
@@ -248,9 +246,9 @@ impl Driver {
         }
     }
 
-    fn look_and_stop(&mut self, dice: &mut Dice, turn: &Turn, time: i64) {
+    fn check_files_and_stop(&mut self, dice: &mut Dice, turn: &Turn, time: i64) {
         for FileCheck { frame, paths, .. } in &turn.file_checks {
-            if !self.looking.insert(frame.clone()) {
+            if !self.checking_files.insert(frame.clone()) {
                 continue;
             }
             let missing =
@@ -266,7 +264,7 @@ impl Driver {
             if !self.running.contains(attempt) || !self.stopping.insert(attempt.clone()) {
                 continue;
             }
-            // Most end at once; some get their last word in before.
+            // Most end at once; some still deliver their result.
             if dice.percent(80) {
                 self.queue.retain(|one| !concerns(&one.fact, attempt));
             }

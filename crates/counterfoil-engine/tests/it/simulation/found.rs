@@ -1,4 +1,4 @@
-//! What the simulation found, each in the smallest workflow that shows it.
+//! Bugs that the simulation found, each with the smallest workflow that shows it.
 
 use crate::simulation::contracts::registry;
 use counterfoil_flow::{
@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 
 struct Play {
     workflow: Workflow,
-    fold: RunState,
+    run_state: RunState,
 }
 
 impl Play {
-    /// Begins a run; the agents `check`, `plan` work under contracts of the simulation.
+    /// Starts a run. The agents `check` and `plan` use contracts of the simulation.
     fn begin(text: &str, budget: Budget) -> (Self, Turn) {
         let files = BTreeMap::from([("play.yaml".to_owned(), text.to_owned())]);
         let workflow =
             check("play.yaml", &files, &registry()).unwrap_or_else(|why| panic!("{why}"));
-        let mut play = Self { workflow, fold: RunState::default() };
+        let mut play = Self { workflow, run_state: RunState::default() };
         let started = Event::RunStarted(Box::new(Started {
             run: "run".to_owned(),
             workflow: "play".to_owned(),
@@ -38,7 +38,7 @@ impl Play {
     }
 
     fn tell<const N: usize>(&mut self, facts: [Event; N]) -> Turn {
-        turn(&self.workflow, &mut self.fold, facts.into(), 1000)
+        turn(&self.workflow, &mut self.run_state, facts.into(), 1000)
     }
 
     fn accept(&mut self, attempt: &str, value: Value) -> Turn {
@@ -71,7 +71,7 @@ fn task(id: &str, size: u32) -> Value {
     json!({"id": id, "after": [], "rank": 0, "size": size})
 }
 
-/// What fan-outs here work through.
+/// The items of the fan-outs.
 const TASKS: &str =
     "tasks: { type: [{ id: string, after: [string], rank: integer, size: integer }], initial: [] }";
 
@@ -92,7 +92,7 @@ states:
     for n in 1..=3 {
         play.accept(&format!("work#{n}"), json!({"passed": false, "topic": "red"}));
     }
-    assert_eq!(play.fold.ended.map(|ended| ended.outcome), Some(Outcome::Exhausted));
+    assert_eq!(play.run_state.ended.map(|ended| ended.outcome), Some(Outcome::Exhausted));
 }
 
 #[test]
@@ -140,7 +140,7 @@ states:
     };
     assert_eq!(started(&play.tell([looked(&[])])), ["work#1"]);
     let turn = play.tell([looked(&["README.md"])]);
-    assert!(turn.events.is_empty() && play.fold.attempts.contains_key("work#1"));
+    assert!(turn.events.is_empty() && play.run_state.attempts.contains_key("work#1"));
 }
 
 #[test]
@@ -165,9 +165,9 @@ workflows:
     let (mut play, _) = Play::begin(&text, Budget::default());
     let turn = play.accept("plan#1", json!({"tasks": [task("a", 1), task("b", 0)]}));
     assert_eq!(started(&turn), ["all/a/work#1"]);
-    assert!(play.fold.ended.is_none(), "it ended over an attempt in flight");
+    assert!(play.run_state.ended.is_none(), "it ended over an attempt in flight");
     play.accept("all/a/work#1", json!({"passed": true, "topic": "red"}));
-    let ended = play.fold.ended.expect("the run ended");
+    let ended = play.run_state.ended.expect("the run ended");
     assert_eq!(ended.outcome, Outcome::Failed);
     assert!(ended.reason.contains("divides by zero"), "{}", ended.reason);
 }
@@ -199,7 +199,7 @@ workflows:
     play.accept("plan#1", json!({"tasks": [task("x#1", 1)]}));
     let mut ids = Vec::new();
     for _ in 0..3 {
-        let id = play.fold.open_questions().next().expect("a question is open").0.clone();
+        let id = play.run_state.open_questions().next().expect("a question is open").0.clone();
         play.tell([Event::Answered {
             question: id.clone(),
             answer: "yes".to_owned(),

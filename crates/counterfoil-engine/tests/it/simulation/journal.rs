@@ -1,49 +1,50 @@
-//! A journal in memory that keeps the promises of the real one: batches whole or not at all, places
-//! without a gap, and an append under an old lease refused with nothing changed.
+//! A journal in memory with the guarantees of the real one: a batch is appended completely or not
+//! at all, sequence numbers have no gaps, and an append under an old lease fails and changes
+//! nothing.
 
 use counterfoil_flow::{Event, RunState};
 use std::collections::BTreeMap;
 
-/// One event as it was written.
+/// A stored event.
 pub(crate) struct Row {
     pub(crate) seq: u64,
     pub(crate) at: i64,
     pub(crate) body: Vec<u8>,
 }
 
-/// What one append writes.
+/// The content of one append.
 pub(crate) struct Batch<'a> {
     pub(crate) events: &'a [(Event, i64)],
     pub(crate) snapshot: Option<Vec<u8>>,
     pub(crate) consumed: &'a [u64],
 }
 
-/// Reads an event as it was written. It goes by way of a value: serde keeps what stands beside a
-/// tag aside, and there a number with a fraction that was read from a text is no longer one.
+/// Reads an event. It is parsed into a value first: the buffer that serde uses for tagged enums
+/// does not keep numbers with a fraction that come directly from text.
 pub(crate) fn read(body: &[u8]) -> Result<Event, serde_json::Error> {
     serde_json::from_slice(body).and_then(serde_json::from_value::<Event>)
 }
 
-/// Somebody else drives the run by now.
+/// Another driver has acquired the run.
 #[derive(Debug)]
 pub(crate) struct Fenced;
 
 #[derive(Default)]
 pub(crate) struct Journal {
     pub(crate) rows: Vec<Row>,
-    /// How often the run has been taken; only the last taker may append.
+    /// How often the run was acquired. Only the last holder may append.
     pub(crate) epoch: u64,
     held: bool,
-    /// The last event that the snapshot covers, and the fold.
+    /// The latest snapshot, with the sequence number of its last event.
     pub(crate) snapshot: Option<(u64, Vec<u8>)>,
-    /// Messages for whoever drives the run, by number.
+    /// Messages for the driver of the run, by id.
     pub(crate) inbox: BTreeMap<u64, Event>,
     posted: u64,
 }
 
 impl Journal {
-    /// Takes the run, from a dead or silent driver too.
-    pub(crate) fn take(&mut self) -> u64 {
+    /// Acquires the run, even if another driver holds it.
+    pub(crate) fn acquire(&mut self) -> u64 {
         self.epoch += 1;
         self.held = true;
         self.epoch
@@ -70,32 +71,37 @@ impl Journal {
         Ok(())
     }
 
-    pub(crate) fn post(&mut self, message: Event) {
+    pub(crate) fn send_message(&mut self, message: Event) {
         self.posted += 1;
         self.inbox.insert(self.posted, message);
     }
 
-    /// What is known of the run: the snapshot, and the events behind it.
+    /// The state of the run, from the snapshot and the events after it.
     pub(crate) fn load(&self) -> RunState {
-        let (seq, mut fold) = match &self.snapshot {
+        let (seq, mut run_state) = match &self.snapshot {
             Some((seq, body)) => (*seq, serde_json::from_slice(body).expect("the snapshot reads")),
             None => (0, RunState::default()),
         };
-        self.replay_onto(&mut fold, seq);
-        fold
+        self.replay_onto(&mut run_state, seq);
+        run_state
     }
 
-    /// What is known of the run from its events alone.
+    /// The state of the run, from its events alone.
     pub(crate) fn replay(&self) -> RunState {
-        let mut fold = RunState::default();
-        self.replay_onto(&mut fold, 0);
-        fold
+        let mut run_state = RunState::default();
+        self.replay_onto(&mut run_state, 0);
+        run_state
     }
 
-    fn replay_onto(&self, fold: &mut RunState, after: u64) {
+    /// The events of the run, as they are read back.
+    pub(crate) fn events(&self) -> impl Iterator<Item = (Event, i64)> {
+        self.rows.iter().map(|row| (read(&row.body).expect("the event reads"), row.at))
+    }
+
+    fn replay_onto(&self, run_state: &mut RunState, after: u64) {
         for row in self.rows.iter().filter(|row| row.seq > after) {
             let event = read(&row.body).expect("the event reads");
-            fold.apply(&event, row.at);
+            run_state.apply(&event, row.at);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The books on limits: every transition is looked up in the workflow, and what it must count is
-//! counted here again.
+//! Checks limits: every transition is looked up in the workflow, and its counters are computed
+//! independently.
 
 use counterfoil_flow::{
     Event, FailureKind, Frame, Limit, Machine, RunState, Term, Transition, TransitionTaken,
@@ -15,19 +15,18 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Looks at an event before it is added to the fold.
+    /// Checks an event before it is applied.
     pub(crate) fn before(
         &mut self,
         event: &Event,
-        fold: &RunState,
+        run_state: &RunState,
         workflow: &Workflow,
     ) -> Result<(), String> {
         match event {
             Event::FrameOpened { frame, counts, machine, state, variables, .. } => {
                 let machine = workflow.machine(machine).ok_or("a frame of no machine")?;
                 let entry = machine.states.get(state).and_then(|state| state.counts.as_ref());
-                // An item that runs an agent is no machine: it has no variables, and enters
-                // nothing.
+                // An item that runs an agent has no machine: no variables and no states.
                 if !variables.is_empty()
                     && let Some(limit) = entry.filter(|limit| machine.limits[*limit].per.is_none())
                     && counts.get(limit) != Some(&1)
@@ -40,7 +39,7 @@ impl Limits {
                 self.frames.remove(frame);
             }
             Event::TransitionTaken(moved) => {
-                let frame = fold.frames.get(&moved.frame).ok_or("a move of no frame")?;
+                let frame = run_state.frames.get(&moved.frame).ok_or("a move of no frame")?;
                 let machine = workflow.machine(&frame.machine).ok_or("a move in no machine")?;
                 self.moved(moved, frame, machine)?;
             }
@@ -107,15 +106,15 @@ impl Limits {
     }
 }
 
-/// A counter as it would be after counting once more.
+/// A counter after the next increment.
 struct Count {
     counter: String,
     times: u64,
-    /// Over all keys; 0 where there are none.
+    /// The sum over all keys; 0 if there are none.
     total: u64,
 }
 
-/// The counters that a transition leaves as they are.
+/// The counters that a transition does not change.
 fn kept<'c>(
     counters: &'c BTreeMap<String, u64>,
     transition: &Transition,
@@ -156,7 +155,7 @@ fn most(limit: &Limit, frame: &Frame) -> Result<u64, String> {
     max.ok_or_else(|| "the simulator only knows limits that are numbers or inputs".to_owned())
 }
 
-/// The transition that a move says it took.
+/// The transition that an event refers to.
 fn taken<'w>(moved: &TransitionTaken, machine: &'w Machine) -> Option<&'w Transition> {
     let state = machine.states.get(&moved.from)?;
     let transition = match moved.failure {

@@ -1,8 +1,9 @@
-//! One run in a world where processes die: drivers come and go, people answer or do not, clocks
-//! jump, and the books are kept.
+//! One simulated run: drivers die and are replaced, users answer or do not, clocks jump, and all
+//! invariants are checked.
 
+use crate::dice::Dice;
 use crate::simulation::audit::{Audit, waits_for_somebody};
-use crate::simulation::dice::Dice;
+use crate::simulation::core::DriverCore;
 use crate::simulation::driver::{Driver, Pace, Stage, Step};
 use crate::simulation::journal::Journal;
 use crate::simulation::shapes::Made;
@@ -10,27 +11,27 @@ use crate::simulation::world::{Delivery, Weather, World};
 use counterfoil_flow::{AssignedAgent, DECIDE, Event, Form, Started, artifacts};
 use std::collections::BTreeMap;
 
-/// More steps than any run here needs: one that is not over by then never ends.
-const MOST_STEPS: u64 = 100_000;
-/// When the world begins.
+/// The maximum number of steps. A run that needs more never ends.
+const MAX_STEPS: u64 = 100_000;
+/// The time at which the simulation begins.
 const BEGIN: i64 = 1_800_000_000_000;
 
-/// What strikes a driver.
+/// A fault that is injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Blow {
-    /// The process dies.
+pub(crate) enum Fault {
+    /// The driver dies.
     Crash,
-    /// Another takes the run, and this one does not know.
+    /// Another driver acquires the run, and this one does not know.
     Takeover,
-    /// It is asked to stop, and does.
+    /// The driver is asked to stop.
     Stop,
-    /// Somebody cancels the run.
+    /// The run is cancelled.
     Cancel,
-    /// A file cannot be written.
+    /// An artifact cannot be written.
     Artifact,
 }
 
-impl Blow {
+impl Fault {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Crash => "crash",
@@ -42,61 +43,61 @@ impl Blow {
     }
 }
 
-/// What came of a run.
+/// The figures of a run.
 #[derive(Default)]
 pub(crate) struct Tally {
-    /// How many points there were at which a blow could fall.
+    /// The number of points at which a fault could be injected.
     pub(crate) points: u64,
     pub(crate) events: u64,
     pub(crate) completions: u64,
     /// How often drivers were fenced.
     pub(crate) fenced: u64,
-    /// Which blows fell, by kind and by where the driver stood.
-    pub(crate) blows: BTreeMap<String, u64>,
+    /// The injected faults, by kind and stage of the driver.
+    pub(crate) faults: BTreeMap<String, u64>,
     pub(crate) kinds: BTreeMap<&'static str, u64>,
     pub(crate) outcome: &'static str,
 }
 
-/// How patient whoever is asked is.
+/// Whether the user answers questions.
 #[derive(Clone, Copy)]
-enum Person {
+enum User {
     Answers,
     NeverAnswers,
 }
 
-/// What a step of the live driver led to.
+/// The result of a step of the live driver.
 enum Next {
     Goes,
     Gone,
     Over(&'static str),
 }
 
-pub(crate) struct Run<'m> {
+pub(crate) struct Run<'m, C> {
     made: &'m Made,
     dice: Dice,
     started: Event,
     journal: Journal,
     world: World,
     audit: Audit<'m>,
-    driver: Option<Driver>,
-    /// Drivers that lost the run and do not know.
-    zombies: Vec<Driver>,
-    /// What the next driver is told although it was meant for one before.
+    driver: Option<Driver<C>>,
+    /// Drivers that lost the run and do not know it.
+    zombies: Vec<Driver<C>>,
+    /// Facts for an earlier driver that reach the next one.
     late: Vec<Delivery>,
     time: i64,
     skew: i64,
-    /// What will fall, the next one last.
-    blows: Vec<(u64, Blow)>,
+    /// The faults to inject, the next one last.
+    faults: Vec<(u64, Fault)>,
     weather: Weather,
-    person: Person,
-    person_at: Option<i64>,
+    user: User,
+    user_answers_at: Option<i64>,
     tally: Tally,
 }
 
-impl<'m> Run<'m> {
-    pub(crate) fn new(made: &'m Made, seed: u64, mut blows: Vec<(u64, Blow)>) -> Self {
-        blows.sort_unstable();
-        blows.reverse();
+impl<'m, C: DriverCore> Run<'m, C> {
+    pub(crate) fn new(made: &'m Made, seed: u64, mut faults: Vec<(u64, Fault)>) -> Self {
+        faults.sort_unstable();
+        faults.reverse();
         let mut dice = Dice::new(seed);
         let agents = made.workflow.agents.keys().map(|name| {
             let backs_off = dice.percent(70);
@@ -122,7 +123,7 @@ impl<'m> Run<'m> {
             base: None,
         }));
         let weather = if dice.percent(50) { Weather::Calm } else { Weather::Rough };
-        let person = if dice.percent(85) { Person::Answers } else { Person::NeverAnswers };
+        let user = if dice.percent(85) { User::Answers } else { User::NeverAnswers };
         Self {
             made,
             dice,
@@ -135,15 +136,15 @@ impl<'m> Run<'m> {
             late: Vec::new(),
             time: BEGIN,
             skew: 0,
-            blows,
+            faults,
             weather,
-            person,
-            person_at: None,
+            user,
+            user_answers_at: None,
             tally: Tally::default(),
         }
     }
 
-    /// Runs until the run is over or only waits; the error is what must never be.
+    /// Runs until the run is over or only waits. The error is a violated invariant.
     pub(crate) fn go(mut self) -> Result<Tally, Box<(String, Journal)>> {
         match self.until_over() {
             Ok(outcome) => {
@@ -158,24 +159,24 @@ impl<'m> Run<'m> {
     }
 
     fn until_over(&mut self) -> Result<&'static str, String> {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             if self.dice.percent(20) {
                 self.step_zombie()?;
             }
-            self.hear_person();
+            self.answer_questions();
             let Some(mut driver) = self.driver.take() else {
-                self.take_up()?;
+                self.attach_driver()?;
                 continue;
             };
-            match self.strike(&mut driver) {
-                Some(Blow::Crash) => {
-                    self.leave_replies(&driver);
+            match self.inject_fault(&mut driver) {
+                Some(Fault::Crash) => {
+                    self.leave_facts(&driver);
                     continue;
                 }
-                Some(Blow::Takeover) => {
-                    self.leave_replies(&driver);
+                Some(Fault::Takeover) => {
+                    self.leave_facts(&driver);
                     self.zombies.push(driver);
-                    self.take_up()?;
+                    self.attach_driver()?;
                     continue;
                 }
                 _ => {}
@@ -184,6 +185,7 @@ impl<'m> Run<'m> {
                 Next::Goes => self.driver = Some(driver),
                 Next::Gone => self.journal.release(driver.epoch),
                 Next::Over(outcome) => {
+                    driver.core.check(&self.journal)?;
                     self.journal.release(driver.epoch);
                     self.end_zombies()?;
                     self.audit.reread(&self.journal)?;
@@ -194,40 +196,42 @@ impl<'m> Run<'m> {
         Err("the run never ends".to_owned())
     }
 
-    /// What was on its way to a driver may reach the next one.
-    fn leave_replies(&mut self, driver: &Driver) {
+    /// Facts for a dead driver may reach the next one.
+    fn leave_facts(&mut self, driver: &Driver<C>) {
         self.late = if self.dice.percent(50) { driver.queue.clone() } else { Vec::new() };
     }
 
-    /// A new driver takes the run: it knows what stands in the journal and nothing else.
-    fn take_up(&mut self) -> Result<(), String> {
+    /// A new driver acquires the run. It only knows the journal.
+    fn attach_driver(&mut self) -> Result<(), String> {
         self.audit.reread(&self.journal)?;
-        let epoch = self.journal.take();
+        let epoch = self.journal.acquire();
         let mut driver =
-            Driver::begin(epoch, self.journal.load(), &self.started, self.skew, self.weather);
+            Driver::begin(epoch, &self.journal, &self.started, self.skew, self.weather);
         driver.queue = std::mem::take(&mut self.late);
         self.driver = Some(driver);
         self.time += i64::try_from(self.dice.below(60_000)).unwrap_or(0);
         Ok(())
     }
 
-    /// Lets the next blow fall if its time has come.
-    fn strike(&mut self, driver: &mut Driver) -> Option<Blow> {
+    /// Injects the next fault if its point is reached.
+    fn inject_fault(&mut self, driver: &mut Driver<C>) -> Option<Fault> {
         self.tally.points += 1;
-        let (_, blow) = self.blows.pop_if(|(point, _)| *point <= self.tally.points)?;
-        let what = match blow {
-            Blow::Crash | Blow::Takeover => format!("{} {}", blow.name(), driver.stage.name()),
-            _ => blow.name().to_owned(),
+        let (_, fault) = self.faults.pop_if(|(point, _)| *point <= self.tally.points)?;
+        let what = match fault {
+            Fault::Crash | Fault::Takeover => format!("{} {}", fault.name(), driver.stage.name()),
+            _ => fault.name().to_owned(),
         };
-        *self.tally.blows.entry(what).or_default() += 1;
-        match blow {
-            Blow::Crash | Blow::Takeover => {}
-            Blow::Stop => {
+        *self.tally.faults.entry(what).or_default() += 1;
+        match fault {
+            Fault::Crash | Fault::Takeover => {}
+            Fault::Stop => {
                 let fact = Event::RunStopped { reason: "asked to stop".to_owned() };
                 driver.queue.push(Delivery { due: self.time, fact });
             }
-            Blow::Cancel => self.journal.post(Event::CancelRequested { by: "somebody".to_owned() }),
-            Blow::Artifact => {
+            Fault::Cancel => {
+                self.journal.send_message(Event::CancelRequested { by: "somebody".to_owned() })
+            }
+            Fault::Artifact => {
                 let fact = Event::ArtifactFailed {
                     path: "out/a.md".to_owned(),
                     reason: "no room".to_owned(),
@@ -235,10 +239,10 @@ impl<'m> Run<'m> {
                 driver.queue.push(Delivery { due: self.time, fact });
             }
         }
-        Some(blow)
+        Some(fault)
     }
 
-    fn step_driver(&mut self, driver: &mut Driver) -> Result<Next, String> {
+    fn step_driver(&mut self, driver: &mut Driver<C>) -> Result<Next, String> {
         if let Stage::Appended { turn, started } = &driver.stage
             && let Some(start) = turn.attempts.get(*started)
         {
@@ -250,65 +254,71 @@ impl<'m> Run<'m> {
                 self.skew += i64::try_from(self.dice.below(7_200_000)).unwrap_or(0) - 3_600_000;
                 driver.skew = self.skew;
             }
-            if let Some(ended) = &driver.fold.ended {
+            if let Some(ended) = &driver.core.run_state().ended {
                 return Ok(Next::Over(ended.outcome.name()));
             }
         }
         match self.step(driver, Pace::Timely)? {
-            Step::Went => Ok(Next::Goes),
+            Step::Continued => Ok(Next::Goes),
             Step::Fenced => Err("the driver that holds the run was fenced".to_owned()),
             Step::Appended(events) => {
-                self.audit.appended(&self.journal, driver.epoch, &events, &driver.fold)?;
-                artifacts(&self.made.workflow, &driver.fold).map_err(|(path, why)| {
-                    format!("the artifact {path} cannot be rendered: {why}")
-                })?;
+                self.audit.appended(
+                    &self.journal,
+                    driver.epoch,
+                    &events,
+                    driver.core.run_state(),
+                )?;
+                artifacts(&self.made.workflow, driver.core.run_state()).map_err(
+                    |(path, why)| format!("the artifact {path} cannot be rendered: {why}"),
+                )?;
                 Ok(Next::Goes)
             }
             Step::Idle(due) => self.idle(driver, due),
         }
     }
 
-    fn step(&mut self, driver: &mut Driver, pace: Pace) -> Result<Step, String> {
+    fn step(&mut self, driver: &mut Driver<C>, pace: Pace) -> Result<Step, String> {
         let (journal, world) = (&mut self.journal, &mut self.world);
         driver.step(&mut self.dice, &self.made.workflow, journal, world, self.time, pace)
     }
 
-    /// A driver that has nothing to do waits for the time, for a person, or not at all.
-    fn idle(&mut self, driver: &mut Driver, due: Option<i64>) -> Result<Next, String> {
-        let fold = &driver.fold;
-        if let Some(lost) = fold.attempts.keys().find(|attempt| !driver.running.contains(*attempt))
+    /// A driver without work waits for the time or for an answer.
+    fn idle(&mut self, driver: &mut Driver<C>, due: Option<i64>) -> Result<Next, String> {
+        let run_state = driver.core.run_state();
+        if let Some(lost) =
+            run_state.attempts.keys().find(|attempt| !driver.running.contains(*attempt))
         {
             return Err(format!("nobody works on {lost}"));
         }
-        if fold.stopped.is_some() && fold.attempts.is_empty() {
+        if run_state.stopped.is_some() && run_state.attempts.is_empty() {
             return Ok(Next::Gone);
         }
-        let asked = waits_for_somebody(fold);
-        let moves = !fold.attempts.is_empty() || driver.has_timer() || driver.is_busy();
+        let asked = waits_for_somebody(run_state);
+        let moves = !run_state.attempts.is_empty() || driver.has_timer() || driver.is_busy();
         if !moves && !asked {
             return Err(
                 "nothing runs, nothing is due and nobody was asked, and the run is not over"
                     .to_owned(),
             );
         }
-        if let Some(due) = due.into_iter().chain(self.person_at).min() {
+        if let Some(due) = due.into_iter().chain(self.user_answers_at).min() {
             self.time = self.time.max(due);
         } else if !driver.hung.is_empty() {
-            // Only a process that dies ends what never says anything again.
-            *self.tally.blows.entry("crash hung".to_owned()).or_default() += 1;
+            // Only the death of the driver ends an attempt that hangs.
+            *self.tally.faults.entry("crash hung".to_owned()).or_default() += 1;
             return Ok(Next::Gone);
         } else if asked && self.journal.inbox.is_empty() {
             return Ok(Next::Over("waiting"));
         }
-        // Whoever only waits for a person may as well go home; an answer is posted then while
-        // nobody drives.
-        if fold.is_resting() && driver.queue.is_empty() && self.dice.percent(20) {
+        // A driver that only waits for an answer may end; the answer is then sent while no driver
+        // is attached.
+        if run_state.is_resting() && driver.queue.is_empty() && self.dice.percent(20) {
             return Ok(Next::Gone);
         }
         Ok(Next::Goes)
     }
 
-    /// One that lost the run goes on as if it had not, until it tries to append.
+    /// A driver that lost the run continues until it tries to append.
     fn step_zombie(&mut self) -> Result<(), String> {
         if self.zombies.is_empty() {
             return Ok(());
@@ -321,7 +331,7 @@ impl<'m> Run<'m> {
             return Err(format!("driver {} lost the run and changed the journal", zombie.epoch));
         }
         match step {
-            Step::Went => self.zombies.push(zombie),
+            Step::Continued => self.zombies.push(zombie),
             Step::Fenced => self.tally.fenced += 1,
             Step::Idle(_) => {}
             Step::Appended(_) => {
@@ -332,7 +342,7 @@ impl<'m> Run<'m> {
     }
 
     fn end_zombies(&mut self) -> Result<(), String> {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             if self.zombies.is_empty() {
                 return Ok(());
             }
@@ -341,25 +351,24 @@ impl<'m> Run<'m> {
         Err("a driver that lost the run never ends".to_owned())
     }
 
-    /// Whoever is asked sees the journal and answers in their own time, sometimes wrongly, twice,
-    /// or something that is settled.
-    fn hear_person(&mut self) {
+    /// The user answers open questions after some time, sometimes wrongly, twice, or too late.
+    fn answer_questions(&mut self) {
         let open: Vec<(String, Form)> = self
             .audit
-            .fold
+            .run_state
             .open_questions()
             .map(|(id, one)| (id.clone(), one.form.clone()))
             .collect();
-        if open.is_empty() || matches!(self.person, Person::NeverAnswers) {
-            self.person_at = None;
+        if open.is_empty() || matches!(self.user, User::NeverAnswers) {
+            self.user_answers_at = None;
             return;
         }
         let soon = self.time + i64::try_from(self.dice.below(3_600_000)).unwrap_or(0);
-        let due = *self.person_at.get_or_insert(soon);
+        let due = *self.user_answers_at.get_or_insert(soon);
         if due > self.time || !self.journal.inbox.is_empty() {
             return;
         }
-        self.person_at = None;
+        self.user_answers_at = None;
         let (question, form) = self.dice.pick(&open).clone();
         let answer = match &form {
             _ if self.dice.percent(10) => "  ".to_owned(),
@@ -369,8 +378,8 @@ impl<'m> Run<'m> {
         let question = if self.dice.percent(5) { "b0#7".to_owned() } else { question };
         let answered = Event::Answered { question, answer, by: "somebody".to_owned() };
         if self.dice.percent(15) {
-            self.journal.post(answered.clone());
+            self.journal.send_message(answered.clone());
         }
-        self.journal.post(answered);
+        self.journal.send_message(answered);
     }
 }

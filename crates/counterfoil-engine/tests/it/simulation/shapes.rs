@@ -1,35 +1,35 @@
-//! Workflows to run: random ones that the checker accepts, and those that ship as examples. They
-//! are written as JSON, which is YAML.
+//! The workflows of the simulation: random ones that the checker accepts, and the examples. They
+//! are written as JSON, which is valid YAML.
 
-use crate::simulation::deeds::deed;
-use crate::simulation::dice::Dice;
+use crate::dice::Dice;
+use crate::simulation::builtin::builtin_state;
 use counterfoil_contract::Registry;
 use counterfoil_flow::{Workflow, check};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How deep sub-workflows call each other.
+/// The maximum depth of sub-workflows.
 const DEEPEST: u32 = 2;
 
-/// A workflow that can be run, and what it is given.
+/// A workflow with its inputs.
 pub(crate) struct Made {
     pub(crate) workflow: Workflow,
     pub(crate) inputs: Map<String, Value>,
-    /// As it was written, to be shown when something is wrong.
+    /// The source text, for error messages.
     pub(crate) text: String,
 }
 
-/// The workflows that ship as examples, with their files.
+/// The example workflows, with their files.
 pub(crate) fn examples(registry: &Registry) -> Vec<Made> {
-    let text = include_str!("../../../../examples/deliver/deliver.yaml");
+    let text = include_str!("../../../../../examples/deliver/deliver.yaml");
     let files: BTreeMap<String, String> = [
         ("deliver.yaml", text),
         (
             "prompts/implementer.md",
-            include_str!("../../../../examples/deliver/prompts/implementer.md"),
+            include_str!("../../../../../examples/deliver/prompts/implementer.md"),
         ),
-        ("prompts/qa.md", include_str!("../../../../examples/deliver/prompts/qa.md")),
-        ("contracts/qa.yaml", include_str!("../../../../examples/deliver/contracts/qa.yaml")),
+        ("prompts/qa.md", include_str!("../../../../../examples/deliver/prompts/qa.md")),
+        ("contracts/qa.yaml", include_str!("../../../../../examples/deliver/contracts/qa.yaml")),
     ]
     .into_iter()
     .map(|(name, text)| (name.to_owned(), text.to_owned()))
@@ -39,7 +39,7 @@ pub(crate) fn examples(registry: &Registry) -> Vec<Made> {
     vec![Made { workflow, inputs, text: text.to_owned() }]
 }
 
-/// A random workflow; the error is what the checker says against it, with the text.
+/// A random workflow. The error has the findings of the checker and the source text.
 pub(crate) fn random(dice: &mut Dice, registry: &Registry) -> Result<Made, String> {
     let mut writer = Writer { dice, machines: Vec::new(), agents: BTreeMap::new() };
     let main = writer.machine(0, false);
@@ -82,27 +82,28 @@ fn budget(dice: &mut Dice) -> Value {
     }
 }
 
-/// Writes a workflow, machine by machine.
+/// Generates a workflow, machine by machine.
 struct Writer<'d> {
     dice: &'d mut Dice,
     machines: Vec<(String, Value)>,
     agents: BTreeMap<String, Value>,
 }
 
-/// One machine as it is written.
+/// A machine that is being generated.
 struct Draft {
     states: Map<String, Value>,
     limits: Map<String, Value>,
     ends: BTreeSet<&'static str>,
-    /// A machine forks once: its states `left` and `right` are named by a contract.
+    /// Whether the machine has a fork. There is at most one, since a contract names its states
+    /// `left` and `right`.
     forked: bool,
     depth: u32,
-    /// Whether it runs in a worktree: nothing in it may ask for another.
+    /// Whether it runs in a worktree, so that none of its states may request another.
     inside: bool,
 }
 
 impl Draft {
-    /// The state with this end, which is made when somebody leads to it.
+    /// The state with this end. It is created on first use.
     fn end(&mut self, name: &'static str) -> String {
         self.ends.insert(name);
         name.to_owned()
@@ -131,7 +132,7 @@ impl Writer<'_> {
             inside,
         };
         let blocks = if depth == 0 { self.dice.between(1, 5) } else { self.dice.between(1, 2) };
-        // From the last to the first, since each must know where it leads.
+        // From the last to the first, since each needs the name of the next.
         let mut next = "done".to_owned();
         for number in (0..blocks).rev() {
             let name = match self.dice.below(6) {
@@ -198,7 +199,7 @@ impl Writer<'_> {
         name
     }
 
-    /// Parts of a machine that lead from one state to another; returns the first of its states.
+    /// Generates a part of a machine that leads to a state, and returns its first state.
     fn block(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let deep = draft.depth < DEEPEST;
         match self.dice.below(12) {
@@ -219,7 +220,7 @@ impl Writer<'_> {
         if self.dice.percent(30) { json!("most") } else { json!(self.dice.between(1, 3)) }
     }
 
-    /// Where to go when nothing else helps: an end, or simply on.
+    /// The target of a failure: an end, or the next state.
     fn otherwise(&mut self, draft: &mut Draft, next: &str) -> String {
         match self.dice.below(5) {
             0 => draft.end("blocked"),
@@ -229,7 +230,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What an agent's state may say beside who works.
+    /// The optional settings of an agent's state.
     fn settings(&mut self, draft: &mut Draft, state: &mut Value, next: &str) {
         if self.dice.percent(20) {
             state["needs"] = json!(["docs/{{ topic }}.md", "README.md"]);
@@ -272,7 +273,7 @@ impl Writer<'_> {
         draft.state(name, state)
     }
 
-    /// A loop: make, check, again.
+    /// A loop: work, check, repeat.
     fn round(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let (make, test) = (format!("{name}-make"), format!("{name}-test"));
         let then = self.otherwise(draft, next);
@@ -297,7 +298,7 @@ impl Writer<'_> {
         make
     }
 
-    /// A loop whose limit is kept for each topic.
+    /// A loop with a limit for each topic.
     fn keyed(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let then = self.otherwise(draft, next);
         let (max, total) = (self.max(), self.dice.between(1, 6));
@@ -313,7 +314,7 @@ impl Writer<'_> {
         draft.state(name, state)
     }
 
-    /// A loop in a loop: the outer one sets the inner one back.
+    /// Nested loops: the outer one resets the counter of the inner one.
     fn nested(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let (inner, outer) = (name.to_owned(), format!("{name}-outer"));
         let then = self.otherwise(draft, next);
@@ -342,8 +343,7 @@ impl Writer<'_> {
         inner
     }
 
-    /// A loop that goes on when its first limit is used up, and that way must not set the second
-    /// one back.
+    /// A loop that continues when its first limit is reached. That must not reset the second limit.
     fn exhausted_round(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let other = format!("{name}-other");
         let then = self.otherwise(draft, next);
@@ -394,7 +394,7 @@ impl Writer<'_> {
     fn command(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let failed = self.otherwise(draft, next);
         if self.dice.percent(40) {
-            return draft.state(name, deed(self.dice, draft.depth == 0, next, &failed));
+            return draft.state(name, builtin_state(self.dice, draft.depth == 0, next, &failed));
         }
         let mut state = json!({"command": ["make", "{{ topic }}"], "timeout": "5m"});
         let mut branches = vec![json!({"when": "result.ok", "go": next})];
@@ -426,7 +426,7 @@ impl Writer<'_> {
         name.to_owned()
     }
 
-    /// A sub-workflow of its own.
+    /// A sub-workflow.
     fn sub(&mut self, depth: u32, inside: bool) -> String {
         let machine = self.machine(depth + 1, inside);
         let name = format!("sub{}", self.machines.len() + 1);
@@ -449,7 +449,7 @@ impl Writer<'_> {
         draft.state(name, state)
     }
 
-    /// A plan, and its items.
+    /// A plan and a fan-out over its items.
     fn each(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let plan = format!("{name}-plan");
         let planner = self.agent("plan");
@@ -485,7 +485,7 @@ impl Writer<'_> {
             each["run"] = json!(self.sub(draft.depth, draft.inside || own));
             each["with"] = json!({"item": "task.id", "most": "task.size"});
             if self.dice.percent(30) {
-                // Some sizes are zero: an item whose inputs cannot be computed.
+                // Some sizes are zero, so that the inputs of the item cannot be computed.
                 each["with"]["most"] = json!("12 / task.size");
             } else {
                 each["with"]["most"] = json!("task.size > 0 ? task.size : 1");

@@ -1,7 +1,6 @@
-//! What agents, commands and files do: how an attempt goes, when its replies come, and whether they
-//! come at all.
+//! The simulated world: how attempts go, when their results arrive, and whether they arrive at all.
 
-use crate::simulation::dice::Dice;
+use crate::dice::Dice;
 use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Verdict};
 use counterfoil_flow::{
     AttemptOutcome, AttemptRequest, AttemptWork, Ended, Event, Reply, Usage, WorkspaceOp,
@@ -10,42 +9,42 @@ use counterfoil_flow::{
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Something that a driver will be told.
+/// A fact that will arrive at a driver.
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     pub(crate) due: i64,
     pub(crate) fact: Event,
 }
 
-/// What all processes together did, whoever drove them.
+/// What the attempts of all drivers did.
 #[derive(Default)]
 pub(crate) struct World {
     /// How often each attempt was started.
     started: BTreeMap<String, u32>,
-    /// How often each attempt did its work to the end.
+    /// How often each attempt completed its work.
     completed: BTreeMap<String, u32>,
-    /// What came of each errand: asked again, also by another process, it is the same.
-    seen_to: BTreeMap<WorkspaceOp, Event>,
+    /// The result of each workspace operation. A repetition has the same result.
+    workspace_ops: BTreeMap<WorkspaceOp, Event>,
 }
 
 impl World {
-    /// Starts an attempt; none may start twice.
+    /// Starts an attempt. No attempt may start twice.
     pub(crate) fn start(&mut self, attempt: &str) -> Result<(), String> {
         let times = self.started.entry(attempt.to_owned()).or_default();
         *times += 1;
         if *times > 1 { Err(format!("attempt {attempt} was started twice")) } else { Ok(()) }
     }
 
-    /// An attempt did its work; none may do it twice.
+    /// Completes an attempt. No attempt may complete twice.
     pub(crate) fn complete(&mut self, attempt: &str) -> Result<(), String> {
         let times = self.completed.entry(attempt.to_owned()).or_default();
         *times += 1;
         if *times > 1 { Err(format!("attempt {attempt} did its work twice")) } else { Ok(()) }
     }
 
-    /// Does something about a workspace.
-    pub(crate) fn see_to(&mut self, dice: &mut Dice, op: &WorkspaceOp) -> Event {
-        if let Some(known) = self.seen_to.get(op) {
+    /// Performs a workspace operation.
+    pub(crate) fn workspace_op(&mut self, dice: &mut Dice, op: &WorkspaceOp) -> Event {
+        if let Some(known) = self.workspace_ops.get(op) {
             return known.clone();
         }
         let (frame, workspace) = (op.frame.clone(), op.workspace.clone());
@@ -73,7 +72,7 @@ impl World {
             },
             WorkspaceOpKind::Drop => Event::WorkspaceDropped { frame, workspace, kept },
         };
-        self.seen_to.insert(op.clone(), fact.clone());
+        self.workspace_ops.insert(op.clone(), fact.clone());
         fact
     }
 
@@ -82,24 +81,24 @@ impl World {
     }
 }
 
-/// How the world is disposed towards a run.
+/// How many attempts fail.
 #[derive(Clone, Copy)]
 pub(crate) enum Weather {
-    /// Most attempts do well, so that runs go far.
+    /// Most attempts succeed, so that runs go far.
     Calm,
-    /// One in four goes wrong.
+    /// One in four fails.
     Rough,
 }
 
-/// How an attempt will go.
+/// The facts of an attempt.
 pub(crate) struct Course {
-    /// What comes of it, in order; empty if it never says anything again.
+    /// The facts in order; empty if the attempt never ends.
     pub(crate) deliveries: Vec<Delivery>,
-    /// The last reply once more.
+    /// A duplicate of the last fact.
     pub(crate) duplicate: Option<Delivery>,
 }
 
-/// Throws how an attempt will go.
+/// Determines at random how an attempt goes.
 pub(crate) fn course(
     dice: &mut Dice,
     weather: Weather,

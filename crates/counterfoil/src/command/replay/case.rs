@@ -2,9 +2,10 @@
 
 use super::find::{Found, META, OUTCOME, STDERR, SUBMISSIONS, beside};
 use crate::atomic_write::atomic_write;
-use counterfoil_agents::agent::adapter::{adapter, adapters};
+use counterfoil_agents::adapters::{adapter, adapters};
 use counterfoil_agents::recording::{
-    Attempt, FILE, Kept, Recording, Reply, Said, VERSION, is_inside, spoken_by,
+    Attempt, FILE, RecordedFile, RecordedOutput, Recording, Reply, VERSION, detect_programs,
+    is_inside,
 };
 use counterfoil_contract::Definition;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,7 @@ pub(super) struct Case {
     /// The recorded attempt.
     pub(super) attempt: Attempt,
     /// The recorded output of each reply.
-    pub(super) outputs: Vec<Said>,
+    pub(super) outputs: Vec<RecordedOutput>,
     /// The recorded final text of each reply.
     pub(super) texts: Vec<Option<String>>,
     /// The recorded definition of its contract.
@@ -115,13 +116,19 @@ fn load_attempt(
         let Some(stdout) = &reply.stdout else {
             return Err(format!("the output of reply {number} is not in the recording"));
         };
-        let optional = |kept: &Option<Kept>| {
+        let optional = |kept: &Option<RecordedFile>| {
             kept.as_ref().map_or(Ok(Vec::new()), |kept| read_part(folder, kept))
         };
         let (prompt, errors, submissions) =
             (optional(&reply.prompt)?, optional(&reply.stderr)?, optional(&reply.submissions)?);
         let output = read_part(folder, stdout)?;
-        outputs.push(Said::of(reply.program.as_deref(), output, &prompt, &errors, &submissions));
+        outputs.push(RecordedOutput::from_files(
+            reply.program.as_deref(),
+            output,
+            &prompt,
+            &errors,
+            &submissions,
+        ));
         let text = reply.text.as_ref().map(|kept| read_part(folder, kept)).transpose()?;
         texts.push(text.map(|text| String::from_utf8_lossy(&text).into_owned()));
     }
@@ -131,12 +138,12 @@ fn load_attempt(
 }
 
 /// Reads a file of a recording and verifies its hash.
-fn read_part(folder: &Path, kept: &Kept) -> Result<Vec<u8>, String> {
+fn read_part(folder: &Path, kept: &RecordedFile) -> Result<Vec<u8>, String> {
     if !is_inside(&kept.file) {
         return Err(format!("{:?} is outside the recording", kept.file));
     }
     let bytes = read(&folder.join(&kept.file))?;
-    if !kept.is(&bytes) {
+    if !kept.matches(&bytes) {
         return Err(format!(
             "{} was changed after it was recorded; restore it, or export the run again",
             kept.file
@@ -191,7 +198,13 @@ fn load_transcript(path: &Path, agent: Option<&str>) -> Result<Case, TranscriptE
         })?,
         None => (attempt_without_outcome(program.as_deref(), &meta), None),
     };
-    let output = Said::of(program.as_deref(), output, prompt.as_bytes(), &errors, &submissions);
+    let output = RecordedOutput::from_files(
+        program.as_deref(),
+        output,
+        prompt.as_bytes(),
+        &errors,
+        &submissions,
+    );
     let name = path.display().to_string();
     Ok(Case { name, attempt, outputs: vec![output], texts: vec![text], definition: None })
 }
@@ -254,7 +267,7 @@ fn find_program(
     if let Some(adapter) = folder {
         return Ok(Some(adapter.name().to_owned()));
     }
-    match spoken_by(output).as_slice() {
+    match detect_programs(output).as_slice() {
         [one] => Ok(Some(one.name().to_owned())),
         [] if path.extension().is_none_or(|extension| extension != "jsonl") => Ok(None),
         _ => Err(TranscriptError::UnknownProgram),
@@ -279,8 +292,8 @@ pub(super) fn write_back(origin: &mut Origin, outcomes: Vec<NewOutcome>) -> Resu
             for outcome in outcomes {
                 update_recording(folder, recording, outcome)?;
             }
-            recording.forget_unused();
-            (folder.join(FILE), recording.text())
+            recording.remove_unused_contracts();
+            (folder.join(FILE), recording.to_json())
         }
         Origin::Transcript { path } => {
             let Some(NewOutcome { attempt, mut texts, .. }) = outcomes.into_iter().next() else {
@@ -302,7 +315,7 @@ fn update_recording(
     for (reply, text) in attempt.replies.iter_mut().zip(texts) {
         if let (Some(kept), Some(text)) = (&mut reply.text, text) {
             write_file(&folder.join(&kept.file), text.as_bytes())?;
-            *kept = Kept::of(&kept.file, text.as_bytes());
+            *kept = RecordedFile::from_bytes(&kept.file, text.as_bytes());
         }
     }
     if let (Some(definition), Some(reference)) = (definition, &attempt.contract) {

@@ -142,7 +142,7 @@ fn one_that_is_too_old_is_not_started_and_one_that_is_newer_is() {
 fn one_that_does_not_run_is_said_with_the_reason() {
     let fake = Fake::new("");
     fake.program("exit 3");
-    fake.run().expect(2, &["cannot be run", "asked for its version", "3"]);
+    fake.run().expect(2, &["cannot be run", "`--version` ended with", "3"]);
 }
 
 #[test]

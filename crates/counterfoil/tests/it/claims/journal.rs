@@ -1,7 +1,7 @@
 //! Journals written by hand, so that their times and ids are fixed.
 
 use counterfoil::claim::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
-use counterfoil_engine::journal::{Batch, Journal, NewRun, Row};
+use counterfoil_engine::journal::{Batch, Journal, NewEvent, NewRun};
 use counterfoil_flow::{
     AssignedAgent, AttemptOutcome, Budget, Cause, ChangedFiles, Ended, Event, Outcome, Reply,
     Started, Usage,
@@ -20,7 +20,7 @@ pub(crate) fn write_runs(
 ) {
     let journal = Journal::open(project.state()).unwrap();
     for (id, at, events) in runs {
-        let row = |(n, event): (usize, &Event)| Row {
+        let row = |(n, event): (usize, &Event)| NewEvent {
             at: at + 1000 * i64::try_from(n).unwrap(),
             kind: event.kind().into(),
             body: serde_json::to_vec(event).unwrap(),
@@ -28,7 +28,7 @@ pub(crate) fn write_runs(
         let rows = events.iter().enumerate().map(row).collect();
         let Event::RunStarted(started) = &events[0] else { panic!("a run begins with its start") };
         let new = NewRun { id: &id, workflow: &started.workflow, version: 1, bundle: b"none", at };
-        journal.create(new, Batch { rows, ..Batch::default() }).unwrap().release().unwrap();
+        journal.create(new, Batch { events: rows, ..Batch::default() }).unwrap().release().unwrap();
     }
 }
 

@@ -1,6 +1,6 @@
 //! A client that writes JSON-RPC messages, and the server process.
 
-use counterfoil_agents::submit::{SessionFile, Submission, read};
+use counterfoil_agents::submissions::{SessionFile, Submission, read};
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_contract::{Contract, Definition};
 use serde_json::{Value, json};

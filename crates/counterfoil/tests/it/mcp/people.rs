@@ -1,7 +1,7 @@
 //! Servers that users start for their own agents.
 
 use crate::mcp::client::{Client, packed, words};
-use counterfoil_agents::submit::read;
+use counterfoil_agents::submissions::read;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -118,7 +118,7 @@ fn what_cannot_be_served_is_said_before_the_protocol_begins() {
     assert!(words.contains("none.json cannot be read"), "{words}");
     write(folder.path(), "session.json", "{\"contract\": 1}");
     let words = refused(&["--session", "session.json"], folder.path());
-    assert!(words.contains("session.json is no session"), "{words}");
+    assert!(words.contains("session.json is not a session file"), "{words}");
     let words = refused(&["--session", "session.json", "--contract", "a/b"], folder.path());
     assert!(words.contains("cannot be used with"), "{words}");
 }

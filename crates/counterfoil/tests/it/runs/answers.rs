@@ -163,7 +163,7 @@ fn a_wrong_answer_in_the_script_waits_and_says_why() {
     let quiet = project.run_workflow();
     assert_eq!(quiet.ended(), ("waiting", None, 4));
     assert!(
-        quiet.stderr.starts_with("warning: the script's answer to 'approve': "),
+        quiet.stderr.starts_with("warning: the script's answer to 'approve' was refused: "),
         "{}",
         quiet.stderr
     );
@@ -175,7 +175,7 @@ fn after_a_wrong_answer_in_the_script_the_next_one_is_taken() {
     let ran = WorkflowProject::new(APPROVE, &format!("{WORKS}{two}")).run_workflow();
     assert_eq!(ran.ended(), ("done", None, 0));
     assert!(
-        ran.stderr.starts_with("warning: the script's answer to 'approve': "),
+        ran.stderr.starts_with("warning: the script's answer to 'approve' was refused: "),
         "{}",
         ran.stderr
     );

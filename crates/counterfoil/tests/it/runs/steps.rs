@@ -169,7 +169,7 @@ fn a_file_is_read_and_its_absence_is_answered() {
     );
     let (code, report) = run(&project);
     assert_eq!((code, &report["state"]), (7, &json!("missing")), "{report}");
-    assert_eq!(report["reason"], "'plan/load.yaml' cannot be read: it is not there");
+    assert_eq!(report["reason"], "'plan/load.yaml' cannot be read: it does not exist");
     assert_eq!(commands(&report), ["load#1 blocked"]);
     let ended =
         project.events().into_iter().find(|event| event["kind"] == "attempt-ended").unwrap();

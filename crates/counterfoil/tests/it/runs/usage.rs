@@ -60,12 +60,12 @@ fn inputs_reach_the_agents() {
 fn agents_must_be_played_by_somebody() {
     let project = project();
     for (agents, said) in [
-        (&[][..], "nobody plays the agent worker; say who with --agent SPEC"),
+        (&[][..], "no program is assigned to agent `worker`; assign one with `--agent SPEC`"),
         (&["--agent", "wroker=script:script.yaml"], "no agent 'wroker'; did you mean 'worker'?"),
         (&["--agent", "skript:script.yaml"], "did you mean 'script'?"),
-        (&["--agent", "command:"], "there is no program"),
+        (&["--agent", "command:"], "the program is missing"),
         (&["--agent", "command:sh 'agent.sh"], "a quote is not closed"),
-        (&["--agent", "script:"], "there is no file"),
+        (&["--agent", "script:"], "the file is missing"),
         (&["--agent", "script:nowhere.yaml"], "nowhere.yaml"),
         (&["--agent", "script:a.yaml", "--agent", "script:b.yaml"], "--agent SPEC is given twice"),
         (
@@ -83,7 +83,7 @@ fn a_script_with_a_mistake_is_refused_with_its_place() {
     let project = project();
     for (script, said) in [
         ("replies:\n  - { agent: worker, txt: hello }\n", "txt"),
-        ("replies:\n  - { agent: worker }\n", "reply 1 has a text and a failure, or neither"),
+        ("replies:\n  - { agent: worker }\n", "reply 1 has both a text and a failure, or neither"),
         ("replies:\n  - { agent: worker, fail: badly }\n", "badly"),
         ("replies: {", "script.yaml"),
     ] {

@@ -1,0 +1,464 @@
+//! Runs the vendors' command-line programs as agents. Each program has an [`Adapter`]; this module
+//! contains what they share: environment, process, conversation, usage and the server that receives
+//! results.
+
+mod reply_status;
+
+pub(crate) use reply_status::reply_status;
+
+use crate::adapters::{
+    Adapter, Conversation, ParsedReply, PromptRequest, Server, StreamEnd, StreamParser, UsageMeter,
+    Verdict, adapter,
+};
+use crate::agent::{
+    Agent, AgentReply, BoxFuture, Identity, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
+};
+use crate::config::{Channel, Denied, Settings};
+use crate::environment::AgentEnvironment;
+use crate::environment::installed::{self, Installed, ProgramError};
+use crate::line_buffer::{LineBuffer, MAX_LINE_BYTES};
+use crate::submissions::{self, SessionFile, Submission};
+use crate::termination;
+use counterfoil_contract::Contract;
+use counterfoil_contract::render::vendor;
+use counterfoil_flow::{AttemptOutcome, Usage};
+use counterfoil_process::{
+    Cause, ChildSpec, Environment, Exit, Output, OutputSink, Timeouts, supervise,
+};
+use serde_json::Value;
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The default time for a program's first event. Some need seconds on a busy machine.
+const DEFAULT_STARTUP: Duration = Duration::from_mins(2);
+/// The default time for which a program may write nothing. A tool that it runs, such as a test
+/// suite, may take that long.
+const DEFAULT_IDLE: Duration = Duration::from_mins(15);
+/// How much of the end of standard error is kept.
+const MAX_STDERR_BYTES: usize = 64 << 10;
+
+/// A vendor's command-line program as an agent.
+#[derive(Clone)]
+pub struct CliAgent {
+    adapter: &'static dyn Adapter,
+    installed: Installed,
+    settings: Settings,
+    environment: AgentEnvironment,
+}
+
+impl CliAgent {
+    /// Creates the agent `agent` from the program `program`.
+    ///
+    /// # Errors
+    ///
+    /// The program is not installed, does not run, or is too old.
+    pub fn new(
+        program: &str,
+        agent: &str,
+        environment: &AgentEnvironment,
+    ) -> Result<Self, ProgramError> {
+        let Some(adapter) = adapter(program) else {
+            return Err(ProgramError::Missing {
+                name: program.to_owned(),
+                why: "it is unknown".to_owned(),
+                install: String::new(),
+            });
+        };
+        let settings = environment.agents.settings(agent, program);
+        let installed = installed::require(adapter, &settings, environment)?;
+        Ok(Self { adapter, installed, settings, environment: environment.clone() })
+    }
+}
+
+impl Agent for CliAgent {
+    fn open(&self, task: Task) -> Box<dyn Session> {
+        Box::new(CliSession::new(self.clone(), task))
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { model: self.settings.model.clone(), version: self.installed.version.clone() }
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.settings.timeout
+    }
+}
+
+/// A conversation with a program, one process for each prompt.
+struct CliSession {
+    agent: CliAgent,
+    task: Task,
+    /// The schema of the reply, unless it was rejected.
+    schema: Option<Value>,
+    /// The server that receives results.
+    server: Option<Server>,
+    /// The file in which the server stores submissions.
+    submissions: PathBuf,
+    /// The offset up to which that file was read.
+    read_offset: u64,
+    /// The id of the conversation, once it is known.
+    conversation: Option<String>,
+    /// The usage before this prompt.
+    meter: UsageMeter,
+}
+
+impl CliSession {
+    fn new(agent: CliAgent, task: Task) -> Self {
+        let (adapter, settings) = (agent.adapter, &agent.settings);
+        let native = settings.allows(Channel::Native) && adapter.takes_schema();
+        let lowered = native.then(|| vendor::schema(&task.contract, adapter.dialect()));
+        let schema = lowered.filter(vendor::Lowered::is_usable).map(|lowered| lowered.schema);
+        let file = task.scratch.join("session.json");
+        let server = match &agent.environment.executable {
+            Some(program) if settings.allows(Channel::Submit) => Some(Server {
+                command: vec![
+                    program.display().to_string(),
+                    "mcp".to_owned(),
+                    "--session".to_owned(),
+                    file.display().to_string(),
+                ],
+            }),
+            _ => None,
+        };
+        let submissions = task.scratch.join("submissions.jsonl");
+        Self {
+            agent,
+            task,
+            schema,
+            server,
+            submissions,
+            read_offset: 0,
+            conversation: None,
+            meter: UsageMeter::default(),
+        }
+    }
+
+    /// Creates the scratch folder and the session file of the server.
+    fn prepare(&self) -> Result<(), String> {
+        let scratch = &self.task.scratch;
+        let failed =
+            |error: std::io::Error| format!("cannot create {}: {error}", scratch.display());
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(scratch).map_err(failed)?;
+        if self.server.is_none() {
+            return Ok(());
+        }
+        let session = SessionFile {
+            contract: self.task.contract.definition().clone(),
+            target: self.agent.adapter.dialect(),
+            submissions: self.submissions.clone(),
+        };
+        session.save(&scratch.join("session.json")).map_err(|error| error.to_string())
+    }
+
+    /// Runs one process for one prompt.
+    async fn run_process(
+        &mut self,
+        prompt: &str,
+        context: &mut PromptContext,
+        timeout: Duration,
+    ) -> ProcessReply {
+        let new_id = uuid::Uuid::now_v7().to_string();
+        let spawn = match self.spawn(prompt, &new_id, timeout) {
+            Ok(spawn) => spawn,
+            Err(why) => return ProcessReply::failed(AttemptOutcome::Agent, why),
+        };
+        let (spawn, notes) = spawn;
+        let clocks = spawn.timeouts;
+        let stop = context.stop.clone();
+        let mut collector = OutputCollector {
+            context,
+            lines: LineBuffer::default(),
+            parser: self.agent.adapter.parser(),
+            errors: Vec::new(),
+        };
+        let ended = supervise(spawn, &mut collector, stop).await;
+        let OutputCollector { mut lines, mut parser, errors, .. } = collector;
+        lines.end(|line| drop(parser.on_line(line)));
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(error) => return ProcessReply::failed(AttemptOutcome::Agent, error.to_string()),
+        };
+        let finished = parser.finished();
+        let stderr = String::from_utf8_lossy(&errors);
+        let mut parsed = parser.finish(&StreamEnd {
+            exit: ended.exit,
+            errors: &stderr,
+            at: jiff::Timestamp::now().as_millisecond(),
+        });
+        parsed.anomalies.splice(0..0, notes);
+        if lines.too_long > 0 {
+            let (count, max) = (lines.too_long, MAX_LINE_BYTES >> 20);
+            parsed.anomalies.push(format!(
+                "{count} lines of its output were longer than {max} MiB and were skipped"
+            ));
+        }
+        self.conversation = parsed.conversation.clone().or(self.conversation.take());
+        let name = self.agent.adapter.name();
+        let status = match termination::status_if_ended_early(name, ended.cause, clocks) {
+            // The reply was complete before the timeout.
+            Some(ReplyStatus::Failed { outcome: AttemptOutcome::Timeout, .. }) if finished => None,
+            status => status,
+        };
+        let schema_rejected =
+            matches!(&parsed.verdict, Verdict::Failed(failure) if failure.schema_rejected);
+        let ended_by_us = ended.cause != Cause::Finished;
+        let status =
+            status.unwrap_or_else(|| reply_status(name, &parsed, ended.exit, ended_by_us, &errors));
+        ProcessReply { parsed, status, exit: ended.exit, errors, schema_rejected }
+    }
+
+    /// The process for a prompt, and notes on settings that could not be applied.
+    fn spawn(
+        &self,
+        prompt: &str,
+        new_id: &str,
+        timeout: Duration,
+    ) -> Result<(ChildSpec, Vec<String>), String> {
+        self.prepare()?;
+        let CliAgent { adapter, installed, settings, environment } = &self.agent;
+        // The configured variables override the inherited ones, as in the environment of the
+        // program.
+        let env = |name: &str| {
+            settings.env.get(name).map(OsString::from).or_else(|| environment.variable(name))
+        };
+        let request = PromptRequest {
+            model: settings.model.as_deref(),
+            flags: &settings.flags,
+            access: settings.access.unwrap_or(self.task.access),
+            conversation: self
+                .conversation
+                .as_deref()
+                .map_or(Conversation::New(new_id), Conversation::Resume),
+            schema: self.schema.as_ref(),
+            server: self.server.as_ref(),
+            scratch: &self.task.scratch,
+            cwd: &self.task.cwd,
+            env: &env,
+        };
+        let mut call = adapter.call(&request);
+        for (path, bytes) in &call.files {
+            std::fs::write(path, bytes)
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        }
+        let set =
+            settings.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        call.variables.extend(set);
+        // The overlay replaces the folder that any of these variables names.
+        let overlay = adapter.home_overlay(&request);
+        match overlay.map(|overlay| overlay.create().map(|()| overlay.variables)) {
+            Some(Ok(variables)) => call.variables.extend(variables),
+            Some(Err(error)) => {
+                call.notes.push(format!("{} runs without our settings: {error}", adapter.name()));
+            }
+            None => {}
+        }
+        let spawn = ChildSpec {
+            argv: [installed.program.clone().into_os_string()]
+                .into_iter()
+                .chain(call.arguments)
+                .collect(),
+            cwd: self.task.cwd.clone(),
+            environment: Environment::Only(environment.visible_to(*adapter, settings)),
+            extra: call.variables,
+            stdin: adapter.prompt(prompt).into_owned().into_bytes(),
+            marker: self.task.marker.clone(),
+            timeouts: Timeouts {
+                startup: settings.startup.or(self.task.startup).or(Some(DEFAULT_STARTUP)),
+                idle: settings.idle.or(self.task.idle).or(Some(DEFAULT_IDLE)),
+                total: Some(timeout),
+                ..Timeouts::default()
+            },
+        };
+        Ok((spawn, call.notes))
+    }
+
+    /// The usage of this prompt, from the reading after it.
+    fn usage_since_last(&mut self, meter: UsageMeter) -> Usage {
+        let before = std::mem::replace(&mut self.meter, meter);
+        meter.since(&before)
+    }
+
+    /// The submissions since the last call.
+    fn new_submissions(&mut self, notes: &mut Vec<String>) -> Vec<Submission> {
+        if self.server.is_none() {
+            return Vec::new();
+        }
+        match submissions::read(&self.submissions, self.read_offset) {
+            Ok((submissions, offset)) => {
+                self.read_offset = offset;
+                submissions
+            }
+            Err(error) => {
+                notes.push(format!("the submissions cannot be read: {error}"));
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// The structured output of a program. For programs that return it as the text, this is the whole
+/// text.
+pub(crate) fn structured_output(
+    contract: &Contract,
+    adapter: &dyn Adapter,
+    parsed: &mut ParsedReply,
+) -> Option<Value> {
+    let in_text = || {
+        adapter
+            .structured_output_in_text()
+            .then(|| serde_json::from_str(&parsed.text).ok())
+            .flatten()
+    };
+    let value = parsed.structured.take().or_else(in_text)?;
+    Some(vendor::raise(contract, adapter.dialect(), value))
+}
+
+impl Session for CliSession {
+    fn ask<'a>(
+        &'a mut self,
+        prompt: &'a str,
+        context: &'a mut PromptContext,
+    ) -> BoxFuture<'a, AgentReply> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let full_prompt = self.full_prompt(prompt);
+            let mut reply = self.run_process(&full_prompt, context, context.total).await;
+            let mut usage = self.usage_since_last(reply.parsed.meter);
+            let mut notes = Vec::new();
+            if reply.schema_rejected && self.schema.take().is_some() {
+                notes.push(format!(
+                    "the schema was rejected, and the prompt was sent again without it: {}",
+                    reply.reason()
+                ));
+                self.conversation = None;
+                let left = context.total.saturating_sub(began.elapsed());
+                reply = self.run_process(&full_prompt, context, left).await;
+                usage += self.usage_since_last(reply.parsed.meter);
+            }
+            usage.wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            notes.append(&mut reply.parsed.anomalies);
+            let submissions = self.new_submissions(&mut notes);
+            let with_schema = self.schema.is_some();
+            let structured = with_schema
+                .then(|| {
+                    structured_output(&self.task.contract, self.agent.adapter, &mut reply.parsed)
+                })
+                .flatten();
+            AgentReply {
+                text: reply.parsed.text.into_bytes(),
+                usage,
+                status: reply.status,
+                played: None,
+                recorded: true,
+                details: ReplyDetails {
+                    events: true,
+                    errors: reply.errors,
+                    submissions,
+                    structured,
+                    denied: reply.parsed.denied,
+                    denied_fails: self.agent.settings.denied == Some(Denied::Fail),
+                    conversation: self.conversation.clone(),
+                    exit: match reply.exit {
+                        Exit::Code(code) => Some(code),
+                        Exit::Signal(signal) => Some(-signal),
+                    },
+                    notes,
+                },
+            }
+        })
+    }
+
+    fn full_prompt(&self, prompt: &str) -> String {
+        match &self.server {
+            Some(_) => format!("{prompt}\n\n{}", submission_instructions()),
+            None => prompt.to_owned(),
+        }
+    }
+}
+
+impl Drop for CliSession {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.task.scratch);
+        // The folder of the run, which is empty after the last attempt.
+        let _ = self.task.scratch.parent().map(std::fs::remove_dir);
+    }
+}
+
+/// The instructions on the tool that receives results.
+fn submission_instructions() -> String {
+    format!(
+        "There is a tool `{}` (of the server `{}`) that receives this result and reports at once what is \
+         wrong with it. If you can call it, submit the result with it; correct and resubmit it until \
+         it is accepted. Otherwise write the result as described above.",
+        Server::TOOL,
+        Server::NAME
+    )
+}
+
+/// The reply of one process.
+struct ProcessReply {
+    parsed: ParsedReply,
+    status: ReplyStatus,
+    exit: Exit,
+    errors: Vec<u8>,
+    /// Whether the program rejected the schema.
+    schema_rejected: bool,
+}
+
+impl ProcessReply {
+    fn failed(outcome: AttemptOutcome, why: String) -> Self {
+        let (parsed, status) = (ParsedReply::default(), ReplyStatus::failed(outcome, why));
+        Self { parsed, status, exit: Exit::Code(0), errors: Vec::new(), schema_rejected: false }
+    }
+
+    fn reason(&self) -> &str {
+        match &self.status {
+            ReplyStatus::Failed { reason, .. } => reason,
+            ReplyStatus::Complete => "",
+        }
+    }
+}
+
+/// Writes the output of a program to the transcript and passes it line by line to the parser.
+struct OutputCollector<'r> {
+    context: &'r mut PromptContext,
+    lines: LineBuffer,
+    parser: Box<dyn StreamParser>,
+    /// The end of standard error.
+    errors: Vec<u8>,
+}
+
+impl OutputSink for OutputCollector<'_> {
+    fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
+        match output {
+            Output::Stdout(bytes) => {
+                let (parser, activity) = (&mut self.parser, &self.context.activity);
+                self.lines.push(bytes, |line| {
+                    if let Some(text) = parser.on_line(line) {
+                        activity(&text);
+                    }
+                });
+                if self.context.transcript.write(bytes).is_err() {
+                    // The transcript keeps the error, and the worker reports it.
+                    return ControlFlow::Break(());
+                }
+            }
+            Output::Stderr(bytes) => {
+                self.errors.extend_from_slice(bytes);
+                let over = self.errors.len().saturating_sub(MAX_STDERR_BYTES);
+                self.errors.drain(..over);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn finished(&self) -> bool {
+        self.parser.finished()
+    }
+}
+
+#[cfg(test)]
+mod home_tests;

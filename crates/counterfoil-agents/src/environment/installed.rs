@@ -1,0 +1,246 @@
+//! Finds the programs of adapters and checks their versions.
+
+use super::AgentEnvironment;
+use crate::adapters::Adapter;
+use crate::config::Settings;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A program that is installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// The path of the program.
+    pub program: PathBuf,
+    /// The version, if the program reports one.
+    pub version: Option<String>,
+    /// How the version compares with the supported ones.
+    pub fit: VersionFit,
+}
+
+/// How a version compares with the supported ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionFit {
+    /// The version is supported.
+    Good,
+    /// The version is older than the oldest supported one.
+    TooOld,
+    /// The version is newer than the newest tested one.
+    Newer,
+    /// The program reports no version.
+    Unknown,
+}
+
+/// A program that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramError {
+    /// The program was not found.
+    #[error(
+        "`{name}` is not installed: {why}; install it with `{install}`, or set its path in counterfoil.toml: [agents.{name}] program = \"…\""
+    )]
+    Missing {
+        /// The name of the program.
+        name: String,
+        /// Why it was not found.
+        why: String,
+        /// The command that installs it.
+        install: String,
+    },
+    /// The program does not run.
+    #[error("{} cannot be run: {why}", program.display())]
+    Broken {
+        /// The path of the program.
+        program: PathBuf,
+        /// What went wrong.
+        why: String,
+    },
+    /// The program is too old.
+    #[error(
+        "{} is version {version}, and at least {oldest} is needed; update it with `{install}`",
+        program.display()
+    )]
+    TooOld {
+        /// The path of the program.
+        program: PathBuf,
+        /// The installed version.
+        version: String,
+        /// The oldest supported version.
+        oldest: String,
+        /// The command that updates it.
+        install: String,
+    },
+}
+
+/// How long a program may take to print its version. Some need a second, and many times that on a
+/// busy machine.
+const VERSION_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Finds the program of an adapter and its version.
+///
+/// # Errors
+///
+/// The program was not found or does not run.
+pub fn inspect(
+    adapter: &dyn Adapter,
+    settings: &Settings,
+    environment: &AgentEnvironment,
+) -> Result<Installed, ProgramError> {
+    let program = find(adapter, settings, environment)?;
+    environment.inspect_once(program.clone(), || {
+        let set =
+            adapter.version_variables().iter().map(|(name, value)| (name.into(), value.into()));
+        let variables: Vec<_> =
+            environment.visible_to(adapter, settings).into_iter().chain(set).collect();
+        let output = query_version(&program, &variables)
+            .map_err(|why| ProgramError::Broken { program: program.clone(), why })?;
+        let version = find_version(&output);
+        let (oldest, newest) = adapter.versions();
+        let fit = fit(version.as_deref(), oldest, newest);
+        Ok(Installed { program, version, fit })
+    })
+}
+
+/// Like [`inspect`], but a program that is too old is an error as well.
+///
+/// # Errors
+///
+/// The program was not found, does not run, or is too old.
+pub fn require(
+    adapter: &dyn Adapter,
+    settings: &Settings,
+    environment: &AgentEnvironment,
+) -> Result<Installed, ProgramError> {
+    let found = inspect(adapter, settings, environment)?;
+    match found {
+        Installed { program, version: Some(version), fit: VersionFit::TooOld } => {
+            Err(ProgramError::TooOld {
+                program,
+                version,
+                oldest: adapter.versions().0.to_owned(),
+                install: adapter.install().to_owned(),
+            })
+        }
+        found => Ok(found),
+    }
+}
+
+fn find(
+    adapter: &dyn Adapter,
+    settings: &Settings,
+    environment: &AgentEnvironment,
+) -> Result<PathBuf, ProgramError> {
+    let missing = |why: String| ProgramError::Missing {
+        name: adapter.name().to_owned(),
+        why,
+        install: adapter.install().to_owned(),
+    };
+    if let Some(program) = &settings.program {
+        let program = environment.folder.join(program);
+        return match std::path::absolute(&program) {
+            Ok(path) if is_program(&path) => Ok(path),
+            _ => Err(missing(format!("{} is not a program", program.display()))),
+        };
+    }
+    let path = environment.variable("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(adapter.name()))
+        .find(|program| is_program(program))
+        .ok_or_else(|| missing("it is not on PATH".to_owned()))
+}
+
+fn is_program(path: &Path) -> bool {
+    std::fs::metadata(path)
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Runs a program with `--version` and returns its output.
+fn query_version(
+    program: &Path,
+    variables: &[(std::ffi::OsString, std::ffi::OsString)],
+) -> Result<String, String> {
+    let mut command = Command::new(program);
+    command.arg("--version").env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let began = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    let status = loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => break status,
+            None if began.elapsed() > VERSION_TIMEOUT => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!(
+                    "it did not print its version within {} s",
+                    VERSION_TIMEOUT.as_secs()
+                ));
+            }
+            None => std::thread::sleep(pause),
+        }
+        pause = (pause * 2).min(Duration::from_millis(50));
+    };
+    let mut output = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        let _ = stdout.take(4096).read_to_end(&mut output);
+    }
+    if status.success() {
+        Ok(String::from_utf8_lossy(&output).into_owned())
+    } else {
+        Err(format!("`--version` ended with {status}"))
+    }
+}
+
+/// The version in the output of a program: the first word that looks like one.
+fn find_version(output: &str) -> Option<String> {
+    let words = output.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ','));
+    let mut words = words.map(|word| word.trim_start_matches('v'));
+    words.find(|word| numbers(word).len() >= 2).map(str::to_owned)
+}
+
+/// The numbers of a version; empty if the text is not a version.
+fn numbers(version: &str) -> Vec<u64> {
+    let plain = version.split(['-', '+']).next().unwrap_or_default();
+    plain.split('.').map(str::parse).collect::<Result<_, _>>().unwrap_or_default()
+}
+
+fn fit(version: Option<&str>, oldest: &str, newest: &str) -> VersionFit {
+    let Some(version) = version.map(numbers) else { return VersionFit::Unknown };
+    if version < numbers(oldest) {
+        VersionFit::TooOld
+    } else if version > numbers(newest) {
+        VersionFit::Newer
+    } else {
+        VersionFit::Good
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_found_in_the_output_of_programs() {
+        let found = [
+            "2.1.325 (Acme Code)",
+            "acme-cli 0.166.0\n",
+            "0.61.0",
+            "v1.2.3-beta.1",
+            "no version",
+            "12",
+        ]
+        .map(|output| find_version(output).unwrap_or_default());
+        assert_eq!(found, ["2.1.325", "0.166.0", "0.61.0", "1.2.3-beta.1", "", ""]);
+    }
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        let fit = |version| fit(Some(version), "0.99.0", "0.166.0");
+        assert_eq!(fit("0.100.0"), VersionFit::Good);
+        assert_eq!(fit("0.9.9"), VersionFit::TooOld);
+        assert_eq!(fit("0.166.1"), VersionFit::Newer);
+        assert_eq!(super::fit(None, "1.0", "2.0"), VersionFit::Unknown);
+    }
+}

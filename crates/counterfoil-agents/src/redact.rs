@@ -1,0 +1,352 @@
+//! Redacts secrets in exported recordings. Each secret is replaced by `[redacted:KIND#N]`, with the
+//! same number for the same secret everywhere. JSON stays valid: only the content of strings
+//! changes.
+
+mod json;
+mod kinds;
+mod lines;
+
+pub use kinds::compile_pattern;
+
+use kinds::{CONTEXT_FORMS, Kind, OWN_FORMS, SECRET_NAMES, is_distinctive, is_plausible};
+use regex::{Regex, RegexSet};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The most passes over a text. Another pass is made as long as a replacement reveals another
+/// secret.
+const MAX_ROUNDS: usize = 16;
+/// The most bytes of known values that are searched for everywhere. Further values are only
+/// redacted where their form or name identifies them.
+const MAX_KNOWN_BYTES: usize = 1 << 18;
+/// The longest value that can be a password or token.
+const MAX_KNOWN_VALUE_BYTES: usize = 4096;
+
+/// Redacts secrets in texts.
+#[derive(Clone)]
+pub struct Redactor {
+    /// Finds which patterns match a text at all.
+    any: RegexSet,
+    finders: Vec<Finder>,
+    names: Regex,
+    placeholder: Regex,
+    edges: Regex,
+    /// Values that are secret everywhere, with their kinds.
+    known: BTreeMap<String, &'static str>,
+    /// Their total length in bytes.
+    known_bytes: usize,
+    /// A pattern for the known values, compiled when it is first needed.
+    literal: Option<Regex>,
+    /// The placeholder of each secret.
+    labels: BTreeMap<String, String>,
+    /// The number of secrets of each kind.
+    numbers: BTreeMap<String, usize>,
+    /// The number of redactions of each kind.
+    counts: BTreeMap<String, usize>,
+}
+
+#[derive(Clone)]
+struct Finder {
+    name: &'static str,
+    regex: Regex,
+    accepts: fn(&str) -> bool,
+    /// Whether it identifies a value by the text before it.
+    by_context: bool,
+}
+
+/// Which secrets are redacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedactionLevel {
+    /// Everything that looks like a secret or has the name of one.
+    Full,
+    /// Only values with the form of a secret and known values. For schemas, in which `token:
+    /// string` describes a field.
+    KnownForms,
+}
+
+/// An invalid pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the pattern {pattern:?} cannot be used: {why}")]
+pub struct PatternError {
+    /// The text of the pattern.
+    pub pattern: String,
+    /// What is wrong with it, with a suggestion.
+    pub why: String,
+}
+
+impl Redactor {
+    /// Creates a redactor for the known kinds of secrets and a project's own patterns. The first
+    /// group of such a pattern is the secret, or the whole match if there is no group.
+    ///
+    /// # Errors
+    ///
+    /// A pattern is invalid.
+    pub fn new(patterns: &[String]) -> Result<Self, PatternError> {
+        let mut finders = Vec::new();
+        for (kinds, by_context) in [(OWN_FORMS.as_slice(), false), (CONTEXT_FORMS.as_slice(), true)]
+        {
+            for Kind { name, form, accepts } in kinds {
+                let regex = Regex::new(form).map_err(|error| invalid(form, &error.to_string()))?;
+                finders.push(Finder { name, regex, accepts: *accepts, by_context });
+            }
+        }
+        for text in patterns {
+            let regex = compile_pattern(text)?;
+            finders.push(Finder {
+                name: "pattern",
+                regex,
+                accepts: |found| !found.is_empty(),
+                by_context: false,
+            });
+        }
+        let all = finders.iter().map(|finder| finder.regex.as_str());
+        let any =
+            RegexSet::new(all).map_err(|error| invalid("all together", &error.to_string()))?;
+        let own = |form: &str| Regex::new(form).map_err(|error| invalid(form, &error.to_string()));
+        Ok(Self {
+            any,
+            finders,
+            names: own(SECRET_NAMES)?,
+            placeholder: own(r"\[redacted:[a-z-]+#[0-9]+\]")?,
+            edges: own(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")?,
+            known: BTreeMap::new(),
+            known_bytes: 0,
+            literal: None,
+            labels: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            counts: BTreeMap::new(),
+        })
+    }
+
+    /// Adds the values of variables with the names of secrets to the known values.
+    pub fn learn_variables(&mut self, variables: impl IntoIterator<Item = (String, String)>) {
+        for (name, value) in variables {
+            let value = value.trim();
+            // An ordinary word would be redacted in every sentence.
+            let is_ordinary_word =
+                value.len() < 8 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
+            if self.names.is_match(&name)
+                && is_plausible(value)
+                && value.len() >= 6
+                && !is_ordinary_word
+            {
+                self.add_known(value, "variable");
+            }
+        }
+    }
+
+    /// Adds the secrets in a text to the known values, so that they are redacted everywhere.
+    pub fn learn(&mut self, bytes: &[u8]) {
+        let Ok(text) = std::str::from_utf8(bytes) else { return };
+        let mut found = Vec::new();
+        json::visit_texts(text, &self.names, |inside, secret| {
+            if secret && is_plausible(inside) {
+                found.push((inside.to_owned(), "secret"));
+            } else {
+                found.extend(self.spans(inside, RedactionLevel::Full).into_iter().filter_map(
+                    |span| inside.get(span.at).map(|found| (found.to_owned(), span.kind)),
+                ));
+            }
+        });
+        for (found, kind) in found.into_iter().filter(|(found, _)| is_distinctive(found)) {
+            self.add_known(&found, kind);
+        }
+    }
+
+    fn add_known(&mut self, value: &str, kind: &'static str) {
+        let fits = value.len() <= MAX_KNOWN_VALUE_BYTES
+            && self.known_bytes + value.len() <= MAX_KNOWN_BYTES;
+        if fits && !self.known.contains_key(value) {
+            self.known.insert(value.to_owned(), kind);
+            self.known_bytes += value.len();
+            self.literal = None;
+        }
+    }
+
+    /// Redacts JSON, lines of JSON, or any text. None if the bytes are not UTF-8.
+    pub fn redact_bytes(&mut self, bytes: &[u8], level: RedactionLevel) -> Option<Vec<u8>> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        self.prepare();
+        if json::is_json(text) {
+            return Some(json::redact(self, text, level).into_bytes());
+        }
+        Some(lines::redact(self, text, level).into_bytes())
+    }
+
+    /// Redacts a text.
+    pub fn redact_text(&mut self, text: &str, level: RedactionLevel) -> String {
+        self.prepare();
+        self.redact(text, level).unwrap_or_else(|| text.to_owned())
+    }
+
+    /// The number of redactions of each kind.
+    pub fn counts(&self) -> &BTreeMap<String, usize> {
+        &self.counts
+    }
+
+    /// Compiles the pattern for known values. Longer values come first, so that a prefix does not
+    /// win.
+    fn prepare(&mut self) {
+        if self.literal.is_some() || self.known.is_empty() {
+            return;
+        }
+        let mut known: Vec<&String> = self.known.keys().collect();
+        known.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        let all: Vec<String> = known.into_iter().map(|value| regex::escape(value)).collect();
+        self.literal = regex::RegexBuilder::new(&all.join("|")).size_limit(256 << 20).build().ok();
+    }
+
+    /// The redacted text; none if it contains no secret.
+    fn redact(&mut self, text: &str, level: RedactionLevel) -> Option<String> {
+        let mut now: Option<String> = None;
+        for _ in 0..MAX_ROUNDS {
+            let spans = self.spans(now.as_deref().unwrap_or(text), level);
+            if spans.is_empty() {
+                break;
+            }
+            let before = now.take();
+            now = Some(self.replace(before.as_deref().unwrap_or(text), &spans));
+        }
+        now
+    }
+
+    fn replace(&mut self, text: &str, spans: &[Span]) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut at = 0;
+        for span in spans {
+            out.push_str(text.get(at..span.at.start).unwrap_or_default());
+            let label =
+                self.placeholder_for(text.get(span.at.clone()).unwrap_or_default(), span.kind);
+            out.push_str(&label);
+            at = span.at.end;
+        }
+        out.push_str(text.get(at..).unwrap_or_default());
+        out
+    }
+
+    /// Counts a redaction and returns the placeholder of the secret.
+    fn placeholder_for(&mut self, secret: &str, kind: &str) -> String {
+        let label = self.label(secret, kind);
+        let kind =
+            label.trim_start_matches("[redacted:").split('#').next().unwrap_or_default().to_owned();
+        *self.counts.entry(kind).or_default() += 1;
+        label
+    }
+
+    fn label(&mut self, secret: &str, kind: &str) -> String {
+        if let Some(label) = self.labels.get(secret) {
+            return label.clone();
+        }
+        let number = self.numbers.entry(kind.to_owned()).or_default();
+        *number += 1;
+        let label = format!("[redacted:{kind}#{number}]");
+        self.labels.insert(secret.to_owned(), label.clone());
+        label
+    }
+
+    /// The secrets in a text, in order and without overlaps. Placeholders are skipped.
+    fn spans(&self, text: &str, level: RedactionLevel) -> Vec<Span> {
+        let mut spans = Vec::new();
+        let mut from = 0;
+        for taken in self.placeholder.find_iter(text) {
+            self.search(text, from..taken.start(), level, &mut spans);
+            from = taken.end();
+        }
+        self.search(text, from..text.len(), level, &mut spans);
+        spans
+    }
+
+    fn search(
+        &self,
+        text: &str,
+        within: Range<usize>,
+        level: RedactionLevel,
+        spans: &mut Vec<Span>,
+    ) {
+        let start = within.start;
+        let Some(text) = text.get(within).filter(|text| !text.is_empty()) else { return };
+        let mut found = self.private_keys(text);
+        if let Some(literal) = &self.literal {
+            found.extend(literal.find_iter(text).map(|found| {
+                let kind = self.known.get(found.as_str()).copied().unwrap_or("secret");
+                Span { at: found.range(), kind }
+            }));
+        }
+        for index in self.any.matches(text) {
+            let Some(finder) = self.finders.get(index) else { continue };
+            if finder.by_context && level == RedactionLevel::KnownForms {
+                continue;
+            }
+            found.extend(finder.regex.captures_iter(text).filter_map(|groups| {
+                let named = ["s", "t", "u"].into_iter().find_map(|name| groups.name(name));
+                let one = if finder.name == "pattern" { groups.get(1) } else { named };
+                let secret = one.or_else(|| groups.get(0))?;
+                (finder.accepts)(secret.as_str())
+                    .then(|| Span { at: secret.range(), kind: finder.name })
+            }));
+        }
+        // Overlapping spans are merged.
+        found.sort_by_key(|span| (span.at.start, std::cmp::Reverse(span.at.end)));
+        let mut merged: Vec<Span> = Vec::new();
+        for span in found {
+            match merged.last_mut().filter(|last| span.at.start < last.at.end) {
+                Some(last) => last.at.end = last.at.end.max(span.at.end),
+                None => merged.push(span),
+            }
+        }
+        let shifted = |span: Span| Span { at: span.at.start + start..span.at.end + start, ..span };
+        spans.extend(merged.into_iter().map(shifted));
+    }
+
+    /// Private keys from their first to their last line, or as far as they go if they are cut off.
+    fn private_keys(&self, text: &str) -> Vec<Span> {
+        let edges: Vec<(bool, Range<usize>)> = self
+            .edges
+            .captures_iter(text)
+            .filter_map(|edge| Some((edge.get(1)?.as_str() == "BEGIN", edge.get(0)?.range())))
+            .collect();
+        let spans = edges.iter().enumerate().filter(|(_, (begins, _))| *begins).map(
+            |(index, (_, begin))| {
+                let end = match edges.get(index + 1) {
+                    // In source code, a quote ends the string that contains the key.
+                    Some((false, end)) if !text[begin.end..end.start].contains('"') => end.end,
+                    _ => begin.end + key_length(&text[begin.end..]),
+                };
+                Span { at: begin.start..end, kind: "private-key" }
+            },
+        );
+        spans.collect()
+    }
+}
+
+/// The length of a key without a last line: all lines of Base64 characters.
+fn key_length(text: &str) -> usize {
+    let is_base64 = |char: char| char.is_ascii_alphanumeric() || matches!(char, '+' | '/' | '=');
+    let mut length = 0;
+    loop {
+        let rest = &text[length..];
+        let gap = rest.len() - rest.trim_start_matches(|char: char| char.is_whitespace()).len();
+        // Escaped line endings.
+        let gap = gap + rest[gap..].len()
+            - rest[gap..].trim_start_matches("\\r").trim_start_matches("\\n").len();
+        let line = rest[gap..].find(|char| !is_base64(char)).unwrap_or(rest.len() - gap);
+        let continues = line >= 32 || (line > 0 && rest.len() == gap + line);
+        if !continues {
+            return length;
+        }
+        length += gap + line;
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Span {
+    at: Range<usize>,
+    kind: &'static str,
+}
+
+fn invalid(pattern: &str, why: &str) -> PatternError {
+    PatternError { pattern: pattern.to_owned(), why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! The kinds of secrets: keys with a known form, and values that follow the name of a secret.
+
+use super::PatternError;
+use regex::{Regex, RegexBuilder};
+
+/// The largest compiled size of a project's own pattern.
+const MAX_COMPILED_PATTERN_BYTES: usize = 1 << 20;
+/// The longest pattern.
+const MAX_PATTERN_BYTES: usize = 1000;
+
+/// The names of secrets, or the ends of such names.
+macro_rules! names {
+    () => {
+        "api[_-]?key|secret|secret[_-]?(?:access[_-]?)?key|passwd|password|passphrase|token|private[_-]?key|access[_-]?key|credentials?|\
+         signing[_-]?key|encryption[_-]?key|session[_-]?key|[_-]pass|[_-]pat"
+    };
+}
+
+/// One kind of secret.
+pub(super) struct Kind {
+    /// The kind in the placeholder.
+    pub(super) name: &'static str,
+    /// The pattern. The group `s` is the secret, or the whole match without such a group.
+    pub(super) form: &'static str,
+    /// Whether a match is a secret.
+    pub(super) accepts: fn(&str) -> bool,
+}
+
+/// Secrets with a form of their own.
+pub(super) const OWN_FORMS: [Kind; 10] = [
+    Kind { name: "key", form: r"\bsk-ant-[A-Za-z0-9_-]{6,}", accepts: always },
+    Kind { name: "key", form: r"\bsk-[A-Za-z0-9_-]{8,}", accepts: mixed },
+    Kind {
+        name: "github-token",
+        form: r"\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,})",
+        accepts: always,
+    },
+    Kind { name: "gitlab-token", form: r"\bglpat-[A-Za-z0-9_-]{16,}", accepts: always },
+    Kind { name: "slack-token", form: r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}", accepts: mixed },
+    Kind {
+        name: "aws-key",
+        form: r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|ABIA|ACCA)[A-Z0-9]{16}\b",
+        accepts: always,
+    },
+    Kind {
+        name: "google-key",
+        form: r"\b(?:AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,})",
+        accepts: always,
+    },
+    Kind {
+        name: "jwt",
+        form: r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?",
+        accepts: always,
+    },
+    Kind {
+        name: "bearer",
+        form: r"(?i)\bbearer\s+(?P<s>[A-Za-z0-9._~+/=-]{8,})",
+        accepts: mixed_or_long,
+    },
+    Kind {
+        name: "password",
+        form: r#"\b[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/:@"'\\]*:(?P<s>[^\s/@"'\\]+)@"#,
+        accepts: is_plausible,
+    },
+];
+
+/// Secrets that are identified by the text before them.
+pub(super) const CONTEXT_FORMS: [Kind; 5] = [
+    Kind {
+        name: "authorization",
+        form: r#"(?i)\b(?:proxy-)?authorization[\\"']*\s*[:=]\s*[\\"']*(?:(?:basic|bearer|token|digest|negotiate|apikey)\s+)?(?P<s>[^\s"'\\,;]{4,})"#,
+        accepts: is_plausible,
+    },
+    Kind {
+        name: "api-key",
+        form: r#"(?i)\b(?:x-[a-z-]{0,20})?api-key[\\"']*\s*[:=]\s*[\\"']*(?P<s>[^\s"'\\,;]{4,})"#,
+        accepts: is_plausible,
+    },
+    Kind {
+        name: "cookie",
+        form: r#"(?i)\b(?:set-)?cookie[\\"']*\s*:\s*[\\"']*(?P<s>[^\r\n"'\\]{4,})"#,
+        accepts: mixed_or_long,
+    },
+    // A quoted value, including spaces.
+    Kind {
+        name: "secret",
+        form: concat!(
+            "(?i)(?:",
+            names!(),
+            r#")(?:\\*["'])?\s*(?::|=>?)\s*(?:"(?P<s>(?:[^"\\\r\n]|\\[^\r\n]){4,})"|'(?P<t>[^'\\\r\n]{4,})'|\\+["'](?P<u>[^"'\\\r\n]{4,}))"#
+        ),
+        accepts: is_plausible,
+    },
+    // An unquoted value that is not an ordinary word.
+    Kind {
+        name: "secret",
+        form: concat!(
+            "(?i)(?:",
+            names!(),
+            r#")\s*(?:=|:\s?)\s*(?P<s>[^\s"'\\,;(){}\[\]<>&|]{6,})"#
+        ),
+        accepts: mixed,
+    },
+];
+
+/// The names of fields and variables with secret values. Not `pass` alone, which test reports use.
+pub(super) const SECRET_NAMES: &str = concat!("(?i)(?:", names!(), "|cookie|authorization)$");
+
+fn always(_: &str) -> bool {
+    true
+}
+
+/// Whether a value contains both letters and digits, unlike ordinary words.
+fn mixed(text: &str) -> bool {
+    is_plausible(text)
+        && text.bytes().any(|byte| byte.is_ascii_digit())
+        && text.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+fn mixed_or_long(text: &str) -> bool {
+    mixed(text) || (is_plausible(text) && text.len() >= 24)
+}
+
+/// Words in the place of a secret in examples, schemas and forms.
+const PLACEHOLDER_WORDS: [&str; 24] = [
+    "string",
+    "text",
+    "number",
+    "integer",
+    "boolean",
+    "object",
+    "array",
+    "null",
+    "none",
+    "true",
+    "false",
+    "required",
+    "optional",
+    "undefined",
+    "hidden",
+    "secret",
+    "password",
+    "token",
+    "missing",
+    "invalid",
+    "empty",
+    "bearer",
+    "basic",
+    "example",
+];
+
+/// Whether a value can be a secret: not a placeholder and not a number.
+pub(super) fn is_plausible(text: &str) -> bool {
+    let text = text.trim();
+    let placeholder_prefixes =
+        ["<", "${", "$(", "{{", "%(", "[", "{", "process.env", "os.environ", "env."];
+    text.len() >= 4
+        && !placeholder_prefixes.iter().any(|start| text.starts_with(start))
+        && !PLACEHOLDER_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+        && text.parse::<f64>().is_err()
+        && text
+            .chars()
+            .any(|char| !matches!(char, '*' | '.' | 'x' | 'X' | '-' | '_' | '…' | '•' | '?'))
+}
+
+/// Whether a value is distinctive enough to be redacted everywhere, not only after its name.
+pub(super) fn is_distinctive(text: &str) -> bool {
+    text.len() >= 8 && mixed(text) && !text.contains(char::is_whitespace)
+}
+
+/// Compiles a project's own pattern.
+///
+/// # Errors
+///
+/// The pattern is invalid, too large, or matches the empty text.
+pub fn compile_pattern(text: &str) -> Result<Regex, PatternError> {
+    let invalid = |why: String| PatternError { pattern: text.to_owned(), why };
+    if text.len() > MAX_PATTERN_BYTES {
+        return Err(invalid(format!(
+            "it is longer than {MAX_PATTERN_BYTES} bytes; write several shorter ones"
+        )));
+    }
+    let built = RegexBuilder::new(text).size_limit(MAX_COMPILED_PATTERN_BYTES).build();
+    let regex = built.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => {
+            invalid("it is too large; use smaller counts in `{…}`".to_owned())
+        }
+        // The last line is the message; the lines before show the position.
+        error => {
+            let message = error.to_string();
+            let line = message.lines().last().unwrap_or_default();
+            invalid(line.trim_start_matches("error: ").to_owned())
+        }
+    })?;
+    if regex.is_match("") {
+        return Err(invalid(
+            "it matches the empty text, and so everywhere; require a character".to_owned(),
+        ));
+    }
+    Ok(regex)
+}

@@ -1,0 +1,251 @@
+//! Secrets of every kind, in texts and in JSON.
+
+use super::*;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::sync::OnceLock;
+
+/// A new redactor. Compiling its patterns takes longer than most tests.
+fn redactor() -> Redactor {
+    static FRESH: OnceLock<Redactor> = OnceLock::new();
+    FRESH.get_or_init(|| Redactor::new(&[]).unwrap()).clone()
+}
+
+fn plain(text: &str) -> String {
+    redactor().redact_text(text, RedactionLevel::Full)
+}
+
+fn bytes(text: &str) -> String {
+    String::from_utf8(redactor().redact_bytes(text.as_bytes(), RedactionLevel::Full).unwrap())
+        .unwrap()
+}
+
+const PEM: &str = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq0aDNTZ5TtUBp8i4GzTqZ0Wn0l2M3a\nabcd==\n-----END RSA PRIVATE KEY-----";
+const JWT: &str =
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U";
+
+/// A secret, what it is called, and a text around it.
+fn planted() -> Vec<(&'static str, &'static str, String)> {
+    [
+        ("sk-ant-api03-Zk3vQ9xY_w", "key", "the key is {} here"),
+        ("sk-proj-8hG4kQ2pLz0", "key", "MODELS={}"),
+        ("ghp_16C7e42F292c6912E7710c838347Ae178B4a", "github-token", "push with {}."),
+        ("github_pat_11ABCDEFG0abcdefghijkl_mnop", "github-token", "({})"),
+        ("AKIAIOSFODNN7EXAMPLE", "aws-key", "id {}"),
+        ("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY1", "secret", "aws_secret_access_key = {}"),
+        ("AIzaSyD-9tSrke72PouQMnMX-a7eZSW0jkFMBWY", "google-key", "?key={}&x=1"),
+        (JWT, "jwt", "cookie jar {}"),
+        ("abcDEF123456789", "bearer", "curl -H 'x: Bearer {}'"),
+        ("dXNlcjpwYXNz", "authorization", "Authorization: Basic {}"),
+        ("k-123-very-own", "api-key", "x-api-key: {}"),
+        ("hunter2", "password", "postgres://me:{}@db.example/app"),
+        ("correct horse 1", "secret", "password: \"{}\""),
+        ("s3cr3t-value", "secret", "DB_PASSWORD={}"),
+        ("sid=9f8e7d6c5b4a; theme=1", "cookie", "Cookie: {}"),
+        (PEM, "private-key", "before\n{}\nafter"),
+    ]
+    .into_iter()
+    .map(|(secret, kind, around)| (secret, kind, around.replace("{}", secret)))
+    .collect()
+}
+
+#[test]
+fn every_kind_of_secret_is_taken_out_of_a_text_and_nothing_else() {
+    for (secret, kind, text) in planted() {
+        assert_eq!(plain(&text), text.replace(secret, &format!("[redacted:{kind}#1]")), "{text}");
+    }
+}
+
+#[test]
+fn what_only_speaks_of_secrets_stays() {
+    for text in [
+        "Store the password in a safe place; the token is required.",
+        "password: string",
+        "{\"token\": \"string\", \"input_tokens\": 1234567, \"tokens\": \"1234567\"}",
+        "token: 123456789",
+        "task-management-for-2024 and ask-me-again-2024",
+        "Bearer authentication is used",
+        "https://example.com:8080/path@2",
+        "api_key = ${API_KEY}, password=<your password>, secret = {{ secrets.KEY }}",
+        "password: ********",
+        "-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA7bq0aDNTZ5TtUBp8i4GzTqZ0Wn0l2M3a\n-----END CERTIFICATE-----",
+        "commit 3093724fa1e5b2c6d7e8f9a0b1c2d3e4f5a6b7c8",
+    ] {
+        assert_eq!(plain(text), text);
+    }
+}
+
+#[test]
+fn equal_secrets_are_equally_numbered_and_others_are_not() {
+    let text = "sk-ant-aaaaaa1 then sk-ant-bbbbbb2 then sk-ant-aaaaaa1";
+    assert_eq!(plain(text), "[redacted:key#1] then [redacted:key#2] then [redacted:key#1]");
+    let mut redactor = redactor();
+    redactor.redact_text(text, RedactionLevel::Full);
+    assert_eq!(redactor.counts(), &BTreeMap::from([("key".to_owned(), 3)]));
+}
+
+#[test]
+fn json_stays_json_and_is_only_changed_where_the_secret_stands() {
+    for (secret, kind, text) in planted() {
+        // As an event, and as the text of one in which there is JSON again.
+        let inner = format!("{{\"note\": {}, \"n\": 1.50}}", json!(text));
+        for line in [json!({"type": "x", "text": text}), json!({"a": [{"text": inner}]})] {
+            let written = bytes(&format!("{line}\n{{\"type\":  \"kept as it is\"}}\n"));
+            let (first, second) = written.split_once('\n').unwrap();
+            let read: Value =
+                serde_json::from_str(first).unwrap_or_else(|error| panic!("{error}: {first}"));
+            assert!(first.contains(&format!("[redacted:{kind}#1]")), "{kind}: {first}");
+            for part in secret.split('\n').filter(|part| part.len() > 5) {
+                assert!(!first.contains(part), "{first}");
+            }
+            assert_eq!(second, "{\"type\":  \"kept as it is\"}\n");
+            if let Some(inner) = read.pointer("/a/0/text").and_then(Value::as_str) {
+                let inner: Value =
+                    serde_json::from_str(inner).unwrap_or_else(|error| panic!("{error}: {inner}"));
+                assert_eq!(inner["n"].to_string(), "1.50");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_field_that_is_called_a_secret_is_one_whatever_it_holds() {
+    let text = r#"{"headers": {"Authorization": ["Bearer x y z"], "X-Api-Key": "ab cd"}, "client_secret": "plain words", "secret": {"type": "string"}, "passes": "yes!", "apiKey": "k\"1\"k"}"#;
+    assert_eq!(
+        bytes(text),
+        r#"{"headers": {"Authorization": ["[redacted:secret#1]"], "X-Api-Key": "[redacted:secret#2]"}, "client_secret": "[redacted:secret#3]", "secret": {"type": "string"}, "passes": "yes!", "apiKey": "[redacted:secret#4]"}"#
+    );
+}
+
+#[test]
+fn a_definition_keeps_its_words() {
+    let text =
+        r#"{"fields":{"token":"string(1..)","password":"an own type"},"x":"sk-ant-aaaaaa1"}"#;
+    let redacted = redactor().redact_bytes(text.as_bytes(), RedactionLevel::KnownForms).unwrap();
+    assert_eq!(
+        String::from_utf8(redacted).unwrap(),
+        text.replace("sk-ant-aaaaaa1", "[redacted:key#1]")
+    );
+}
+
+#[test]
+fn a_secret_that_streams_in_pieces_is_seen() {
+    let pieces = ["it is sk-a", "nt-api03-Zk3v", "Q9xY_w, so"];
+    let line =
+        |text: &str| json!({"type": "message", "content": text, "delta": true}).to_string() + "\n";
+    let text: String = pieces.iter().map(|piece| line(piece)).collect();
+    let expected = [line("it is [redacted:key#1]"), line(""), line(", so")].concat();
+    assert_eq!(bytes(&text), expected);
+    // Two events that say the same do not say one long secret.
+    let twice = line("sk-ant-aaaaaa1").repeat(2);
+    assert_eq!(bytes(&twice), line("[redacted:key#1]").repeat(2));
+}
+
+#[test]
+fn what_is_known_or_learned_is_taken_out_where_nothing_says_what_it_is() {
+    let mut redactor = redactor();
+    redactor.learn_variables([
+        ("MY_TOKEN".to_owned(), "zebra-crossing".to_owned()),
+        ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
+        ("PWD".to_owned(), "/home/somebody".to_owned()),
+        ("OTHER_SECRET".to_owned(), "short".to_owned()),
+    ]);
+    redactor.learn(b"{\"password\": \"hunter2hunter2\"}\nAPI_TOKEN=abc123def456\n");
+    let text = redactor.redact_text(
+        "zebra-crossing hunter2hunter2 abc123def456 /usr/bin:/bin /home/somebody short",
+        RedactionLevel::KnownForms,
+    );
+    assert_eq!(
+        text,
+        "[redacted:variable#1] [redacted:secret#1] [redacted:secret#2] /usr/bin:/bin /home/somebody short"
+    );
+}
+
+#[test]
+fn patterns_of_a_project_redact_their_group_and_invalid_ones_are_rejected() {
+    let mut redactor =
+        Redactor::new(&[r"ACME-(\d{4})-KEY".to_owned(), "cust_[a-z]+".to_owned()]).unwrap();
+    assert_eq!(
+        redactor.redact_text("ACME-1234-KEY for cust_abc", RedactionLevel::Full),
+        "ACME-[redacted:pattern#1]-KEY for [redacted:pattern#2]"
+    );
+    for (pattern, why) in [
+        ("(", "unclosed group"),
+        ("a*", "require a character"),
+        ("(a{1000}){1000}", "use smaller counts"),
+    ] {
+        let error = Redactor::new(&[pattern.to_owned()]).err().unwrap().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_private_key_that_is_cut_is_taken_out_as_far_as_it_goes() {
+    let cut = PEM.split_once("abcd").unwrap().0;
+    assert_eq!(plain(&format!("{cut}abc")), "[redacted:private-key#1]");
+    let source = format!("\"{}\" and a lot more", cut.trim_end().replace('\n', "\\n"));
+    assert_eq!(plain(&source), "\"[redacted:private-key#1]\" and a lot more");
+    // Many that are cut cost no more than their length.
+    let many = "-----BEGIN PRIVATE KEY-----\n".repeat(20_000);
+    assert_eq!(plain(&many).lines().count(), 20_000);
+}
+
+#[test]
+fn what_is_no_text_is_not_passed_on() {
+    assert_eq!(redactor().redact_bytes(b"sk-ant-aaaaaa1 \xff", RedactionLevel::Full), None);
+}
+
+#[test]
+fn a_string_that_cannot_be_read_stays_a_string() {
+    let text = r#"{"a":"\ud83d cut, sk-ant-aaaaaa1","b":1}"#;
+    assert_eq!(bytes(text), r#"{"a":"\ud83d cut, [redacted:key#1]","b":1}"#);
+}
+
+/// Texts made of what secrets are made of.
+fn pieces() -> impl Strategy<Value = String> {
+    let secrets: Vec<String> =
+        planted().into_iter().flat_map(|(secret, _, text)| [secret.to_owned(), text]).collect();
+    let piece = prop_oneof![
+        4 => prop::sample::select(secrets),
+        2 => prop::sample::select(vec![
+            "password", "\"token\": ", "=", ": ", "\"", "\\", "\n", "://", "@", "Bearer ", "AKIA", "sk-", "[redacted:key#1]",
+            "[redacted:", "#1]", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "eyJ", ".", "{", "}", "'",
+        ]).prop_map(str::to_owned),
+        2 => "[a-zA-Z0-9 é\\\\\"]{0,12}",
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn taking_out_twice_is_taking_out_once(text in pieces()) {
+        let once = plain(&text);
+        prop_assert_eq!(plain(&once), once);
+    }
+
+    #[test]
+    fn lines_of_json_stay_lines_of_json(texts in prop::collection::vec(pieces(), 1..5), key in "[a-z_]{1,8}|token|api_key") {
+        let lines: String =
+            texts.iter().map(|text| json!({"type": "t", key.as_str(): text, "more": [text, {"n": 1}]}).to_string() + "\n").collect();
+        let once = bytes(&lines);
+        prop_assert_eq!(once.lines().count(), texts.len());
+        for (line, text) in once.lines().zip(&texts) {
+            let read: Value = serde_json::from_str(line).unwrap();
+            prop_assert_eq!(&read["more"][1]["n"], &json!(1));
+            prop_assert!(read["more"][0].is_string(), "{}", text);
+        }
+        prop_assert_eq!(bytes(&once), once);
+    }
+
+    #[test]
+    fn no_planted_key_is_left(before in "[ a-z\"{}:,]{0,20}", after in "[ \"{}:,.]{0,20}", which in 0usize..9) {
+        let (secret, _, _) = planted()[which].clone();
+        if OWN_FORMS.iter().take(8).any(|kind| Regex::new(kind.form).unwrap().is_match(secret)) {
+            let text = format!("{before} {secret}{after}");
+            let left = plain(&text);
+            prop_assert!(!left.contains(secret), "{}", left);
+        }
+    }
+}

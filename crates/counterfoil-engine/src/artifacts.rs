@@ -1,0 +1,166 @@
+//! Writes the artifacts of a run. A file is replaced completely or not at all.
+
+use counterfoil_flow::{Event, Rendered, Rendering, RunState, Workflow, artifacts, rendered_by};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// How often a write is tried.
+const TRIES: usize = 3;
+
+/// Whether the artifacts may have been written before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PriorWrite {
+    /// They have not been written.
+    No,
+    /// They may have been written: a crash came after the events were recorded.
+    Perhaps,
+}
+
+/// The artifacts of the last turn of a run. They are written after the events, so a crash may have
+/// prevented it.
+#[derive(Debug, Default)]
+pub(crate) struct PendingArtifacts {
+    at: i64,
+    moved: bool,
+    rendered: Vec<Rendering>,
+}
+
+impl PendingArtifacts {
+    /// How many of the last events are enough to know whether the last turn changed an artifact.
+    pub(crate) const LOOKBACK: u64 = 256;
+
+    /// Collects the artifacts of the last turn. It is called with every event in order and the
+    /// state right after it. All events of a turn have the same time; `last` is the time of the
+    /// last turn.
+    pub(crate) fn on_event(
+        &mut self,
+        workflow: &Workflow,
+        run_state: &RunState,
+        event: &Event,
+        at: i64,
+        last: i64,
+    ) {
+        if at != last {
+            return;
+        }
+        if at != self.at {
+            *self = Self { at, ..Self::default() };
+        }
+        self.rendered.extend(rendered_by(workflow, run_state, event));
+        self.moved |= matches!(
+            event,
+            Event::TransitionTaken(_)
+                | Event::FrameOpened { .. }
+                | Event::FrameEnded { .. }
+                | Event::Asked { .. }
+                | Event::RunEnded { .. }
+        );
+    }
+
+    /// The artifacts of single events to write again; `None` if the last turn changed no artifact.
+    pub(crate) fn into_unwritten(self) -> Option<Vec<Rendering>> {
+        self.moved.then_some(self.rendered)
+    }
+}
+
+/// Writes the final artifacts of a run that has ended. A failure is only logged, since the run
+/// cannot react to it any more.
+pub(crate) fn publish_final(workflow: &Workflow, run_state: &RunState) {
+    let repo = Path::new(&run_state.repo);
+    let failed = match artifacts(workflow, run_state) {
+        Ok(rendered) if repo.is_dir() => publish(repo, &rendered, PriorWrite::Perhaps).err(),
+        Ok(_) => None,
+        Err(failed) => Some(failed),
+    };
+    if let Some((path, why)) = failed {
+        tracing::warn!(run = run_state.run, path, why, "the final artifacts could not be written");
+    }
+}
+
+/// Writes the artifacts. The error is the path of the first failure and its reason.
+pub(crate) fn publish(
+    repo: &Path,
+    rendered: &[Rendered],
+    prior: PriorWrite,
+) -> Result<(), (String, String)> {
+    for (at, artifact) in rendered.iter().enumerate() {
+        let path = inside(repo, &artifact.path).map_err(|why| (artifact.path.clone(), why))?;
+        let lines = |rendered: &[Rendered]| -> Vec<String> {
+            let same = rendered.iter().filter(|one| one.append && one.path == artifact.path);
+            same.map(|one| one.text.clone()).collect()
+        };
+        // All texts for one file are appended together, so that texts which it already has can be
+        // recognised.
+        if artifact.append && !lines(&rendered[..at]).is_empty() {
+            continue;
+        }
+        let mut last = Ok(());
+        for _ in 0..TRIES {
+            last = if artifact.append {
+                append(&path, &lines(rendered), prior)
+            } else {
+                replace(&path, &artifact.text)
+            };
+            if last.is_ok() {
+                break;
+            }
+        }
+        last.map_err(|error| (artifact.path.clone(), error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// The path of an artifact.
+pub(crate) fn inside(repo: &Path, path: &str) -> Result<PathBuf, String> {
+    let relative = Path::new(path);
+    let plain = counterfoil_workspace::path::is_inside(relative);
+    if plain && !path.trim().is_empty() {
+        Ok(repo.join(relative))
+    } else {
+        Err("it is not a path inside the repository".to_owned())
+    }
+}
+
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    if std::fs::read(path).is_ok_and(|current| current == text.as_bytes()) {
+        return Ok(());
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("artifact");
+    let temporary = folder.join(format!(".{name}.{}.part", std::process::id()));
+    let written = std::fs::File::create(&temporary).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    if let Err(error) = written.and_then(|()| std::fs::rename(&temporary, path)) {
+        let _ = std::fs::remove_file(&temporary);
+        return Err(error);
+    }
+    // Read it back: others act on the content of the file.
+    if std::fs::read(path)? == text.as_bytes() {
+        Ok(())
+    } else {
+        Err(std::io::Error::other("the file has a different content after it was written"))
+    }
+}
+
+/// Appends texts to a file. If they may have been written before, only those that are not yet at
+/// its end.
+fn append(path: &Path, texts: &[String], prior: PriorWrite) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut file = std::fs::OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    let mut existing = 0;
+    if prior == PriorWrite::Perhaps {
+        let max: u64 = texts.iter().map(|text| text.len() as u64).sum();
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(max)))?;
+        let mut end = Vec::new();
+        file.read_to_end(&mut end)?;
+        let is_at_end = |count: &usize| end.ends_with(texts[..*count].concat().as_bytes());
+        existing = (0..=texts.len()).rev().find(is_at_end).unwrap_or(0);
+    }
+    file.write_all(texts[existing..].concat().as_bytes())
+}

@@ -1,0 +1,120 @@
+//! Reads runs: their events, their state, their report and their claims.
+
+use super::Engine;
+use crate::error::Error;
+use crate::ledger::Ledger;
+use crate::run_report::{RunReport, RunReportBuilder};
+use counterfoil_flow::{Bundle, Event, RunState, Workflow, reload};
+use std::ops::ControlFlow;
+
+impl Engine {
+    /// The report of a run, with all its attempts.
+    ///
+    /// # Errors
+    ///
+    /// There is no such run, or it cannot be read.
+    pub fn report(&self, run: &str) -> Result<RunReport, Error> {
+        let run = self.journal.resolve(run)?;
+        let run_state = self.run_state(&run)?;
+        self.report_of(&run_state)
+    }
+
+    /// The state of a run, from all its events.
+    ///
+    /// # Errors
+    ///
+    /// The run cannot be read.
+    pub fn run_state(&self, run: &str) -> Result<RunState, Error> {
+        let mut run_state = RunState::default();
+        self.each_event(run, 1, |event, at| run_state.apply(&event, at))?;
+        Ok(run_state)
+    }
+
+    /// The claims of a run and their verdicts.
+    ///
+    /// # Errors
+    ///
+    /// There is no such run, or it cannot be read.
+    pub fn ledger(&self, run: &str) -> Result<Ledger, Error> {
+        let run = self.journal.resolve(run)?;
+        let mut ledger = Ledger::new();
+        self.each_event_of(&run, &Ledger::KINDS, |event, at| ledger.on_event(&event, at))?;
+        Ok(ledger)
+    }
+
+    /// Visits the events of a run in order, starting with a sequence number.
+    ///
+    /// # Errors
+    ///
+    /// The run cannot be read.
+    pub fn each_event(
+        &self,
+        run: &str,
+        from: u64,
+        visit: impl FnMut(Event, i64),
+    ) -> Result<(), Error> {
+        self.visit_events(run, from, |_| true, visit)
+    }
+
+    /// Visits the events of these kinds in order. Of the others only the digests are checked.
+    ///
+    /// # Errors
+    ///
+    /// The run cannot be read.
+    pub fn each_event_of(
+        &self,
+        run: &str,
+        kinds: &[&str],
+        visit: impl FnMut(Event, i64),
+    ) -> Result<(), Error> {
+        self.visit_events(run, 1, |kind| kinds.contains(&kind), visit)
+    }
+
+    fn visit_events(
+        &self,
+        run: &str,
+        from: u64,
+        wanted: impl Fn(&str) -> bool,
+        mut visit: impl FnMut(Event, i64),
+    ) -> Result<(), Error> {
+        let mut failed = None;
+        self.journal.visit(run, from, |stored| {
+            if !wanted(&stored.kind) {
+                return ControlFlow::Continue(());
+            }
+            match serde_json::from_slice::<Event>(&stored.body) {
+                Ok(event) => {
+                    visit(event, stored.at);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failed = Some(Error::Unreadable {
+                        run: run.to_owned(),
+                        seq: stored.seq,
+                        why: error.to_string(),
+                    });
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// The workflow with which a run was started.
+    ///
+    /// # Errors
+    ///
+    /// The stored workflow cannot be read, or does not pass the checker of this version.
+    pub fn workflow(&self, run_state: &RunState) -> Result<Workflow, Error> {
+        let bytes = self.journal.bundle(&run_state.bundle)?;
+        let bundle = Bundle::from_bytes(&bytes)?;
+        Ok(reload(&bundle).map_err(Box::new)?)
+    }
+
+    pub(super) fn report_of(&self, run_state: &RunState) -> Result<RunReport, Error> {
+        let mut builder = RunReportBuilder::default();
+        self.each_event(&run_state.run, 1, |event, at| builder.on_event(&event, at))?;
+        let live = self.journal.run(&run_state.run)?.driver.is_some_and(|driver| driver.live);
+        Ok(builder.report(run_state, live))
+    }
+}

@@ -1,0 +1,172 @@
+//! What resuming a run needs: its lease and state, the facts about lost attempts, pending artifacts
+//! and the assigned agents.
+
+use super::{Engine, ResumeOptions};
+use crate::artifacts::{self, PendingArtifacts};
+use crate::error::Error;
+use crate::journal::{self, Lease};
+use counterfoil_agents::assignment::AgentAssignments;
+use counterfoil_flow::{
+    AssignedAgent, DECIDE, Event, RunState, Workflow, artifact_paths, resume_facts,
+};
+use counterfoil_process::sweep;
+use counterfoil_worker::SCRATCH;
+use counterfoil_workspace::git::recent_writes;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+impl Engine {
+    /// Writes the final artifacts of a run that has ended, in case a crash prevented it. If there
+    /// is a newer run, its artifacts are not overwritten.
+    pub(super) fn republish_final_artifacts(&self, run: &str) -> Result<(), Error> {
+        if self.journal.resolve("last")? == run {
+            let run_state = self.run_state(run)?;
+            artifacts::publish_final(&self.workflow(&run_state)?, &run_state);
+        }
+        Ok(())
+    }
+
+    /// Acquires the lease of a run and loads its state from the latest snapshot and the events
+    /// after it.
+    pub(super) fn acquire(&self, run: &str) -> Result<(Lease, RunState), Error> {
+        let (lease, acquired) = self.journal.acquire(run)?;
+        let loaded = self.load(run, acquired);
+        match loaded {
+            Ok(run_state) => Ok((lease, run_state)),
+            Err(error) => {
+                lease.release()?;
+                Err(error)
+            }
+        }
+    }
+
+    fn load(&self, run: &str, acquired: journal::AcquiredRun) -> Result<RunState, Error> {
+        let mut from = 1;
+        let mut run_state = RunState::default();
+        // A snapshot that this version cannot read is ignored: the events have the same content.
+        if let Some(snapshot) = acquired.snapshot
+            && let Ok(read) = serde_json::from_slice::<RunState>(&snapshot.body)
+        {
+            (run_state, from) = (read, snapshot.seq + 1);
+        }
+        let mut newer = None;
+        self.each_event(run, from, |event, at| {
+            if let Event::RunStarted(started) = &event
+                && started.decide > DECIDE
+            {
+                newer = Some(started.decide);
+            }
+            run_state.apply(&event, at);
+        })?;
+        if let Some(found) = newer {
+            return Err(Error::Newer { run: run.to_owned(), found });
+        }
+        match &run_state.ended {
+            Some(ended) => {
+                Err(Error::Ended { run: run.to_owned(), outcome: ended.outcome.name().to_owned() })
+            }
+            None => Ok(run_state),
+        }
+    }
+
+    /// The facts with which a run is resumed. Attempts in flight are lost, and their processes are
+    /// killed.
+    pub(super) fn resume_events(
+        &self,
+        workflow: &Workflow,
+        run_state: &RunState,
+        repo: &Path,
+        agents: BTreeMap<String, AssignedAgent>,
+    ) -> Result<Vec<Event>, Error> {
+        let by = format!("process {}", std::process::id());
+        let mut began = BTreeMap::new();
+        if !run_state.attempts.is_empty() {
+            self.each_event_of(&run_state.run, &["attempt-started"], |event, at| {
+                if let Event::AttemptStarted { attempt, agent: Some(_), .. } = event {
+                    began.insert(attempt, at);
+                }
+            })?;
+        }
+        let published = artifact_paths(workflow, run_state);
+        // The attempts that used it are gone.
+        let _ = std::fs::remove_dir_all(self.journal.folder().join(SCRATCH).join(&run_state.run));
+        let facts = resume_facts(run_state, by, agents, |attempt, frame| {
+            sweep(&format!("{}/{attempt}", run_state.run));
+            // Changes in a worktree of its own are isolated and need no report.
+            let since = began.get(attempt).filter(|_| !run_state.has_own_workspace(frame));
+            let mut changed =
+                since.map(|since| recent_writes::written_since(repo, *since)).unwrap_or_default();
+            changed.retain(|path| !published.contains(path));
+            changed
+        });
+        Ok(facts)
+    }
+
+    /// The artifacts of the last turn, which a crash may have left unwritten.
+    pub(super) fn pending_artifacts(
+        &self,
+        workflow: &Workflow,
+        run_state: &RunState,
+    ) -> Result<PendingArtifacts, Error> {
+        let (mut pending, mut state_then) = (PendingArtifacts::default(), RunState::default());
+        let in_machines = workflow.machines.values().any(|machine| !machine.artifacts.is_empty());
+        let per_event =
+            in_machines || workflow.main.artifacts.iter().any(|artifact| artifact.append);
+        // Artifacts of the whole run only need to know whether the last turn changed something.
+        // Artifacts of single events need the state right after each event.
+        let from = if per_event {
+            1
+        } else {
+            run_state.seq.saturating_sub(PendingArtifacts::LOOKBACK).max(1)
+        };
+        if !per_event && workflow.main.artifacts.is_empty() {
+            return Ok(pending);
+        }
+        self.each_event(&run_state.run, from, |event, at| {
+            state_then.apply(&event, at);
+            pending.on_event(workflow, &state_then, &event, at, run_state.last_at);
+        })?;
+        Ok(pending)
+    }
+
+    /// The programs assigned to the agents of a run that is resumed: those of before, with the
+    /// changes in the options. A script continues after the replies that it has already given.
+    pub(super) fn reassign_agents(
+        &self,
+        workflow: &Workflow,
+        run_state: &RunState,
+        options: &ResumeOptions,
+    ) -> Result<AgentAssignments, Error> {
+        let mut named: BTreeMap<String, String> = run_state
+            .agents
+            .iter()
+            .map(|(name, assigned)| (name.clone(), assigned.spec.clone()))
+            .collect();
+        for (name, spec) in &mut named {
+            if let Some(new) = options.named.get(name).or(options.rest.as_ref()) {
+                spec.clone_from(new);
+            }
+        }
+        let scripted = named.values().any(|spec| spec.starts_with("script:"));
+        let (mut played, mut answered) = (Vec::new(), Vec::new());
+        if scripted {
+            self.each_event(&run_state.run, 1, |event, _| match event {
+                Event::RepairAsked { reply, .. } => played.extend(reply.played),
+                Event::AttemptEnded(ended) => {
+                    played.extend(ended.reply.and_then(|reply| reply.played))
+                }
+                Event::Answered { question, answer, by } if by == "script" => {
+                    answered.push((question, answer));
+                }
+                _ => {}
+            })?;
+        }
+        let agents =
+            AgentAssignments::from_specs(workflow, &named, None, &options.environment, &played)?;
+        for (question, answer) in answered {
+            // Earlier answers of the script were refused.
+            while agents.answer(&question).is_some_and(|refused| refused != answer) {}
+        }
+        Ok(agents)
+    }
+}

@@ -1,0 +1,287 @@
+//! The report of a run: its status, its attempts and the transitions it took.
+
+use counterfoil_contract::claim::{ClaimReport, Verdict};
+use counterfoil_flow::{
+    BuiltinStep, Cause, ChangedFiles, Event, Form, Outcome, Reply, RunState, TransitionTaken, Usage,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// The report of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunReport {
+    /// The run's id.
+    pub run: String,
+    /// The name of the workflow.
+    pub workflow: String,
+    /// The outcome of the run; `waiting` for an answer, `running`, or `interrupted` if no process
+    /// drives it.
+    pub outcome: String,
+    /// The cause of a failure.
+    pub cause: Option<Cause>,
+    /// The current state, or the last one.
+    pub state: String,
+    /// The reason for the outcome, as text.
+    pub reason: String,
+    /// The number of iterations of the main loop.
+    pub iterations: u64,
+    /// Agent sessions, in the order they started.
+    pub attempts: Vec<Attempt>,
+    /// Commands and built-in steps, in the order they started.
+    pub commands: Vec<Attempt>,
+    /// The open questions.
+    pub questions: Vec<Question>,
+    /// The variables of the main workflow.
+    pub variables: Map<String, Value>,
+    /// The total usage.
+    pub usage: Usage,
+    /// The transitions that were taken, with their reasons.
+    pub path: Vec<Step>,
+    /// When the run started, in milliseconds since 1970.
+    pub started_at: i64,
+    /// The time of the last event, in milliseconds since 1970.
+    pub updated_at: i64,
+}
+
+/// An agent session, a command or a built-in step.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Attempt {
+    /// The path of the state: its name, or state, item key and inner state.
+    pub path: Vec<String>,
+    /// The key of the item.
+    pub item: Option<String>,
+    /// The name of the agent; none for commands and built-in steps.
+    pub agent: Option<String>,
+    /// The built-in step; none for an agent or a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "deed")]
+    pub builtin: Option<BuiltinStep>,
+    /// The number of the attempt at this path, from 1.
+    pub n: u32,
+    /// The outcome; none while the attempt runs.
+    pub outcome: Option<String>,
+    /// The contract of the result.
+    pub contract: Option<String>,
+    /// The accepted result.
+    pub value: Option<Value>,
+    /// The violations of the last reply.
+    pub violations: Vec<Value>,
+    /// The verified claims of the last reply.
+    pub claims: Vec<ClaimReport>,
+    /// The claims of earlier replies, by the number of the reply.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub earlier_claims: BTreeMap<u32, Vec<ClaimReport>>,
+    /// The files that the attempt changed.
+    pub changed: Option<ChangedFiles>,
+    /// How many repairs were requested.
+    pub repairs_asked: u32,
+    /// The replies, without their text.
+    pub replies: Vec<Reply>,
+    /// The usage of the attempt.
+    pub usage: Usage,
+    /// The reason for the outcome, as text.
+    pub reason: String,
+    /// When it started, in milliseconds since 1970.
+    pub started_at: i64,
+    /// When it ended, in milliseconds since 1970.
+    pub ended_at: Option<i64>,
+}
+
+/// An open question.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Question {
+    /// The question's id.
+    pub id: String,
+    /// The text of the question.
+    pub question: String,
+    /// The possible answers; empty for free text.
+    pub choices: Vec<String>,
+    /// The pattern that the answer has to match.
+    pub pattern: Option<String>,
+    /// Whether the question can be left unanswered.
+    pub optional: bool,
+}
+
+/// A transition that was taken.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// The time of the transition, in milliseconds since 1970.
+    pub at: i64,
+    /// The transition with its reason.
+    #[serde(flatten)]
+    pub transition: TransitionTaken,
+}
+
+/// The status of a run.
+pub(crate) struct RunStatus {
+    /// `None` while the run continues.
+    pub(crate) outcome: Option<&'static str>,
+    pub(crate) cause: Option<Cause>,
+    pub(crate) state: String,
+    pub(crate) reason: String,
+}
+
+/// The status of a run, from its state.
+pub(crate) fn status(run_state: &RunState) -> RunStatus {
+    match (&run_state.ended, &run_state.stopped) {
+        (Some(ended), _) => RunStatus {
+            outcome: Some(ended.outcome.name()),
+            cause: ended.cause,
+            state: ended.state.clone(),
+            reason: ended.reason.clone(),
+        },
+        (None, Some(stopped)) => RunStatus {
+            outcome: Some(Outcome::Cancelled.name()),
+            cause: None,
+            state: run_state.current_state(),
+            reason: stopped.clone(),
+        },
+        (None, None) => {
+            let waiting = run_state.is_resting();
+            let asked: Vec<&str> =
+                run_state.open_questions().map(|(_, open)| open.question.as_str()).collect();
+            RunStatus {
+                outcome: waiting.then_some("waiting"),
+                cause: None,
+                state: run_state.current_state(),
+                reason: if waiting { asked.join("; ") } else { String::new() },
+            }
+        }
+    }
+}
+
+/// Builds the report of a run from its events.
+#[derive(Debug, Default)]
+pub(crate) struct RunReportBuilder {
+    attempts: Vec<Attempt>,
+    index: BTreeMap<String, usize>,
+    /// The key of the item to which a frame belongs.
+    items: BTreeMap<String, Option<String>>,
+    path: Vec<Step>,
+}
+
+impl RunReportBuilder {
+    /// Adds an event.
+    pub(crate) fn on_event(&mut self, event: &Event, at: i64) {
+        match event {
+            Event::FrameOpened { frame, parent, item, .. } => {
+                let above =
+                    parent.as_ref().and_then(|parent| self.items.get(parent).cloned().flatten());
+                self.items.insert(frame.clone(), item.clone().or(above));
+            }
+            Event::AttemptStarted { attempt, frame, path, agent, n, contract, builtin } => {
+                self.index.insert(attempt.clone(), self.attempts.len());
+                self.attempts.push(Attempt {
+                    path: path.clone(),
+                    item: self.items.get(frame).cloned().flatten(),
+                    agent: agent.clone(),
+                    builtin: builtin.clone(),
+                    n: *n,
+                    outcome: None,
+                    contract: contract.clone(),
+                    value: None,
+                    violations: Vec::new(),
+                    claims: Vec::new(),
+                    earlier_claims: BTreeMap::new(),
+                    changed: None,
+                    repairs_asked: 0,
+                    replies: Vec::new(),
+                    usage: Usage::default(),
+                    reason: String::new(),
+                    started_at: at,
+                    ended_at: None,
+                });
+            }
+            Event::RepairAsked { attempt, reply, usage, claims } => {
+                if let Some(attempt) = self.attempt(attempt) {
+                    attempt.repairs_asked += 1;
+                    let claims = reported_claims(claims);
+                    if !claims.is_empty() {
+                        attempt.earlier_claims.insert(attempt.repairs_asked, claims);
+                    }
+                    attempt.replies.push(reply.clone());
+                    attempt.usage += *usage;
+                }
+            }
+            Event::AttemptEnded(ended) => {
+                if let Some(attempt) = self.attempt(&ended.attempt) {
+                    attempt.outcome = Some(ended.outcome.name().to_owned());
+                    attempt.value.clone_from(&ended.value);
+                    attempt.violations.clone_from(&ended.violations);
+                    attempt.claims = reported_claims(&ended.claims);
+                    attempt.changed.clone_from(&ended.changed);
+                    attempt.replies.extend(ended.reply.clone());
+                    attempt.usage += ended.usage;
+                    attempt.reason.clone_from(&ended.reason);
+                    attempt.ended_at = Some(at);
+                }
+            }
+            Event::AttemptLost { attempt, .. } => {
+                if let Some(attempt) = self.attempt(attempt) {
+                    attempt.outcome = Some("cancelled".to_owned());
+                    "the process that drove it died".clone_into(&mut attempt.reason);
+                    attempt.ended_at = Some(at);
+                }
+            }
+            Event::TransitionTaken(taken) => {
+                self.path.push(Step { at, transition: (**taken).clone() })
+            }
+            _ => {}
+        }
+    }
+
+    fn attempt(&mut self, id: &str) -> Option<&mut Attempt> {
+        let at = *self.index.get(id)?;
+        self.attempts.get_mut(at)
+    }
+
+    /// The report. `live` says whether a process drives the run.
+    pub(crate) fn report(self, run_state: &RunState, live: bool) -> RunReport {
+        let status = status(run_state);
+        let (attempts, commands) =
+            self.attempts.into_iter().partition(|attempt| attempt.agent.is_some());
+        let questions = run_state.open_questions().map(|(id, open)| {
+            let (choices, pattern) = match &open.form {
+                Form::Choices(choices) => (choices.clone(), None),
+                Form::Pattern(pattern) => (Vec::new(), Some(pattern.clone())),
+                Form::Text => (Vec::new(), None),
+            };
+            Question {
+                id: id.clone(),
+                question: open.question.clone(),
+                choices,
+                pattern,
+                optional: open.optional,
+            }
+        });
+        let outcome = status.outcome.unwrap_or(if live { "running" } else { "interrupted" });
+        RunReport {
+            run: run_state.run.clone(),
+            workflow: run_state.workflow.clone(),
+            outcome: outcome.to_owned(),
+            cause: status.cause,
+            state: status.state,
+            reason: status.reason,
+            iterations: run_state.iterations,
+            attempts,
+            commands,
+            questions: questions.collect(),
+            variables: run_state
+                .frames
+                .get("")
+                .map(|frame| frame.variables.clone())
+                .unwrap_or_default(),
+            usage: run_state.usage,
+            path: self.path,
+            started_at: run_state.started_at,
+            updated_at: run_state.last_at,
+        }
+    }
+}
+
+/// The claims without the engine's own claims that were verified.
+fn reported_claims(claims: &[ClaimReport]) -> Vec<ClaimReport> {
+    let is_reported = |claim: &&ClaimReport| !claim.is_own() || claim.verdict != Verdict::Verified;
+    claims.iter().filter(is_reported).cloned().collect()
+}

@@ -1,8 +1,0 @@
-//! What the engine does itself in a state, with real repositories: reading files, looking at
-//! changes, committing.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod changes;
-mod commit;
-mod read;
-mod scene;

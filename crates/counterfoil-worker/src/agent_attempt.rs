@@ -1,0 +1,457 @@
+//! An agent's attempt: send the prompt, extract and validate the result, ask for repairs. What it
+//! needs comes with the input; what happens goes to the context.
+
+use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode, empty_ended};
+use counterfoil_agents::agent::{
+    Agent, AgentReply, BoxFuture, PromptContext, ReplyDetails, ReplyStatus, Task,
+};
+use counterfoil_agents::echo::blank_out_prompts;
+use counterfoil_agents::result_selection::{ResultCandidates, SelectedResult, select_result};
+use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
+use counterfoil_contract::claim::ClaimReport;
+use counterfoil_contract::render::prompt;
+use counterfoil_contract::{Contract, Report, Status, Violation};
+use counterfoil_flow::{
+    AgentWork, AttemptOutcome, Budget, ChangedFiles, Ended, Event, Reply, Usage,
+};
+use counterfoil_process::StopRequest;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// An agent's attempt to perform.
+pub(crate) struct AttemptInput {
+    /// The attempt's id.
+    pub(crate) attempt: String,
+    /// Identifies the attempt among the attempts of all runs.
+    pub(crate) marker: String,
+    /// What the agent has to do.
+    pub(crate) work: AgentWork,
+    /// The folder in which the agent works.
+    pub(crate) cwd: PathBuf,
+    /// A folder for temporary files that are not part of the work.
+    pub(crate) scratch: PathBuf,
+    /// The remaining budget of the run.
+    pub(crate) budget_left: Budget,
+}
+
+/// Verifies the claims of an attempt against its workspace.
+pub(crate) trait Verifier: Send {
+    /// Observes the workspace before the agent starts.
+    fn begin(&mut self) -> BoxFuture<'_, ()>;
+    /// Verifies the claims of a result.
+    fn verify<'a>(&'a mut self, value: &'a Value) -> BoxFuture<'a, Vec<ClaimReport>>;
+    /// Observes the workspace for the last time. `verified` says that the last result was verified
+    /// and nothing happened since, so that the last observation is still current.
+    fn finish(&mut self, verified: bool) -> BoxFuture<'_, FinalObservation>;
+}
+
+/// What was observed at the end of an attempt.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FinalObservation {
+    /// The files that the attempt changed.
+    pub(crate) changed: Option<ChangedFiles>,
+    /// The fingerprint of the work tree.
+    pub(crate) tree: Option<String>,
+    /// The engine's own claims that failed, for an attempt without a result.
+    pub(crate) claims: Vec<ClaimReport>,
+}
+
+/// A session that still does not return this long after its timeout or a stop request is abandoned.
+const STOP_GRACE: Duration = Duration::from_secs(20);
+
+/// Performs an agent's attempt to its end.
+pub(crate) async fn run(
+    input: AttemptInput,
+    agent: Arc<dyn Agent>,
+    context: Arc<dyn AttemptContext>,
+    mut verifier: Option<Box<dyn Verifier>>,
+) -> AttemptResult {
+    if let Some(verifier) = &mut verifier {
+        verifier.begin().await;
+    }
+    let mut result = converse(&input, agent, context, &mut verifier).await;
+    if let Some(mut verifier) = verifier {
+        let verified =
+            matches!(result.ended.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim);
+        let last = verifier.finish(verified).await;
+        result.ended.changed = last.changed;
+        result.ended.tree = last.tree;
+        if result.ended.claims.is_empty() {
+            result.ended.claims = last.claims;
+        }
+    }
+    result
+}
+
+/// The conversation: the first reply and the repairs.
+async fn converse(
+    input: &AttemptInput,
+    agent: Arc<dyn Agent>,
+    context: Arc<dyn AttemptContext>,
+    verifier: &mut Option<Box<dyn Verifier>>,
+) -> AttemptResult {
+    let work = &input.work;
+    let id = &input.attempt;
+    let timeout = agent.timeout().unwrap_or(Duration::from_millis(work.bounds.timeout_ms));
+    let mut deadline = Instant::now() + timeout;
+    let mut session = agent.open(Task {
+        agent: work.agent.clone(),
+        marker: input.marker.clone(),
+        cwd: input.cwd.clone(),
+        scratch: input.scratch.clone(),
+        access: work.access,
+        contract: work.contract.clone(),
+        startup: work.bounds.startup_ms.map(Duration::from_millis),
+        idle: work.bounds.idle_ms.map(Duration::from_millis),
+    });
+    let mut spent = Usage::default();
+    let mut prompt_text = work.prompt.clone();
+    let mut repairs = 0;
+    let mut denied: Vec<String> = Vec::new();
+    loop {
+        let name = format!("{id}.{}", repairs + 1);
+        let mode = if agent.has_files() { TranscriptMode::OwnFile } else { TranscriptMode::RunLog };
+        let transcript = match context.transcript(&name, mode) {
+            Ok(transcript) => transcript,
+            Err(error) => return AttemptResult::transcript_failed(id, error),
+        };
+        // The full prompt is stored beside the reply.
+        let sent = session.full_prompt(&prompt_text);
+        if let Err(error) = store_prompt(&*context, &format!("{name}.prompt"), mode, &sent) {
+            return AttemptResult::transcript_failed(id, error);
+        }
+        let activity_context = context.clone();
+        let mut reach = PromptContext {
+            stop: context.stop(),
+            total: deadline.saturating_duration_since(Instant::now()),
+            transcript,
+            activity: Arc::new(move |line: &str| activity_context.heartbeat(line)),
+        };
+        let answer = ask(&mut *session, &prompt_text, &mut reach).await;
+        let stored = match store_reply(reach.transcript, &answer) {
+            Ok(stored) => stored,
+            Err(error) => return AttemptResult::transcript_failed(id, error),
+        };
+        spent += answer.usage;
+        let mut reply = match store_details(&*context, &name, mode, &answer) {
+            Ok(details) => Reply {
+                transcript: stored.path,
+                sha256: stored.sha256,
+                played: answer.played,
+                ..details
+            },
+            Err(error) => return AttemptResult::transcript_failed(id, error),
+        };
+        if let ReplyStatus::Failed { outcome, reason, reset_at } = answer.status {
+            outcome.name().clone_into(&mut reply.status);
+            let ended = ended(input, outcome, reply, answer.usage);
+            return AttemptResult::new(Ended { reason, reset_at, ..ended });
+        }
+        let reply_text = blank_out_prompts(
+            &answer.text,
+            &[&sent, &prompt_text, &prompt::suffix(&work.contract)],
+        );
+        let offered = ResultCandidates {
+            text: &reply_text,
+            structured: answer.details.structured.as_ref(),
+            submissions: &answer.details.submissions,
+        };
+        let SelectedResult { report, channel, notes } =
+            select_result(&work.contract, &work.rules, offered);
+        reply.channel = channel;
+        reply.notes.extend(notes);
+        denied.extend(reply.denied.iter().cloned());
+        status_name(report.status).clone_into(&mut reply.status);
+        reply.codes = report.codes().iter().map(ToString::to_string).collect();
+        reply.why = report.violations.first().map(violation_text).unwrap_or_default();
+        let budget_exceeded = exceeded_budget(&work.bounds.budget, &spent, "this step")
+            .or_else(|| exceeded_budget(&input.budget_left, &spent, "the run"));
+        let mut claims = Vec::new();
+        let satisfied = report.value.is_some();
+        if let (Some(value), Some(verifier)) = (&report.value, verifier.as_mut()) {
+            // Verification does not count against the agent's timeout.
+            let started = Instant::now();
+            claims = verifier.verify(value).await;
+            deadline += started.elapsed();
+            if *context.stop().borrow() != StopRequest::None {
+                let reason = "stopped while its claims were being verified".to_owned();
+                let ended = ended(input, AttemptOutcome::Cancelled, reply, answer.usage);
+                return AttemptResult::new(Ended { reason, ..ended });
+            }
+        }
+        let refuted: Vec<ClaimReport> =
+            claims.iter().filter(|claim| claim.blocks()).cloned().collect();
+        let next = next_step(&work.contract, report, &refuted, repairs, work.bounds.repairs);
+        let ended = match next {
+            NextStep::Accept(_) if answer.details.denied_fails && !denied.is_empty() => {
+                let ended = ended(input, AttemptOutcome::Permission, reply, answer.usage);
+                permission_denied(&denied, ended)
+            }
+            NextStep::Accept(value) => Ended {
+                value: Some(value),
+                claims,
+                ..ended(input, AttemptOutcome::Accepted, reply, answer.usage)
+            },
+            NextStep::GiveUp(report) => {
+                let ended = rejected(input, *report, reply, answer.usage, repairs);
+                // A denied permission explains the missing result better than the contract.
+                if denied.is_empty() {
+                    ended
+                } else {
+                    let ended = Ended { outcome: AttemptOutcome::Permission, ..ended };
+                    permission_denied(&denied, ended)
+                }
+            }
+            NextStep::Refute(value) => {
+                "refuted".clone_into(&mut reply.status);
+                Ended {
+                    reason: refutation_reason(&refuted, repairs),
+                    partial: Some(value),
+                    claims,
+                    ..ended(input, AttemptOutcome::Claim, reply, answer.usage)
+                }
+            }
+            NextStep::Repair(text) => {
+                if let Some(what) = budget_exceeded {
+                    let reason = format!("the result was not accepted, and {what}");
+                    let ended = Ended {
+                        reason,
+                        claims,
+                        ..ended(input, AttemptOutcome::Cancelled, reply, answer.usage)
+                    };
+                    return AttemptResult {
+                        budget_exceeded: Some(what),
+                        ..AttemptResult::new(ended)
+                    };
+                }
+                if satisfied {
+                    "refuted".clone_into(&mut reply.status);
+                }
+                repairs += 1;
+                prompt_text = text;
+                context.progress(Event::RepairAsked {
+                    attempt: id.clone(),
+                    reply,
+                    usage: answer.usage,
+                    claims,
+                });
+                continue;
+            }
+        };
+        return AttemptResult { budget_exceeded, ..AttemptResult::new(ended) };
+    }
+}
+
+/// The reason for an attempt whose result satisfies its contract but has refuted claims.
+fn refutation_reason(refuted: &[ClaimReport], repairs: u32) -> String {
+    let reasons: Vec<String> =
+        refuted.iter().map(|one| format!("{}: {}", one.claim, one.reason)).collect();
+    format!("refuted: {}{}", reasons.join("; "), after_repairs(repairs))
+}
+
+/// Asks the session for a reply. A session that neither replies nor stops is abandoned.
+async fn ask(
+    session: &mut dyn counterfoil_agents::agent::Session,
+    prompt: &str,
+    reach: &mut PromptContext,
+) -> AgentReply {
+    let mut stop = reach.stop.clone();
+    let total = reach.total;
+    let abandoned = async {
+        tokio::select! {
+            () = tokio::time::sleep(total) => {
+                tokio::time::sleep(STOP_GRACE).await;
+                (AttemptOutcome::Timeout, "it reached its timeout and did not stop")
+            }
+            () = async { drop(stop.wait_for(|stop| *stop != StopRequest::None).await) } => {
+                tokio::time::sleep(STOP_GRACE).await;
+                (AttemptOutcome::Cancelled, "it was asked to stop and did not")
+            }
+        }
+    };
+    tokio::select! {
+        answer = session.ask(prompt, reach) => answer,
+        (outcome, reason) = abandoned => AgentReply {
+            text: Vec::new(),
+            usage: Usage::default(),
+            status: ReplyStatus::failed(outcome, reason),
+            played: None,
+            recorded: true,
+            details: ReplyDetails::default(),
+        },
+    }
+}
+
+fn store_prompt(
+    context: &dyn AttemptContext,
+    name: &str,
+    mode: TranscriptMode,
+    prompt: &str,
+) -> Result<(), TranscriptError> {
+    let mut file = context.transcript(name, mode)?;
+    file.write(prompt.as_bytes())?;
+    file.close();
+    Ok(())
+}
+
+/// Finishes the transcript of a reply. Output that streamed from a process is synced to disk. A
+/// reply that did not stream is written here and only closed, since the journal has it as well.
+fn store_reply(
+    mut transcript: Box<dyn TranscriptSink>,
+    answer: &AgentReply,
+) -> Result<StoredTranscript, TranscriptError> {
+    if let Some(error) = transcript.error() {
+        return Err(error.clone());
+    }
+    if answer.recorded {
+        return transcript.finish();
+    }
+    transcript.write(&answer.text)?;
+    Ok(transcript.close())
+}
+
+/// Stores everything that came with the text of a reply in transcripts of their own.
+fn store_details(
+    context: &dyn AttemptContext,
+    name: &str,
+    mode: TranscriptMode,
+    answer: &AgentReply,
+) -> Result<Reply, TranscriptError> {
+    let details = &answer.details;
+    let store = |what: &str, bytes: &[u8]| -> Result<Option<String>, TranscriptError> {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let mut file = context.transcript(&format!("{name}.{what}"), mode)?;
+        file.write(bytes)?;
+        Ok(Some(file.close().path))
+    };
+    let lines = |values: Vec<serde_json::Result<String>>| -> String {
+        values.into_iter().flatten().map(|line| line + "\n").collect()
+    };
+    let submissions = lines(details.submissions.iter().map(serde_json::to_string).collect());
+    let structured = lines(details.structured.iter().map(serde_json::to_string).collect());
+    Ok(Reply {
+        text: if details.events { store("text", &answer.text)? } else { None },
+        errors: store("stderr", &details.errors)?,
+        submissions: store("submissions", submissions.as_bytes())?,
+        structured: store("structured", structured.as_bytes())?,
+        conversation: details.conversation.clone(),
+        exit: details.exit,
+        denied: details.denied.clone(),
+        notes: details.notes.clone(),
+        ..Reply::default()
+    })
+}
+
+/// The end of an attempt that needed permissions it did not have.
+fn permission_denied(denied: &[String], ended: Ended) -> Ended {
+    let mut actions: Vec<&str> = denied.iter().map(String::as_str).collect();
+    actions.dedup();
+    let more = actions.len().saturating_sub(3);
+    actions.truncate(3);
+    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+    let why = if ended.reason.is_empty() { String::new() } else { format!("; {}", ended.reason) };
+    Ended { reason: format!("it was not allowed to: {}{more}{why}", actions.join(", ")), ..ended }
+}
+
+/// What to do after a reply.
+enum NextStep {
+    Accept(Value),
+    Repair(String),
+    GiveUp(Box<Report>),
+    Refute(Value),
+}
+
+fn next_step(
+    contract: &Contract,
+    report: Report,
+    refuted: &[ClaimReport],
+    repairs: u32,
+    max_repairs: u32,
+) -> NextStep {
+    match report.value {
+        Some(value) if refuted.is_empty() => NextStep::Accept(value),
+        Some(_) if repairs < max_repairs => {
+            NextStep::Repair(prompt::repair_claims(contract, refuted))
+        }
+        Some(value) => NextStep::Refute(value),
+        None if repairs < max_repairs => NextStep::Repair(prompt::repair(contract, &report)),
+        None => NextStep::GiveUp(Box::new(report)),
+    }
+}
+
+/// Describes the part of a budget that is exceeded, if one is.
+fn exceeded_budget(budget: &Budget, spent: &Usage, whose: &str) -> Option<String> {
+    let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
+    if let Some(most) = budget.tokens.filter(|most| tokens > *most) {
+        return Some(format!("{tokens} tokens are more than the {most} of {whose}"));
+    }
+    if let Some(most) = budget.cost_usd.filter(|most| spent.cost_usd > *most) {
+        return Some(format!("{:.4} USD are more than the {most:.4} of {whose}", spent.cost_usd));
+    }
+    let most = budget.time_ms.filter(|most| spent.wall_ms > *most)?;
+    Some(format!("{} ms are more than the {most} of {whose}", spent.wall_ms))
+}
+
+/// A violation as one line: the message, with its location unless the message names fields itself.
+fn violation_text(violation: &Violation) -> String {
+    match violation.pointer.as_str() {
+        pointer if !pointer.is_empty() && !violation.message.contains('`') => {
+            format!("{pointer}: {}", violation.message)
+        }
+        _ => violation.message.clone(),
+    }
+}
+
+fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Accepted => "accepted",
+        Status::Rejected => "rejected",
+        Status::Absent => "absent",
+    }
+}
+
+fn ended(input: &AttemptInput, outcome: AttemptOutcome, reply: Reply, usage: Usage) -> Ended {
+    Ended { reply: Some(reply), usage, ..empty_ended(&input.attempt, outcome) }
+}
+
+fn rejected(
+    input: &AttemptInput,
+    report: Report,
+    reply: Reply,
+    usage: Usage,
+    repairs: u32,
+) -> Ended {
+    let what = match report.status {
+        Status::Absent => "no result was found in the reply",
+        _ => "the result does not satisfy the contract",
+    };
+    let first = report
+        .violations
+        .first()
+        .map(|violation| format!(": {}", violation.message))
+        .unwrap_or_default();
+    let repairs = after_repairs(repairs);
+    let violations = report
+        .violations
+        .iter()
+        .filter_map(|violation| serde_json::to_value(violation).ok())
+        .collect();
+    Ended {
+        reason: format!("{what}{first}{repairs}"),
+        partial: report.partial,
+        violations,
+        ..ended(input, AttemptOutcome::Contract, reply, usage)
+    }
+}
+
+fn after_repairs(repairs: u32) -> String {
+    match repairs {
+        0 => String::new(),
+        1 => " (after 1 repair)".to_owned(),
+        more => format!(" (after {more} repairs)"),
+    }
+}

@@ -1,0 +1,261 @@
+//! The verifier of an attempt: it observes the workspace before and after, and verifies the claims
+//! of the result. The rules for verdicts are in `claims`, `protect` and `inventory` of
+//! `counterfoil-verify`.
+
+mod backup;
+mod observation;
+
+use crate::agent_attempt::{FinalObservation, Verifier};
+use crate::contracts::ContractLookup;
+use counterfoil_agents::agent::BoxFuture;
+use counterfoil_contract::Contract;
+use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Evidence, Verdict};
+use counterfoil_process::StopRequest;
+use counterfoil_verify::claims::{self, VerifyConfig, VerifyContext};
+use counterfoil_verify::inventory;
+use counterfoil_verify::protect::{self, WriteRules};
+use counterfoil_workspace::workspaces::{readable_name, run_name};
+pub(crate) use observation::SnapshotterPool;
+use observation::WorkspaceObservation;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+use tokio::sync::watch;
+
+/// What to verify for an attempt, and where.
+pub(crate) struct AttemptScope {
+    /// The folder of the workspace.
+    pub(crate) folder: PathBuf,
+    /// The state folder: the engine's own files, stored file contents, results of checks.
+    pub(crate) state: PathBuf,
+    /// Identifies the attempt among all runs. The processes of checks are tagged with it.
+    pub(crate) marker: String,
+    /// The contract of the result.
+    pub(crate) contract: Arc<Contract>,
+    /// The claims that the result makes.
+    pub(crate) claims: Vec<EffectiveClaim>,
+    /// The files that the attempt may write.
+    pub(crate) rules: WriteRules,
+    /// The policy for writes to other files.
+    pub(crate) protection: ClaimPolicy,
+    /// The policy for removed tests.
+    pub(crate) tests: ClaimPolicy,
+    /// The files that the engine writes itself.
+    pub(crate) published: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// Finds contracts by id, for claims about artifacts.
+    pub(crate) contracts: Arc<ContractLookup>,
+    /// Describes who else has written in the workspace since a time, if anybody did.
+    pub(crate) concurrent_writer: Box<dyn Fn(SystemTime) -> Option<String> + Send + Sync>,
+    /// The signal that stops running checks.
+    pub(crate) stop: watch::Receiver<StopRequest>,
+}
+
+impl AttemptScope {
+    /// The folder for backups of files that were overwritten when protected files were restored.
+    fn backup_folder(&self) -> PathBuf {
+        // Item keys come from agents: they must neither lead out of the folder nor be too long.
+        let (run, attempt) = self.marker.split_once('/').unwrap_or(("", &self.marker));
+        self.state
+            .join("set-aside")
+            .join(run_name(run))
+            .join(readable_name(attempt, &[run, attempt]))
+    }
+}
+
+/// Verifies one attempt against its workspace.
+pub(crate) struct WorkspaceVerifier {
+    scope: Arc<AttemptScope>,
+    snapshotters: Arc<SnapshotterPool>,
+    /// `None` while a blocking thread works with it.
+    observation: Option<WorkspaceObservation>,
+}
+
+impl WorkspaceVerifier {
+    pub(crate) fn new(scope: AttemptScope, snapshotters: Arc<SnapshotterPool>) -> Self {
+        Self { scope: Arc::new(scope), snapshotters, observation: None }
+    }
+
+    /// Observes the workspace again, on a thread that may block.
+    async fn observe_again(&mut self) {
+        let Some(mut observation) = self.observation.take() else { return };
+        let scope = self.scope.clone();
+        let observed = tokio::task::spawn_blocking(move || {
+            observation.update(&scope);
+            observation
+        });
+        self.observation = observed.await.ok();
+    }
+
+    /// The engine's own claims, which apply to every attempt.
+    fn own_claims(&self, observation: &WorkspaceObservation) -> Vec<ClaimReport> {
+        let scope = &self.scope;
+        let mut reports = Vec::new();
+        if scope.protection != ClaimPolicy::Ignore {
+            // A repair answers for the new violations only; the other policies count all of them.
+            let breaches = if scope.protection == ClaimPolicy::Require {
+                &observation.fresh
+            } else {
+                &observation.breaches
+            };
+            let some = !observation.observed.last_changes().files.is_empty();
+            let mut report = protect::report(
+                breaches,
+                &observation.restored,
+                &observation.unrestored,
+                scope.protection,
+                some,
+            );
+            if observation.has_backup && !breaches.is_empty() {
+                let kept =
+                    format!("the previous content is kept in {}", scope.backup_folder().display());
+                report.evidence.push(Evidence::new("note", kept));
+            }
+            reports.push(report);
+        }
+        if scope.tests != ClaimPolicy::Ignore {
+            reports.push(inventory::report(&observation.delta, scope.tests));
+        }
+        match observation.observed.unobservable_reason() {
+            Some(why) => reports.into_iter().map(|report| unobservable(report, why)).collect(),
+            None => reports,
+        }
+    }
+}
+
+/// Replaces a verdict that rests on an observation which was not possible.
+fn unobservable(report: ClaimReport, why: &str) -> ClaimReport {
+    if report.verdict != Verdict::Verified {
+        return report;
+    }
+    let reason = format!("the changes cannot be determined: {why}");
+    ClaimReport { verdict: Verdict::Unverifiable, reason, evidence: Vec::new(), ..report }
+}
+
+/// The report of a claim that could not be verified because observing the workspace failed. Such a
+/// claim is always reported.
+fn observation_failed(claim: &EffectiveClaim) -> ClaimReport {
+    ClaimReport {
+        claim: claim.name.clone(),
+        field: claim.field.clone(),
+        kind: claim.claim.kind,
+        policy: claim.claim.policy,
+        verdict: Verdict::Unverifiable,
+        claimed: Value::Null,
+        observed: Value::Null,
+        reason: "observing the workspace failed".to_owned(),
+        evidence: Vec::new(),
+        tree: None,
+    }
+}
+
+impl Verifier for WorkspaceVerifier {
+    fn begin(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let (scope, snapshotters) = (self.scope.clone(), self.snapshotters.clone());
+            self.observation = tokio::task::spawn_blocking(move || {
+                WorkspaceObservation::begin(&snapshotters, &scope)
+            })
+            .await
+            .ok();
+        })
+    }
+
+    fn verify<'a>(&'a mut self, value: &'a Value) -> BoxFuture<'a, Vec<ClaimReport>> {
+        Box::pin(async move {
+            self.observe_again().await;
+            let scope = self.scope.clone();
+            let Some(mut observation) = self.observation.take() else {
+                return scope.claims.iter().map(observation_failed).collect();
+            };
+            let (folder, top) =
+                (observation.observed.folder().to_owned(), observation.observed.top().to_owned());
+            let config = observation.config.clone();
+            let none = VerifyConfig::default();
+            let concurrent_writer = observation.concurrent_writer.clone();
+            let ours = scope.published.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let cache = scope.state.join("checks");
+            let mut context = VerifyContext {
+                folder: &folder,
+                top: &top,
+                view: &mut observation.observed,
+                config: config.as_ref().unwrap_or(&none),
+                contracts: &*scope.contracts,
+                cache: Some(&cache),
+                stop: scope.stop.clone(),
+                marker: scope.marker.clone(),
+                own_files: &ours,
+                run_commands: true,
+                since: "the step began",
+                concurrent_writer: concurrent_writer.as_deref(),
+            };
+            let mut reports =
+                claims::verify(&scope.claims, &scope.contract, value, &mut context).await;
+            if let Err(error) = &config {
+                for report in
+                    reports.iter_mut().filter(|report| report.verdict == Verdict::Unverifiable)
+                {
+                    report.evidence.push(Evidence::new("note", error.clone()));
+                }
+            }
+            reports.extend(self.own_claims(&observation));
+            self.observation = Some(observation);
+            reports
+        })
+    }
+
+    fn finish(&mut self, verified: bool) -> BoxFuture<'_, FinalObservation> {
+        Box::pin(async move {
+            if !verified {
+                self.observe_again().await;
+            }
+            let Some(observation) = self.observation.take() else {
+                return FinalObservation::default();
+            };
+            let mut claims = if verified { Vec::new() } else { self.own_claims(&observation) };
+            // Without a result, a verified claim confirms nothing.
+            claims.retain(|claim| claim.verdict != Verdict::Verified);
+            let last = FinalObservation {
+                changed: Some(observation.changed()),
+                tree: observation.observed.last_tree_id(),
+                claims,
+            };
+            observation.end(&self.scope, &self.snapshotters);
+            last
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use counterfoil_verify::inventory::TestDelta;
+    use counterfoil_verify::protect::{ForbiddenChange, ForbiddenReason};
+    use counterfoil_workspace::snapshot::Change;
+
+    #[test]
+    fn nothing_is_verified_without_an_observation() {
+        let breach = ForbiddenChange {
+            path: "AGENTS.md".into(),
+            change: Change::Modified,
+            reason: ForbiddenReason::Default("instructions"),
+        };
+        let protected = |breaches: &[ForbiddenChange]| {
+            protect::report(breaches, &[], &[], ClaimPolicy::Record, !breaches.is_empty())
+        };
+        for (report, verdict) in [
+            (protected(&[]), Verdict::Unverifiable),
+            (inventory::report(&TestDelta::default(), ClaimPolicy::Record), Verdict::Unverifiable),
+            // A refuted claim stays refuted.
+            (protected(&[breach]), Verdict::Refuted),
+        ] {
+            let report = unobservable(report, "too many files");
+            assert_eq!(report.verdict, verdict, "{report:?}");
+            if verdict == Verdict::Unverifiable {
+                assert_eq!(report.reason, "the changes cannot be determined: too many files");
+                assert_eq!(report.evidence, []);
+            }
+        }
+    }
+}

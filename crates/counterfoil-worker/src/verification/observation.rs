@@ -1,0 +1,184 @@
+//! Observes a workspace: which files changed since the attempt began, which protected files were
+//! written, and which tests were removed. All of it blocks, so it runs on a blocking thread.
+
+use super::{AttemptScope, backup};
+use counterfoil_flow::ChangedFiles;
+use counterfoil_verify::claims::VerifyConfig;
+use counterfoil_verify::config::NOISE;
+use counterfoil_verify::inventory::TestDelta;
+use counterfoil_verify::protect::ForbiddenChange;
+use counterfoil_verify::workspace_diff::WorkspaceDiff;
+use counterfoil_workspace::snapshot::{Change, Settings, Snapshotter};
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// The maximum length of each list of paths in the journal.
+const MAX_LISTED: usize = 10_000;
+
+/// The snapshotters of a run, by folder. They are reused because each caches the hashes of files.
+#[derive(Default)]
+pub(crate) struct SnapshotterPool {
+    idle: Mutex<BTreeMap<PathBuf, Snapshotter>>,
+}
+
+impl SnapshotterPool {
+    fn take(&self, scope: &AttemptScope) -> Snapshotter {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).remove(&scope.folder);
+        let mut tree = idle.unwrap_or_else(|| {
+            let open = |noise: &[&str]| {
+                let settings = Settings {
+                    excluded: [scope.state.clone()].into(),
+                    content_store: Some(scope.state.join("contents")),
+                    unreported: noise.iter().map(|&glob| glob.to_owned()).collect(),
+                };
+                Snapshotter::open(&scope.folder, settings)
+            };
+            let tree = open(&[]);
+            // Without git there are no ignore rules: well-known build folders are ignored instead.
+            if tree.is_git() { tree } else { open(&NOISE) }
+        });
+        for ours in scope.published.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            tree.exclude(ours.clone());
+        }
+        tree
+    }
+
+    fn give_back(&self, folder: &Path, tree: Snapshotter) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned(), tree);
+    }
+}
+
+/// A workspace under observation.
+pub(super) struct WorkspaceObservation {
+    pub(super) observed: WorkspaceDiff,
+    began: SystemTime,
+    pub(super) delta: TestDelta,
+    /// The protected files that were written since the attempt began.
+    pub(super) breaches: Vec<ForbiddenChange>,
+    /// Those that the last observation found: new ones, and files that could not be restored
+    /// before.
+    pub(super) fresh: Vec<ForbiddenChange>,
+    pub(super) restored: Vec<PathBuf>,
+    pub(super) unrestored: Vec<(PathBuf, String)>,
+    /// Whether files were backed up before they were restored.
+    pub(super) has_backup: bool,
+    /// Describes who else wrote in the workspace.
+    pub(super) concurrent_writer: Option<String>,
+    /// The configuration before the attempt, so that the attempt cannot redefine its checks.
+    pub(super) config: Result<VerifyConfig, String>,
+}
+
+impl WorkspaceObservation {
+    /// Takes the first snapshot, before the attempt begins.
+    pub(super) fn begin(snapshotters: &SnapshotterPool, scope: &AttemptScope) -> Self {
+        let mut tree = snapshotters.take(scope);
+        let before = tree.snapshot();
+        let began = before.taken;
+        Self {
+            config: VerifyConfig::load(tree.folder(), tree.top())
+                .map_err(|error| error.to_string()),
+            observed: WorkspaceDiff::new(tree, before, Some(began)),
+            began,
+            delta: TestDelta::default(),
+            breaches: Vec::new(),
+            fresh: Vec::new(),
+            restored: Vec::new(),
+            unrestored: Vec::new(),
+            has_backup: false,
+            concurrent_writer: None,
+        }
+    }
+
+    /// Observes the workspace again, and restores protected files.
+    pub(super) fn update(&mut self, scope: &AttemptScope) {
+        self.observed.refresh();
+        self.concurrent_writer = (scope.concurrent_writer)(self.began);
+        self.fresh = scope.rules.violations(self.observed.last_changes());
+        if self.concurrent_writer.is_some() {
+            // It may be the work of the other writer, so it is reported only once.
+            let known: HashSet<&PathBuf> =
+                self.breaches.iter().map(|breach| &breach.path).collect();
+            self.fresh.retain(|breach| {
+                !known.contains(&breach.path) || self.restored.contains(&breach.path)
+            });
+        }
+        if !self.fresh.is_empty() {
+            self.restore_protected(scope);
+            self.observed.refresh();
+        }
+        self.delta = self.observed.test_delta();
+    }
+
+    /// Restores protected files. Their current content is backed up first: it may be somebody's
+    /// work.
+    fn restore_protected(&mut self, scope: &AttemptScope) {
+        let paths: Vec<PathBuf> = self.fresh.iter().map(|breach| breach.path.clone()).collect();
+        let again: HashSet<&PathBuf> = paths.iter().collect();
+        // Files that could not be restored are tried again. Files that were restored have been
+        // written again.
+        self.breaches.retain(|breach| !again.contains(&breach.path));
+        self.restored.retain(|path| !again.contains(path));
+        self.unrestored.retain(|(path, _)| !again.contains(path));
+        self.breaches.extend(self.fresh.iter().cloned());
+        if let Some(concurrent_writer) = &self.concurrent_writer {
+            // It may be the work of the other writer, so it is not undone.
+            let why = format!("left as it is, since {concurrent_writer}");
+            self.unrestored.extend(paths.into_iter().map(|path| (path, why.clone())));
+            return;
+        }
+        let mut safe = Vec::new();
+        for (path, backed_up) in
+            backup::back_up(self.observed.snapshotter(), &scope.backup_folder(), paths)
+        {
+            match backed_up {
+                Ok(existed) => {
+                    self.has_backup |= existed;
+                    safe.push(path);
+                }
+                Err(error) => {
+                    let why = format!("its current content could not be backed up: {error}");
+                    self.unrestored.push((path, why));
+                }
+            }
+        }
+        let failed = self.observed.restore(&safe);
+        let lost: HashSet<&PathBuf> = failed.iter().map(|(path, _)| path).collect();
+        self.restored.extend(safe.into_iter().filter(|path| !lost.contains(path)));
+        self.unrestored.extend(failed);
+    }
+
+    /// The changed files, as the journal records them.
+    pub(super) fn changed(&self) -> ChangedFiles {
+        let changes = self.observed.last_changes();
+        let moved: HashSet<&PathBuf> =
+            changes.renamed.iter().flat_map(|(from, to)| [from, to]).collect();
+        let paths = |wanted: Change| -> Vec<String> {
+            let these = changes
+                .files
+                .iter()
+                .filter(|(path, change)| **change == wanted && !moved.contains(path));
+            these.map(|(path, _)| path_text(path)).take(MAX_LISTED).collect()
+        };
+        let renamed = changes.renamed.iter().map(|(from, to)| (path_text(from), path_text(to)));
+        ChangedFiles {
+            added: paths(Change::Added),
+            modified: paths(Change::Modified),
+            deleted: paths(Change::Deleted),
+            renamed: renamed.take(MAX_LISTED).collect(),
+            // A renamed file is listed under both names.
+            total: changes.files.len().saturating_sub(changes.renamed.len()) as u64,
+            notes: changes.notes.iter().chain(&self.concurrent_writer).cloned().collect(),
+        }
+    }
+
+    /// Returns the snapshotter to the pool.
+    pub(super) fn end(self, scope: &AttemptScope, snapshotters: &SnapshotterPool) {
+        snapshotters.give_back(&scope.folder, self.observed.into_snapshotter());
+    }
+}
+
+fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
