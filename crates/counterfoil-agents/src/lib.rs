@@ -21,4 +21,3 @@ pub mod spec;
 pub mod submissions;
 mod termination;
 pub mod transcript;
-mod wording;

@@ -81,7 +81,7 @@ impl Session for Prompt {
             AgentReply {
                 text: br#"Done. {"ok": true, "note": "all of it"}"#.to_vec(),
                 usage: Usage { input_tokens: 10, output_tokens: 5, cost_usd: 0.0, wall_ms: 0 },
-                how: ReplyStatus::Complete,
+                status: ReplyStatus::Complete,
                 played: None,
                 recorded: false,
                 details: ReplyDetails::default(),

@@ -6,6 +6,5 @@ pub mod claims;
 pub mod config;
 pub mod inventory;
 pub mod protect;
-pub mod wording;
 pub mod workspace_diff;
 pub mod yaml;

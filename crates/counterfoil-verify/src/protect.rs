@@ -20,8 +20,8 @@ mod error;
 
 pub use error::{GlobProblem, RuleError};
 
-use crate::wording::{counted, listed, plain, shown};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
+use counterfoil_contract::text::{display_path, escape_control, join_limited, pluralize};
 use counterfoil_workspace::snapshot::{Change, Changes};
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
@@ -87,7 +87,7 @@ pub enum ForbiddenReason {
 impl std::fmt::Display for ForbiddenReason {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Protected(glob) => write!(out, "protected by `{}`", plain(glob)),
+            Self::Protected(glob) => write!(out, "protected by `{}`", escape_control(glob)),
             Self::Outside => out.write_str("outside of what this step may write"),
             Self::Default(what) => out.write_str(what),
         }
@@ -373,7 +373,7 @@ pub fn report(
         let text = format!(
             "{} {}: {}; {outcome}",
             change_name(change.change),
-            shown(&change.path),
+            display_path(&change.path),
             change.reason
         );
         report.evidence.push(Evidence::new("diff", text));
@@ -382,7 +382,7 @@ pub fn report(
         let verb = if more == 1 { "is" } else { "are" };
         report.evidence.push(Evidence::new(
             "note",
-            format!("{} {verb} not listed", counted(more, "more file")),
+            format!("{} {verb} not listed", pluralize(more, "more file")),
         ));
     }
     report
@@ -399,7 +399,7 @@ impl std::fmt::Display for RestoreOutcome<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Restored => out.write_str("restored"),
-            Self::Failed(why) => write!(out, "could not be restored: {}", plain(why)),
+            Self::Failed(why) => write!(out, "could not be restored: {}", escape_control(why)),
             Self::NotAttempted => out.write_str("not restored"),
         }
     }
@@ -414,8 +414,8 @@ fn reason(forbidden: &[ForbiddenChange], outcomes: &[RestoreOutcome<'_>]) -> Str
         (&outside, "file", " outside of what this step may write"),
     ] {
         if !changes.is_empty() {
-            let names = listed(changes, 5, |change| shown(&change.path));
-            parts.push(format!("{} changed{place}: {names}", counted(changes.len(), noun)));
+            let names = join_limited(changes.iter().map(|change| display_path(&change.path)), 5);
+            parts.push(format!("{} changed{place}: {names}", pluralize(changes.len(), noun)));
         }
     }
     let restored =
@@ -433,7 +433,7 @@ fn reason(forbidden: &[ForbiddenChange], outcomes: &[RestoreOutcome<'_>]) -> Str
 
 fn listing(forbidden: &[ForbiddenChange]) -> Value {
     let line = |change: &ForbiddenChange| {
-        format!("{} {}", change_name(change.change), shown(&change.path))
+        format!("{} {}", change_name(change.change), display_path(&change.path))
     };
     let mut lines: Vec<Value> =
         forbidden.iter().take(MAX_LISTED).map(|change| line(change).into()).collect();

@@ -7,7 +7,7 @@ mod reset_time;
 pub(crate) use api_error::{ApiError, find_http_status, with_advice};
 pub(crate) use reset_time::parse_reset_time;
 
-use crate::wording::{counted, plain};
+use counterfoil_contract::text::{escape_control, pluralize};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -114,7 +114,7 @@ pub(crate) fn activity_line(text: &str) -> Option<String> {
 /// A text as one line of at most `max_chars` characters.
 pub(crate) fn truncate(text: &str, max_chars: usize) -> String {
     let mut chars = text.trim().chars();
-    let mut short = plain(&chars.by_ref().take(max_chars).collect::<String>());
+    let mut short = escape_control(&chars.by_ref().take(max_chars).collect::<String>());
     if chars.next().is_some() {
         short.push('…');
     }
@@ -170,7 +170,7 @@ impl StreamAnomalies {
     pub(crate) fn into_notes(self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.non_events > 0 {
-            let lines = counted(self.non_events, "line");
+            let lines = pluralize(self.non_events, "line");
             let verb =
                 if self.non_events == 1 { "is not an event" } else { "are not events, the first" };
             notes.push(format!("{lines} {verb}: {}", self.first_non_event));
@@ -178,7 +178,7 @@ impl StreamAnomalies {
         for (kind, (count, why)) in self.shapes {
             notes.push(format!(
                 "{} `{kind}` with an unexpected structure: {why}",
-                counted(count, "event")
+                pluralize(count, "event")
             ));
         }
         notes.extend(self.notes);

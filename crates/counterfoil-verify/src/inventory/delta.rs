@@ -4,7 +4,7 @@
 use super::body::Body;
 use super::parse::{Deadline, Language, ParseFailure};
 use super::{Inventory, Test, TestState, read};
-use crate::wording::{counted, listed, plain, shown};
+use counterfoil_contract::text::{display_path, escape_control, join_limited, pluralize};
 use memchr::memmem;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -33,7 +33,7 @@ pub struct TestName {
 
 impl std::fmt::Display for TestName {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{} ({}:{})", plain(&self.name), shown(&self.file), self.line)
+        write!(out, "{} ({}:{})", escape_control(&self.name), display_path(&self.file), self.line)
     }
 }
 
@@ -128,10 +128,10 @@ impl Comparison {
             && let Some(line) = new.only
         {
             let left = new.tests.iter().filter(|test| test.state == TestState::Skipped).count();
-            let left = counted(left, "test");
+            let left = pluralize(left, "test");
             self.delta
                 .notes
-                .push(format!("{}:{line}: `only` excludes {left} of the file", shown(path)));
+                .push(format!("{}:{line}: `only` excludes {left} of the file", display_path(path)));
         }
         let Inventory { tests, broken, comments, .. } = new;
         let located = |test: Test| LocatedTest { file: path.to_owned(), test };
@@ -160,8 +160,8 @@ impl Comparison {
             && !unclear.is_empty()
         {
             self.delta.is_incomplete = true;
-            let names = listed(&unclear, MAX_LISTED, |name| plain(name));
-            let file = shown(path);
+            let names = join_limited(unclear.iter().map(|name| escape_control(name)), MAX_LISTED);
+            let file = display_path(path);
             self.delta.notes.push(format!(
                 "{file}:{line}: syntax error; the state of these tests is unknown: {names}"
             ));
@@ -179,7 +179,7 @@ impl Comparison {
         if let Some(why) = new.err().or(old.err()) {
             self.delta.notes.push(format!(
                 "{}: its tests were not read: {}",
-                shown(path),
+                display_path(path),
                 why.message()
             ));
         }
@@ -311,7 +311,7 @@ impl Comparison {
             Language::from_path(file).is_some_and(|language| language.is_collected(file))
         };
         if from.file != to.file && collected(&from.file) && !collected(&to.file) {
-            let (from, to) = (shown(&from.file), shown(&to.file));
+            let (from, to) = (display_path(&from.file), display_path(&to.file));
             let note = format!(
                 "{to}: contains tests from {from}, but test runners do not collect files with this name"
             );

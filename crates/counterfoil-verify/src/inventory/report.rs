@@ -1,8 +1,8 @@
 //! The claim report about the tests of a step.
 
 use super::delta::{TestDelta, TestName};
-use crate::wording::{counted, listed, plain};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
+use counterfoil_contract::text::{escape_control, join_limited, pluralize};
 use serde_json::{Map, Value};
 
 /// The maximum number of tests that are listed for each kind of change.
@@ -22,14 +22,14 @@ pub fn report(delta: &TestDelta, policy: ClaimPolicy) -> ClaimReport {
     for (tests, one, many) in lost {
         if !tests.is_empty() {
             let became = if tests.len() == 1 { one } else { many };
-            let names = listed(tests, 5, ToString::to_string);
-            reasons.push(format!("{} {became}: {names}", counted(tests.len(), "test")));
+            let names = join_limited(tests.iter().map(ToString::to_string), 5);
+            reasons.push(format!("{} {became}: {names}", pluralize(tests.len(), "test")));
         }
     }
     let verdict = match () {
         () if !reasons.is_empty() => Verdict::Refuted,
         () if delta.is_incomplete => {
-            reasons.extend(delta.notes.first().map(|note| plain(note)));
+            reasons.extend(delta.notes.first().map(|note| escape_control(note)));
             Verdict::Unverifiable
         }
         () => Verdict::Verified,
@@ -91,13 +91,14 @@ fn evidence(delta: &TestDelta) -> Vec<Evidence> {
     }
     for weak in delta.weakened.iter().take(MAX_LISTED) {
         let was =
-            format!("{} before, {} now", counted(weak.before as usize, weak.what), weak.after);
+            format!("{} before, {} now", pluralize(weak.before as usize, weak.what), weak.after);
         evidence.push(Evidence::new("diff", format!("{}: {was}", weak.test)));
     }
-    evidence
-        .extend(delta.notes.iter().take(MAX_NOTES).map(|note| Evidence::new("note", plain(note))));
+    evidence.extend(
+        delta.notes.iter().take(MAX_NOTES).map(|note| Evidence::new("note", escape_control(note))),
+    );
     if let Some(more @ 1..) = delta.notes.len().checked_sub(MAX_NOTES) {
-        evidence.push(Evidence::new("note", format!("and {}", counted(more, "more note"))));
+        evidence.push(Evidence::new("note", format!("and {}", pluralize(more, "more note"))));
     }
     evidence
 }
@@ -116,7 +117,7 @@ fn summary(delta: &TestDelta) -> String {
             return "no test added, none removed".to_owned();
         }
         0 => "no test added".to_owned(),
-        added => format!("{} added", counted(added, "test")),
+        added => format!("{} added", pluralize(added, "test")),
     };
     for (what, count) in counts {
         match count {

@@ -1,6 +1,6 @@
 //! Errors of globs in `writes` and `protect`.
 
-use crate::wording::plain;
+use counterfoil_contract::text::escape_control;
 
 /// The maximum length of a glob in bytes.
 pub(super) const MAX_GLOB: usize = 1_000;
@@ -17,7 +17,7 @@ pub enum RuleError {
         max: usize,
     },
     /// A glob is not valid.
-    #[error("the glob `{}` in `{list}` {problem}", plain(&truncate(glob)))]
+    #[error("the glob `{}` in `{list}` {problem}", escape_control(&truncate(glob)))]
     Invalid {
         /// The name of the list.
         list: String,

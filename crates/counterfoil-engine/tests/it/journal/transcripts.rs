@@ -12,7 +12,7 @@ fn a_transcript_streams_to_a_file_and_is_known_by_its_hash() {
     assert_eq!(fs::read(&path).unwrap(), b"hello ", "what streamed in can be followed");
     transcript.write(b"world").unwrap();
     let stored = transcript.finish().unwrap();
-    let expected = Stored {
+    let expected = StoredTranscript {
         path: "transcripts/run-1/step_1_try.jsonl".into(),
         sha256: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9".into(),
         bytes: 11,
@@ -21,7 +21,7 @@ fn a_transcript_streams_to_a_file_and_is_known_by_its_hash() {
     assert_eq!(stored, expected);
     assert_eq!(journal.transcripts().read(&stored).unwrap(), b"hello world");
     let json = serde_json::to_string(&stored).unwrap();
-    assert_eq!(serde_json::from_str::<Stored>(&json).unwrap(), stored);
+    assert_eq!(serde_json::from_str::<StoredTranscript>(&json).unwrap(), stored);
 
     for changed in ["hello World", "hello world!", "hello"] {
         fs::write(&path, changed).unwrap();
@@ -71,7 +71,7 @@ fn names_stay_inside_the_folder_and_nothing_is_written_over() {
         "transcripts/../journal.db",
         "transcripts/run-1/../../journal.db",
     ] {
-        let stored = Stored { path: path.into(), ..long.clone() };
+        let stored = StoredTranscript { path: path.into(), ..long.clone() };
         assert!(
             journal.transcripts().read(&stored).unwrap_err().to_string().contains("not among"),
             "{path}"

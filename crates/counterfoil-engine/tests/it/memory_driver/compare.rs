@@ -112,7 +112,7 @@ fn prepare(workflow: &Workflow, script: &str) -> (Project, AgentAssignments, tem
     let file = state.path().join("script.yaml");
     std::fs::write(&file, script).unwrap();
     let spec = format!("script:{}", file.display());
-    let environment = Equipment::default();
+    let environment = AgentEnvironment::default();
     let agents =
         AgentAssignments::from_specs(workflow, &BTreeMap::new(), Some(&spec), &environment, &[]);
     (project, agents.unwrap(), state)

@@ -77,7 +77,7 @@ impl MemoryDriver {
             bundle: Bundle::hash(&self.workflow.bundle.to_bytes().unwrap()),
             decide: DECIDE,
             inputs: Map::<String, Value>::new(),
-            agents: self.worker.agents().players(),
+            agents: self.worker.agents().assigned(),
             budget: self.workflow.budget.clone(),
             repo: repo.display().to_string(),
             own: Vec::new(),
