@@ -33,7 +33,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// How many seeds the test runs.
 const SEEDS: u64 = 2000;
 /// How many seeds the test of the in-memory driver runs.
-const MEMORY_SEEDS: u64 = 1000;
+const MEMORY_SEEDS: u64 = 400;
 
 /// The figures of all runs.
 #[derive(Default)]

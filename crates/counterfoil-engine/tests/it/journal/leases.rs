@@ -144,7 +144,7 @@ fn holding_process() {
 
 fn holding_child(folder: &Path) -> Child {
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "leases::holding_process", "--ignored", "--nocapture"])
+        .args(["--exact", "journal::leases::holding_process", "--ignored", "--nocapture"])
         .env(HOLD, folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
