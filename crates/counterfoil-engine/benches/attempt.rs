@@ -136,7 +136,7 @@ fn supervised(runtime: &Runtime, round: usize) -> Vec<Duration> {
         };
         let (_keep, stop) = watch::channel(StopRequest::None);
         timed(|| {
-            assert_eq!(runtime.block_on(supervise(spawn, &mut Deaf, stop)).unwrap().left_behind, 0)
+            assert_eq!(runtime.block_on(supervise(spawn, &mut Deaf, stop)).unwrap().left_behind, 0);
         })
     };
     (0..TIMES).map(one).collect()

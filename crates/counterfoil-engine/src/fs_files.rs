@@ -52,10 +52,10 @@ impl Files for FsFiles {
                 let relative = folder.join(entry.file_name());
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => {
-                        open.push((relative, depth + 1))
+                        open.push((relative, depth + 1));
                     }
                     Ok(_) if is_contract(&relative) => {
-                        files.extend(relative.to_str().map(str::to_owned))
+                        files.extend(relative.to_str().map(str::to_owned));
                     }
                     _ => {}
                 }

@@ -225,7 +225,7 @@ impl RunReportBuilder {
                 }
             }
             Event::TransitionTaken(taken) => {
-                self.path.push(Step { at, transition: (**taken).clone() })
+                self.path.push(Step { at, transition: (**taken).clone() });
             }
             _ => {}
         }

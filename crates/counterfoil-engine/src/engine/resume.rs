@@ -153,7 +153,7 @@ impl Engine {
             self.each_event(&run_state.run, 1, |event, _| match event {
                 Event::RepairAsked { reply, .. } => played.extend(reply.played),
                 Event::AttemptEnded(ended) => {
-                    played.extend(ended.reply.and_then(|reply| reply.played))
+                    played.extend(ended.reply.and_then(|reply| reply.played));
                 }
                 Event::Answered { question, answer, by } if by == "script" => {
                     answered.push((question, answer));

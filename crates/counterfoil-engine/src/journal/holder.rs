@@ -28,7 +28,7 @@ enum Life {
     Unknown,
 }
 
-/// A lease as it is_valid in the journal.
+/// The holder of a lease, as the journal stores it.
 #[derive(Clone, Debug)]
 pub(super) struct LeaseHolder {
     pub(super) process: Process,

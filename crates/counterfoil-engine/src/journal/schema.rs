@@ -240,7 +240,7 @@ fn use_log(connection: &Connection, path: &Path, wait: Duration) -> Result<()> {
                 return Err(Error::Store { path: path.to_owned(), why });
             }
             Err(Error::Busy { .. }) if Instant::now() < until => {
-                std::thread::sleep(Duration::from_millis(2))
+                std::thread::sleep(Duration::from_millis(2));
             }
             Err(error) => return Err(error),
         }

@@ -1,4 +1,4 @@
-//! A repository to play with, and a workflow of one state to play in it.
+//! A test repository, and workflows with one state that run in it.
 
 use counterfoil_engine::{AgentAssignments, Engine, NoopObserver, RunReport, StartOptions};
 use counterfoil_flow::{Budget, check};
@@ -19,7 +19,7 @@ pub(crate) struct Project {
     pub(crate) repo: PathBuf,
 }
 
-/// What step_result of a state.
+/// The result of a built-in step.
 #[derive(Debug)]
 pub(crate) struct StepResult {
     /// How its attempt ended.

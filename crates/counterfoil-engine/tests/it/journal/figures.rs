@@ -38,7 +38,7 @@ fn figures() {
         }
         for _ in 0..100 {
             syncs.push(took(|| {
-                probe.write_all(&[7; 12_288]).and_then(|()| probe.sync_all()).unwrap()
+                probe.write_all(&[7; 12_288]).and_then(|()| probe.sync_all()).unwrap();
             }));
         }
     }
@@ -65,7 +65,7 @@ fn figures() {
         for part in 0..16 {
             let journal = &journal;
             scope.spawn(move || {
-                (0..625).for_each(|n| drop(start(journal, &format!("many-{part}-{n}"))))
+                (0..625).for_each(|n| drop(start(journal, &format!("many-{part}-{n}"))));
             });
         }
     });

@@ -71,13 +71,13 @@ states:
   work: { agent: worker, go: done }
   done: { end: done }
 "#;
-const FAILURE_SCRIPT: &str = r#"
+const FAILURE_SCRIPT: &str = r"
 replies:
   - { agent: worker, text: 'one' }
   - { agent: worker, text: 'two' }
   - { agent: worker, text: 'three' }
   - { agent: worker, text: 'four' }
-"#;
+";
 
 /// The result of one workflow with one driver.
 #[derive(Debug, PartialEq)]

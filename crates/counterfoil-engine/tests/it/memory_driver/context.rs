@@ -15,8 +15,8 @@ pub(crate) type Transcripts = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 /// A message from an attempt to its driver.
 pub(crate) enum Message {
-    Progress(Event),
-    Done(AttemptResult),
+    Progress(Box<Event>),
+    Done(Box<AttemptResult>),
 }
 
 /// The context of one attempt.
@@ -43,7 +43,7 @@ impl AttemptContext for MemoryContext {
     }
 
     fn progress(&self, event: Event) {
-        self.messages.send(Message::Progress(event)).unwrap();
+        self.messages.send(Message::Progress(Box::new(event))).unwrap();
     }
 
     fn concurrent_writer(&self, _: SystemTime) -> Option<String> {

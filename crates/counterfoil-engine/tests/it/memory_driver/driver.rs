@@ -98,8 +98,8 @@ impl MemoryDriver {
                 }
             }
         }
-        for op in turn.workspace_ops.iter().cloned() {
-            let worker = self.worker.clone();
+        for op in &turn.workspace_ops {
+            let (worker, op) = (self.worker.clone(), op.clone());
             let done = tokio::task::spawn_blocking(move || worker.workspace_op(&op));
             facts.push(done.await.unwrap());
         }
@@ -123,7 +123,7 @@ impl MemoryDriver {
         let (worker, sender) = (self.worker.clone(), self.sender.clone());
         tokio::spawn(async move {
             let result = perform(request, worker, context).await;
-            drop(sender.send(Message::Done(result)));
+            drop(sender.send(Message::Done(Box::new(result))));
         });
     }
 
@@ -136,7 +136,7 @@ impl MemoryDriver {
             return Vec::new();
         };
         match message.unwrap() {
-            Message::Progress(event) => vec![event],
+            Message::Progress(event) => vec![*event],
             Message::Done(result) => {
                 assert!(result.transcript_error.is_none());
                 self.stops.remove(&result.ended.attempt);

@@ -229,7 +229,7 @@ impl<'m, C: DriverCore> Run<'m, C> {
                 driver.queue.push(Delivery { due: self.time, fact });
             }
             Fault::Cancel => {
-                self.journal.send_message(Event::CancelRequested { by: "somebody".to_owned() })
+                self.journal.send_message(Event::CancelRequested { by: "somebody".to_owned() });
             }
             Fault::Artifact => {
                 let fact = Event::ArtifactFailed {
