@@ -1,5 +1,4 @@
-//! What the engine does itself in a state, with real repositories: reading files, looking at
-//! changes, committing.
+//! The built-in steps in real repositories: `read`, `changes` and `commit`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod changes;

@@ -1,5 +1,5 @@
-//! The journal: what is written can be read, one driver at a time, and no fault loses what was
-//! journaled.
+//! The journal: events can be read back, one driver at a time may write, and no fault loses
+//! recorded events.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
@@ -43,17 +43,17 @@ fn transcript(journal: &Journal, run: &str, name: &str, cap: u64) -> Box<dyn Tra
     Box::new(journal.transcripts().create(run, name, cap).unwrap())
 }
 
-/// Settings that do not make a test wait.
+/// Settings with short timeouts.
 fn quick() -> Settings {
     Settings { busy_timeout: Duration::from_millis(50), ..Settings::default() }
 }
 
-/// The file behind the journal's back.
+/// A direct connection to the journal file.
 fn raw(folder: &Path) -> Connection {
     Connection::open(folder.join("journal.db")).unwrap()
 }
 
-/// Waits for something another thread or process does.
+/// Waits for an effect of another thread or process.
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(20);
     while !done() {

@@ -1,12 +1,12 @@
-//! Looking at what changed.
+//! The built-in step `changes`.
 
-use crate::builtin::project::{Project, git, play_in};
+use crate::builtin::project::{Project, git, run_step_in};
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt;
 
 const SINCE_HEAD: &str = "changes: { since: \"'HEAD'\" }";
 
-/// Each file as `change path +added -removed lines`, and what else there is to say.
+/// Each file as `change path +added -removed lines`, with further properties.
 fn files(value: &Value) -> Vec<String> {
     let one = |file: &Value| {
         let text = |name: &str| file[name].as_str().unwrap().to_owned();
@@ -52,7 +52,7 @@ fn everything_that_differs_from_the_revision_is_seen() {
     project.git(&["add", "staged"]);
     project.write("staged", "s\nmore\n");
     let before = project.index();
-    let value = project.play("changes: {}").given();
+    let value = project.run_step("changes: {}").value();
     assert_eq!(
         files(&value),
         [
@@ -89,14 +89,14 @@ fn an_edit_is_seen_that_leaves_size_and_time_as_they_were() {
         .unwrap();
     project.write("b", "1\n");
     assert_eq!(
-        files(&project.play(SINCE_HEAD).given()),
+        files(&project.run_step(SINCE_HEAD).value()),
         ["modified a +1 -1 1-1", "added b +1 -0 1-1"]
     );
 }
 
 #[test]
 fn nothing_that_differs_is_no_chunk() {
-    let value = Project::new(&[("a", "1\n")]).play(SINCE_HEAD).given();
+    let value = Project::new(&[("a", "1\n")]).run_step(SINCE_HEAD).value();
     assert_eq!(
         (&value["files"], &value["chunks"], &value["added"]),
         (&json!([]), &json!([]), &json!(0))
@@ -111,7 +111,7 @@ fn chunks_hold_whole_files_in_their_order() {
     }
     project.write("e", "y".repeat(2000) + "\n");
     project.write("f", "1\n");
-    let value = project.play("changes: { since: \"'HEAD'\", split: 130 }").given();
+    let value = project.run_step("changes: { since: \"'HEAD'\", split: 130 }").value();
     let chunks: Vec<_> = value["chunks"]
         .as_array()
         .unwrap()
@@ -130,7 +130,7 @@ fn chunks_hold_whole_files_in_their_order() {
     for chunk in value["chunks"].as_array().unwrap() {
         assert_eq!(chunk["tokens"], json!(chunk["text"].as_str().unwrap().len().div_ceil(4)));
     }
-    let blocked = project.play("changes: { split: 0 }").blocked();
+    let blocked = project.run_step("changes: { split: 0 }").blocked();
     assert!(blocked.contains("a chunk cannot have 0 tokens"), "{blocked}");
 }
 
@@ -140,7 +140,7 @@ fn a_revision_need_not_be_one_that_came_before() {
     project.git(&["checkout", "-q", "--orphan", "other"]);
     project.write("a", "2\n");
     project.commit_all();
-    let value = project.play("changes: { since: \"'main'\" }").given();
+    let value = project.run_step("changes: { since: \"'main'\" }").value();
     assert_eq!(files(&value), ["modified a +1 -1 1-1"]);
 }
 
@@ -149,7 +149,7 @@ fn before_the_first_commit_everything_is_new() {
     let project = Project::unborn();
     project.write("a", "1\n");
     for state in ["changes: {}", SINCE_HEAD] {
-        let value = project.play(state).given();
+        let value = project.run_step(state).value();
         assert_eq!(
             (files(&value), &value["base"]),
             (vec!["added a +1 -0 1-1".to_owned()], &json!("")),
@@ -161,15 +161,15 @@ fn before_the_first_commit_everything_is_new() {
 
 #[test]
 fn what_cannot_be_compared_blocks() {
-    let why = Project::bare().play("changes: {}").blocked();
+    let why = Project::bare().run_step("changes: {}").blocked();
     assert!(why.contains("is not in a git repository"), "{why}");
     let project = Project::new(&[("a", "1\n")]);
     for since in ["no-such-branch", "--output=x", "HEAD..HEAD", "HEAD:a"] {
-        let why = project.play(&format!("changes: {{ since: \"'{since}'\" }}")).blocked();
+        let why = project.run_step(&format!("changes: {{ since: \"'{since}'\" }}")).blocked();
         assert!(why.contains(&format!("'{since}' is not a revision")), "{why}");
     }
     project.write("large", "a line of text\n".repeat(600_000));
-    let why = project.play("changes: {}").blocked();
+    let why = project.run_step("changes: {}").blocked();
     assert!(why.contains("larger than 8 MiB"), "{why}");
 }
 
@@ -179,7 +179,7 @@ fn files_that_are_no_text_are_told_and_not_shown() {
     project.write("image", b"\0\x01\x03");
     project.write("new", b"\0");
     assert_eq!(
-        files(&project.play(SINCE_HEAD).given()),
+        files(&project.run_step(SINCE_HEAD).value()),
         ["modified image +0 -0 binary", "added new +0 -0 binary"]
     );
 }
@@ -192,7 +192,7 @@ fn carriage_returns_and_text_like_a_patch_are_lines_like_others() {
         "patch",
         "diff --git a/x b/x\n@@ -1 +1 @@\nBinary files x and y differ\n--- a\n+++ b\n",
     );
-    let value = project.play(SINCE_HEAD).given();
+    let value = project.run_step(SINCE_HEAD).value();
     assert_eq!(files(&value), ["modified crlf +1 -1 2-2", "modified patch +5 -0 1-5"]);
 }
 
@@ -204,7 +204,7 @@ fn names_can_be_any_bytes() {
         project.write(std::ffi::OsStr::from_bytes(name), "x\n".repeat(at + 1));
     }
     project.write(":(glob)*", "y\n");
-    let value = project.play(SINCE_HEAD).given();
+    let value = project.run_step(SINCE_HEAD).value();
     assert_eq!(
         files(&value),
         [
@@ -229,7 +229,7 @@ fn modes_links_and_submodules_are_changes() {
     project.remove("file");
     symlink("run.sh", project.path("file")).unwrap();
     git(&project.path("lib"), &["commit", "-q", "--allow-empty", "-m", "further"]);
-    let value = project.play(SINCE_HEAD).given();
+    let value = project.run_step(SINCE_HEAD).value();
     assert_eq!(
         files(&value),
         ["modified file +1 -1 1-1", "modified lib +1 -1", "modified run.sh +0 -0"]
@@ -252,7 +252,7 @@ fn a_merge_that_stopped_is_seen_as_its_files_stand() {
     assert!(merged.is_err(), "it conflicts");
     project.write("b", "settled\n");
     let before = project.git(&["ls-files", "--unmerged"]);
-    let value = project.play(SINCE_HEAD).given();
+    let value = project.run_step(SINCE_HEAD).value();
     assert_eq!(files(&value), ["modified a +4 -0 1-1,3-5", "modified b +1 -1 1-1"]);
     assert_eq!(project.git(&["ls-files", "--unmerged"]), before, "it is not settled for the user");
 }
@@ -266,7 +266,7 @@ fn settings_of_the_user_do_not_change_what_is_seen() {
         project.write("top", "2\n");
     };
     edit();
-    let plain = project.play(SINCE_HEAD).given();
+    let plain = project.run_step(SINCE_HEAD).value();
     project.write(".git/order", "top\n");
     for (key, value) in [
         ("diff.noprefix", "true"),
@@ -283,7 +283,7 @@ fn settings_of_the_user_do_not_change_what_is_seen() {
     ] {
         project.git(&["config", key, value]);
     }
-    assert_eq!(project.play(SINCE_HEAD).given(), plain);
+    assert_eq!(project.run_step(SINCE_HEAD).value(), plain);
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_folder_of_a_repository_is_looked_at_by_itself() {
     project.write("part/new", "1\n");
     project.write("other/b", "2\n");
     project.write("other/new", "1\n");
-    let value = play_in(&project.path("part"), SINCE_HEAD).given();
+    let value = run_step_in(&project.path("part"), SINCE_HEAD).value();
     assert_eq!(files(&value), ["modified a +1 -1 1-1", "added new +1 -0 1-1"]);
 }
 
@@ -303,5 +303,5 @@ fn a_repository_inside_is_left_alone() {
     project.write("inner/file", "1\n");
     git(&project.path("inner"), &["init", "-q"]);
     project.write("b", "1\n");
-    assert_eq!(files(&project.play(SINCE_HEAD).given()), ["added b +1 -0 1-1"]);
+    assert_eq!(files(&project.run_step(SINCE_HEAD).value()), ["added b +1 -0 1-1"]);
 }

@@ -22,7 +22,7 @@ pub(crate) struct Project {
 /// The result of a built-in step.
 #[derive(Debug)]
 pub(crate) struct StepResult {
-    /// How its attempt ended.
+    /// The outcome of the attempt.
     pub(crate) outcome: String,
     pub(crate) reason: String,
     pub(crate) value: Value,
@@ -30,7 +30,7 @@ pub(crate) struct StepResult {
 }
 
 impl Project {
-    /// A folder, and no repository.
+    /// A folder without a repository.
     pub(crate) fn bare() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let repo = folder.path().canonicalize().unwrap().join("repo");
@@ -38,7 +38,7 @@ impl Project {
         Self { _folder: folder, repo }
     }
 
-    /// A repository without a commit. What the user of this machine has set does not count in it.
+    /// A repository without a commit, independent of the git configuration of the machine.
     pub(crate) fn unborn() -> Self {
         let project = Self::bare();
         project.git(&["init", "-q", "-b", "main"]);
@@ -96,7 +96,7 @@ impl Project {
         std::fs::set_permissions(self.path(&path), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// What git shows of the user's index: every entry, and whether it is only announced.
+    /// The entries of the index, and those that were only added by name.
     pub(crate) fn index(&self) -> String {
         self.git(&["ls-files", "--stage"]) + &self.git(&["diff", "--name-only", "--diff-filter=A"])
     }
@@ -106,20 +106,20 @@ impl Project {
         self.git(&["log", "--format=%s"]).lines().map(str::to_owned).collect()
     }
 
-    /// The files of the last commit, with what became of them.
+    /// The files of the last commit, with their status.
     pub(crate) fn last(&self) -> Vec<String> {
         let listed = self.git(&["show", "--format=", "--name-status", "--no-renames"]);
         listed.lines().map(|line| line.replace('\t', " ")).collect()
     }
 
-    /// Plays a workflow of one state, written in one line without its transitions.
-    pub(crate) fn play(&self, state: &str) -> StepResult {
-        play_in(&self.repo, state)
+    /// Runs a workflow with one state, given in one line without its transitions.
+    pub(crate) fn run_step(&self, state: &str) -> StepResult {
+        run_step_in(&self.repo, state)
     }
 }
 
-/// The same in a folder of the repository.
-pub(crate) fn play_in(folder: &Path, state: &str) -> StepResult {
+/// Runs such a workflow in a folder of the repository.
+pub(crate) fn run_step_in(folder: &Path, state: &str) -> StepResult {
     let text = format!(
         "workflow: one\ncontracts: [tasks.yaml]\nstart: it\nstates:\n  it: {{ {state}, go: done }}\n  done: {{ end: done }}\n"
     );
@@ -157,13 +157,13 @@ fn step_result(report: &RunReport) -> StepResult {
 }
 
 impl StepResult {
-    /// The value of one that was accepted.
-    pub(crate) fn given(self) -> Value {
+    /// The value of an accepted step.
+    pub(crate) fn value(self) -> Value {
         assert_eq!(self.outcome, "accepted", "{self:?}");
         self.value
     }
 
-    /// The reason of one that was blocked, which blocks the run.
+    /// The reason of a blocked step, which also blocks the run.
     pub(crate) fn blocked(self) -> String {
         assert_eq!(
             (self.outcome.as_str(), &self.whole["outcome"]),

@@ -1,4 +1,4 @@
-//! Reading a file.
+//! The built-in step `read`.
 
 use crate::builtin::project::Project;
 use serde_json::json;
@@ -11,10 +11,10 @@ const TASKS: &str = "tasks:\n  - { id: a, hours: 3 }\n";
 fn a_yaml_file_is_what_its_contract_says() {
     let project = Project::bare();
     project.write("plan/tasks.yaml", TASKS);
-    assert_eq!(project.play(HELD).given(), json!({"tasks": [{"id": "a", "hours": 3}]}));
+    assert_eq!(project.run_step(HELD).value(), json!({"tasks": [{"id": "a", "hours": 3}]}));
     project.write("plan/tasks.YML", TASKS);
     assert_eq!(
-        project.play("read: plan/tasks.YML, contract: t/tasks").given()["tasks"][0]["id"],
+        project.run_step("read: plan/tasks.YML, contract: t/tasks").value()["tasks"][0]["id"],
         "a"
     );
 }
@@ -23,16 +23,16 @@ fn a_yaml_file_is_what_its_contract_says() {
 fn another_file_is_read_as_the_contract_is_framed() {
     let project = Project::bare();
     project.write("notes.md", "Here it is: {\"tasks\": []} and that is all.");
-    assert_eq!(project.play("read: notes.md, contract: t/tasks").given(), json!({"tasks": []}));
+    assert_eq!(project.run_step("read: notes.md, contract: t/tasks").value(), json!({"tasks": []}));
 }
 
 #[test]
 fn without_a_contract_a_file_is_its_text() {
     let project = Project::bare();
     project.write("a.txt", "ä\r\nb");
-    assert_eq!(project.play("read: ./a.txt").given(), json!({"text": "ä\r\nb"}));
+    assert_eq!(project.run_step("read: ./a.txt").value(), json!({"text": "ä\r\nb"}));
     project.write("a.txt", "");
-    assert_eq!(project.play("read: a.txt").given(), json!({"text": ""}));
+    assert_eq!(project.run_step("read: a.txt").value(), json!({"text": ""}));
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn what_is_wrong_with_a_file_is_named() {
         ("", "t/tasks@1"),
     ] {
         project.write("plan/tasks.yaml", text);
-        let step_result = project.play(HELD);
+        let step_result = project.run_step(HELD);
         assert_eq!(step_result.outcome, "contract", "{step_result:?}");
         assert!(
             step_result.reason.contains("plan/tasks.yaml") && step_result.reason.contains(word),
@@ -56,7 +56,7 @@ fn what_is_wrong_with_a_file_is_named() {
         assert_eq!(step_result.whole["cause"], "contract");
     }
     project.write("tasks.json", b"\xff\xfe");
-    let step_result = project.play("read: tasks.json, contract: t/tasks");
+    let step_result = project.run_step("read: tasks.json, contract: t/tasks");
     assert_eq!(
         step_result.outcome, "contract",
         "bytes that are no text are a wrong file: {step_result:?}"
@@ -68,18 +68,18 @@ fn what_cannot_be_read_blocks() {
     let project = Project::bare();
     assert!(
         project
-            .play(HELD)
+            .run_step(HELD)
             .blocked()
             .contains("'plan/tasks.yaml' cannot be read: it does not exist")
     );
     project.write("plan/tasks.yaml/inner", "");
-    assert!(project.play(HELD).blocked().contains("it is a folder"));
+    assert!(project.run_step(HELD).blocked().contains("it is a folder"));
     project.write("bytes", b"\xff");
-    assert!(project.play("read: bytes").blocked().contains("utf-8"));
+    assert!(project.run_step("read: bytes").blocked().contains("utf-8"));
     project.write("large", vec![b'x'; (8 << 20) + 1]);
-    assert!(project.play("read: large").blocked().contains("larger than 8 MiB"));
+    assert!(project.run_step("read: large").blocked().contains("larger than 8 MiB"));
     for path in ["../secret", "/etc/passwd", "''", "a/../../b"] {
-        let why = project.play(&format!("read: {path}")).blocked();
+        let why = project.run_step(&format!("read: {path}")).blocked();
         assert!(why.contains("not a path inside"), "{path}: {why}");
     }
 }
@@ -89,14 +89,14 @@ fn a_link_is_followed_only_inside_of_the_repository() {
     let project = Project::bare();
     project.write("real.txt", "inside");
     symlink("real.txt", project.path("link.txt")).unwrap();
-    assert_eq!(project.play("read: link.txt").given()["text"], "inside");
+    assert_eq!(project.run_step("read: link.txt").value()["text"], "inside");
     std::fs::write(project.repo.parent().unwrap().join("secret"), "outside").unwrap();
     symlink("../secret", project.path("out.txt")).unwrap();
-    assert!(project.play("read: out.txt").blocked().contains("outside of the repository"));
+    assert!(project.run_step("read: out.txt").blocked().contains("outside of the repository"));
     symlink("..", project.path("up")).unwrap();
-    assert!(project.play("read: up/secret").blocked().contains("outside of the repository"));
+    assert!(project.run_step("read: up/secret").blocked().contains("outside of the repository"));
     symlink("nowhere", project.path("dangling")).unwrap();
-    assert!(project.play("read: dangling").blocked().contains("does not exist"));
+    assert!(project.run_step("read: dangling").blocked().contains("does not exist"));
 }
 
 #[test]
@@ -104,5 +104,5 @@ fn a_pipe_is_not_waited_for() {
     let project = Project::bare();
     let made = std::process::Command::new("mkfifo").arg(project.path("pipe")).status().unwrap();
     assert!(made.success());
-    assert!(project.play("read: pipe").blocked().contains("not a regular file"));
+    assert!(project.run_step("read: pipe").blocked().contains("not a regular file"));
 }

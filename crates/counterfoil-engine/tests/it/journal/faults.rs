@@ -1,8 +1,8 @@
-//! The journal: faults.
+//! Faults: full disks, read-only folders, damaged files.
 
 use super::*;
 
-/// A file system of its own, gone with the test. None where mounting is not allowed.
+/// A temporary file system, unmounted after the test. `None` if mounting is not allowed.
 struct Mount(TempDir);
 
 impl Mount {
@@ -30,7 +30,7 @@ impl Drop for Mount {
     }
 }
 
-/// A state folder, prepared by `fill`, that then cannot be written. Root may write anywhere, so it
+/// A state folder that is prepared by `fill` and then read-only. Root ignores permissions, so it
 /// needs a mount.
 fn read_only(fill: impl FnOnce(&Path), test: impl FnOnce(&Path)) {
     if let Some(mount) = Mount::new("4m") {
@@ -62,7 +62,7 @@ fn long_run(folder: &Path) -> PathBuf {
     folder.join("journal.db")
 }
 
-/// How many events a visit shows, and how it ends.
+/// The number of visited events, and the result of the visit.
 fn visit(journal: &Journal) -> (u64, Result<u64, Error>) {
     let mut shown = 0;
     let end = journal.visit("run-1", 1, |_| {
@@ -175,7 +175,7 @@ fn what_does_not_fit_fails_alone_and_the_rest_goes_on() {
     let journal = Journal::open_with(folder.path(), settings).unwrap();
     let lease = start(&journal, "run-1");
     let huge = "x".repeat(1 << 20);
-    // Held up by a lock, so that the small ones and the huge one are one group.
+    // A lock delays the writer, so that all appends are one group.
     let blocker = raw(folder.path());
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -230,7 +230,7 @@ fn missing_inserted_and_moved_events_are_found() {
             "INSERT INTO events SELECT run, 4, at, kind, body, digest FROM events WHERE run = 1 AND seq = 3",
             4,
         ),
-        // Events of a run that is the same in all but its name.
+        // Events of a run that differs only in its id.
         ("DELETE FROM events WHERE run = 1; UPDATE events SET run = 1 WHERE run = 2", 1),
         (
             "INSERT INTO events SELECT run, 4, at, kind, body, digest FROM events WHERE run = 1 AND seq = 3; \
@@ -252,8 +252,7 @@ fn missing_inserted_and_moved_events_are_found() {
 
 #[test]
 fn a_damaged_page_is_found_when_it_is_read() {
-    // A page may be one that leads to others: then some of the events before it in the file are
-    // lost with it.
+    // The page may be an interior page: then some of the events before it are lost, too.
     for (event, least) in [(1234, 900), (2000, 1700), (2, 0)] {
         let folder = TempDir::new().unwrap();
         let path = long_run(folder.path());
@@ -365,7 +364,7 @@ fn a_folder_that_is_deleted_is_noticed() {
     let gone = Error::Gone { path: state.join("journal.db") };
     assert_eq!(lease.append_blocking(events_batch(&["lost"])), Err(gone.clone()));
     assert_eq!(journal.events("run-1", 1), Err(gone.clone()));
-    // Another in its place is not the same.
+    // A new file at the same path is not the same journal.
     let second = Journal::open(&state).unwrap();
     assert_eq!(lease.append_blocking(events_batch(&["lost"])), Err(gone));
     assert!(second.runs(None).unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! Figures, not judgements: `cargo test --test journal -- --ignored --nocapture figures`.
+//! Measurements without assertions: `cargo test --test it -- --ignored --nocapture figures`.
 
 use super::*;
 use std::io::Write;
@@ -28,8 +28,7 @@ fn figures() {
         TempDir::new_in(std::env::var("JOURNAL_FIGURES_IN").unwrap_or("/var/tmp".into())).unwrap();
     let journal = Journal::open(folder.path()).unwrap();
     let lease = start(&journal, "one");
-    // Turn by turn, because what a disk takes differs from one second to the next on a machine that
-    // is shared.
+    // The variants alternate, since disk latency varies on a shared machine.
     let mut probe = fs::File::create(folder.path().join("probe")).unwrap();
     let (mut appends, mut syncs) = (Vec::new(), Vec::new());
     for _ in 0..30 {

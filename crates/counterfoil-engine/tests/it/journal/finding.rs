@@ -1,4 +1,4 @@
-//! The journal: finding.
+//! Finding runs by id, prefix or age.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn a_visit_can_end_early() {
     lease.append_blocking(Batch { events: many, ..Batch::default() }).unwrap();
     let mut seen = Vec::new();
     let shown = journal.visit("run-1", 2, |event| {
-        // The journal can be asked while it is being read.
+        // The journal can be queried during a visit.
         assert_eq!(journal.run("run-1").unwrap().last_seq, 1501);
         seen.push(event.seq);
         if seen.len() == 700 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

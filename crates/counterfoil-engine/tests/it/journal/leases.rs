@@ -1,8 +1,8 @@
-//! The journal: leases.
+//! Leases: acquiring, renewing, losing and releasing them.
 
 use super::*;
 
-/// Where a second process of this test finds the journal whose run it is to hold.
+/// The environment variable with the folder for the helper process.
 const HOLD: &str = "JOURNAL_TEST_HOLD";
 
 #[test]
@@ -66,7 +66,7 @@ fn heartbeats_keep_a_lease_fresh_and_never_bring_one_back() {
     let first = beat("kept");
     wait_until("a heartbeat", || beat("kept") > first);
 
-    // Between making it stale and taking it there must be no heartbeat.
+    // There must be no heartbeat between making it stale and acquiring it.
     let file = raw(folder.path());
     file.execute("UPDATE runs SET boot = 'an earlier one' WHERE id = 'lost'", []).unwrap();
     let (taken, _) = two.acquire("lost").unwrap();
@@ -100,8 +100,7 @@ fn without_leases_nothing_is_written_by_the_clock() {
     let settings = Settings { heartbeat: Duration::from_millis(1), ..Settings::default() };
     let journal = Journal::open_with(folder.path(), settings).unwrap();
     start(&journal, "run-1").release().unwrap();
-    // One more tick finds that there is nothing left to keep fresh. Nothing tells that nothing
-    // happens: time must pass.
+    // The next heartbeat finds no lease to renew. That has no visible effect, so the test waits.
     let after_release = journal.commits();
     std::thread::sleep(Duration::from_millis(60));
     assert!(journal.commits() <= after_release + 1);
@@ -118,8 +117,7 @@ fn a_lease_from_before_a_restart_or_of_a_reused_process_id_is_free() {
         assert!(one.acquire("run-1").is_err());
         std::mem::forget(taken);
     }
-    // In another namespace the process cannot be looked up: only time tells, as far as the clock
-    // can be trusted.
+    // In another namespace the process cannot be found: only the age of the heartbeat counts.
     let file = raw(folder.path());
     file.execute("UPDATE runs SET namespace = 'pid:[1]', pid = 2147483647", []).unwrap();
     assert!(matches!(two.acquire("run-1"), Err(Error::AlreadyDriven { pid: 2_147_483_647, .. })));
@@ -137,7 +135,7 @@ fn holding_process() {
     let lease = start(&journal, "run-1");
     lease.append_blocking(events_batch(&["from the child"])).unwrap();
     fs::write(Path::new(&folder).join("ready"), "").unwrap();
-    // Ends with the kill, or with the test that would have killed it.
+    // Ends with the kill, or when the test ends.
     let mut line = String::new();
     let _ = std::io::stdin().read_line(&mut line);
 }
@@ -164,7 +162,7 @@ fn killing_the_holder_frees_the_run_at_once_and_loses_nothing() {
     assert!(matches!(held, Error::AlreadyDriven { pid, .. } if pid == child.id()), "{held}");
     assert!(held.to_string().contains("end that process"), "{held}");
     child.kill().unwrap();
-    // Not waited for yet: what is left of the process holds nothing.
+    // The process is still a zombie here; a zombie holds no lease.
     wait_until("the kill", || !journal.run("run-1").unwrap().driver.unwrap().live);
     let (lease, acquired) = journal.acquire("run-1").unwrap();
     child.wait().unwrap();

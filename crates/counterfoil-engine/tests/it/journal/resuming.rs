@@ -1,4 +1,4 @@
-//! The journal: resuming.
+//! What a driver gets when it acquires a run: the snapshot and the messages.
 
 use super::*;
 

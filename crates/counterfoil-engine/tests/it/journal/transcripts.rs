@@ -1,4 +1,4 @@
-//! The journal: transcripts.
+//! The transcripts in the state folder.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The journal: writing.
+//! Appending events, alone and in groups.
 
 use super::*;
 
@@ -121,8 +121,7 @@ fn whoever_fails_in_a_group_fails_alone() {
     let journal = Journal::open(folder.path()).unwrap();
     let (good, fenced) = (start(&journal, "good"), start(&journal, "fenced"));
     raw(folder.path()).execute("UPDATE runs SET epoch = 9 WHERE id = 'fenced'", []).unwrap();
-    // The lock keeps the writer from its first transaction, so that the rest waits and becomes one
-    // group.
+    // The lock delays the first transaction, so that the other requests become one group.
     let blocker = raw(folder.path());
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
