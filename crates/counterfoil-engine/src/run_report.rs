@@ -42,6 +42,9 @@ pub struct RunReport {
     pub started_at: i64,
     /// The time of the last event, in milliseconds since 1970.
     pub updated_at: i64,
+    /// Whether the run has not ended, so that it can be resumed.
+    #[serde(skip)]
+    pub resumable: bool,
 }
 
 /// An agent session, a command or a built-in step.
@@ -276,6 +279,7 @@ impl RunReportBuilder {
             path: self.path,
             started_at: run_state.started_at,
             updated_at: run_state.last_at,
+            resumable: run_state.ended.is_none(),
         }
     }
 }
