@@ -81,7 +81,7 @@ fn nothing_of_the_users_is_touched_in_a_thousand_runs() {
         for (what, count) in [
             ("done", all.outcomes.get("done").copied().unwrap_or(0)),
             ("failed", all.outcomes.get("failed").copied().unwrap_or(0)),
-            ("folded back", all.folded),
+            ("workspaces merged", all.merged_workspaces),
             ("conflicts", all.conflicts),
             ("dropped", all.dropped),
             ("kept as a patch", all.kept),

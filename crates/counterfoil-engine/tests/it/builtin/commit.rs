@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt;
 
 /// A commit of these paths.
-fn of(paths: &[&str]) -> String {
+fn commit_of(paths: &[&str]) -> String {
     format!("commit: {{ message: \"feat(a): it\", paths: {} }}", json!(paths))
 }
 
@@ -42,7 +42,7 @@ fn exactly_the_paths_are_committed_as_they_stand() {
     project.write("untracked", "1\n");
     project.write("added", "1\n");
     project.git(&["add", "added"]);
-    let value = project.run_step(&of(&["edited", "gone", "from", "to", "new/file"])).value();
+    let value = project.run_step(&commit_of(&["edited", "gone", "from", "to", "new/file"])).value();
     assert_eq!(project.last(), ["M edited", "D from", "D gone", "A new/file", "A to"]);
     assert_eq!(value["files"], json!(["edited", "from", "gone", "new/file", "to"]));
     assert_eq!(
@@ -63,7 +63,7 @@ fn what_is_half_staged_is_committed_as_it_stands() {
     project.write("a", "2\n");
     project.git(&["add", "a"]);
     project.write("a", "3\n");
-    project.run_step(&of(&["a"])).value();
+    project.run_step(&commit_of(&["a"])).value();
     assert_eq!(project.git(&["show", "HEAD:a"]), "3\n");
     assert_eq!(project.git(&["status", "--porcelain", "-uno"]), "");
 }
@@ -93,7 +93,7 @@ fn nothing_to_commit_is_well_and_no_commit() {
     project.git(&["rm", "-q", "--cached", "forgotten"]);
     let before = project.index();
     for paths in [&[] as &[&str], &["a"], &["back"], &["forgotten"]] {
-        let value = project.run_step(&of(paths)).value();
+        let value = project.run_step(&commit_of(paths)).value();
         assert_eq!(
             value,
             json!({"ok": true, "commit": "", "files": [], "output": ""}),
@@ -126,7 +126,7 @@ fn what_cannot_be_committed_is_left_out_with_a_note() {
         ".git/config",
         ".counterfoil/journal.db",
     ];
-    let value = project.run_step(&of(&paths)).value();
+    let value = project.run_step(&commit_of(&paths)).value();
     assert_eq!((&value["ok"], &value["files"]), (&json!(true), &json!(["a"])), "{value}");
     for note in [
         "'b.log' is left out: git ignores it",
@@ -149,10 +149,10 @@ fn a_submodule_is_committed_at_the_commit_it_stands_at() {
     project.git(&["submodule", "--quiet", "add", lib.repo.to_str().unwrap(), "lib"]);
     project.commit_all();
     project.write("lib/lib.rs", "2\n");
-    let dirty = project.run_step(&of(&["lib"])).value();
+    let dirty = project.run_step(&commit_of(&["lib"])).value();
     assert_eq!((&dirty["ok"], &dirty["commit"]), (&json!(true), &json!("")), "{dirty}");
     git(&project.path("lib"), &["commit", "-q", "--allow-empty", "-m", "further"]);
-    assert_eq!(project.run_step(&of(&["lib"])).value()["files"], json!(["lib"]));
+    assert_eq!(project.run_step(&commit_of(&["lib"])).value()["files"], json!(["lib"]));
 }
 
 #[test]
@@ -165,11 +165,11 @@ fn a_folder_is_all_that_is_in_it_and_a_name_is_no_pattern() {
     project.write("*", "1\n");
     project.write(":(glob)**", "1\n");
     assert_eq!(
-        project.run_step(&of(&["src/"])).value()["files"],
+        project.run_step(&commit_of(&["src/"])).value()["files"],
         json!(["src/a", "src/b", "src/deep/new"])
     );
-    assert_eq!(project.run_step(&of(&["*"])).value()["files"], json!(["*"]));
-    assert_eq!(project.run_step(&of(&[":(glob)**"])).value()["files"], json!([":(glob)**"]));
+    assert_eq!(project.run_step(&commit_of(&["*"])).value()["files"], json!(["*"]));
+    assert_eq!(project.run_step(&commit_of(&[":(glob)**"])).value()["files"], json!([":(glob)**"]));
 }
 
 #[test]
@@ -178,11 +178,11 @@ fn names_can_be_any_bytes() {
     for name in [&b"d/caf\xe9"[..], b"d/line\nbreak", b"d/\"quote\"\t"] {
         project.write(std::ffi::OsStr::from_bytes(name), "1\n");
     }
-    let value = project.run_step(&of(&["d"])).value();
+    let value = project.run_step(&commit_of(&["d"])).value();
     assert_eq!(value["files"], json!(["d/\"quote\"\t", "d/caf\u{fffd}", "d/line\nbreak"]));
     project.write(std::ffi::OsStr::from_bytes(b"d/caf\xe9"), "2\n");
     assert_eq!(
-        project.run_step(&of(&["d/caf\u{fffd}"])).value()["files"],
+        project.run_step(&commit_of(&["d/caf\u{fffd}"])).value()["files"],
         json!(["d/caf\u{fffd}"])
     );
 }
@@ -193,7 +193,7 @@ fn the_first_commit_of_a_repository_can_be_made() {
     project.write("a", "1\n");
     project.write("b", "1\n");
     project.git(&["add", "b"]);
-    assert_eq!(project.run_step(&of(&["a"])).value()["files"], json!(["a"]));
+    assert_eq!(project.run_step(&commit_of(&["a"])).value()["files"], json!(["a"]));
     assert_eq!(project.log(), ["feat(a): it"]);
     assert_eq!(project.git(&["status", "--porcelain", "-uno"]), "A  b\n");
 }
@@ -203,7 +203,7 @@ fn a_head_on_no_branch_goes_on_alone() {
     let project = Project::new(&[("a", "1\n")]);
     project.git(&["checkout", "-q", "--detach"]);
     project.write("a", "2\n");
-    project.run_step(&of(&["a"])).value();
+    project.run_step(&commit_of(&["a"])).value();
     assert_eq!(project.log(), ["feat(a): it", "x"]);
     assert_eq!(project.git(&["log", "--format=%s", "main"]), "x\n", "no branch is touched");
 }
@@ -220,7 +220,7 @@ fn hooks_run_and_one_that_fails_leaves_everything_as_it_was() {
     project.write("staged", "2\n");
     project.git(&["add", "staged"]);
     let before = project.index();
-    let step_result = project.run_step(&of(&["a", "new"]));
+    let step_result = project.run_step(&commit_of(&["a", "new"]));
     assert!(
         refused(&project, &step_result.value).contains("lint: a is wrong"),
         "{:?}",
@@ -238,7 +238,7 @@ fn hooks_run_and_one_that_fails_leaves_everything_as_it_was() {
     );
     project.hook("pre-commit", "exit 0");
     project.hook("commit-msg", "echo >> \"$1\"; echo 'Signed-off-by: hook' >> \"$1\"");
-    assert_eq!(project.run_step(&of(&["a", "new"])).value()["files"], json!(["a", "new"]));
+    assert_eq!(project.run_step(&commit_of(&["a", "new"])).value()["files"], json!(["a", "new"]));
     assert!(project.git(&["log", "-1", "--format=%B"]).contains("Signed-off-by: hook"));
 }
 
@@ -249,7 +249,7 @@ fn a_hook_that_hangs_is_a_timeout_and_leaves_no_lock() {
     project.write("a", "2\n");
     project.write("new", "1\n");
     let before = project.index();
-    let step_result = project.run_step(&format!("{}, timeout: 1s", of(&["a", "new"])));
+    let step_result = project.run_step(&format!("{}, timeout: 1s", commit_of(&["a", "new"])));
     assert_eq!(
         (step_result.outcome.as_str(), &step_result.whole["cause"]),
         ("timeout", &json!("timeout")),
@@ -269,7 +269,7 @@ fn a_hook_that_hangs_behind_the_commit_does_not_undo_it() {
     let project = Project::new(&[("a", "1\n")]);
     project.hook("post-commit", "exec sleep 300");
     project.write("a", "2\n");
-    let value = project.run_step(&format!("{}, timeout: 1s", of(&["a"]))).value();
+    let value = project.run_step(&format!("{}, timeout: 1s", commit_of(&["a"]))).value();
     assert_eq!((&value["ok"], &value["files"]), (&json!(true), &json!(["a"])), "{value}");
     assert!(output(&value).contains("the commit is made"), "{value}");
 }
@@ -280,7 +280,7 @@ fn a_commit_that_cannot_be_signed_is_not_made() {
     project.git(&["config", "commit.gpgSign", "true"]);
     project.git(&["config", "gpg.program", "false"]);
     project.write("a", "2\n");
-    let value = project.run_step(&of(&["a"])).value();
+    let value = project.run_step(&commit_of(&["a"])).value();
     assert!(refused(&project, &value).contains("gpg"), "{value}");
 }
 
@@ -291,7 +291,7 @@ fn an_index_that_somebody_holds_is_named() {
     project.write(".git/index.lock", "");
     for paths in [&["a"] as &[&str], &["a", "new"]] {
         project.write("new", "1\n");
-        let value = project.run_step(&of(paths)).value();
+        let value = project.run_step(&commit_of(paths)).value();
         assert!(refused(&project, &value).contains("index.lock"), "{value}");
     }
     assert!(project.path(".git/index.lock").exists(), "it is somebody's");
@@ -306,13 +306,13 @@ fn a_merge_that_stopped_is_not_committed_in_part() {
     project.git(&["checkout", "-q", "other"]);
     project.git(&["merge", "-q", "--no-commit", "--no-ff", "main"]);
     project.write("a", "2\n");
-    let value = project.run_step(&of(&["a"])).value();
+    let value = project.run_step(&commit_of(&["a"])).value();
     assert!(refused(&project, &value).contains("partial commit during a merge"), "{value}");
 }
 
 #[test]
 fn what_is_no_repository_or_no_message_blocks() {
-    let why = Project::bare().run_step(&of(&["a"])).blocked();
+    let why = Project::bare().run_step(&commit_of(&["a"])).blocked();
     assert!(why.contains("is not in a git repository"), "{why}");
     let why = Project::new(&[]).run_step("commit: { message: ' ' }").blocked();
     assert!(why.contains("the message of the commit is empty"), "{why}");
@@ -324,7 +324,7 @@ fn a_folder_of_a_repository_is_committed_by_its_own_names() {
     project.write("part/a", "2\n");
     project.write("part/new", "1\n");
     project.write("a", "2\n");
-    let value = run_step_in(&project.path("part"), &of(&["a", "new"])).value();
+    let value = run_step_in(&project.path("part"), &commit_of(&["a", "new"])).value();
     assert_eq!(value["files"], json!(["a", "new"]), "{value}");
     assert_eq!(project.last(), ["M part/a", "A part/new"]);
 }

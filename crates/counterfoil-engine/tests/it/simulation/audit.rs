@@ -160,7 +160,7 @@ impl<'w> Audit<'w> {
         // Fields that are not serialised do not show in the bytes.
         if *live != self.run_state || self.tail.as_ref().is_some_and(|tail| *tail != self.run_state)
         {
-            return Err("the folds are written alike and are not the same".to_owned());
+            return Err("the states are serialised alike but differ".to_owned());
         }
         Ok(())
     }

@@ -107,14 +107,16 @@ impl FanOutAudit {
         match run_state.frames.get(frame).map(|frame| &frame.phase) {
             Some(Phase::Broken(_)) if fan.broken => Ok(()),
             Some(Phase::Failed(_)) if fan.is_lost() && !fan.broken => Ok(()),
-            Some(Phase::Resulted(result)) if !fan.is_lost() && !fan.broken => held(fan, result),
+            Some(Phase::Resulted(result)) if !fan.is_lost() && !fan.broken => {
+                check_result(fan, result)
+            }
             other => Err(format!("the fan-out of '{frame}' led to {other:?}")),
         }
     }
 }
 
 /// Compares the result of a fan-out with those of its items.
-fn held(fan: &Fan, result: &Value) -> Result<(), String> {
+fn check_result(fan: &Fan, result: &Value) -> Result<(), String> {
     let done: Vec<Value> = fan
         .items
         .iter()

@@ -34,7 +34,7 @@ pub(crate) struct Journal {
     pub(crate) rows: Vec<Row>,
     /// How often the run was acquired. Only the last holder may append.
     pub(crate) epoch: u64,
-    held: bool,
+    acquired: bool,
     /// The latest snapshot, with the sequence number of its last event.
     pub(crate) snapshot: Option<(u64, Vec<u8>)>,
     /// Messages for the driver of the run, by id.
@@ -46,16 +46,16 @@ impl Journal {
     /// Acquires the run, even if another driver holds it.
     pub(crate) fn acquire(&mut self) -> u64 {
         self.epoch += 1;
-        self.held = true;
+        self.acquired = true;
         self.epoch
     }
 
     pub(crate) fn release(&mut self, epoch: u64) {
-        self.held &= epoch != self.epoch;
+        self.acquired &= epoch != self.epoch;
     }
 
     pub(crate) fn append(&mut self, epoch: u64, batch: Batch<'_>) -> Result<(), Fenced> {
-        if epoch != self.epoch || !self.held {
+        if epoch != self.epoch || !self.acquired {
             return Err(Fenced);
         }
         for (event, at) in batch.events {

@@ -10,23 +10,23 @@ enum State {
     Open,
     /// How often merging or discarding it failed.
     Failed(u32),
-    Folded,
+    Merged,
     Conflict,
     Dropped,
 }
 
-struct Space {
+struct WorkspaceRecord {
     frame: String,
     lifetime: WorkspaceLifetime,
     state: State,
 }
 
-impl Space {
+impl WorkspaceRecord {
     fn is_closed(&self) -> bool {
         match self.state {
             State::Planned | State::Open => false,
             State::Failed(times) => times > 1,
-            State::Folded | State::Conflict | State::Dropped => true,
+            State::Merged | State::Conflict | State::Dropped => true,
         }
     }
 }
@@ -34,7 +34,7 @@ impl Space {
 /// All workspaces of a run, and the running items in the order they started.
 #[derive(Default)]
 pub(crate) struct WorkspaceAudit {
-    planned: BTreeMap<String, Space>,
+    planned: BTreeMap<String, WorkspaceRecord>,
     /// The frames of running items, by the frame of their fan-out.
     begun: BTreeMap<String, Vec<String>>,
     /// The frames whose attempt was lost. Their workspaces are not reused.
@@ -66,11 +66,14 @@ impl WorkspaceAudit {
         }
         match event {
             Event::WorkspacePlanned { frame, workspace, lifetime } => {
-                if self.held(frame).any(|(id, _)| !self.lost.contains(id)) {
+                if self.workspaces_of(frame).any(|(id, _)| !self.lost.contains(id)) {
                     return Err(format!("frame '{frame}' has a workspace and gets {workspace}"));
                 }
-                let space =
-                    Space { frame: frame.clone(), lifetime: *lifetime, state: State::Planned };
+                let space = WorkspaceRecord {
+                    frame: frame.clone(),
+                    lifetime: *lifetime,
+                    state: State::Planned,
+                };
                 if self.planned.insert(workspace.clone(), space).is_some() {
                     return Err(format!("two workspaces have the id {workspace}"));
                 }
@@ -89,18 +92,18 @@ impl WorkspaceAudit {
                 })?;
             }
             Event::WorkspaceMerged { frame, workspace, conflicts, .. } => {
-                let state = if conflicts.is_empty() { State::Folded } else { State::Conflict };
+                let state = if conflicts.is_empty() { State::Merged } else { State::Conflict };
                 self.goes(workspace, state, |state| state == State::Open)?;
                 if in_flight.values().any(|at| at == frame || at.starts_with(&format!("{frame}/")))
                 {
-                    return Err(format!("{workspace} was folded with an attempt in flight"));
+                    return Err(format!("{workspace} was merged with an attempt in flight"));
                 }
                 let fan = self.begun.values().find(|items| items.contains(frame));
                 if let Some(first) =
                     fan.and_then(|items| items.first()).filter(|first| *first != frame)
                 {
                     return Err(format!(
-                        "'{frame}' was folded before '{first}', which began before"
+                        "'{frame}' was merged before '{first}', which began before"
                     ));
                 }
             }
@@ -121,7 +124,7 @@ impl WorkspaceAudit {
     fn leaves(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::TransitionTaken(moved) => {
-                let held = self.held(&moved.frame).find(|(id, space)| {
+                let held = self.workspaces_of(&moved.frame).find(|(id, space)| {
                     space.lifetime == WorkspaceLifetime::State && !self.lost.contains(*id)
                 });
                 if let Some((id, _)) = held {
@@ -129,7 +132,9 @@ impl WorkspaceAudit {
                 }
             }
             Event::FrameEnded { frame, outcome, conflict, .. } => {
-                if let Some((id, _)) = self.held(frame).find(|(id, _)| !self.lost.contains(*id)) {
+                if let Some((id, _)) =
+                    self.workspaces_of(frame).find(|(id, _)| !self.lost.contains(*id))
+                {
                     return Err(format!("frame '{frame}' ended and left {id}"));
                 }
                 let own = self.planned.iter().filter(|(id, space)| {
@@ -140,7 +145,7 @@ impl WorkspaceAudit {
                 for (id, space) in own {
                     let is_done = *outcome == End::Done;
                     let fits = match space.state {
-                        State::Folded => is_done,
+                        State::Merged => is_done,
                         State::Conflict => !is_done && *conflict,
                         _ => !is_done,
                     };
@@ -171,13 +176,20 @@ impl WorkspaceAudit {
     /// An attempt of a frame was lost.
     pub(crate) fn lost(&mut self, frame: &str) {
         let begins_anew = !self.moved.contains(frame);
-        let alone = |space: &Space| space.lifetime == WorkspaceLifetime::State || begins_anew;
-        let ids: Vec<String> =
-            self.held(frame).filter(|(_, space)| alone(space)).map(|(id, _)| id.clone()).collect();
+        let alone =
+            |space: &WorkspaceRecord| space.lifetime == WorkspaceLifetime::State || begins_anew;
+        let ids: Vec<String> = self
+            .workspaces_of(frame)
+            .filter(|(_, space)| alone(space))
+            .map(|(id, _)| id.clone())
+            .collect();
         self.lost.extend(ids);
     }
 
-    fn held<'s>(&'s self, frame: &'s str) -> impl Iterator<Item = (&'s String, &'s Space)> {
+    fn workspaces_of<'s>(
+        &'s self,
+        frame: &'s str,
+    ) -> impl Iterator<Item = (&'s String, &'s WorkspaceRecord)> {
         self.planned.iter().filter(move |(_, space)| space.frame == frame && !space.is_closed())
     }
 

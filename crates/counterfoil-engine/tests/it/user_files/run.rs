@@ -128,7 +128,7 @@ impl Play {
 pub(crate) struct Tally {
     pub(crate) outcomes: BTreeMap<String, u64>,
     pub(crate) attempts: u64,
-    pub(crate) folded: u64,
+    pub(crate) merged_workspaces: u64,
     pub(crate) merged: u64,
     pub(crate) conflicts: u64,
     pub(crate) dropped: u64,
@@ -143,7 +143,7 @@ impl Tally {
             *self.outcomes.entry(outcome).or_default() += count;
         }
         self.attempts += other.attempts;
-        self.folded += other.folded;
+        self.merged_workspaces += other.merged_workspaces;
         self.merged += other.merged;
         self.conflicts += other.conflicts;
         self.dropped += other.dropped;
@@ -240,7 +240,7 @@ impl Audit<'_> {
                     tally.kept += u64::from(self.is_kept(workspace, kept.as_deref()));
                 }
                 Event::WorkspaceMerged { workspace, .. } => {
-                    tally.folded += 1;
+                    tally.merged_workspaces += 1;
                     tally.merged += self.apply_workspace(workspace, &mut expected, &mut touched);
                 }
                 Event::WorkspaceDropped { workspace, kept, .. } => {
