@@ -1,10 +1,7 @@
-//! The whole of `counterfoil.toml`. Each crate parses its own tables; unknown tables are an error
-//! here.
+//! The whole of `counterfoil.toml`. Each crate parses its own tables.
 
 use counterfoil_agents::config::AgentConfig;
 use counterfoil_verify::config::ProjectFile;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::path::Path;
 
 pub use counterfoil_agents::config::{Agents, Channel, Denied, Settings};
@@ -43,28 +40,9 @@ impl Config {
     /// The text is not TOML, has an unknown table, or a table is not valid.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let wrong = |message: String| ConfigError { path: None, message };
-        if let Err(error) = toml::from_str::<Tables>(text) {
-            return Err(wrong(error.to_string().trim_end().to_owned()));
-        }
         let verify = VerifyConfig::parse(text)?;
         let AgentConfig { agents, redact } =
             AgentConfig::parse(text).map_err(|error| wrong(error.message))?;
         Ok(Self { verify, agents, redact })
     }
-}
-
-/// The top-level tables of the file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Tables {
-    #[serde(default, rename = "checks")]
-    _checks: IgnoredAny,
-    #[serde(default, rename = "claims")]
-    _claims: IgnoredAny,
-    #[serde(default, rename = "agent")]
-    _agent: IgnoredAny,
-    #[serde(default, rename = "agents")]
-    _agents: IgnoredAny,
-    #[serde(default, rename = "redact")]
-    _redact: IgnoredAny,
 }

@@ -33,7 +33,7 @@ pub enum Error {
         outcome: String,
     },
     /// The folder that a run works in does not exist.
-    #[error("run {run} works in {}, which does not exist; restore the folder, then resume the run", repo.display())]
+    #[error("run {run} works in {}, which does not exist; restore the folder first", repo.display())]
     NoRepository {
         /// The run's id.
         run: String,

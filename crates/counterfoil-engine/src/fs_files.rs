@@ -1,6 +1,6 @@
 //! Reads the files of a workflow from a folder.
 
-use counterfoil_flow::Files;
+use counterfoil_flow::{FileError, Files};
 use std::path::{Path, PathBuf};
 
 /// The maximum size of a file.
@@ -22,22 +22,22 @@ impl FsFiles {
 }
 
 impl Files for FsFiles {
-    fn read(&self, path: &str) -> Result<String, String> {
+    fn read(&self, path: &str) -> Result<String, FileError> {
         let path = self.root.join(path);
         let meta = std::fs::metadata(&path).map_err(|error| error.to_string())?;
         if meta.is_dir() {
-            return Err("it is a folder".to_owned());
+            return Err("it is a folder".into());
         }
         if meta.len() > MAX_FILE_BYTES {
-            return Err(format!("it has {} bytes, more than {MAX_FILE_BYTES}", meta.len()));
+            return Err(format!("it has {} bytes, more than {MAX_FILE_BYTES}", meta.len()).into());
         }
         std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::InvalidData => "it is not UTF-8".to_owned(),
-            _ => error.to_string(),
+            std::io::ErrorKind::InvalidData => "it is not UTF-8".into(),
+            _ => error.to_string().into(),
         })
     }
 
-    fn list(&self, path: &str) -> Result<Vec<String>, String> {
+    fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         let full = self.root.join(path);
         let meta = std::fs::metadata(&full).map_err(|error| error.to_string())?;
         if meta.is_file() {

@@ -6,28 +6,50 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
+/// Why a file of a workflow cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct FileError {
+    /// What is wrong with the file.
+    pub reason: String,
+}
+
+impl<T: Into<String>> From<T> for FileError {
+    fn from(reason: T) -> Self {
+        Self { reason: reason.into() }
+    }
+}
+
 /// The source of the files of a workflow: a folder, an archive in the binary, a journal.
 pub trait Files {
-    /// The text of a file; the error is the reason why it cannot be read.
-    fn read(&self, path: &str) -> Result<String, String>;
+    /// The text of a file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    fn read(&self, path: &str) -> Result<String, FileError>;
 
     /// The contract files at a path: the file itself, or those in a folder.
-    fn list(&self, path: &str) -> Result<Vec<String>, String>;
+    ///
+    /// # Errors
+    ///
+    /// There is nothing at the path, or it cannot be read.
+    fn list(&self, path: &str) -> Result<Vec<String>, FileError>;
 }
 
 impl Files for BTreeMap<String, String> {
-    fn read(&self, path: &str) -> Result<String, String> {
-        self.get(path).cloned().ok_or_else(|| "no such file".to_owned())
+    fn read(&self, path: &str) -> Result<String, FileError> {
+        self.get(path).cloned().ok_or_else(|| "no such file".into())
     }
 
-    fn list(&self, path: &str) -> Result<Vec<String>, String> {
+    fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         if self.contains_key(path) {
             return Ok(vec![path.to_owned()]);
         }
         let folder = format!("{}/", path.trim_end_matches('/'));
         let files: Vec<String> =
             self.keys().filter(|name| name.starts_with(&folder)).cloned().collect();
-        if files.is_empty() { Err("no such file or folder".to_owned()) } else { Ok(files) }
+        if files.is_empty() { Err("no such file or folder".into()) } else { Ok(files) }
     }
 }
 

@@ -32,7 +32,7 @@ pub use attempt_message::{
     AgentMessage, AttemptMessage, CommandMessage, ReadMessage, ResolveError, RuleMessage,
     WorkMessage,
 };
-pub use bundle::{Bundle, Files};
+pub use bundle::{Bundle, FileError, Files};
 pub use check::{Rejected, check, reload};
 pub use decide::{
     AgentWork, AttemptRequest, AttemptWork, ChangesWork, Command, CommandWork, CommitWork,

@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn parts_of_words_are_not_replaced() {
-        for text in ["a-1-2-3-4-5-x", "v12:30:15", "see 0123, é", "x01-"] {
+        for text in ["x-1-2-3-4-5-x", "v12:30:15", "see 0123, é", "x01-"] {
             assert_eq!(volatile(text), text);
         }
         assert_eq!(

@@ -7,6 +7,7 @@ mod digest;
 mod doctor;
 mod exit;
 mod gate;
+mod hint;
 mod hook;
 mod init;
 mod input;

@@ -1,5 +1,6 @@
 //! Writing: data to stdout, messages to stderr. A closed pipe is not an error.
 
+use crate::hint;
 use anyhow::Result;
 use counterfoil_contract::diagnostic::Style;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -33,9 +34,10 @@ pub(crate) fn ignore_broken_pipe(written: std::io::Result<()>) -> Result<()> {
     }
 }
 
-/// Writes an error with its causes to stderr, as `error: message: cause`.
+/// Writes an error with its causes to stderr, as `error: message: cause; hint`.
 pub(crate) fn write_error(error: &anyhow::Error) {
-    write_stderr(&format!("error: {error:#}\n"));
+    let hint = hint::for_error(error).map(|hint| format!("; {hint}")).unwrap_or_default();
+    write_stderr(&format!("error: {error:#}{hint}\n"));
 }
 
 /// The style for stderr.

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Registry;
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_engine::FsFiles;
-use counterfoil_flow::{Files, Rejected, Workflow, check};
+use counterfoil_flow::{FileError, Files, Rejected, Workflow, check};
 use counterfoil_packs::Pack;
 use std::path::{Component, Path, PathBuf};
 
@@ -133,12 +133,12 @@ fn has_extension(path: &Path, extensions: &[&str]) -> bool {
 struct PackFiles(&'static Pack);
 
 impl Files for PackFiles {
-    fn read(&self, path: &str) -> Result<String, String> {
+    fn read(&self, path: &str) -> Result<String, FileError> {
         let bytes = self.0.file(&normalize(path)?).ok_or("no such file in the pack")?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| "it is not UTF-8".to_owned())
+        String::from_utf8(bytes.to_vec()).map_err(|_| "it is not UTF-8".into())
     }
 
-    fn list(&self, path: &str) -> Result<Vec<String>, String> {
+    fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         let path = normalize(path)?;
         if self.0.file(&path).is_some() {
             return Ok(vec![path]);
@@ -153,11 +153,7 @@ impl Files for PackFiles {
             .filter(|file| file.starts_with(&folder) && is_contract(file))
             .map(str::to_owned)
             .collect();
-        if files.is_empty() {
-            Err("no such file or folder in the pack".to_owned())
-        } else {
-            Ok(files)
-        }
+        if files.is_empty() { Err("no such file or folder in the pack".into()) } else { Ok(files) }
     }
 }
 

@@ -9,7 +9,7 @@ use counterfoil_flow::{
 use serde_json::Map;
 use std::collections::BTreeMap;
 
-const CONTRACT: &str = "id: t/make\nversion: 1\nschema: { type: object, properties: { ok: { type: boolean } }, required: [ok] }\n";
+const CONTRACT: &str = "contract: t/make\nversion: 1\nfields: { ok: boolean }\n";
 const WORKFLOW: &str = r#"
 workflow: timed
 agents: { make: { contract: t/make, prompt: "Make it." } }

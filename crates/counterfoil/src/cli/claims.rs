@@ -16,7 +16,7 @@ pub(crate) struct ClaimsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClaimsCommand {
-    /// Show violation and refutation rates group by contract, field and agent
+    /// Show violation and refutation rates by contract, field and agent
     Stats(StatsArgs),
 }
 

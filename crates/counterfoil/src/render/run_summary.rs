@@ -54,6 +54,9 @@ pub(super) fn headline(report: &RunReport, flags: &str) -> String {
         "interrupted" => {
             format!("; continue with `counterfoil resume {}{flags}`", report.run)
         }
+        "cancelled" if report.resumable => {
+            format!(": stopped; continue with `counterfoil resume {}{flags}`", report.run)
+        }
         _ if report.reason.is_empty() => String::new(),
         _ => format!(": {}", one_line(&report.reason)),
     };

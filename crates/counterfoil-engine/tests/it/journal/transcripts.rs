@@ -73,7 +73,12 @@ fn names_stay_inside_the_folder_and_nothing_is_written_over() {
     ] {
         let stored = StoredTranscript { path: path.into(), ..long.clone() };
         assert!(
-            journal.transcripts().read(&stored).unwrap_err().to_string().contains("not among"),
+            journal
+                .transcripts()
+                .read(&stored)
+                .unwrap_err()
+                .to_string()
+                .contains("not in the folder"),
             "{path}"
         );
     }

@@ -110,7 +110,7 @@ fn a_run_without_claims_says_so() {
     ];
     write_runs(&project, [(RUN.to_owned(), RUN_START, events)]);
     let shown = project.snapshot_verbatim(&["show", "last", "--claims"]);
-    assert!(shown.contains("exit 0") && shown.contains("no claims were held"), "{shown}");
+    assert!(shown.contains("exit 0") && shown.contains("no claims were verified"), "{shown}");
     let (_, json) = project.code_and_json(&["show", "last", "--claims", "--format", "json"]);
     assert_eq!((&json["claims"], &json["summary"]["verified"]), (&json!([]), &json!(0)));
     let story = project.snapshot_verbatim(&["show", "last"]);

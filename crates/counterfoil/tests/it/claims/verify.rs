@@ -226,7 +226,7 @@ fn an_agent_does_not_say_what_it_is_checked_by() {
     let (code, report) = json(&project, text, &[]);
     assert_eq!((code, verdicts(&report)[1].as_str()), (3, "tests_passing refuted"));
     assert!(
-        report["notes"][0].as_str().unwrap().contains("the checks of the base count"),
+        report["notes"][0].as_str().unwrap().contains("the checks of the base are used"),
         "{report}"
     );
 }

@@ -49,7 +49,7 @@ fn a_run_whose_repository_is_gone_waits_for_it_to_come_back() {
     let aside = project.root().join("aside");
     std::fs::rename(project.repo(), &aside).unwrap();
     let output = project.run(&["answer", "last", "approve", "yes", "--resume"]);
-    output.expect(2, &[project.repo().to_str().unwrap(), "is not there", "resume"]);
+    output.expect(2, &[project.repo().to_str().unwrap(), "does not exist", "counterfoil resume"]);
     std::fs::rename(&aside, project.repo()).unwrap();
     // The answer was taken all the same.
     project.run(&["resume", "last"]).expect(0, &["done"]);

@@ -66,7 +66,10 @@ fn a_full_disk_stops_the_run_and_room_lets_it_go_on() {
     wait_until(TIMEOUT, "the agent is up", || project.repo().join("up").exists().then_some(()));
     disk.fill();
     project.write("go", "");
-    live.wait().expect(2, &["no room is left", disk.at.to_str().unwrap(), "make room and go on"]);
+    live.wait().expect(
+        2,
+        &["the disk is full", disk.at.to_str().unwrap(), "free some space and continue"],
+    );
     disk.make_room();
     project.run(&["resume", "last"]).expect(0, &["done"]);
     project.assert_intact();
@@ -95,7 +98,10 @@ fn an_answer_that_fills_the_disk_is_not_the_agents_fault() {
     let project = ShellProject::with_agent("", "head -c 4000000 /dev/zero\n");
     let Some(disk) = Disk::mount(&project, "2m") else { return };
     let output = project.run_workflow("flow.yaml", SHELL_AGENT);
-    output.expect(2, &["no room is left", disk.at.to_str().unwrap(), "make room and go on"]);
+    output.expect(
+        2,
+        &["the disk is full", disk.at.to_str().unwrap(), "free some space and continue"],
+    );
     project.write("agent.sh", "echo '{\"ok\": true}'\n");
     disk.remount("size=8m");
     project.run(&["resume", "last"]).expect(0, &["done"]);
@@ -114,7 +120,7 @@ fn a_command_whose_output_fills_the_disk_is_run_again_when_there_is_room() {
     let Some(disk) = Disk::mount(&project, "2m") else { return };
     project
         .run_workflow("flow.yaml", SHELL_AGENT)
-        .expect(2, &["no room is left", "make room and go on"]);
+        .expect(2, &["the disk is full", "free some space and continue"]);
     project.write("small", "");
     disk.remount("size=8m");
     project.run(&["resume", "last"]).expect(0, &["done"]);

@@ -56,10 +56,10 @@ fn with_several_contracts_each_result_names_its_own() {
         .collect();
     assert_eq!(names, ["execution-loop/dod@1", "execution-loop/qa@1"]);
     for (arguments, words_of_it) in [
-        (good(), "say which `contract` is meant"),
+        (good(), "set `contract` to one of"),
         (
             json!({"contract": "execution-loop/xx", "result": good()}),
-            "there is no contract 'execution-loop/xx' here",
+            "there is no contract 'execution-loop/xx'",
         ),
         (
             json!({"contract": "execution-loop/qa", "dod_achieved": true}),
@@ -113,7 +113,7 @@ fn what_cannot_be_served_is_said_before_the_protocol_begins() {
     assert!(words.contains("did you mean 'execution-loop/qa'?"), "{words}");
     write(folder.path(), "counterfoil.toml", "[agents.tester]\ncontract = \"acme/none\"\n");
     let words = refused(&[], folder.path());
-    assert!(words.contains("the contract of the agent 'tester' in counterfoil.toml"), "{words}");
+    assert!(words.contains("the contract of agent 'tester' in counterfoil.toml"), "{words}");
     let words = refused(&["--session", "none.json"], folder.path());
     assert!(words.contains("none.json cannot be read"), "{words}");
     write(folder.path(), "session.json", "{\"contract\": 1}");

@@ -235,7 +235,7 @@ fn a_check_keeps_nothing() {
 fn arguments_that_cannot_be_used_are_answered_with_the_way_out() {
     let mut client = Session::of(QA, Target::Claude).greet();
     for (arguments, words_of_it) in [
-        (json!({}), "give a `result`, or a `text`"),
+        (json!({}), "pass a `result`, or a `text`"),
         (json!({"text": "a", "result": {}}), "not both"),
         (json!({"text": 7}), "`text` must be a string"),
         (json!({"txt": "a"}), "`txt` is not a known argument"),

@@ -28,11 +28,11 @@ fn what_cannot_be_judged_is_told_and_the_rest_goes_on() {
     project.write("outside/recording.json", &outside.to_string());
     let shown = project.snapshot(&["replay", "newer", "cut", "edited", "lost", "outside", "rec"]);
     // Where half of the file ends depends on how long its times are.
-    let (before, cut) = shown.split_once("it is no recording: ").unwrap();
+    let (before, cut) = shown.split_once("it is not a recording: ").unwrap();
     let (_, behind) = cut.split_once("; export").unwrap();
     insta::assert_snapshot!(
         "broken_recordings",
-        format!("{before}it is no recording: [where it was cut]; export{behind}")
+        format!("{before}it is not a recording: [where it was cut]; export{behind}")
     );
 }
 

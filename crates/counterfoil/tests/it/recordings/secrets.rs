@@ -99,7 +99,7 @@ fn nothing_of_them_is_exported_and_it_replays_the_same() {
 fn whoever_asks_for_them_gets_them_and_is_told() {
     let project = run();
     let output = project.command(&["export", "last", "rec", "--raw"]).output();
-    assert!(output.stderr.contains("secrets were left in"));
+    assert!(output.stderr.contains("secrets were not redacted"));
     let text = everything(&project.path("rec"));
     assert!(SECRETS.iter().all(|(_, secret)| text.contains(secret)));
     project.command(&["replay", "rec"]).output().expect(0, &[]);

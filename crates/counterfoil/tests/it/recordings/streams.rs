@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 /// The recorded transcripts of the real programs, with which the adapters are tested.
 fn transcripts() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../counterfoil-engine/tests/agents/transcripts")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../counterfoil-agents/tests/it/agents/transcripts")
 }
 
 /// A project with these transcripts in `said/CLI/`.

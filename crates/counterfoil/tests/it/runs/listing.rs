@@ -58,7 +58,7 @@ fn a_run_is_named_by_its_id_the_start_of_it_or_last() {
     assert_eq!(project.run_json(&["show", &id[..30], "--format", "json"]).run_id(), id);
     assert_eq!(project.run_json(&["show", "last", "--format", "json"]).report["workflow"], "gate");
     let words = project.run_refused(&["show", "0", "--format", "json"]);
-    assert!(words.contains("could be") && words.contains("give more of the id"), "{words}");
+    assert!(words.contains("is ambiguous") && words.contains("use a longer prefix"), "{words}");
     let words = project.run_refused(&["show", "ffff"]);
     assert!(words.contains("ffff"), "{words}");
 }

@@ -154,5 +154,5 @@ fn commands_that_are_shown_name_the_repository_that_was_named() {
     assert!(story.contains("approve reject --resume --repo 'the repo'\n"), "{story}");
     let answered =
         project.snapshot(&["answer", "last", "approve", "proceed", "--repo", "the repo"]);
-    assert!(answered.contains("`counterfoil resume RUN --repo 'the repo'` goes on"), "{answered}");
+    assert!(answered.contains("`counterfoil resume RUN --repo 'the repo'`"), "{answered}");
 }

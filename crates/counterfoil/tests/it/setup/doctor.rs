@@ -189,7 +189,7 @@ fn a_place_where_anybody_may_write() {
         std::fs::set_permissions(project.repo(), std::fs::Permissions::from_mode(mode)).unwrap()
     };
     open(0o777);
-    finds(&project, "warn state: anybody may write to [project]/repo");
+    finds(&project, "warn state: [project]/repo is writable by every user");
     open(0o755);
     assert_eq!(findings(&project), Vec::<String>::new());
 }

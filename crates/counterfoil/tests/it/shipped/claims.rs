@@ -143,7 +143,7 @@ fn the_check_that_was_silenced_stands_again_and_found_the_failure() {
     assert!(
         story.contains("protected refuted: 1 protected file changed: checks/test.sh; restored")
     );
-    assert!(story.contains("tests_passing refuted: claimed that it succeeds"), "{story}");
+    assert!(story.contains("tests_passing refuted: claimed to succeed"), "{story}");
 }
 
 #[test]

@@ -103,8 +103,8 @@ fn a_damaged_configuration_is_named_with_the_place_and_nothing_is_run() {
             "[checks]\ntest = { run = \"true\", timeout = \"soon\" }\n",
             &["counterfoil.toml", "line 2", "90s"],
         ),
-        ("[checks]\ntest = \"\"\n", &["counterfoil.toml", "runs nothing"]),
-        ("[claims]\nnoise = [\"a{\"]\n", &["counterfoil.toml", "is no glob"]),
+        ("[checks]\ntest = \"\"\n", &["counterfoil.toml", "has no command"]),
+        ("[claims]\nnoise = [\"a{\"]\n", &["counterfoil.toml", "is not a valid glob"]),
     ] {
         refused(toml.as_bytes(), words);
     }

@@ -94,7 +94,7 @@ fn without_git_files_are_told_apart_by_their_content() {
     command.env("PATH", bin);
     let ran = VerifiedRun::from(project.start_command(&mut command).wait());
     both_are_verified(&ran);
-    ran.assert_claim(0, "files", "verified", &["looked at without git", "install it"]);
+    ran.assert_claim(0, "files", "verified", &["git could not be used", "compared by content"]);
     project.assert_only_changed(&before, &["a.rs", "b.rs", "new.rs"]);
 }
 

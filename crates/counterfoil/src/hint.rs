@@ -1,0 +1,67 @@
+//! Hints for errors of the libraries: which command or flag helps. The libraries know neither.
+
+use counterfoil_engine::{AssignmentError, Error, InputError, journal};
+
+/// What to type, for an error that a library reported.
+pub(crate) fn for_error(error: &anyhow::Error) -> Option<String> {
+    error.chain().find_map(|cause| {
+        let assignment = cause.downcast_ref().and_then(for_assignment);
+        let input = || cause.downcast_ref().and_then(for_input);
+        let journal = || cause.downcast_ref().and_then(for_journal);
+        assignment
+            .or_else(input)
+            .or_else(journal)
+            .or_else(|| cause.downcast_ref().and_then(for_engine))
+    })
+}
+
+fn for_engine(error: &Error) -> Option<String> {
+    match error {
+        Error::Assignment(error) => for_assignment(error),
+        Error::Input(error) => for_input(error),
+        Error::Journal(error) => for_journal(error),
+        Error::Interrupted { run } | Error::NoRepository { run, .. } => {
+            Some(format!("continue it with `counterfoil resume {run}`"))
+        }
+        _ => None,
+    }
+}
+
+fn for_assignment(error: &AssignmentError) -> Option<String> {
+    let AssignmentError::Unassigned { .. } = error else { return None };
+    Some(
+        "assign one with `--agent SPEC` (all agents) or `--agent NAME=SPEC`, or in \
+         counterfoil.toml: agent = \"SPEC\""
+            .to_owned(),
+    )
+}
+
+fn for_input(error: &InputError) -> Option<String> {
+    let InputError::Missing { name } = error else { return None };
+    Some(match name.as_str() {
+        "task" => "give it with --task TEXT".to_owned(),
+        name => format!("give it with --input {name}=VALUE"),
+    })
+}
+
+fn for_journal(error: &journal::Error) -> Option<String> {
+    match error {
+        journal::Error::NoRun { .. } => Some("`counterfoil runs` lists them".to_owned()),
+        journal::Error::Folder { .. } => Some("name another one with --state DIR".to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_is_found_below_the_context_of_an_error() {
+        let missing = || Error::Input(InputError::Missing { name: "task".into() });
+        let error = anyhow::Error::new(missing()).context("cannot start");
+        assert_eq!(for_error(&error).as_deref(), Some("give it with --task TEXT"));
+        let error = anyhow::anyhow!("something else");
+        assert_eq!(for_error(&error), None);
+    }
+}
