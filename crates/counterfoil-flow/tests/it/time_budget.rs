@@ -16,7 +16,7 @@ agents: { make: { contract: t/make, prompt: "Make it." } }
 start: work
 states:
   work: { agent: make, next: [{ go: confirm }] }
-  confirm: { ask: "Go on?", next: [{ go: done }] }
+  confirm: { ask: { question: "Go on?" }, next: [{ go: done }] }
   done: { end: done }
 "#;
 

@@ -162,7 +162,7 @@ fn a_rejected_feature_can_be_accepted_and_the_commit_names_its_issues() {
     assert!(message.contains("Known issue: major: issue 3"), "{message}");
     let gate = ran.prompt("build/a/merge-gate#1", 1);
     assert!(
-        gate.contains("Somebody has accepted these issues") && gate.contains("- major: issue 3"),
+        gate.contains("A person has accepted these issues") && gate.contains("- major: issue 3"),
         "{gate}"
     );
 }

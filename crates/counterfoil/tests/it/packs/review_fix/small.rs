@@ -163,7 +163,7 @@ fn a_fix_whose_checks_do_not_pass_is_not_one() {
         .commit()
         .run(&ISSUE);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-    assert!(ran.reason().contains("claimed that it succeeds"), "{}", ran.reason());
+    assert!(ran.reason().contains("claimed to succeed"), "{}", ran.reason());
     let said = issue(fix(&json!({"validation_passed": false}))).run(&ISSUE);
     assert_eq!(
         (said.ended(), said.reason()),

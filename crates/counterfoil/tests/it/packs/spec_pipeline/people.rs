@@ -99,7 +99,7 @@ fn nonsense_is_refused_and_the_question_stays() {
 fn nonsense_in_a_script_is_refused_and_asked_again() {
     let ran = answered(&["maybe", "proceed"]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert!(ran.stderr.contains("'maybe' is not an answer"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("'maybe' is not a valid answer"), "{}", ran.stderr);
 }
 
 #[test]
