@@ -184,7 +184,7 @@ impl RunState {
             Event::FannedOut { frame, items, parallel, strict, problem } => match problem {
                 None => self.phase(frame, Phase::Fanned(FanOut::new(items, *parallel, *strict))),
                 Some(reason) => {
-                    self.phase(frame, Phase::Failed(Problem::new(FailureKind::Order, reason)))
+                    self.phase(frame, Phase::Failed(Problem::new(FailureKind::Order, reason)));
                 }
             },
             Event::FrameOpened { .. } => self.open(event),

@@ -72,7 +72,7 @@ fn fits_one(value: &Value, ty: &Type) -> Result<(), String> {
                 match members.get(name) {
                     Some(Value::Null) | None if !field.required => {}
                     Some(value) => {
-                        check(value, &field.ty).map_err(|why| format!("{name}: {why}"))?
+                        check(value, &field.ty).map_err(|why| format!("{name}: {why}"))?;
                     }
                     None => return Err(format!("field '{name}' is missing")),
                 }

@@ -83,7 +83,7 @@ fn measure(folder: &Path, files: usize) {
     // Interleaved, so that other load affects all measurements alike.
     for _ in 0..ROUNDS {
         timed(&mut times[0], &mut || {
-            git(folder, &["--no-optional-locks", "status", "--porcelain"])
+            git(folder, &["--no-optional-locks", "status", "--porcelain"]);
         });
         timed(&mut times[1], &mut || drop(tree.snapshot()));
         timed(&mut times[2], &mut || {

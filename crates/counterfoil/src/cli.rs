@@ -139,12 +139,18 @@ pub(crate) enum Command {
     Man,
 }
 
+/// The project that a command works in.
+pub(crate) struct ProjectRepo<'a> {
+    /// The repository given on the command line. Without it, the current folder is the project.
+    pub(crate) given: Option<&'a Path>,
+}
+
 impl Command {
     /// For a command that reads the configuration or state of a project: the repository given on
     /// the command line, if any. None for other commands, and for hooks, whose stderr goes to an
     /// agent.
-    pub(crate) fn project(&self) -> Option<Option<&Path>> {
-        let repo = match self {
+    pub(crate) fn project(&self) -> Option<ProjectRepo<'_>> {
+        let given = match self {
             Self::Run(args) => &args.location.repo,
             Self::Resume(args) => &args.location.repo,
             Self::Cancel(args) => &args.location.repo,
@@ -169,7 +175,7 @@ impl Command {
             | Self::Completions { .. }
             | Self::Man => return None,
         };
-        Some(repo.as_deref())
+        Some(ProjectRepo { given: given.as_deref() })
     }
 }
 

@@ -77,7 +77,7 @@ fn parse_arguments() -> Cli {
 
 /// Warns about project files that have the former name of this program.
 fn warn_about_old_names(command: &Command) {
-    let Some(repo) = command.project() else { return };
+    let Some(cli::ProjectRepo { given: repo }) = command.project() else { return };
     let Ok(folder) = input::repository(repo) else { return };
     let current = std::env::current_dir().ok().filter(|_| repo.is_none());
     if let Some(warning) = project::old_names_warning(current.as_deref().unwrap_or(&folder)) {

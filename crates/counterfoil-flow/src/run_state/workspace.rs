@@ -133,7 +133,7 @@ impl RunState {
                 }
             }
             Event::WorkspaceOpened { frame, .. } => {
-                self.set_stage(frame, WorkspaceStage::Open, None)
+                self.set_stage(frame, WorkspaceStage::Open, None);
             }
             Event::WorkspaceFailed { frame, workspace, reason } => {
                 match self.left.remove(workspace) {

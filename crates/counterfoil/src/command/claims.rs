@@ -28,10 +28,10 @@ fn stats(args: &StatsArgs) -> Result<Exit> {
         }
         StatsFormat::Csv => output::write_stdout(&render::stats::csv(&tally, &by)?)?,
         StatsFormat::Human if tally.groups.is_empty() => {
-            output::write_stdout(&format!("{if_empty}\n"))?
+            output::write_stdout(&format!("{if_empty}\n"))?;
         }
         StatsFormat::Human => {
-            output::write_stdout(&render::stats::tables(&tally, &by, output::stdout_style()))?
+            output::write_stdout(&render::stats::tables(&tally, &by, output::stdout_style()))?;
         }
     }
     Ok(Exit::Success)

@@ -11,10 +11,10 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit> {
     let diagnosis = diagnose(&probe(&repo));
     match args.format {
         ListFormat::Json => {
-            output::write_stdout(&(serde_json::to_string_pretty(&diagnosis)? + "\n"))?
+            output::write_stdout(&(serde_json::to_string_pretty(&diagnosis)? + "\n"))?;
         }
         ListFormat::Human => {
-            output::write_stdout(&render::doctor::diagnosis(&diagnosis, output::stdout_style()))?
+            output::write_stdout(&render::doctor::diagnosis(&diagnosis, output::stdout_style()))?;
         }
     }
     Ok(diagnosis.ok.into())

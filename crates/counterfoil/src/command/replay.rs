@@ -78,7 +78,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
     let counts = ReplayCounts::from_reports(&all);
     match args.format {
         RunFormat::Human => {
-            output::write_stdout(&render::replay::results(&all, &counts, output::stdout_style()))?
+            output::write_stdout(&render::replay::results(&all, &counts, output::stdout_style()))?;
         }
         RunFormat::Json => {
             let object = json!({"summary": counts, "replayed": all});

@@ -93,7 +93,7 @@ pub(crate) fn resume_run(
             agent_environment(Path::new(&engine.run_state(&engine.journal().resolve(run)?)?.repo))?
         }
     };
-    let options = ResumeOptions { named, rest, environment: environment, repo };
+    let options = ResumeOptions { named, rest, environment, repo };
     let report = drive_and_report(&engine, location, format, |observer, stop| {
         engine.resume(run, &options, observer, stop)
     })?;

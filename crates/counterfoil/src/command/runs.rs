@@ -106,7 +106,7 @@ fn print_claims(engine: &Engine, run: &str, format: ListFormat) -> Result<Exit> 
     let entries = engine.ledger(run)?.entries();
     match format {
         ListFormat::Human => {
-            output::write_stdout(&render::claims::table(&entries, output::stdout_style()))?
+            output::write_stdout(&render::claims::table(&entries, output::stdout_style()))?;
         }
         ListFormat::Json => {
             let summary = ledger::totals(&entries);

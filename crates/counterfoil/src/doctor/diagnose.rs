@@ -148,7 +148,7 @@ fn check_programs(
         let version = program.version.as_deref().unwrap_or("?");
         let update = format!("`{}`", program.install);
         let mut add = |level, message: String, fix: String| {
-            findings.push(finding(level, &program.name, message, fix))
+            findings.push(finding(level, &program.name, message, fix));
         };
         match (program.state, &probe.found) {
             (State::Missing, Err(ProgramError::Missing { why: looked, .. })) if program.needed => {

@@ -232,7 +232,9 @@ fn rewrite_references(schema: &mut Value, at: &str, prefix: &str) {
             }
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| rewrite_references(item, at, prefix))
+            for item in items {
+                rewrite_references(item, at, prefix);
+            }
         }
         _ => {}
     }

@@ -102,7 +102,7 @@ impl Transport<RoleServer> for StdioTransport {
             match line {
                 Incoming::Message(message) => return Some(*message),
                 Incoming::Invalid(id, error) => {
-                    self.queue(&JsonRpcMessage::error(error, id)).ok()?
+                    self.queue(&JsonRpcMessage::error(error, id)).ok()?;
                 }
                 Incoming::Ignored => {}
             }

@@ -291,7 +291,7 @@ impl GeminiParser {
         match last.stats {
             Field::Known(stats) => self.count(&stats),
             Field::Mismatched(why) => {
-                self.anomalies.unexpected_shape("result", &format!("stats: {why}"))
+                self.anomalies.unexpected_shape("result", &format!("stats: {why}"));
             }
             Field::Absent => {}
         }

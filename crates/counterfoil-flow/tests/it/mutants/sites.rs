@@ -67,10 +67,10 @@ fn walk<'v>(value: &'v Value, path: &mut Vec<String>, sites: &mut Vec<Site<'v>>)
     };
     match value {
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(at, item)| below(at.to_string(), item))
+            items.iter().enumerate().for_each(|(at, item)| below(at.to_string(), item));
         }
         Value::Object(members) => {
-            members.iter().for_each(|(key, member)| below(key.clone(), member))
+            members.iter().for_each(|(key, member)| below(key.clone(), member));
         }
         _ => {}
     }

@@ -146,7 +146,7 @@ fn the_repository_has_one_commit_changes_over_it_and_the_run() {
     assert!(project.read("kept/.counterfoil/script.yaml").contains("fix_info"));
     let prompt = report["attempts"][0]["replies"][0]["transcript"].as_str().unwrap();
     assert!(
-        project.read(&format!("kept/.counterfoil/{prompt}.prompt")).starts_with("Say it 3 times")
+        project.read(format!("kept/.counterfoil/{prompt}.prompt")).starts_with("Say it 3 times")
     );
 }
 
@@ -167,7 +167,7 @@ fn taking_a_reply_out_of_the_script_changes_what_happens() {
         let script = project.read("kept/.counterfoil/script.yaml");
         let mut script: Value = serde_saphyr::from_str(&script).unwrap();
         script["replies"].as_array_mut().unwrap().remove(0);
-        project.write("shorter.yaml", &script.to_string());
+        project.write("shorter.yaml", script.to_string());
         let shorter = project.snapshot(&["demo", pack, "--script", "shorter.yaml"]);
         assert_ne!(told(&whole), told(&shorter), "{pack}: {shorter}");
     }

@@ -9,10 +9,10 @@ fn what_cannot_be_judged_is_told_and_the_rest_goes_on() {
     let project = exported();
     for name in ["newer", "cut", "edited", "lost", "outside"] {
         for file in ["recording.json", "attempts/001-work/1.prompt", "attempts/001-work/1.stdout"] {
-            project.write(&format!("{name}/{file}"), &project.read(&format!("rec/{file}")));
+            project.write(format!("{name}/{file}"), project.read(format!("rec/{file}")));
         }
         for file in ["attempts/001-work/2.prompt", "attempts/001-work/2.stdout"] {
-            project.write(&format!("{name}/{file}"), &project.read(&format!("rec/{file}")));
+            project.write(format!("{name}/{file}"), project.read(format!("rec/{file}")));
         }
     }
     project.write(
@@ -25,7 +25,7 @@ fn what_cannot_be_judged_is_told_and_the_rest_goes_on() {
     std::fs::remove_file(project.path("lost/attempts/001-work/2.stdout")).unwrap();
     let mut outside = recording(&project);
     outside["attempts"][0]["replies"][0]["stdout"]["file"] = json!("../rec/recording.json");
-    project.write("outside/recording.json", &outside.to_string());
+    project.write("outside/recording.json", outside.to_string());
     let shown = project.snapshot(&["replay", "newer", "cut", "edited", "lost", "outside", "rec"]);
     // Where half of the file ends depends on how long its times are.
     let (before, cut) = shown.split_once("it is not a recording: ").unwrap();
@@ -56,7 +56,7 @@ fn a_great_many_files_are_looked_through() {
     let project = exported();
     std::fs::create_dir(project.path("many")).unwrap();
     for number in 0..10_000 {
-        std::fs::write(project.path(&format!("many/{number}.txt")), "").unwrap();
+        std::fs::write(project.path(format!("many/{number}.txt")), "").unwrap();
     }
     std::fs::rename(project.path("rec"), project.path("many/rec")).unwrap();
     std::os::unix::fs::symlink(project.path("many"), project.path("many/circle")).unwrap();

@@ -43,7 +43,7 @@ fn the_same_run_gives_the_same_recording() {
     let project = exported();
     project.command(&["export", "last", "again"]).output().expect(0, &[]);
     for file in ["recording.json", "attempts/001-work/1.prompt", "attempts/001-work/2.stdout"] {
-        assert_eq!(project.read(&format!("rec/{file}")), project.read(&format!("again/{file}")));
+        assert_eq!(project.read(format!("rec/{file}")), project.read(format!("again/{file}")));
     }
 }
 
@@ -110,7 +110,7 @@ fn the_rules_of_a_step_are_held_again() {
     // Without them, the first reply would have been good enough.
     let mut without = recording(&project);
     without["attempts"][0].as_object_mut().unwrap().remove("rules");
-    project.write("rec/recording.json", &without.to_string());
+    project.write("rec/recording.json", without.to_string());
     let replayed = project.run_json(&["replay", "rec", "--format", "json"]);
     assert_eq!(replayed.code, Some(1));
     assert_eq!(replayed.report["replayed"][0]["differences"][0]["pointer"], json!("/note"));

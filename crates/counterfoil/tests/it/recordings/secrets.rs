@@ -118,11 +118,11 @@ fn stand_in(project: &WorkflowProject) {
     ];
     let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
     project.write("events.jsonl", &lines);
-    project.write("errors.txt", &format!("warning: {note}\n"));
+    project.write("errors.txt", format!("warning: {note}\n"));
     let here = project.path("").display().to_string();
     project.write(
         "claude.sh",
-        &format!(
+        format!(
             "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '2.1.325 (Claude Code)'; exit 0; fi\ncat >/dev/null\ncat '{here}/errors.txt' >&2\ncat '{here}/events.jsonl'\n"
         ),
     );

@@ -18,7 +18,7 @@ fn with(cli: &str, names: &[&str]) -> WorkflowProject {
             let file = transcripts().join(cli).join(format!("{name}.{end}"));
             let text = std::fs::read_to_string(&file)
                 .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-            project.write(&format!("said/{cli}/{name}.{end}"), &text);
+            project.write(format!("said/{cli}/{name}.{end}"), &text);
         }
     }
     project
@@ -42,8 +42,7 @@ fn transcripts_are_new_until_they_are_recorded() {
     let said = project.read("said/codex/json.stdout");
     project.write(
         "said/codex/json.stdout",
-        &said
-            .replace("hello from mock", "good evening")
+        said.replace("hello from mock", "good evening")
             .replace("\"output_tokens\":5", "\"output_tokens\":7"),
     );
     let replayed = project.run_json(&["replay", "said/codex/json.stdout", "--format", "json"]);
@@ -64,7 +63,7 @@ fn a_stream_is_judged_by_the_contract_that_is_named() {
     // Somewhere that does not say whose it is.
     project.write(
         "stream.jsonl",
-        &said.replace("hello fr", "{\\\"ok\\\": tr").replace("om mock", "ue}"),
+        said.replace("hello fr", "{\\\"ok\\\": tr").replace("om mock", "ue}"),
     );
     let arguments = [
         "replay",
@@ -84,7 +83,7 @@ fn a_stream_is_judged_by_the_contract_that_is_named() {
     assert_eq!(replayed.report["replayed"][0]["outcome"], json!("accepted"), "{}", replayed.report);
     // What was handed in counts for more.
     let submission = json!({"at": 1, "contract": "scene/step@1", "status": "accepted", "value": {"ok": false, "note": "n"}, "codes": []});
-    project.write("stream.submissions.jsonl", &format!("{submission}\n"));
+    project.write("stream.submissions.jsonl", format!("{submission}\n"));
     let replayed = project.run_json(&arguments);
     let one = &replayed.report["replayed"][0];
     assert_eq!(
@@ -105,7 +104,7 @@ fn every_transcript_of_the_programs_is_told_from_the_others() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             if let Some(name) = name.strip_suffix(".stdout") {
-                std::fs::copy(&path, project.path(&scene_of(name))).unwrap();
+                std::fs::copy(&path, project.path(scene_of(name))).unwrap();
             }
         }
     }

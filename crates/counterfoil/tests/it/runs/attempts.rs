@@ -57,7 +57,7 @@ fn what_was_received_is_kept_as_it_came() {
     let project = WorkflowProject::new(&one_step(""), &replies(&[r#"text: 'Done. {"ok": true}'"#]));
     let ran = project.run_workflow();
     let transcript = ran.report["attempts"][0]["replies"][0]["transcript"].as_str().unwrap();
-    assert_eq!(project.read(&format!(".counterfoil/{transcript}")), "Done. {\"ok\": true}");
+    assert_eq!(project.read(format!(".counterfoil/{transcript}")), "Done. {\"ok\": true}");
 }
 
 #[test]

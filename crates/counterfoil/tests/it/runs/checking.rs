@@ -55,7 +55,7 @@ fn a_machine_that_cannot_work_is_found_before_it_runs() {
 #[test]
 fn every_finding_has_a_code_a_place_a_message_and_a_hint() {
     let project = WorkflowProject::new(WRONG, "");
-    project.write("good.yaml", &one_step(""));
+    project.write("good.yaml", one_step(""));
     let checked =
         project.run_json(&["workflow", "check", "flow.yaml", "good.yaml", "--format", "json"]);
     assert_eq!(checked.code, Some(1));

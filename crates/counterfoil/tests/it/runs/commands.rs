@@ -50,7 +50,7 @@ fn of_a_long_output_the_end_is_seen_and_all_of_it_kept() {
     let said = ran.report["variables"]["said"].as_str().unwrap();
     assert!(said.ends_with("4999\n5000\n") && said.len() <= 4000, "{}", said.len());
     let kept = ran.report["commands"][0]["replies"][0]["transcript"].as_str().unwrap();
-    assert!(project.read(&format!(".counterfoil/{kept}")).starts_with("1\n2\n3\n"));
+    assert!(project.read(format!(".counterfoil/{kept}")).starts_with("1\n2\n3\n"));
 }
 
 #[test]

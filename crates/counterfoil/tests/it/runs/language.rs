@@ -20,7 +20,7 @@ states:
   stuck: { end: blocked }
 ";
     let project = WorkflowProject::new(flow, "replies: []");
-    project.write("items.json", &items.to_string());
+    project.write("items.json", items.to_string());
     project
 }
 

@@ -15,7 +15,7 @@ states:
 fn three() -> WorkflowProject {
     let project = WorkflowProject::new(&one_step(""), &replies(&[GOOD]));
     project.write("ask.yaml", ASK);
-    project.write("broken.yaml", &replies(&["fail: permission, reason: may not write"]));
+    project.write("broken.yaml", replies(&["fail: permission, reason: may not write"]));
     project.run_workflow();
     project.run_json(&["run", "flow.yaml", "--format", "json", "--agent", "script:broken.yaml"]);
     project.run_json(&["run", "ask.yaml", "--format", "json"]);

@@ -98,7 +98,7 @@ fn a_command_that_remembers_nothing_is_told_again() {
     for (n, name) in [(0, "work_1.1"), (1, "work_1.2")] {
         assert_eq!(
             project.prompt(&ran, name),
-            project.read(&format!("heard.{n}")),
+            project.read(format!("heard.{n}")),
             "what is kept is what it heard"
         );
     }

@@ -103,7 +103,7 @@ fn resume_last_goes_on_with_what_is_unfinished_and_else_starts_anew() {
 fn a_resumed_run_can_have_other_agents() {
     let project = slow_second();
     interrupted(&project);
-    project.write("other.yaml", &replies(&["text: '{\"ok\": true, \"note\": \"other\"}'"]));
+    project.write("other.yaml", replies(&["text: '{\"ok\": true, \"note\": \"other\"}'"]));
     // What was played before is counted by its number; an agent of another kind has no such
     // numbers.
     project.write("agent.sh", "cat >/dev/null; echo '{\"ok\": true, \"note\": \"other\"}'");

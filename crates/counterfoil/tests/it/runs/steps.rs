@@ -313,7 +313,7 @@ fn items_that_commit_beside_each_other_take_turns() {
          done: { end: done }\n      stuck: { end: blocked }\n",
     );
     for name in ["a", "b", "c", "d"] {
-        project.write(&format!("{name}.txt"), name);
+        project.write(format!("{name}.txt"), name);
     }
     let (code, report) = run(&project);
     assert_eq!(code, 0, "{report}");

@@ -107,7 +107,7 @@ fn a_workflow_that_is_not_there_or_does_not_pass_is_refused() {
     assert!(words.contains("nowhere.yaml"), "{words}");
     let words = project.run_refused(&["run", "."]);
     assert!(words.contains("is a folder"), "{words}");
-    project.write("wrong.yaml", &one_step("").replace("go: done", "go: dnoe"));
+    project.write("wrong.yaml", one_step("").replace("go: done", "go: dnoe"));
     let words = project.run_refused(&["run", "wrong.yaml", "--agent", "script:script.yaml"]);
     assert!(words.contains("F0201") && words.contains("did you mean 'done'?"), "{words}");
     assert!(words.contains("wrong.yaml is not a valid workflow"), "{words}");

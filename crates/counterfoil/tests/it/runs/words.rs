@@ -70,7 +70,7 @@ fn a_run_that_is_exhausted() {
     // Each attempt leaves another trace, or nothing would move.
     project.write(
         "script.yaml",
-        &replies(&[
+        replies(&[
             "writes: { a: x }, text: '{\"ok\": true}'",
             "writes: { b: x }, text: '{\"ok\": true}'",
             "writes: { c: x }, text: '{\"ok\": true}'",

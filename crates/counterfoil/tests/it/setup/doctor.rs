@@ -186,7 +186,7 @@ fn a_place_where_anybody_may_write() {
     use std::os::unix::fs::PermissionsExt;
     let project = project();
     let open = |mode: u32| {
-        std::fs::set_permissions(project.repo(), std::fs::Permissions::from_mode(mode)).unwrap()
+        std::fs::set_permissions(project.repo(), std::fs::Permissions::from_mode(mode)).unwrap();
     };
     open(0o777);
     finds(&project, "warn state: [project]/repo is writable by every user");

@@ -53,7 +53,7 @@ fn one_that_prints_without_end_is_heard_to_its_end_and_kept_in_few_words() {
     ran.assert_claim(0, "tests_pass", "verified", &["the end"]);
     let evidence = ran.claim(0, "tests_pass").to_string();
     assert!(evidence.len() < 16 << 10, "{} bytes", evidence.len());
-    let kept: u64 = read_tree(&project.state()).values().map(|(_, bytes)| bytes.len() as u64).sum();
+    let kept: u64 = read_tree(project.state()).values().map(|(_, bytes)| bytes.len() as u64).sum();
     assert!(kept < 4 << 20, "the state folder has {kept} bytes");
 }
 

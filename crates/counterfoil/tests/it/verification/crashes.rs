@@ -146,7 +146,7 @@ fn worktrees_of_a_fan_out_that_nobody_drives_any_more_are_cleaned_up_when_it_is_
     stage.project.assert_only_changed(&before, &all.iter().map(String::as_str).collect::<Vec<_>>());
     for part in ["part-a", "part-b", "part-c"] {
         assert_eq!(
-            stage.project.read_or_empty(&format!("{part}.txt")).lines().count(),
+            stage.project.read_or_empty(format!("{part}.txt")).lines().count(),
             1,
             "{part} was worked on once, as far as anyone sees"
         );
@@ -256,7 +256,7 @@ fn whenever_it_is_killed_the_work_is_brought_in_once_and_nothing_else_is_touched
     stage.project.assert_only_changed(&before, &all.iter().map(String::as_str).collect::<Vec<_>>());
     for part in ["part-a", "part-b", "part-c"] {
         assert_eq!(
-            stage.project.read_or_empty(&format!("{part}.txt")).lines().count(),
+            stage.project.read_or_empty(format!("{part}.txt")).lines().count(),
             1,
             "{part} was brought in once"
         );

@@ -48,11 +48,7 @@ fn a_rebase_goes_on_where_it_was() {
     project.write("src/lib.rs", "ours\n");
     project.git(&["commit", "-q", "-a", "-m", "ours"]);
     assert!(
-        !git_command(&project.repo(), &["rebase", "-q", "other"])
-            .output()
-            .unwrap()
-            .status
-            .success()
+        !git_command(project.repo(), &["rebase", "-q", "other"]).output().unwrap().status.success()
     );
     assert!(project.repo().join(".git/rebase-merge").is_dir());
     assert!(project.read_or_empty("src/lib.rs").contains("<<<<<<<"));

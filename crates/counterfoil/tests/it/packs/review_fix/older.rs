@@ -34,7 +34,7 @@ fn a_run_checkpointed_under_an_older_contract_version_resumes() {
     });
     // It begins when version 1 was the newest,
     let older = |pack: &Path| {
-        change(&pack.join("issue.yaml"), "review-fix/fix-result,", "review-fix/fix-result@1,")
+        change(&pack.join("issue.yaml"), "review-fix/fix-result,", "review-fix/fix-result@1,");
     };
     let mut live = scenario.start_changed(older, &ISSUE);
     live.wait_until("the fixer is at work", |_| meet.path().join("began").exists());
