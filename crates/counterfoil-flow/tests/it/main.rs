@@ -1,5 +1,7 @@
 //! The tests of the crate that use only its public API, as one binary.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod examples;
 mod explain;
 mod graph;
