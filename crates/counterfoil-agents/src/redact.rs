@@ -101,7 +101,7 @@ impl Redactor {
         }
         let all = finders.iter().map(|finder| finder.regex.as_str());
         let any =
-            RegexSet::new(all).map_err(|error| invalid("all together", &error.to_string()))?;
+            RegexSet::new(all).map_err(|error| invalid("combined patterns", &error.to_string()))?;
         let own = |form: &str| Regex::new(form).map_err(|error| invalid(form, &error.to_string()));
         Ok(Self {
             any,

@@ -3,6 +3,7 @@
 //! contract. No I/O.
 
 use crate::submissions::Submission;
+use counterfoil_contract::text::pluralize;
 use counterfoil_contract::{Contract, Report, Status};
 use counterfoil_flow::{BoundRule, Channel, apply_rules};
 use serde_json::Value;
@@ -53,8 +54,8 @@ pub fn select_result(
         let mut notes = Vec::new();
         if last_valid + 1 < count {
             notes.push(format!(
-                "{} later submissions were rejected; the last valid one counts",
-                count - last_valid - 1
+                "{} rejected; the last valid one counts",
+                pluralize(count - last_valid - 1, "later submission")
             ));
         }
         let report = submitted.into_iter().nth(last_valid).unwrap_or_else(|| text.clone());
@@ -62,7 +63,7 @@ pub fn select_result(
         notes.extend(contradiction(&report, "final text", Some(&text)));
         return SelectedResult { report, channel: Channel::Submitted, notes };
     }
-    let rejected = (count > 0).then(|| format!("{count} submissions were rejected"));
+    let rejected = (count > 0).then(|| format!("{} rejected", pluralize(count, "submission")));
     match structured {
         Some(report) if report.value.is_some() => {
             let mut notes: Vec<String> = rejected.into_iter().collect();
@@ -93,7 +94,7 @@ fn contradiction(selected: &Report, channel: &str, other: Option<&Report>) -> Op
     let (ours, theirs) = (excerpt(selected.pointer(&place)), excerpt(other.pointer(&place)));
     let place = if place.is_empty() { "the result".to_owned() } else { place };
     Some(format!(
-        "the {channel} contradicts the result that was taken: {place} is {theirs} there, not {ours}"
+        "the {channel} contradicts the selected result: {place} is {theirs} there, not {ours}"
     ))
 }
 

@@ -283,7 +283,10 @@ impl ScriptSession {
         } else {
             ", and the `when` of the remaining replies matches no prompt"
         };
-        format!("the script has run out: '{}' asked for reply number {asked}{why}", self.task.agent)
+        format!(
+            "the script has no more replies: '{}' asked for reply number {asked}{why}",
+            self.task.agent
+        )
     }
 
     /// Repeats the file changes and the command of a recorded reply.

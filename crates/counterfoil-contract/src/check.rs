@@ -63,7 +63,7 @@ impl Contract {
         (report, extractor.examined())
     }
 
-    /// Like [`check`](Self::check), but forgives nothing: no defaults, repairs, coercions or
+    /// Like [`check`](Self::check), but with the strict policy: no defaults, repairs, coercions or
     /// duplicate keys.
     pub fn check_strictly(&self, text: &str) -> Report {
         self.check_with(text, &self.policy().strictly())
@@ -81,7 +81,7 @@ impl Contract {
         }
     }
 
-    /// Validates a value that was parsed by someone else. The report has no spans. The limits on
+    /// Validates a value that is already parsed. The report has no spans. The limits on
     /// size and depth apply as they do to a text.
     pub fn check_value(&self, value: &Value) -> Report {
         let report = extractor::report_beyond_limits(self, value)

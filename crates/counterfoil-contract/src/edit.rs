@@ -3,10 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use strum::IntoStaticStr;
 
 /// The kind of a repair in a text that a strict parser cannot read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum RepairKind {
     /// A comma before a closing bracket was removed.
     TrailingComma,
@@ -49,26 +53,7 @@ pub enum RepairKind {
 impl RepairKind {
     /// The name used in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::TrailingComma => "trailing-comma",
-            Self::MissingComma => "missing-comma",
-            Self::ExtraComma => "extra-comma",
-            Self::SingleQuotes => "single-quotes",
-            Self::SmartQuotes => "smart-quotes",
-            Self::TripleQuotes => "triple-quotes",
-            Self::BareKey => "bare-key",
-            Self::BareValue => "bare-value",
-            Self::Comment => "comment",
-            Self::PythonLiteral => "python-literal",
-            Self::RawNewline => "raw-newline",
-            Self::RawControl => "raw-control",
-            Self::UnescapedQuote => "unescaped-quote",
-            Self::BadEscape => "bad-escape",
-            Self::MissingCloser => "missing-closer",
-            Self::TruncatedString => "truncated-string",
-            Self::AnsiCode => "ansi-code",
-            Self::QuotePrefix => "quote-prefix",
-        }
+        self.into()
     }
 }
 

@@ -209,12 +209,12 @@ impl<'c> Extractor<'c> {
             if let Some((found, index, rank)) =
                 self.tiers[tier].waiting.take_if(|(found, ..)| ready(found))
             {
-                let judgement = found.judge(&self.contract, &self.policy, source, Detail::Full);
+                let outcome = found.validate(&self.contract, &self.policy, source, Detail::Full);
                 self.tiers[tier].resolve(RankedCandidate {
                     index,
                     found,
                     rank,
-                    judgement,
+                    outcome,
                     repairs: Vec::new(),
                 });
             }
@@ -437,14 +437,14 @@ impl<'c> Extractor<'c> {
         let probe = if found.is_broken() {
             None
         } else {
-            Some(found.judge(&self.contract, &self.policy, source, Detail::Probe))
+            Some(found.validate(&self.contract, &self.policy, source, Detail::Probe))
         };
         let accepted = probe.as_ref().is_some_and(ValidationOutcome::is_accepted);
         let index = self.tiers[tier].candidates.len();
-        if let Some(judgement) = probe.filter(|_| accepted) {
+        if let Some(outcome) = probe.filter(|_| accepted) {
             let repairs = repairs(found.edits(), source);
             self.tiers[tier].best =
-                Some(RankedCandidate { index, found: found.clone(), rank, judgement, repairs });
+                Some(RankedCandidate { index, found: found.clone(), rank, outcome, repairs });
         } else if self.tiers[tier].outranks(rank) {
             self.tiers[tier].waiting = None;
             if let CandidateSource::Broken { .. } = found.how {
@@ -452,10 +452,10 @@ impl<'c> Extractor<'c> {
                 self.tiers[tier].candidates.push(found);
                 return false;
             }
-            let judgement = found.judge(&self.contract, &self.policy, source, Detail::Full);
+            let outcome = found.validate(&self.contract, &self.policy, source, Detail::Full);
             let repairs = repairs(found.edits(), source);
             self.tiers[tier].explained =
-                Some(RankedCandidate { index, found: found.clone(), rank, judgement, repairs });
+                Some(RankedCandidate { index, found: found.clone(), rank, outcome, repairs });
         }
         self.tiers[tier].candidates.push(found.without_edits());
         accepted

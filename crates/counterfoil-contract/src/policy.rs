@@ -2,10 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
+use strum::IntoStaticStr;
 
 /// Where in the raw text the result is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Framing {
     /// The text is one JSON value with only whitespace around it.
     JsonOnly,
@@ -24,12 +28,7 @@ impl Framing {
 
     /// The name used in files and reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::JsonOnly => "json-only",
-            Self::FencedJson => "fenced-json",
-            Self::AnyJson => "any-json",
-            Self::OutputBlock => "output-block",
-        }
+        self.into()
     }
 }
 

@@ -249,9 +249,9 @@ pub(crate) fn block<'t>(
             ),
         );
         note.span = Some(source.span(start, end));
-        note.expected = format!("at limit {MAX_BLOCK_CHARS} characters");
+        note.expected = format!("at most {MAX_BLOCK_CHARS} characters");
         note.received = format!("{} characters", content.trim().chars().count());
-        note.hint = "keep each value to what the reader needs".into();
+        note.hint = "shorten the values".into();
         reading.warnings.push(note);
     }
     reading.value = Value::Object(map);

@@ -7,6 +7,7 @@ use crate::source::{Source, Span};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
+use strum::IntoStaticStr;
 
 /// Whether a text holds a result that satisfies the contract. A text without a result is not the
 /// same as an empty result.
@@ -22,8 +23,9 @@ pub enum Status {
 }
 
 /// The stage at which a text failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Stage {
     /// The result could not be found in the text.
     Extraction,
@@ -38,12 +40,7 @@ pub enum Stage {
 impl Stage {
     /// The name used in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Extraction => "extraction",
-            Self::Parse => "parse",
-            Self::Validation => "validation",
-            Self::Rules => "rules",
-        }
+        self.into()
     }
 }
 

@@ -19,8 +19,8 @@ pub(crate) fn validate_value(contract: &Contract, value: &Value, policy: &Policy
         warnings: Vec::new(),
         coercions: Vec::new(),
     };
-    let judgement = validate(contract, policy, reading, &Source::whole(""), Detail::Full);
-    build_report(contract, judgement, empty_provenance(contract))
+    let outcome = validate(contract, policy, reading, &Source::whole(""), Detail::Full);
+    build_report(contract, outcome, empty_provenance(contract))
 }
 
 /// The provenance of a report without a candidate.
@@ -41,14 +41,14 @@ pub(crate) fn empty_provenance(contract: &Contract) -> Provenance {
 /// The report about a validated candidate.
 pub(crate) fn build_report(
     contract: &Contract,
-    judgement: ValidationOutcome,
+    outcome: ValidationOutcome,
     mut provenance: Provenance,
 ) -> Report {
-    provenance.coercions = judgement.coercions;
-    provenance.defaults = judgement.defaults;
-    provenance.unwrapped = judgement.unwrapped;
-    let accepted = judgement.stage.is_none();
-    let mut warnings = judgement.warnings;
+    provenance.coercions = outcome.coercions;
+    provenance.defaults = outcome.defaults;
+    provenance.unwrapped = outcome.unwrapped;
+    let accepted = outcome.stage.is_none();
+    let mut warnings = outcome.warnings;
     if let Some(why) = &contract.definition.deprecated {
         let mut note = bare_violation(
             Code::Deprecated,
@@ -61,12 +61,12 @@ pub(crate) fn build_report(
     Report {
         contract: contract.reference.clone(),
         status: if accepted { Status::Accepted } else { Status::Rejected },
-        stage: judgement.stage,
-        value: accepted.then_some(judgement.value),
-        partial: judgement.partial,
-        violations: judgement.violations,
+        stage: outcome.stage,
+        value: accepted.then_some(outcome.value),
+        partial: outcome.partial,
+        violations: outcome.violations,
         warnings,
-        rejected_items: judgement.rejected_items,
+        rejected_items: outcome.rejected_items,
         provenance,
     }
 }

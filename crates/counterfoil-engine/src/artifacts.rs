@@ -1,6 +1,7 @@
 //! Writes the artifacts of a run. A file is replaced completely or not at all.
 
 use counterfoil_flow::{Event, Rendered, Rendering, RunState, Workflow, artifacts, rendered_by};
+use counterfoil_workspace::atomic_write;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -127,16 +128,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("artifact");
-    let temporary = folder.join(format!(".{name}.{}.part", std::process::id()));
-    let written = std::fs::File::create(&temporary).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    if let Err(error) = written.and_then(|()| std::fs::rename(&temporary, path)) {
-        let _ = std::fs::remove_file(&temporary);
-        return Err(error);
-    }
+    atomic_write(path, text.as_bytes())?;
     // Read it back: others act on the content of the file.
     if std::fs::read(path)? == text.as_bytes() {
         Ok(())

@@ -223,7 +223,7 @@ impl RunReportBuilder {
             Event::AttemptLost { attempt, .. } => {
                 if let Some(attempt) = self.attempt(attempt) {
                     attempt.outcome = Some("cancelled".to_owned());
-                    "the process that drove it died".clone_into(&mut attempt.reason);
+                    "its driver process exited".clone_into(&mut attempt.reason);
                     attempt.ended_at = Some(at);
                 }
             }

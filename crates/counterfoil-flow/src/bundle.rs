@@ -77,6 +77,6 @@ impl Bundle {
 
     /// The hash that identifies a serialised bundle.
     pub fn hash(bytes: &[u8]) -> String {
-        crate::value::hex(&Sha256::digest(bytes))
+        hex::encode(Sha256::digest(bytes))
     }
 }

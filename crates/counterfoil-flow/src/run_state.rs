@@ -242,7 +242,7 @@ impl RunState {
         }
     }
 
-    /// Whether nothing is in progress and the run waits for a person.
+    /// Whether nothing is in progress: the run was stopped, or it waits for an answer.
     pub fn is_resting(&self) -> bool {
         self.stopped.is_some()
             || (self.attempts.is_empty()

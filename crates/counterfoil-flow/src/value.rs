@@ -92,14 +92,6 @@ pub(crate) fn with_article(ty: &Type) -> String {
     }
 }
 
-/// Formats bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        text.push_str(&format!("{byte:02x}"));
-        text
-    })
-}
-
 /// A value as JSON, truncated for messages.
 pub fn excerpt(value: &Value) -> String {
     const MAX_WIDTH: usize = 160;

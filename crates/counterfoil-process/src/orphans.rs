@@ -44,7 +44,7 @@ pub(super) fn children_of_first_thread() -> HashSet<i32> {
     children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// Whether a child of this process was adopted, as far as can be told.
+/// Whether a child of this process was adopted, as far as is known.
 pub(super) fn is_adopted(
     process: &Process,
     our_session: i32,

@@ -1,4 +1,4 @@
-//! Fixtures that the tests of all crates share.
+//! Fixtures for tests that run the binary in temporary projects. Any crate may use them.
 //!
 //! [`TestProject`] is a temporary repository with helpers to write files, call git and run the
 //! binary. [`CommandOutput`] and [`RunOutput`] are what a command printed, and [`normalize`] replaces

@@ -21,7 +21,7 @@ mod format;
 mod git;
 mod junit;
 mod location;
-mod locations;
+mod parse_location;
 mod path;
 mod probe;
 mod state;
@@ -129,7 +129,7 @@ pub async fn verify(
 ) -> Vec<ClaimReport> {
     let is_verified = |effective: &EffectiveClaim| {
         effective.claim.policy != ClaimPolicy::Ignore
-            // The engine reports these two kinds itself.
+            // The worker reports these two kinds for every attempt.
             && !matches!(effective.claim.kind, ClaimKind::Protected | ClaimKind::TestsKept)
     };
     if !claims.iter().any(is_verified) {

@@ -1,6 +1,6 @@
 //! The tables `[checks]` and `[claims]` of `counterfoil.toml`: the named checks of a project, and
-//! the files whose changes need not be claimed. Other tables belong to other crates and are ignored
-//! here.
+//! the files whose changes need not be claimed. Other tables belong to other crates: they are
+//! known by name only, so that a misspelled one is an error.
 
 use counterfoil_process::parse_timeout;
 use globset::{Glob, GlobSet, GlobSetBuilder};

@@ -135,11 +135,11 @@ impl WriteRules {
 
     /// The forbidden changes, in the order of their paths.
     pub fn violations(&self, changes: &Changes) -> Vec<ForbiddenChange> {
-        let judged = changes.files.iter().filter_map(|(path, change)| {
+        let forbidden = changes.files.iter().filter_map(|(path, change)| {
             let reason = self.reason_for(path)?;
             Some(ForbiddenChange { path: path.clone(), change: *change, reason })
         });
-        judged.collect()
+        forbidden.collect()
     }
 
     fn reason_for(&self, path: &Path) -> Option<ForbiddenReason> {

@@ -49,7 +49,7 @@ impl FolderGuard {
         let (folders, attempt) = (self.folders.clone(), self.attempt.clone());
         move || {
             let other = folders.concurrent(&attempt)?;
-            Some(format!("'{other}' was at work in the same folder at the same time"))
+            Some(format!("'{other}' was running in the same folder at the same time"))
         }
     }
 }

@@ -354,7 +354,7 @@ fn permission_denied(denied: &[String], ended: Ended) -> Ended {
     actions.truncate(3);
     let more = if more == 0 { String::new() } else { format!(", and {more} more") };
     let why = if ended.reason.is_empty() { String::new() } else { format!("; {}", ended.reason) };
-    Ended { reason: format!("it was not allowed to: {}{more}{why}", actions.join(", ")), ..ended }
+    Ended { reason: format!("permission denied: {}{more}{why}", actions.join(", ")), ..ended }
 }
 
 /// What to do after a reply.
@@ -387,13 +387,13 @@ fn next_step(
 fn exceeded_budget(budget: &Budget, spent: &Usage, whose: &str) -> Option<String> {
     let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
     if let Some(most) = budget.tokens.filter(|most| tokens > *most) {
-        return Some(format!("{tokens} tokens are more than the {most} of {whose}"));
+        return Some(format!("{tokens} tokens exceed the limit of {whose}, {most}"));
     }
     if let Some(most) = budget.cost_usd.filter(|most| spent.cost_usd > *most) {
-        return Some(format!("{:.4} USD are more than the {most:.4} of {whose}", spent.cost_usd));
+        return Some(format!("{:.4} USD exceed the limit of {whose}, {most:.4}", spent.cost_usd));
     }
     let most = budget.time_ms.filter(|most| spent.wall_ms > *most)?;
-    Some(format!("{} ms are more than the {most} of {whose}", spent.wall_ms))
+    Some(format!("{} ms exceed the limit of {whose}, {most}", spent.wall_ms))
 }
 
 /// A violation as one line: the message, with its location unless the message names fields itself.

@@ -1,7 +1,7 @@
 //! Performs one attempt of any kind: an agent session, a command, a built-in step, a workspace
 //! operation.
 //!
-//! This crate knows neither the journal nor the workflow. A driver passes a [`PerformRequest`] to
+//! This crate does not know the journal and does not decide where a run goes. A driver passes a [`PerformRequest`] to
 //! [`perform`], receives progress through its [`AttemptContext`] and gets an [`AttemptResult`].
 
 mod active_folders;

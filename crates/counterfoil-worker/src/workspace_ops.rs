@@ -19,13 +19,13 @@ pub fn perform_workspace_op(
             .open(run, &workspace, published)
             .map(|opened| Event::WorkspaceOpened { frame, workspace, notes: opened.notes }),
         WorkspaceOpKind::Merge => {
-            workspaces.merge_back(run, &workspace).map(|folded| Event::WorkspaceMerged {
+            workspaces.merge_back(run, &workspace).map(|merged| Event::WorkspaceMerged {
                 frame,
                 workspace,
-                changed: folded.changed,
-                conflicts: folded.conflicts,
-                kept: folded.kept,
-                notes: folded.notes,
+                changed: merged.changed,
+                conflicts: merged.conflicts,
+                kept: merged.kept,
+                notes: merged.notes,
             })
         }
         WorkspaceOpKind::Drop => workspaces

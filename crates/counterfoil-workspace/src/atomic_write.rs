@@ -15,7 +15,7 @@ pub enum Durability {
 }
 
 /// Writes a file through a temporary one in the same folder, which is synced and then renamed. The
-/// folder must exist.
+/// folder must exist. An existing file keeps its permissions; a new one gets the default ones.
 ///
 /// # Errors
 ///
@@ -42,6 +42,9 @@ pub fn atomic_write_with(
         // As for any new file: the user's umask applies.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    if let Ok(existing) = std::fs::metadata(path) {
+        file.as_file().set_permissions(existing.permissions())?;
+    }
     write(file.as_file_mut())?;
     if durability == Durability::Synced {
         file.as_file().sync_all()?;
@@ -68,5 +71,16 @@ mod tests {
         atomic_write(&path, b"new").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_existing_file_keeps_its_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        atomic_write(&path, b"old").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        atomic_write(&path, b"new").unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(atomic_write(&folder.path().join("missing/file"), b"new").is_err());
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod check;
 pub(crate) mod claims;
+pub(crate) mod completions;
 pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -15,7 +16,6 @@ pub(crate) mod pack;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod runs;
-pub(crate) mod shell;
 pub(crate) mod undo;
 pub(crate) mod verify;
 pub(crate) mod workflow;

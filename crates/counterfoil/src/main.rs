@@ -1,6 +1,5 @@
 //! The command line of Counterfoil.
 
-mod atomic_write;
 mod cli;
 mod command;
 mod digest;
@@ -50,8 +49,8 @@ fn main() -> std::process::ExitCode {
         Command::Init(args) => command::init::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Hook(args) => Ok(command::hook::run(&args.command)),
-        Command::Completions { shell } => command::shell::completions(shell),
-        Command::Man => command::shell::man(),
+        Command::Completions { shell } => command::completions::completions(shell),
+        Command::Man => command::completions::man(),
     };
     match outcome {
         Ok(exit) => exit.into(),

@@ -35,7 +35,7 @@ fn the_last_valid_submission_wins_over_everything() {
         selected(r#"{"ok": true, "n": 2}"#, Some(&json!({"ok": true, "n": 2})), &submissions);
     assert_eq!(found.channel, Channel::Submitted);
     assert_eq!(found.report.value, Some(json!({"ok": true, "n": 2})));
-    assert_eq!(found.notes, ["1 later submissions were rejected; the last valid one counts"]);
+    assert_eq!(found.notes, ["1 later submission rejected; the last valid one counts"]);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_text_that_says_otherwise_is_reported_with_the_place() {
     assert_eq!(found.report.value, Some(json!({"ok": true})));
     assert_eq!(
         found.notes,
-        ["the final text contradicts the result that was taken: /ok is false there, not true"]
+        ["the final text contradicts the selected result: /ok is false there, not true"]
     );
 }
 

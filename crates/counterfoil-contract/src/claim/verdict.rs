@@ -3,10 +3,14 @@
 use super::{ClaimKind, ClaimPolicy};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::IntoStaticStr;
 
 /// The outcome of verifying a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Verdict {
     /// The observation agrees with the claim.
     Verified,
@@ -24,12 +28,7 @@ impl Verdict {
 
     /// The name used in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::Refuted => "refuted",
-            Self::Stale => "stale",
-            Self::Unverifiable => "unverifiable",
-        }
+        self.into()
     }
 }
 

@@ -145,7 +145,7 @@ fn check_one(field: &str, claim: &Claim, root: &Type, wrong: &mut dyn FnMut(&str
         if is_set(claim) && !fits(claim) {
             wrong(
                 &format!(".{key}"),
-                format!("`{key}` means nothing here: it is for {allowed_for}"),
+                format!("`{key}` is not allowed here: it is for {allowed_for}"),
                 "remove it, or choose another kind".to_owned(),
             );
         }
@@ -189,7 +189,7 @@ fn check_when(when: &str, root: &Type, wrong: &mut dyn FnMut(&str, String, Strin
         Ok(checked) => wrong(
             ".when",
             format!("`{when}` gives {}, not a boolean", article(&checked.ty.to_string())),
-            "compare it with something".to_owned(),
+            "write a comparison, such as `x == 1`".to_owned(),
         ),
         Err(found) => {
             for problem in found {

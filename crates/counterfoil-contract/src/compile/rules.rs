@@ -149,7 +149,7 @@ fn compile_rule(
                                 "`{source}` gives {}, not a boolean",
                                 article(&checked.ty.to_string())
                             ),
-                            "compare it with something",
+                            "write a comparison, such as `x == 1`",
                         ));
                     }
                     reads_whole |= checked.reads_whole("result");

@@ -143,9 +143,10 @@ fn syntax_problem(
         .and_then(|(_, rest)| rest.split_once('\''))
         .map(|(word, _)| word.trim());
     let (message, hint) = match quoted {
-        Some("<EOF>") => {
-            ("the expression ends too early".to_owned(), "something is missing at the end")
-        }
+        Some("<EOF>") => (
+            "the expression ends too early".to_owned(),
+            "an operand or a bracket is missing at the end",
+        ),
         Some("=") => ("'=' is not an operator".to_owned(), "compare two values with =="),
         Some(word)
             if parser_message.contains("input") || parser_message.contains("recognition") =>
@@ -342,7 +343,7 @@ impl Checker<'_> {
             self.report(
                 expr.id,
                 format!("{} is not a condition", with_article(&ty)),
-                "compare it with something",
+                "write a comparison, such as `x == 1`",
             );
         }
         view

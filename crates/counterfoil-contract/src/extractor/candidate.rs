@@ -52,7 +52,7 @@ pub(crate) struct RankedCandidate {
     pub(crate) index: usize,
     pub(crate) found: Candidate,
     pub(crate) rank: u8,
-    pub(crate) judgement: ValidationOutcome,
+    pub(crate) outcome: ValidationOutcome,
     pub(crate) repairs: Vec<Repair>,
 }
 
@@ -77,7 +77,7 @@ impl Candidate {
     }
 
     /// Parses and validates the candidate.
-    pub(crate) fn judge(
+    pub(crate) fn validate(
         &self,
         contract: &Contract,
         policy: &Policy,

@@ -75,14 +75,14 @@ impl Extractor<'_> {
             if found.is_broken() || !self.is_alone(found) {
                 continue;
             }
-            let judgement = found.judge(&self.contract, &self.policy, source, Detail::Probe);
-            if judgement.is_accepted() {
+            let outcome = found.validate(&self.contract, &self.policy, source, Detail::Probe);
+            if outcome.is_accepted() {
                 let repairs = repairs(found.edits(), source);
                 picked = Some(RankedCandidate {
                     index,
                     found: found.clone(),
                     rank: 0,
-                    judgement,
+                    outcome,
                     repairs,
                 });
                 break;
@@ -141,12 +141,12 @@ impl Extractor<'_> {
             rank: None,
         };
         crate::json::parse(&text, 1, false).ok()?;
-        let judgement = found.judge(&self.contract, &self.policy, &source, Detail::Full);
+        let outcome = found.validate(&self.contract, &self.policy, &source, Detail::Full);
         let mut provenance = empty_provenance(&self.contract);
         provenance.candidates = 1;
         provenance.chosen = Some(0);
         provenance.span = Some(source.span(found.start, found.end));
-        Some(build_report(&self.contract, judgement, provenance))
+        Some(build_report(&self.contract, outcome, provenance))
     }
 
     /// The report about a result that must be alone but has other text around it.
@@ -213,9 +213,9 @@ impl Extractor<'_> {
                 format!("{} bytes of other text", span.end.saturating_sub(span.start));
             violation.hint = "send only the JSON: no fence, no sentence before or after it".into();
         }
-        let judgement = ValidationOutcome::unreadable(Stage::Extraction, vec![violation]);
+        let outcome = ValidationOutcome::unreadable(Stage::Extraction, vec![violation]);
         let picked =
-            RankedCandidate { index: 0, found: last, rank: 0, judgement, repairs: Vec::new() };
+            RankedCandidate { index: 0, found: last, rank: 0, outcome, repairs: Vec::new() };
         let tier = if matches!(picked.found.how, CandidateSource::Repaired(_)) {
             REPAIRED
         } else {
@@ -247,9 +247,9 @@ impl Extractor<'_> {
             return Some((tier, picked));
         }
         let found = self.tiers[tier].candidates.get(index)?.clone();
-        let judgement = found.judge(&self.contract, &self.policy, source, Detail::Full);
+        let outcome = found.validate(&self.contract, &self.policy, source, Detail::Full);
         let repairs = repairs(found.edits(), source);
-        Some((tier, RankedCandidate { index, found, rank, judgement, repairs }))
+        Some((tier, RankedCandidate { index, found, rank, outcome, repairs }))
     }
 
     /// The report about one candidate.
@@ -264,7 +264,7 @@ impl Extractor<'_> {
         let later_broken = candidates_compared
             .iter()
             .skip(chosen.map_or(0, |index| index + 1))
-            .rfind(|found| picked.judgement.is_accepted() && found.is_broken() && !found.nested)
+            .rfind(|found| picked.outcome.is_accepted() && found.is_broken() && !found.nested)
             .map(|found| found.span.unwrap_or_else(|| source.span(found.start, found.end)));
         // The spans of the last others and of the chosen one, in one pass.
         let others = candidates_compared
@@ -285,11 +285,11 @@ impl Extractor<'_> {
             }
         }
         provenance.repairs = picked.repairs;
-        let mut judgement = picked.judgement;
+        let mut outcome = picked.outcome;
         if let Some(span) = later_broken {
-            judgement.warnings.push(no_candidate::later_broken(span));
+            outcome.warnings.push(no_candidate::later_broken(span));
         }
-        build_report(&self.contract, judgement, provenance)
+        build_report(&self.contract, outcome, provenance)
     }
 
     /// The candidates among which one was chosen, in the order of the text.

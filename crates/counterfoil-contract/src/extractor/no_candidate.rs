@@ -89,7 +89,7 @@ impl Extractor<'_> {
 fn too_large(length: usize, limit: usize, what: &str) -> Violation {
     let message = format!("the {what} has {length} bytes; the limit is {limit}");
     let mut violation = bare_violation(Code::TextTooLarge, "", message);
-    violation.expected = format!("at limit {limit} bytes");
+    violation.expected = format!("at most {limit} bytes");
     violation.received = format!("{length} bytes");
     violation.hint = "raise the limit, or ask the agent for a shorter answer".into();
     violation
@@ -105,7 +105,7 @@ pub(crate) fn report_beyond_limits(contract: &Contract, value: &Value) -> Option
             "",
             format!("the result is nested deeper than {limit} levels"),
         );
-        violation.expected = format!("at limit {limit} levels");
+        violation.expected = format!("at most {limit} levels");
         violation.received = "more".into();
         violation.hint = "flatten the result".into();
         (violation, Stage::Parse)

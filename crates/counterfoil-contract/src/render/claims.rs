@@ -24,10 +24,10 @@ const MAX_TAIL_BYTES: usize = 2000;
 /// corrected one.
 pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport]) -> String {
     if refuted.is_empty() {
-        return "What you handed back agrees with what was observed; there is nothing to send again.\n"
+        return "Your result matches what was observed; there is nothing to send again.\n"
             .to_owned();
     }
-    let mut text = String::from("What you handed back does not agree with what was observed.\n");
+    let mut text = String::from("Your result does not match what was observed.\n");
     let mut outputs = MAX_OUTPUTS;
     for report in refuted.iter().take(MAX_CLAIMS) {
         let named = if report.field.is_empty() { &report.claim } else { &report.field };
@@ -46,12 +46,12 @@ pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport]) -> String {
         }
     }
     if refuted.len() > MAX_CLAIMS {
-        let _ = writeln!(text, "\nAnd {} more of the same kind.", refuted.len() - MAX_CLAIMS);
+        let _ = writeln!(text, "\nAnd {} more refuted claims.", refuted.len() - MAX_CLAIMS);
     }
     let _ = writeln!(
         text,
-        "\nIf the result is wrong, correct it. If work is missing, do it first. Then hand back the whole result once more, as \
-         it is then.\n{}",
+        "\nIf the result is wrong, correct it. If work is missing, do it first. Then send the complete \
+         corrected result.\n{}",
         framing_instruction(contract)
     );
     if contract.framing() == Framing::OutputBlock {
@@ -138,21 +138,18 @@ pub(super) fn describe(claim: &Claim) -> String {
         ClaimKind::Commands => "each `cmd: …` in it succeeds".to_owned(),
         ClaimKind::Count => describe_count(claim, &run),
         ClaimKind::Artifact => match &claim.contract {
-            Some(contract) => format!("the file is there and satisfies `{contract}`"),
-            None => "the file is there and not empty".to_owned(),
+            Some(contract) => format!("the file exists and satisfies `{contract}`"),
+            None => "the file exists and not empty".to_owned(),
         },
         ClaimKind::Commit => match &claim.files {
             Some(files) => {
-                format!(
-                    "the commit is there, with the files of `{}`",
-                    files.trim_start_matches('/')
-                )
+                format!("the commit exists, with the files of `{}`", files.trim_start_matches('/'))
             }
-            None => "the commit is there".to_owned(),
+            None => "the commit exists".to_owned(),
         },
         ClaimKind::Location => "the file and the line are there".to_owned(),
         ClaimKind::Fixed => "the file of each fixed finding changed".to_owned(),
-        ClaimKind::Protected => "nothing was written that may not be".to_owned(),
+        ClaimKind::Protected => "no protected file was changed".to_owned(),
         ClaimKind::TestsKept => "no test was removed, skipped or emptied".to_owned(),
     }
 }

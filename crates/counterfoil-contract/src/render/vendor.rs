@@ -12,10 +12,12 @@ use crate::schema::with_id;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::str::FromStr;
+use strum::IntoStaticStr;
 
 /// A schema dialect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Target {
     /// Full JSON Schema 2020-12.
     Draft2020,
@@ -33,12 +35,7 @@ impl Target {
 
     /// The name of the target, as in configuration and arguments.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Draft2020 => "draft2020",
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-        }
+        self.into()
     }
 }
 

@@ -54,15 +54,15 @@ fn claims_that_mean_nothing_do_not() {
         (
             "{ n: { kind: count, figure: files-added, report: x } }",
             "claims.n.report",
-            "means nothing here",
+            "is not allowed here",
         ),
-        ("{ n: { kind: count, when: result.ok } }", "claims.n.when", "means nothing here"),
+        ("{ n: { kind: count, when: result.ok } }", "claims.n.when", "is not allowed here"),
         ("{ sha: { kind: commit, files: /paths } }", "claims.sha.files", "is not a field"),
-        ("{ sha: { kind: commit, match: subset } }", "claims.sha.match", "means nothing here"),
+        ("{ sha: { kind: commit, match: subset } }", "claims.sha.match", "is not allowed here"),
         (
             "{ files: { kind: files-added, files: /files } }",
             "claims.files.files",
-            "means nothing here",
+            "is not allowed here",
         ),
         ("{ sha: { kind: artifact, contract: nothing } }", "claims.sha.contract", ""),
         ("{ ok: { kind: protected } }", "claims.ok.kind", "this claim is implied for every step"),
@@ -137,7 +137,7 @@ fn a_prompt_stays_short() {
         vec![Evidence { output: "ä\n".repeat(100_000), ..Evidence::new("command", "x") }; 50];
     let text = prompt::repair_claims(&contract, &vec![report; 50]);
     assert!(text.len() < 40_000, "{}", text.len());
-    assert!(text.contains("and 4980 more") && text.contains("And 30 more of the same kind."));
+    assert!(text.contains("and 4980 more") && text.contains("And 30 more refuted claims."));
     assert!(prompt::repair_claims(&contract, &[]).contains("nothing to send again"));
 }
 

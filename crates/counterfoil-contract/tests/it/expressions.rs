@@ -287,9 +287,17 @@ fn what_could_go_wrong_is_a_problem() {
             "the pattern is not a regular expression",
             "write a regular expression",
         ),
-        ("result.n && true", "an integer is not a condition", "compare it with something"),
-        ("'a' && true", "a string is not a condition", "compare it with something"),
-        ("result.files.all(f, f)", "a string is not a condition", "compare it with something"),
+        (
+            "result.n && true",
+            "an integer is not a condition",
+            "write a comparison, such as `x == 1`",
+        ),
+        ("'a' && true", "a string is not a condition", "write a comparison, such as `x == 1`"),
+        (
+            "result.files.all(f, f)",
+            "a string is not a condition",
+            "write a comparison, such as `x == 1`",
+        ),
         ("result.name.all(f, true)", "a string has no items", "use it on a list"),
         (
             "result.scores.map(k, k)",

@@ -201,7 +201,7 @@ impl AttemptContext for LocalAttemptContext {
         let others = self.journal.concurrent_runs(&self.run, since).ok()?;
         let other =
             others.into_iter().find(|other| works_in(&self.journal, &other.id, &self.repo))?;
-        Some(format!("run {} was at work in the same folder at the same time", other.id))
+        Some(format!("run {} was running in the same folder at the same time", other.id))
     }
 
     fn progress(&self, event: Event) {

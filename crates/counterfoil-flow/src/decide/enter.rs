@@ -153,8 +153,11 @@ fn verified_claims(
     step: &StateClaims,
     scope: &EvalScope<'_>,
 ) -> Result<Vec<EffectiveClaim>, String> {
-    let counted =
-        step.policies.claims.iter().filter(|held| held.claim.policy != ClaimPolicy::Ignore);
+    let counted = step
+        .policies
+        .claims
+        .iter()
+        .filter(|effective| effective.claim.policy != ClaimPolicy::Ignore);
     let with_findings = |claim: &EffectiveClaim| {
         let findings =
             step.findings.get(&claim.name).map(|findings| scope.evaluate(findings)).transpose()?;

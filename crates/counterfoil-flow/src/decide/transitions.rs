@@ -179,7 +179,7 @@ impl TransitionContext<'_> {
             Value::Object(taken.set.clone())
         };
         let digest = Sha256::digest(format!("{asked}\n{tree}"));
-        let what: String = crate::value::hex(&digest[..8]);
+        let what: String = hex::encode(&digest[..8]);
         let edge = format!("{}>{}", taken.from, taken.to);
         let before = self.frame.requests.get(&edge).filter(|streak| streak.what == what);
         let times = before.map_or(0, |streak| streak.times) + 1;

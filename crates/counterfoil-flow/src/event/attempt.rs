@@ -4,6 +4,7 @@ use crate::workflow::FailureKind;
 use counterfoil_contract::claim::ClaimReport;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::IntoStaticStr;
 
 /// The end of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,8 +69,9 @@ pub struct ChangedFiles {
 }
 
 /// The outcome of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum AttemptOutcome {
     /// The result satisfies its contract.
     Accepted,
@@ -96,18 +98,7 @@ pub enum AttemptOutcome {
 impl AttemptOutcome {
     /// The name in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Cancelled => "cancelled",
-            Self::Contract => "contract",
-            Self::Claim => "claim",
-            Self::Agent => "agent",
-            Self::Transport => "transport",
-            Self::Limit => "limit",
-            Self::Permission => "permission",
-            Self::Timeout => "timeout",
-            Self::Blocked => "blocked",
-        }
+        self.into()
     }
 
     /// The kind of failure; none for an accepted or stopped attempt.
@@ -174,8 +165,9 @@ pub struct Reply {
 }
 
 /// The channel by which a result is returned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Channel {
     /// The text of the answer.
     #[default]
@@ -189,11 +181,7 @@ pub enum Channel {
 impl Channel {
     /// The name in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Native => "native",
-            Self::Submitted => "submitted",
-        }
+        self.into()
     }
 
     // By reference: the signature is serde's.

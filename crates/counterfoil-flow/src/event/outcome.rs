@@ -2,10 +2,12 @@
 
 use crate::workflow::{End, FailureKind};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// The outcome of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Outcome {
     /// The work is done.
     Done,
@@ -24,14 +26,7 @@ pub enum Outcome {
 impl Outcome {
     /// The name in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Blocked => "blocked",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Exhausted => "exhausted",
-            Self::Budget => "budget",
-        }
+        self.into()
     }
 }
 
@@ -47,8 +42,9 @@ impl From<End> for Outcome {
 }
 
 /// The cause of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Cause {
     /// No result satisfies the contract.
     Contract,
@@ -71,16 +67,7 @@ pub enum Cause {
 impl Cause {
     /// The name in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Contract => "contract",
-            Self::Claim => "claim",
-            Self::Agent => "agent",
-            Self::Transport => "transport",
-            Self::Limit => "limit",
-            Self::Permission => "permission",
-            Self::Timeout => "timeout",
-            Self::NoProgress => "no-progress",
-        }
+        self.into()
     }
 
     /// The cause for a kind of failure, if it has one.

@@ -4,6 +4,7 @@ use crate::template::Template;
 use counterfoil_contract::claim::{ClaimPolicy, EffectiveClaim};
 use counterfoil_contract::expr::Expression;
 use std::collections::BTreeMap;
+use strum::IntoStaticStr;
 
 /// The claim about protected paths that every agent step has, as guards name it.
 pub(crate) const PROTECTED: &str = "protected";
@@ -45,7 +46,8 @@ pub struct Paths {
 }
 
 /// The workspace in which a step works.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum WorkspaceMode {
     /// The workspace of the frame: the repository, or the worktree of a parent frame.
     #[default]
@@ -60,9 +62,6 @@ impl WorkspaceMode {
 
     /// The name in workflows.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Repository => "repository",
-            Self::Worktree => "worktree",
-        }
+        self.into()
     }
 }

@@ -1,10 +1,14 @@
 //! The kinds of failures of a step, and the ways in which a machine can end.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// The kind of failure of a step, as `on:` names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum FailureKind {
     /// No result satisfies the contract, after all repairs.
     Contract,
@@ -54,27 +58,14 @@ impl FailureKind {
 
     /// The name in workflows and in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Contract => "contract",
-            Self::Claim => "claim",
-            Self::Agent => "agent",
-            Self::Transport => "transport",
-            Self::Limit => "limit",
-            Self::Permission => "permission",
-            Self::Timeout => "timeout",
-            Self::Blocked => "blocked",
-            Self::Failed => "failed",
-            Self::Exhausted => "exhausted",
-            Self::Order => "order",
-            Self::Conflict => "conflict",
-            Self::Any => "any",
-        }
+        self.into()
     }
 }
 
 /// The outcome with which a machine ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum End {
     /// The work is done.
     Done,
@@ -92,11 +83,6 @@ impl End {
 
     /// The name in workflows and in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Blocked => "blocked",
-            Self::Failed => "failed",
-            Self::Exhausted => "exhausted",
-        }
+        self.into()
     }
 }

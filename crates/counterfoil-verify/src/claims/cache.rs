@@ -2,8 +2,10 @@
 
 use super::Figures;
 use crate::config::Check;
+use counterfoil_workspace::{Durability, atomic_write_with};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The version of the format. Increase it when the meaning of an entry changes.
@@ -54,13 +56,8 @@ pub(super) fn put(path: &Path, kept: &CachedOutcome) -> std::io::Result<()> {
     let (Some(folder), Some(key)) = (path.parent(), key_of(path)) else { return Ok(()) };
     std::fs::create_dir_all(folder)?;
     let entry = Entry { version: VERSION, key: key.to_owned(), kept: kept.clone() };
-    let temporary = folder.join(format!(".{}", uuid::Uuid::now_v7()));
-    let written = std::fs::write(&temporary, serde_json::to_vec(&entry)?)
-        .and_then(|()| std::fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written
+    let bytes = serde_json::to_vec(&entry)?;
+    atomic_write_with(path, Durability::Unsynced, |file| file.write_all(&bytes))
 }
 
 fn key_of(path: &Path) -> Option<&str> {

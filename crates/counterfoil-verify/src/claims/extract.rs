@@ -4,6 +4,7 @@
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimKind, EffectiveClaim};
 use serde_json::{Map, Value};
+use strum::IntoStaticStr;
 
 /// A value in the field of a claim cannot be interpreted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -114,7 +115,8 @@ pub(super) fn bind_pattern(pattern: &str, tokens: &[String]) -> String {
 }
 
 /// How a result claims that a file changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub(super) enum ClaimedChange {
     Added,
     Modified,
@@ -126,13 +128,7 @@ pub(super) enum ClaimedChange {
 
 impl ClaimedChange {
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Modified => "modified",
-            Self::Deleted => "deleted",
-            Self::Renamed => "renamed",
-            Self::Changed => "changed",
-        }
+        self.into()
     }
 
     fn from_word(word: &str) -> Option<Self> {
@@ -435,7 +431,7 @@ pub fn makes_claim(
         | ClaimKind::FilesChanged
         | ClaimKind::Artifact => files(&found).map(|_| true),
         ClaimKind::Location => {
-            super::locations::locations(&found).map(|locations| !locations.is_empty())
+            super::parse_location::locations(&found).map(|locations| !locations.is_empty())
         }
         ClaimKind::Commit => strings(&found).map(|commits| !commits.is_empty()),
         ClaimKind::Fixed => Ok(!fixes(&found).is_empty()),

@@ -3,7 +3,7 @@
 use super::assessment::ClaimAssessment;
 use super::extract;
 use super::format::{self, join_limited, pluralize};
-use super::locations::{Lines, NamedLocation, locations};
+use super::parse_location::{Lines, NamedLocation, locations};
 use super::path::{ChangeIndex, ResolvedPath};
 use super::probe::{self, Presence};
 use super::state::VerificationState;

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use strum::IntoStaticStr;
 
 /// The mode of a submodule.
 const SUBMODULE: &[u8] = b"160000";
@@ -21,11 +22,13 @@ pub(super) struct Record {
 }
 
 /// How a file changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub(super) enum Change {
     Added,
     Modified,
     /// The type changed, for example from a file to a link. Git writes two parts.
+    #[strum(serialize = "modified")]
     Replaced,
     Deleted,
     Renamed,
@@ -33,12 +36,7 @@ pub(super) enum Change {
 
 impl Change {
     fn name(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Modified | Self::Replaced => "modified",
-            Self::Deleted => "deleted",
-            Self::Renamed => "renamed",
-        }
+        self.into()
     }
 }
 

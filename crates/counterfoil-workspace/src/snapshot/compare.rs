@@ -186,9 +186,9 @@ mod tests {
             (Side::Absent, clean(plain, "a"), true, Some(Change::Added)),
             (Side::Absent, Side::Absent, true, None),
         ] {
-            let judged = compare(&before, &after, file_mode);
+            let compared = compare(&before, &after, file_mode);
             assert_eq!(
-                judged,
+                compared,
                 expected.map_or(Comparison::Same, Comparison::Differs),
                 "{before:?} {after:?}"
             );

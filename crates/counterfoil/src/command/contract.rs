@@ -119,8 +119,9 @@ fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
                 format!("accepted by {}, rejected by {}", comparison.new, comparison.old)
             }
         };
-        if let Some(witness) = &breaking.counterexample {
-            let shown = witness.as_str().map_or_else(|| witness.to_string(), str::to_owned);
+        if let Some(counterexample) = &breaking.counterexample {
+            let shown =
+                counterexample.as_str().map_or_else(|| counterexample.to_string(), str::to_owned);
             let _ = writeln!(text, "  {sides}:\n    {}", shown.trim_end().replace('\n', "\n    "));
         }
         if let Some(because) = &breaking.because {

@@ -28,10 +28,10 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     let run = engine.journal().resolve(&args.run)?;
     let folder = args.folder.clone().unwrap_or_else(|| PathBuf::from(format!("recording-{run}")));
     require_empty(&folder)?;
-    let fold = engine.run_state(&run)?;
+    let run_state = engine.run_state(&run)?;
     let mut left_out = Vec::new();
     let workflow = engine
-        .workflow(&fold)
+        .workflow(&run_state)
         .map_err(|error| {
             left_out.push(format!("the rules of steps: the workflow cannot be loaded: {error}"));
         })
@@ -42,9 +42,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     if open > 0 {
         left_out.push(format!("{open} unfinished attempts"));
     }
-    let bundle = Bundle::from_bytes(&engine.journal().bundle(&fold.bundle)?)?;
+    let bundle = Bundle::from_bytes(&engine.journal().bundle(&run_state.bundle)?)?;
     let redactor =
-        if args.raw { None } else { Some(redactor(&args.location, Path::new(&fold.repo))?) };
+        if args.raw { None } else { Some(redactor(&args.location, Path::new(&run_state.repo))?) };
     let mut export = Export {
         transcripts: TranscriptReader::new(&state),
         redactor,
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
             version: VERSION,
             made_by: format!("counterfoil {}", env!("CARGO_PKG_VERSION")),
             run: run.clone(),
-            workflow: fold.workflow.clone(),
+            workflow: run_state.workflow.clone(),
             redacted: !args.raw,
             left_out: Vec::new(),
             contracts: bundle.contracts,
@@ -322,11 +322,11 @@ impl Export {
             return Ok(());
         }
         attempt.result = after.result;
-        for ((reply, files), judged) in attempt.replies.iter_mut().zip(files).zip(texts) {
+        for ((reply, files), replayed) in attempt.replies.iter_mut().zip(files).zip(texts) {
             // A secret that is streamed in pieces may be redacted in the text but not in the
             // events, or vice versa.
             if let (Some(text), Some(copied), Some(kept)) =
-                (judged.text, &files.text, &mut reply.text)
+                (replayed.text, &files.text, &mut reply.text)
                 && copied.redacted != text.as_bytes()
             {
                 let path = self.folder.join(&kept.file);

@@ -49,10 +49,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
                     let is_unchanged =
                         matches!(one.comparison, Comparison::Same | Comparison::Broken { .. });
                     outcomes.extend(after.filter(|_| !is_unchanged).map(
-                        |(attempt, judged, definition)| NewOutcome {
+                        |(attempt, replayed, definition)| NewOutcome {
                             index,
                             attempt,
-                            texts: judged.into_iter().map(|judged| judged.text).collect(),
+                            texts: replayed.into_iter().map(|replayed| replayed.text).collect(),
                             definition,
                         },
                     ));
@@ -109,7 +109,7 @@ impl Replayer {
             Ok(contract) => contract,
             Err(why) => return broken(why),
         };
-        let (after, judged) =
+        let (after, replayed) =
             match replay_attempt(&case.attempt, contract.as_deref(), &case.outputs) {
                 Ok(after) => after,
                 Err(error) => return broken(error.to_string()),
@@ -117,8 +117,8 @@ impl Replayer {
         let texts: Vec<Option<(String, String)>> = case
             .texts
             .iter()
-            .zip(&judged)
-            .map(|(before, judged)| Some((before.clone()?, judged.text.clone()?)))
+            .zip(&replayed)
+            .map(|(before, replayed)| Some((before.clone()?, replayed.text.clone()?)))
             .collect();
         let differences = differences(&case.attempt, &after, &texts);
         let comparison = match &case.attempt.result.outcome {
@@ -126,7 +126,11 @@ impl Replayer {
             Some(_) if differences.is_empty() => Comparison::Same,
             Some(_) => Comparison::Changed { differences },
         };
-        let last = judged.iter().rev().find(|judged| judged.status == "accepted").or(judged.last());
+        let last = replayed
+            .iter()
+            .rev()
+            .find(|replayed| replayed.status == "accepted")
+            .or(replayed.last());
         let one = ReplayReport {
             name: case.name.clone(),
             program: after.replies.iter().find_map(|reply| reply.program.clone()),
@@ -138,15 +142,17 @@ impl Replayer {
                 .clone()
                 .filter(|_| case.attempt.result.outcome.is_some()),
             outcome: after.result.outcome.clone(),
-            channel: last.and_then(|judged| judged.channel.clone()),
+            channel: last.and_then(|replayed| replayed.channel.clone()),
             codes: after.replies.last().map(|reply| reply.codes.clone()).unwrap_or_default(),
-            text: last.and_then(|judged| judged.text.clone()),
-            reason: last.map(|judged| judged.reason.clone()).filter(|reason| !reason.is_empty()),
-            notes: judged.iter().flat_map(|judged| judged.notes.clone()).collect(),
+            text: last.and_then(|replayed| replayed.text.clone()),
+            reason: last
+                .map(|replayed| replayed.reason.clone())
+                .filter(|reason| !reason.is_empty()),
+            notes: replayed.iter().flat_map(|replayed| replayed.notes.clone()).collect(),
             comparison,
             updated: false,
         };
-        (one, Some((after, judged, contract.map(|contract| contract.definition().clone()))))
+        (one, Some((after, replayed, contract.map(|contract| contract.definition().clone()))))
     }
 
     /// The contract for a case and where it comes from: the one named on the command line, the

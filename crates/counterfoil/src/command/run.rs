@@ -38,7 +38,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let inputs = inputs(task(args)?, &args.inputs, &workflow)?;
     let (named, rest) = specs(&args.agents)?;
     let environment = agent_environment(&repo)?;
-    let cast = AgentAssignments::from_specs(&workflow, &named, rest.as_deref(), &environment, &[])?;
+    let agents =
+        AgentAssignments::from_specs(&workflow, &named, rest.as_deref(), &environment, &[])?;
     let budget = Budget {
         tokens: args.max_tokens,
         cost_usd: args.max_cost,
@@ -46,8 +47,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         ..Budget::default()
     };
     let home = source.folder().into_iter().chain(args.contracts.iter().cloned()).collect();
-    let options =
-        StartOptions { workflow, inputs, budget, agents: cast, repo, workflow_folders: home };
+    let options = StartOptions { workflow, inputs, budget, agents, repo, workflow_folders: home };
     let report = start_run(&state, options, &args.location, args.format)?;
     Ok(Exit::from_run(&report))
 }
@@ -115,8 +115,8 @@ fn unfinished(state: &Path, workflow: &str) -> Result<Option<String>> {
     let engine = Engine::open(state)?;
     let last = engine.journal().runs(None)?.into_iter().find(|run| run.workflow == workflow);
     let Some(last) = last else { return Ok(None) };
-    let fold = engine.run_state(&last.id)?;
-    Ok(fold.ended.is_none().then_some(last.id))
+    let run_state = engine.run_state(&last.id)?;
+    Ok(run_state.ended.is_none().then_some(last.id))
 }
 
 /// The task: the text itself, or the content of a file for `@FILE`.

@@ -87,14 +87,14 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
     match args.format {
         ListFormat::Json => output::write_stdout(&(serde_json::to_string_pretty(&report)? + "\n"))?,
         ListFormat::Human => {
-            let fold = engine.run_state(&run)?;
-            let workflow = engine.workflow(&fold).ok();
+            let run_state = engine.run_state(&run)?;
+            let workflow = engine.workflow(&run_state).ok();
             let mut timeline = render::Timeline::new(
                 workflow.as_ref(),
                 engine.journal().folder(),
                 render::location_flags(&args.location),
             );
-            engine.each_event(&run, 1, |event, at| timeline.on_event(&event, at, &fold))?;
+            engine.each_event(&run, 1, |event, at| timeline.on_event(&event, at, &run_state))?;
             output::write_stdout(&timeline.finish(&report, &engine.ledger(&run)?.entries()))?;
         }
     }

@@ -1,8 +1,8 @@
 //! Reading and writing the files of a project. Nothing outside the project is touched, and no file
 //! is written in part.
 
-use crate::atomic_write::atomic_write;
 use anyhow::{Context, Result, bail};
+use counterfoil_workspace::atomic_write;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

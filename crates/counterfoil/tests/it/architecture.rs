@@ -204,3 +204,24 @@ fn a_back_edge_is_found() {
     let names = imported("use crate::{a, b::{c, d}, e::f};\nfn x() { crate::g::h() }");
     assert_eq!(names.into_iter().collect::<Vec<_>>(), ["a", "b", "e", "g"]);
 }
+
+#[test]
+fn every_path_that_the_architecture_names_exists() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let table = text.split("## Where to add").nth(1).unwrap().split("\n## ").next().unwrap();
+    let mut missing = Vec::new();
+    for word in table.split('`').skip(1).step_by(2) {
+        // `contract/src/edit.rs` is in crates/counterfoil-contract.
+        let Some((first, rest)) = word.split_once('/') else { continue };
+        let folder = match first {
+            "counterfoil" => root().join("crates/counterfoil"),
+            other => root().join(format!("crates/counterfoil-{other}")),
+        };
+        let is_path =
+            rest.starts_with("src/") || rest.starts_with("tests/") || rest.starts_with("packs/");
+        if is_path && !rest.contains('<') && !folder.join(rest).exists() {
+            missing.push(word);
+        }
+    }
+    assert!(missing.is_empty(), "ARCHITECTURE.md names what does not exist: {missing:#?}");
+}

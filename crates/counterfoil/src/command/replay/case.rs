@@ -1,13 +1,13 @@
 //! The cases to replay: attempts of recordings, and single transcripts.
 
 use super::find::{Found, META, OUTCOME, STDERR, SUBMISSIONS, beside};
-use crate::atomic_write::atomic_write;
 use counterfoil_agents::adapters::{adapter, adapters};
 use counterfoil_agents::recording::{
     Attempt, FILE, RecordedFile, RecordedOutput, Recording, Reply, VERSION, detect_programs,
     is_inside,
 };
 use counterfoil_contract::Definition;
+use counterfoil_workspace::atomic_write;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -54,7 +54,7 @@ fn a_wrong_submission_is_mended_within_the_turn(cli: VendorCli) {
     assert_eq!(attempt["replies"][0]["channel"], "submitted");
     let notes = attempt["replies"][0]["notes"].to_string();
     assert!(
-        notes.contains("the final text contradicts the result that was taken: /ok is false there"),
+        notes.contains("the final text contradicts the selected result: /ok is false there"),
         "{notes}"
     );
     let asked = project.requests();

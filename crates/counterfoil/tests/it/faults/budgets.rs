@@ -95,7 +95,7 @@ fn one_attempt_has_a_budget_of_its_own() {
         .read_or_empty("flow.yaml")
         .replace("work: { agent: worker,", "work: { agent: worker, budget: { tokens: 50 },");
     project.write("flow.yaml", flow);
-    out_of_budget(&project, &[], "100 tokens are more than the 50 of this step", 1);
+    out_of_budget(&project, &[], "100 tokens exceed the limit of this step, 50", 1);
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn what_another_run_did_is_not_held_against_this_one() {
             "files",
             "verified",
             &[&format!(
-                "run {} was at work in the same folder",
+                "run {} was running in the same folder",
                 other.report["run"].as_str().unwrap()
             )],
         );
