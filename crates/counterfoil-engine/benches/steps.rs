@@ -293,14 +293,14 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
     let began = Instant::now();
     let engine = Engine::open(folder).unwrap();
     // The agent does not exist, so the run ends with its first attempt. This measures resuming.
-    let recast = ResumeOptions {
+    let options = ResumeOptions {
         named: BTreeMap::from([("one".to_owned(), "command:false".to_owned())]),
         ..ResumeOptions::default()
     };
     let first = Arc::new(FirstStart { began, took: Mutex::new(None) });
     let (_keep, stop) = watch::channel(StopRequest::None);
     let resumed =
-        runtime.block_on(engine.resume(&report.run, &recast, first.clone(), stop)).unwrap();
+        runtime.block_on(engine.resume(&report.run, &options, first.clone(), stop)).unwrap();
     let took: Duration = first.took.lock().unwrap().unwrap();
     println!(
         "{}",

@@ -420,7 +420,7 @@ fn next_order(paths: &WorkspacePaths) -> Result<u64, Error> {
     Ok(order)
 }
 
-/// The permissions with the executable bit set or cleared. As in git, whoever may read may execute.
+/// The permissions with the executable bit set or cleared. As in git, every class that may read may execute.
 fn with_kind(mode: u32, kind: Kind) -> u32 {
     if kind == Kind::Program { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 }
 }

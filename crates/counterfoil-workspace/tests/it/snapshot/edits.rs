@@ -313,7 +313,7 @@ fn what_git_was_told_not_to_look_at_is_looked_at() {
         repo.git(&["update-index", flag, "a.rs", "src/b.rs"]);
         repo.write("a.rs", "x\n");
         assert_eq!(changed(&mut snapshotter, &before), ["M a.rs"], "{flag}");
-        // What stands in the index is not what stands there.
+        // The index and the work tree differ.
         let repo = TestRepo::new();
         let mut snapshotter = repo.snapshotter();
         let before = snapshotter.snapshot();

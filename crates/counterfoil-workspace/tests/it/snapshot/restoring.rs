@@ -105,7 +105,7 @@ fn what_was_not_kept_is_said() {
     repo.write("mine.rs", "the user's\n");
     let mut snapshotter = repo.snapshotter();
     let before = snapshotter.snapshot();
-    // It still stands there.
+    // It still exists.
     assert_eq!(
         snapshotter.content(&before, Path::new("mine.rs")).unwrap().unwrap(),
         b"the user's\n"

@@ -4,7 +4,7 @@ use crate::workspaces::fixture::{RUN, TestRepo};
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 
-/// Git removes its list of worktrees with the last entry; whoever adds the first one at that moment
+/// Git removes its list of worktrees with the last entry; a process that adds the first one at that moment
 /// must not fail.
 #[test]
 fn many_begin_at_once_where_there_is_no_worktree_yet() {

@@ -16,7 +16,7 @@ fn refused(arguments: &[&str], folder: &Path) -> String {
         .output()
         .unwrap();
     assert_eq!(status.code(), Some(2));
-    assert!(stdout.is_empty(), "only the protocol stands there");
+    assert!(stdout.is_empty(), "only the protocol may be written there");
     String::from_utf8(stderr).unwrap()
 }
 

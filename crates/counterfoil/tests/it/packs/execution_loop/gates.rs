@@ -41,7 +41,7 @@ fn an_error_in_a_line_that_was_not_touched_does_not_block() {
     let ran = meets(scenario(), dirty(&[("src/lib.rs", 1), ("README.md", 1)], "break the lines"));
     assert!(!blocked(&ran), "{ran:?}");
     assert_eq!(ran.variables()["quality_fix_info"], json!(null));
-    // It is not lost either: whoever keeps the books hears of it.
+    // It is not lost either: the manager is told of it.
     let prompt = ran.prompt("manager#1", 1);
     for part in ["Both gates passed", "- src/lib.rs:1: E1 too long", "- README.md:1: E1 too long"] {
         assert!(prompt.contains(part), "{part}: {prompt}");

@@ -156,7 +156,7 @@ fn an_agent_that_keeps_writing_into_an_earlier_session_is_blocked() {
 
 #[test]
 fn status_json_is_written_by_the_engine_alone() {
-    // The Coder declares everything done: whoever comes next finds what the engine knows.
+    // The Coder declares everything done: the next agent finds what the engine knows.
     let forged = r#"f=$(echo .agents-work/*_play)/status.json; sed -i 's/"completed_tasks": .*/"completed_tasks": ["T-001"],/' $f"#;
     let scenario = Scenario::team().planned().says("Coder", ok()).exec(forged);
     let ran = watching(scenario, "Reviewer", status("FAIL", "enough"), "").play();
