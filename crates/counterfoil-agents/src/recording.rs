@@ -12,7 +12,7 @@ mod replay;
 
 pub use collect::{CollectedAttempt, Recorder};
 pub use compare::{Difference, differences};
-pub use layout::{ReplyFiles, is_inside};
+pub use layout::ReplyFiles;
 pub use replay::{
     NOT_VALIDATED, RecordedOutput, ReplayedReply, RuleMismatch, detect_programs, replay_attempt,
 };

@@ -8,10 +8,11 @@ use counterfoil_flow::{AttemptOutcome, Usage};
 use counterfoil_process::{
     ChildSpec, Environment, Output, OutputSink, StopRequest, Timeouts, supervise,
 };
+use counterfoil_workspace::path::resolve_inside;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::path::{Component, Path};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -327,14 +328,8 @@ impl ScriptSession {
 
 /// Resolves a path of a script, which must be inside the workspace.
 fn inside(cwd: &Path, path: &str) -> Result<std::path::PathBuf, String> {
-    let relative = Path::new(path);
-    let plain =
-        relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    if plain {
-        Ok(cwd.join(relative))
-    } else {
-        Err(format!("'{path}' is not a path inside the workspace"))
-    }
+    resolve_inside(cwd, Path::new(path))
+        .map_err(|_| format!("'{path}' is not a path inside the workspace"))
 }
 
 struct DiscardOutput;

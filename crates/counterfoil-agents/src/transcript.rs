@@ -1,11 +1,12 @@
 //! Transcripts: the output of agents, in files below a state folder. They are written while the
 //! output streams and verified by their hash. The store needs only the folder, not the journal.
 
+use counterfoil_workspace::path::is_strictly_inside;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// The folder of all transcripts in the state folder.
 const FOLDER: &str = "transcripts";
@@ -210,8 +211,7 @@ impl TranscriptStore {
     pub fn read(&self, stored: &StoredTranscript) -> Result<Vec<u8>> {
         let relative = Path::new(&stored.path);
         let path = self.state.join(relative);
-        let inside = relative.starts_with(FOLDER)
-            && relative.components().all(|component| matches!(component, Component::Normal(_)));
+        let inside = relative.starts_with(FOLDER) && is_strictly_inside(relative);
         let wrong = |why: &str| TranscriptError::File { path: path.clone(), why: why.to_owned() };
         if !inside {
             return Err(wrong("is not in the folder of the transcripts"));

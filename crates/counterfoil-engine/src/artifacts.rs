@@ -2,6 +2,7 @@
 
 use counterfoil_flow::{Event, Rendered, Rendering, RunState, Workflow, artifacts, rendered_by};
 use counterfoil_workspace::atomic_write;
+use counterfoil_workspace::path::is_strictly_inside;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -114,8 +115,7 @@ pub(crate) fn publish(
 /// The path of an artifact.
 pub(crate) fn inside(repo: &Path, path: &str) -> Result<PathBuf, String> {
     let relative = Path::new(path);
-    let plain = counterfoil_workspace::path::is_inside(relative);
-    if plain && !path.trim().is_empty() {
+    if is_strictly_inside(relative) && !path.trim().is_empty() {
         Ok(repo.join(relative))
     } else {
         Err("it is not a path inside the repository".to_owned())

@@ -7,6 +7,7 @@ use counterfoil_flow::{AttemptOutcome, CommandWork, Ended, Usage};
 use counterfoil_process::{
     Cause, ChildSpec, Environment, Exit, Output, OutputSink, SpawnError, Timeouts, supervise,
 };
+use counterfoil_workspace::path::resolve_inside;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -165,12 +166,8 @@ pub(crate) fn exit_code(exit: Exit) -> i32 {
 /// The path of a folder inside the repository.
 fn inside(repo: &Path, folder: Option<&str>) -> Result<PathBuf, String> {
     let Some(folder) = folder else { return Ok(repo.to_owned()) };
-    let plain = counterfoil_workspace::path::is_inside(Path::new(folder));
-    if plain {
-        Ok(repo.join(folder))
-    } else {
-        Err(format!("'{folder}' is not a folder inside the repository"))
-    }
+    resolve_inside(repo, Path::new(folder))
+        .map_err(|_| format!("'{folder}' is not a folder inside the repository"))
 }
 
 struct OutputCollector {

@@ -33,6 +33,11 @@ pub fn is_inside(relative: &Path) -> bool {
     relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
+/// Whether a path stays inside its root and names something other than the root itself.
+pub fn is_strictly_inside(relative: &Path) -> bool {
+    is_inside(relative) && relative.file_name().is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +61,20 @@ mod tests {
         for path in ["..", "../a", "a/../..", "a/../b", "/a", "/"] {
             let error = resolve_inside(root, Path::new(path)).unwrap_err();
             assert_eq!(error.to_string(), format!("'{path}' is not a path inside /repo"));
+        }
+    }
+
+    #[test]
+    fn the_root_is_not_strictly_inside_itself() {
+        for (path, inside) in [
+            ("a/b", true),
+            ("./a", true),
+            ("", false),
+            (".", false),
+            ("/a", false),
+            ("../a", false),
+        ] {
+            assert_eq!(is_strictly_inside(Path::new(path)), inside, "{path}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Reads the prompts and outputs of a run by the references in its events.
 
-use counterfoil_agents::recording::{digest, is_inside};
+use counterfoil_agents::recording::digest;
+use counterfoil_workspace::path::is_strictly_inside;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -51,7 +52,7 @@ impl TranscriptReader {
     }
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, String> {
-        if !is_inside(path) {
+        if !is_strictly_inside(Path::new(path)) {
             return Err(format!("{path} is outside the state folder"));
         }
         let mut bytes = Vec::new();

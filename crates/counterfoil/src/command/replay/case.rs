@@ -4,10 +4,10 @@ use super::find::{Found, META, OUTCOME, STDERR, SUBMISSIONS, beside};
 use counterfoil_agents::adapters::{adapter, adapters};
 use counterfoil_agents::recording::{
     Attempt, FILE, RecordedFile, RecordedOutput, Recording, Reply, VERSION, detect_programs,
-    is_inside,
 };
 use counterfoil_contract::Definition;
 use counterfoil_workspace::atomic_write;
+use counterfoil_workspace::path::is_strictly_inside;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ fn load_attempt(
 
 /// Reads a file of a recording and verifies its hash.
 fn read_part(folder: &Path, kept: &RecordedFile) -> Result<Vec<u8>, String> {
-    if !is_inside(&kept.file) {
+    if !is_strictly_inside(Path::new(&kept.file)) {
         return Err(format!("{:?} is outside the recording", kept.file));
     }
     let bytes = read(&folder.join(&kept.file))?;
