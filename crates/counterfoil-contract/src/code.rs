@@ -77,6 +77,8 @@ codes! {
     BlockNotClosed = "C0108", "the output block is not closed";
     OnlyThinking = "C0109", "the only result is in a thinking section";
     NotUtf8 = "C0110", "the text is not UTF-8";
+    WrongForm = "C0111", "the result is in another form than the contract asks for";
+    DifferingResults = "C0112", "there are several valid results that differ";
     Syntax = "C0120", "the result is not JSON";
     Truncated = "C0121", "the result is cut off";
     NotANumber = "C0122", "NaN and infinities are not JSON";
@@ -129,6 +131,7 @@ codes! {
     RuleWarning = "W0106", "fields of the result do not quite agree";
     Deprecated = "W0107", "the contract is deprecated";
     LaterNeedsRepair = "W0108", "a later candidate was skipped because it needs repairs";
+    DifferingResultsNote = "W0109", "an earlier valid result differs from the last one";
 }
 
 impl Code {

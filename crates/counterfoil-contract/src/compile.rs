@@ -6,6 +6,7 @@ mod examples;
 #[cfg(feature = "rules")]
 mod rules;
 
+use crate::attempt::AttemptKeys;
 use crate::code::Code;
 use crate::contract::Contract;
 use crate::definition::{Definition, check_id};
@@ -88,6 +89,7 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
         fields_read: rules::fields_read(&rules),
         #[cfg(feature = "rules")]
         rules,
+        attempt_keys: AttemptKeys::new(&ty, &definition.policy),
         definition,
         reference,
         schema,

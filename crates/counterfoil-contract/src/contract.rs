@@ -1,5 +1,6 @@
 //! The compiled contract: its parts, and access to them.
 
+use crate::attempt::AttemptKeys;
 use crate::claim::{Claim, EffectiveClaim};
 use crate::definition::Definition;
 #[cfg(feature = "rules")]
@@ -20,6 +21,7 @@ pub struct Contract {
     pub(crate) schema: Value,
     pub(crate) validator: jsonschema::Validator,
     pub(crate) ty: Type,
+    pub(crate) attempt_keys: AttemptKeys,
     #[cfg(feature = "rules")]
     pub(crate) rules: Vec<CompiledRule>,
     #[cfg(feature = "rules")]

@@ -41,8 +41,21 @@ pub fn render(report: &Report, name: &str, text: &str, style: Style) -> String {
     for warning in report.warnings.iter().take(MAX_SHOWN) {
         out.push_str(&render_violation(warning, name, text, style));
     }
+    if let Some(line) = passed_over(report) {
+        let _ = writeln!(out, "{line}");
+    }
     let _ = writeln!(out, "{}", summary(report));
     out
+}
+
+/// The candidates before the one that was rejected, which do not count because of it.
+fn passed_over(report: &Report) -> Option<String> {
+    let last = report.provenance.span.filter(|_| report.status == Status::Rejected)?;
+    let earlier = report.provenance.passed_over.iter().filter(|span| span.start < last.start);
+    let places: Vec<String> =
+        earlier.map(|span| format!("{}:{}", span.line, span.column)).collect();
+    (!places.is_empty())
+        .then(|| format!("passed over, because the last attempt decides: {}", places.join(", ")))
 }
 
 /// The summary of a report: status, counts and where to read more.

@@ -1,38 +1,39 @@
-//! Extracts the result from one text. Scanners find candidates, tiers order them by precedence, and
-//! the last candidate of the first tier that satisfies the contract is the result. The same code
-//! serves a whole text and a text that arrives in pieces.
+//! Extracts the result from one text. Scanners find candidates; those that try to be the result are
+//! attempts, and the last attempt decides. The same code serves a whole text and a text that
+//! arrives in pieces.
 
 mod candidate;
 mod conclude;
+mod decide;
+mod examine;
 mod no_candidate;
+mod outside;
+mod track;
 
 pub(crate) use no_candidate::{not_utf8, report_beyond_limits};
 
 use crate::contract::Contract;
-use crate::expr::Type;
+use crate::edit::RepairKind;
 use crate::extract::block::BlockScan;
 use crate::extract::fence::FenceScan;
 use crate::extract::prose::ThinkScan;
 use crate::extract::repair_scan::{RepairEvent, RepairScan};
 use crate::extract::strict_scan::{ScanEvent, Shape, StrictScan, ThinkMark};
 use crate::policy::{Framing, Policy};
-use crate::report::{Report, repairs};
+use crate::report::Report;
 use crate::reporting::log_rejection;
 use crate::source::{Position, Source, Span};
-use crate::validate::{Detail, ValidationOutcome};
-use candidate::{Candidate, CandidateSource, LOOK_AHEAD, RankedCandidate, Tier};
+use candidate::{Candidate, CandidateSource};
+use outside::Outside;
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
+use track::Track;
 
-/// The tiers, in order of precedence.
-const STRICT: usize = 0;
-const REPAIRED: usize = 1;
-const UNTAGGED: usize = 2;
-const UNTAGGED_REPAIRED: usize = 3;
-/// The tiers of output blocks: markers on lines of their own, and markers anywhere.
-const OWN_LINES: usize = 0;
-const ANYWHERE: usize = 1;
+/// Strict JSON, fenced blocks, or output blocks with markers on lines of their own.
+const MAIN: usize = 0;
+/// Repaired JSON, or output blocks with markers anywhere.
+const SECOND: usize = 1;
 
 /// A text that is one scalar is a candidate up to this size.
 const MAX_SCALAR_BYTES: usize = 1 << 20;
@@ -40,9 +41,9 @@ const MAX_SCALAR_BYTES: usize = 1 << 20;
 /// What is known of a text that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// No result that satisfies the contract has been seen.
+    /// The last attempt, if there is one, does not satisfy the contract.
     Searching,
-    /// A result that satisfies the contract has been seen. A later one may still replace it.
+    /// The last attempt satisfies the contract. A later one may still replace it.
     Complete,
 }
 
@@ -69,23 +70,26 @@ pub(crate) struct Extractor<'c> {
     contract: ContractRef<'c>,
     policy: Policy,
     framing: Framing,
-    /// Validate candidates as they are found, because their text is dropped later.
+    /// Explain candidates as they are found, because their text is dropped later.
     eager: bool,
     strict: StrictScan,
     think: ThinkScan,
     repair_scan: Option<RepairScan>,
     fence: FenceScan,
     block: BlockScan,
-    tiers: [Tier; 4],
+    tracks: [Track; 2],
+    /// The last value of the strict scan broke and is an attempt, so what is nested in it is none
+    /// of its own.
+    broken_attempt: bool,
+    /// The starts of attempts that looked like strict JSON but cannot be parsed as such.
+    unparsable: Vec<usize>,
+    outside: Outside,
     /// The first and the last byte that is not whitespace.
     first_non_blank: Option<Position>,
     last_non_blank: usize,
     seen: usize,
     /// The beginning of a text that may be one scalar.
     scalar: Option<String>,
-    /// The last JSON that the framing does not allow, such as JSON outside of a fenced block.
-    json_outside_framing: Option<Span>,
-    thinking_from: Option<usize>,
     /// Bounds of thinking sections that are not applied yet, with their offsets.
     thinking_marks: VecDeque<(ThinkMark, usize)>,
     unclosed: Option<Span>,
@@ -103,13 +107,14 @@ impl<'c> Extractor<'c> {
             repair_scan: None,
             fence: FenceScan::new(0),
             block: BlockScan::new(0),
-            tiers: [Tier::default(), Tier::default(), Tier::default(), Tier::default()],
+            tracks: [Track::default(), Track::default()],
+            broken_attempt: false,
+            unparsable: Vec::new(),
+            outside: Outside::default(),
             first_non_blank: None,
             last_non_blank: 0,
             seen: 0,
             scalar: None,
-            json_outside_framing: None,
-            thinking_from: None,
             thinking_marks: VecDeque::new(),
             unclosed: None,
             examined_at_end: 0,
@@ -119,10 +124,15 @@ impl<'c> Extractor<'c> {
 
     pub(crate) fn eager(mut self) -> Self {
         self.eager = true;
-        if self.policy.repairs() && matches!(self.framing, Framing::AnyJson | Framing::JsonOnly) {
+        if self.policy.repairs() && self.is_bracketed() {
             self.repair_scan = Some(RepairScan::new(0));
         }
         self
+    }
+
+    /// Whether the framing looks for JSON by its brackets.
+    fn is_bracketed(&self) -> bool {
+        matches!(self.framing, Framing::AnyJson | Framing::JsonOnly)
     }
 
     pub(crate) fn max_bytes(&self) -> usize {
@@ -151,43 +161,33 @@ impl<'c> Extractor<'c> {
         self.conclude(text, Position::START)
     }
 
-    /// Whether a result that satisfies the contract was found.
+    /// Whether the last attempt satisfies the contract.
     pub(crate) fn progress(&self) -> Progress {
-        let whole = |picked: &RankedCandidate| {
-            self.framing != Framing::JsonOnly || (picked.found.end == self.last_non_blank + 1)
-        };
-        let complete = self.tiers.iter().any(|tier| tier.best.as_ref().is_some_and(whole));
-        if complete { Progress::Complete } else { Progress::Searching }
+        let last = self.deciding_track().and_then(|track| self.tracks[track].state.last.as_ref());
+        match last {
+            Some(last) if last.is_valid() && self.ends_alone(&last.found) => Progress::Complete,
+            _ => Progress::Searching,
+        }
+    }
+
+    /// Whether the framing allows text after a candidate, or there is none so far.
+    fn ends_alone(&self, found: &Candidate) -> bool {
+        self.framing != Framing::JsonOnly || found.end == self.last_non_blank + 1
     }
 
     /// The first offset that is still needed.
-    pub(crate) fn keep_from(&self) -> usize {
-        let bracketed = matches!(self.framing, Framing::AnyJson | Framing::JsonOnly);
-        let mut keep =
-            if bracketed || self.eager { self.strict.keep_from() } else { self.think.keep_from() };
-        if !bracketed {
+    pub(crate) fn keep_from(&mut self) -> usize {
+        let mut keep = self.strict.keep_from().min(self.block.keep_from());
+        if !self.is_bracketed() {
             keep = keep.min(self.think.keep_from());
+        }
+        if self.framing == Framing::FencedJson {
+            keep = keep.min(self.fence.keep_from());
         }
         if let Some(repair_scan) = &self.repair_scan {
             keep = keep.min(repair_scan.keep_from());
         }
-        for tier in &self.tiers {
-            keep = keep.min(tier.keep_from());
-        }
-        match self.framing {
-            Framing::FencedJson => {
-                keep = keep.min(self.fence.keep_from());
-                // Blocks that need repairs also need the text after them.
-                for tier in [REPAIRED, UNTAGGED_REPAIRED] {
-                    keep = keep.min(
-                        self.tiers[tier].candidates.first().map_or(usize::MAX, |found| found.start),
-                    );
-                }
-            }
-            Framing::OutputBlock => keep = keep.min(self.block.keep_from()),
-            Framing::AnyJson | Framing::JsonOnly => {}
-        }
-        keep
+        self.tracks.iter_mut().map(Track::keep_from).fold(keep, usize::min)
     }
 
     /// Scans the new part of the window.
@@ -197,130 +197,86 @@ impl<'c> Extractor<'c> {
         if self.framing == Framing::JsonOnly {
             self.strict.expected_start = self.first_non_blank.map(|position| position.offset);
         }
-        self.find(&source, eof);
-        self.explain_waiting(&source, eof);
+        match self.framing {
+            Framing::AnyJson | Framing::JsonOnly => self.feed_json(&source, eof),
+            Framing::FencedJson => self.feed_fences(&source, eof),
+            Framing::OutputBlock => self.feed_blocks(&source, eof),
+        }
+        if self.eager {
+            self.feed_outside(&source, eof);
+        }
+        self.explain(&source, eof);
     }
 
-    /// Explains a broken candidate once the text after it has arrived.
-    fn explain_waiting(&mut self, source: &Source<'_>, eof: bool) {
-        for tier in 0..self.tiers.len() {
-            let ready =
-                |found: &Candidate| eof || found.end.saturating_add(LOOK_AHEAD) <= source.end();
-            if let Some((found, index, rank)) =
-                self.tiers[tier].waiting.take_if(|(found, ..)| ready(found))
-            {
-                let outcome = found.validate(&self.contract, &self.policy, source, Detail::Full);
-                self.tiers[tier].resolve(RankedCandidate {
-                    index,
-                    found,
-                    rank,
-                    outcome,
-                    repairs: Vec::new(),
-                });
+    fn feed_json(&mut self, source: &Source<'_>, eof: bool) {
+        self.strict.feed(source.bytes(), source.base(), eof);
+        for event in self.strict.take_events() {
+            match event {
+                ScanEvent::Think(mark, at) => {
+                    self.tracks[MAIN].think(mark);
+                    self.outside.think(mark, at);
+                }
+                ScanEvent::Value(value) => {
+                    let (how, bare_key) = match value.shape {
+                        Shape::Closed { quoted, .. } => (CandidateSource::Strict { quoted }, false),
+                        Shape::Broken { at, bare_key } => {
+                            (CandidateSource::Broken { at }, bare_key)
+                        }
+                    };
+                    let mut found = Candidate::new(value.start, value.end, how);
+                    found.nested = value.nested;
+                    self.offer_scanned(found, bare_key, source);
+                }
             }
         }
-    }
-
-    fn find(&mut self, source: &Source<'_>, eof: bool) {
-        let (bytes, base) = (source.bytes(), source.base());
-        match self.framing {
-            Framing::AnyJson | Framing::JsonOnly => {
-                self.strict.feed(bytes, base, eof);
-                for event in self.strict.take_events() {
-                    match event {
-                        ScanEvent::Think(think, _) => self.tiers[STRICT].think(think),
-                        ScanEvent::Value(candidate) => {
-                            let how = match candidate.shape {
-                                Shape::Closed { quoted, .. } => CandidateSource::Strict { quoted },
-                                Shape::Broken { at } => CandidateSource::Broken { at },
-                            };
-                            let found = Candidate {
-                                start: candidate.start,
-                                end: candidate.end,
-                                how,
-                                nested: candidate.nested,
-                                span: None,
-                                behind: None,
-                                rank: None,
-                            };
-                            self.offer(STRICT, found, source);
-                        }
-                    }
-                }
-                if let Some(mut repair_scan) = self.repair_scan.take() {
-                    repair_scan.feed(bytes, base, eof);
-                    self.offer_repaired(&mut repair_scan, source);
-                    self.repair_scan = Some(repair_scan);
-                }
-            }
-            Framing::FencedJson => self.feed_fences(source, eof),
-            Framing::OutputBlock => self.feed_blocks(source, eof),
+        if let Some(mut repair_scan) = self.repair_scan.take() {
+            repair_scan.feed(source.bytes(), source.base(), eof);
+            self.offer_repaired(&mut repair_scan, source);
+            self.repair_scan = Some(repair_scan);
         }
     }
 
     fn offer_repaired(&mut self, repair_scan: &mut RepairScan, source: &Source<'_>) {
         for event in repair_scan.take_events() {
             match event {
-                RepairEvent::Think(think, _) => self.tiers[REPAIRED].think(think),
+                RepairEvent::Think(mark, _) => self.tracks[SECOND].think(mark),
+                // Quote markers alone are no repair: the strict scan reads such values too.
+                RepairEvent::Value(found)
+                    if self.is_in_strict_value(found.start)
+                        || found.edits.iter().all(|edit| edit.kind == RepairKind::QuotePrefix) => {}
                 RepairEvent::Value(found) => {
-                    let found = Candidate {
-                        start: found.start,
-                        end: found.end,
-                        how: CandidateSource::Repaired(found.edits),
-                        nested: false,
-                        span: None,
-                        behind: None,
-                        rank: None,
-                    };
-                    self.offer(REPAIRED, found, source);
+                    let how = CandidateSource::Repaired(found.edits);
+                    self.offer(SECOND, Candidate::new(found.start, found.end, how), source);
                 }
             }
         }
     }
 
+    /// Whether an offset is in strict JSON, which is never repaired.
+    fn is_in_strict_value(&self, offset: usize) -> bool {
+        let candidates = &self.tracks[MAIN].candidates;
+        let after = candidates.partition_point(|found| found.start <= offset);
+        let found = after.checked_sub(1).map(|last| &candidates[last]);
+        found.is_some_and(|found| {
+            !found.is_broken()
+                && offset < found.end
+                && self.unparsable.binary_search(&found.start).is_err()
+        })
+    }
+
     fn feed_fences(&mut self, source: &Source<'_>, eof: bool) {
-        let (bytes, base) = (source.bytes(), source.base());
-        self.fence.feed(bytes, base, eof);
+        self.fence.feed(source.bytes(), source.base(), eof);
         let blocks = self.fence.take_blocks();
         self.note_thinking(source, eof);
         for block in blocks {
             self.apply_thinking_up_to(block.start);
             let content = source.slice(block.start, block.end);
-            let blank = content.len()
-                - content
-                    .trim_start_matches(|c: char| {
-                        c.is_whitespace() || (block.quotes > 0 && c == '>')
-                    })
-                    .len();
-            let looks_like_json = content[blank..].starts_with(['{', '['])
+            let quoted = |c: char| c.is_whitespace() || (block.quotes > 0 && c == '>');
+            let looks_like_json = content.trim_start_matches(quoted).starts_with(['{', '['])
                 || (block.tagged && !content.trim().is_empty());
-            if !looks_like_json {
-                continue;
-            }
-            let found = |how| Candidate {
-                start: block.start,
-                end: block.end,
-                how,
-                nested: false,
-                span: None,
-                behind: None,
-                rank: None,
-            };
-            let tier = if block.tagged { STRICT } else { UNTAGGED };
-            let satisfied =
-                self.offer(tier, found(CandidateSource::Fence { quotes: block.quotes }), source);
-            if self.policy.repairs() && !satisfied {
-                // Repaired at the end of the text, which a truncated string may reach.
-                let to_repair = Candidate {
-                    start: block.start + blank,
-                    end: block.end,
-                    how: CandidateSource::FenceToRepair,
-                    nested: false,
-                    span: None,
-                    behind: None,
-                    rank: None,
-                };
-                self.tiers[tier + 1].candidates.push(to_repair);
+            if looks_like_json {
+                let how = CandidateSource::Fence { quotes: block.quotes };
+                self.offer(MAIN, Candidate::new(block.start, block.end, how), source);
             }
         }
         self.apply_thinking_up_to(if eof { usize::MAX } else { self.fence.keep_from() });
@@ -332,17 +288,9 @@ impl<'c> Extractor<'c> {
         self.note_thinking(source, eof);
         for block in blocks {
             self.apply_thinking_up_to(block.start);
-            let tier = if block.own_lines { OWN_LINES } else { ANYWHERE };
-            let found = Candidate {
-                start: block.start,
-                end: block.end,
-                how: CandidateSource::Block,
-                nested: false,
-                span: None,
-                behind: None,
-                rank: None,
-            };
-            self.offer(tier, found, source);
+            let track = if block.own_lines { MAIN } else { SECOND };
+            let found = Candidate::new(block.start, block.end, CandidateSource::Block);
+            self.offer(track, found, source);
         }
         self.apply_thinking_up_to(if eof { usize::MAX } else { self.block.keep_from() });
         if eof {
@@ -350,46 +298,31 @@ impl<'c> Extractor<'c> {
         }
     }
 
+    /// Looks for attempts in other forms than the framing's.
+    fn feed_outside(&mut self, source: &Source<'_>, eof: bool) {
+        let keys = &self.contract.attempt_keys;
+        if self.framing != Framing::OutputBlock {
+            self.block.feed(source.bytes(), source.base(), eof);
+            self.outside.add_blocks(&mut self.block, keys, source, eof);
+        }
+        if !self.is_bracketed() {
+            self.strict.feed(source.bytes(), source.base(), eof);
+            let wants_object = self.contract.ty().object().is_some();
+            self.outside.add_json(&mut self.strict, keys, wants_object, source);
+        }
+    }
+
     /// Applies the bounds of thinking sections up to an offset. A bound inside of an open block
     /// waits, because the block began before it.
     fn apply_thinking_up_to(&mut self, offset: usize) {
         while let Some((think, _)) = self.thinking_marks.pop_front_if(|(_, at)| *at <= offset) {
-            self.tiers.iter_mut().for_each(|tier| tier.think(think));
+            self.tracks.iter_mut().for_each(|track| track.think(think));
         }
     }
 
-    /// Records the bounds of thinking sections and, while the text is available, JSON outside of the
-    /// framing.
+    /// Records the bounds of thinking sections.
     fn note_thinking(&mut self, source: &Source<'_>, eof: bool) {
         self.thinking_marks.extend(self.think.feed(source.bytes(), source.base(), eof));
-        if self.eager {
-            self.note_json_outside_framing(source, eof);
-        }
-    }
-
-    /// Records the last JSON outside of the framing and of thinking sections.
-    fn note_json_outside_framing(&mut self, source: &Source<'_>, eof: bool) {
-        self.strict.feed(source.bytes(), source.base(), eof);
-        for event in self.strict.take_events() {
-            match event {
-                ScanEvent::Think(ThinkMark::Open, at) => self.thinking_from = Some(at),
-                ScanEvent::Think(ThinkMark::Close | ThinkMark::Orphan, _) => {
-                    let from = self.thinking_from.take().unwrap_or(0);
-                    if self.json_outside_framing.take_if(|span| span.start >= from).is_some() {
-                        self.tiers[STRICT].inside_thinking += 1;
-                    }
-                }
-                ScanEvent::Value(found)
-                    if !found.nested && matches!(found.shape, Shape::Closed { .. }) =>
-                {
-                    let wanted = self.contract.ty().object().is_some();
-                    if !wanted || source.slice(found.start, found.start + 1) == "{" {
-                        self.json_outside_framing = Some(source.span(found.start, found.end));
-                    }
-                }
-                ScanEvent::Value(_) => {}
-            }
-        }
     }
 
     /// Records the first and the last byte that is not whitespace.
@@ -419,88 +352,6 @@ impl<'c> Extractor<'c> {
             if scalar.len() > MAX_SCALAR_BYTES {
                 self.scalar = None;
             }
-        }
-    }
-
-    /// Adds a candidate; true if it was validated and satisfies the contract.
-    fn offer(&mut self, tier: usize, mut found: Candidate, source: &Source<'_>) -> bool {
-        if !self.eager {
-            self.tiers[tier].candidates.push(found);
-            return false;
-        }
-        found.span = Some(source.span(found.start, found.end));
-        if self.framing == Framing::JsonOnly {
-            found.behind = Some(source.span(found.end, found.end));
-        }
-        let rank = self.rank(&found, source);
-        found.rank = Some(rank);
-        let probe = if found.is_broken() {
-            None
-        } else {
-            Some(found.validate(&self.contract, &self.policy, source, Detail::Probe))
-        };
-        let accepted = probe.as_ref().is_some_and(ValidationOutcome::is_accepted);
-        let index = self.tiers[tier].candidates.len();
-        if let Some(outcome) = probe.filter(|_| accepted) {
-            let repairs = repairs(found.edits(), source);
-            self.tiers[tier].best =
-                Some(RankedCandidate { index, found: found.clone(), rank, outcome, repairs });
-        } else if self.tiers[tier].outranks(rank) {
-            self.tiers[tier].waiting = None;
-            if let CandidateSource::Broken { .. } = found.how {
-                self.tiers[tier].waiting = Some((found.clone(), index, rank));
-                self.tiers[tier].candidates.push(found);
-                return false;
-            }
-            let outcome = found.validate(&self.contract, &self.policy, source, Detail::Full);
-            let repairs = repairs(found.edits(), source);
-            self.tiers[tier].explained =
-                Some(RankedCandidate { index, found: found.clone(), rank, outcome, repairs });
-        }
-        self.tiers[tier].candidates.push(found.without_edits());
-        accepted
-    }
-
-    /// How plausible a candidate is as the result, to choose the one to explain.
-    fn rank(&self, found: &Candidate, source: &Source<'_>) -> u8 {
-        if let Some(rank) = found.rank {
-            return rank;
-        }
-        if matches!(found.how, CandidateSource::Fence { .. } | CandidateSource::Block) {
-            return 7;
-        }
-        let opener = source.slice(found.start, found.start + 1);
-        let ty = self.contract.ty();
-        let object =
-            ty.object().is_some() || ty.alternatives().iter().any(|ty| matches!(ty, Type::Map(_)));
-        let plausible = match (object, ty.items().is_some()) {
-            (true, false) => opener == "{",
-            (false, true) => opener == "[",
-            _ => true,
-        };
-        u8::from(self.has_known_field(found, source)) * 4
-            + u8::from(plausible) * 2
-            + u8::from(!found.nested)
-    }
-
-    /// Whether a candidate has a field of the contract, so that it is probably meant as the result.
-    fn has_known_field(&self, found: &Candidate, source: &Source<'_>) -> bool {
-        let Some(object) = self.contract.ty().object() else { return true };
-        let text = source.slice(found.start, found.end);
-        let known = |key: &str| object.fields.contains_key(key);
-        match &found.how {
-            CandidateSource::Strict { .. } => {
-                match crate::json::parse(text, self.policy.max_depth, false) {
-                    Ok(parsed) => parsed
-                        .value
-                        .as_object()
-                        .is_some_and(|members| members.keys().any(|key| known(key))),
-                    Err(_) => true,
-                }
-            }
-            // The first key distinguishes it from prose.
-            CandidateSource::Broken { .. } => text.split('"').nth(1).is_none_or(known),
-            _ => true,
         }
     }
 }

@@ -51,6 +51,7 @@
 
 #![warn(clippy::missing_errors_doc)]
 
+mod attempt;
 mod check;
 pub mod claim;
 pub mod code;

@@ -57,6 +57,17 @@ pub enum RepairPolicy {
     Syntax,
 }
 
+/// What follows if a text has several valid results that differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Several {
+    /// The last one counts, with a warning.
+    #[default]
+    Last,
+    /// The text is rejected, so that the agent is asked which one it means.
+    Ask,
+}
+
 /// Which values may be converted to the type that the schema requires. Each conversion is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -140,6 +151,9 @@ pub struct Policy {
     /// Lists (JSON pointers) whose valid items are reported as `partial` when the result is rejected.
     /// The empty pointer means the fields of the result itself.
     pub salvage: Vec<String>,
+    /// What follows from several valid results that differ.
+    #[serde(skip_serializing_if = "is_default")]
+    pub several: Several,
     /// Reject fields that the contract does not define.
     pub closed: bool,
     /// Reject placeholders of a template such as `<path>`.
@@ -155,6 +169,10 @@ pub struct Policy {
 /// The highest depth limit that a policy can set, so that no input exhausts the validator's stack.
 pub const MAX_DEPTH: usize = 512;
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Self {
@@ -163,6 +181,7 @@ impl Default for Policy {
             unwrap: Unwrap::default(),
             rename: Vec::new(),
             salvage: Vec::new(),
+            several: Several::Last,
             closed: false,
             placeholders: true,
             strict: false,

@@ -283,7 +283,7 @@ fn placeholder(
 }
 
 /// Whether a value is a placeholder of a template: `[a/b]`, `[list] or "none"`, `[n]/[m]`.
-fn is_template_text(text: &str) -> bool {
+pub(crate) fn is_template_text(text: &str) -> bool {
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if text.starts_with('[')
         && (text.ends_with("or \"none\"") || text.ends_with("or none") || text.contains("]/["))

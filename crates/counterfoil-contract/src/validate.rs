@@ -10,7 +10,7 @@ mod schema_error;
 mod select;
 mod unwrap;
 mod value_spans;
-mod walk;
+pub(crate) mod walk;
 
 pub(crate) use describe::{SpanResolver, excerpt, parse_violation};
 pub(crate) use value_spans::ValueSpans;

@@ -40,6 +40,11 @@ impl BlockScan {
             .min(self.pos)
     }
 
+    /// Skips the text up to an offset.
+    pub(crate) fn skip_to(&mut self, offset: usize) {
+        self.pos = self.pos.max(offset);
+    }
+
     /// The start of the content of an unfinished block.
     pub(crate) fn unfinished(&self) -> Option<usize> {
         self.open.or(self.open_anywhere)

@@ -50,6 +50,29 @@ pub(crate) fn next(
     ProseEvent::End(base + bytes.len())
 }
 
+/// Whether a paragraph ends between two offsets: at a blank line, or at a fence.
+pub(crate) fn ends_paragraph(bytes: &[u8], base: usize, from: usize, to: usize) -> bool {
+    let start = (from - base).saturating_sub(3);
+    let range = &bytes[start..to - base];
+    memchr::memmem::find(range, b"\n\n").is_some()
+        || memchr::memmem::find(range, b"\n\r\n").is_some()
+        || memchr::memmem::find(range, b"```").is_some()
+        || memchr::memmem::find(range, b"~~~").is_some()
+}
+
+/// Whether the bracket at `at` stands where a value of an object or a list does: after a comma, an
+/// opening bracket, or a colon on the same line.
+pub(crate) fn is_member_position(bytes: &[u8], base: usize, at: usize) -> bool {
+    let head = &bytes[(at - base).saturating_sub(LOOK_BACK)..at - base];
+    let text = head.trim_ascii_end();
+    let blanks = &head[text.len()..];
+    match text.last() {
+        Some(b',' | b'[' | b'{') => true,
+        Some(b':') => !blanks.contains(&b'\n'),
+        _ => false,
+    }
+}
+
 /// Scans only for the bounds of thinking sections, for framings without brackets. Resumable.
 #[derive(Debug, Default)]
 pub(crate) struct ThinkScan {

@@ -7,6 +7,10 @@
 //! up. A strict string ends at the end of its line at the latest, and a quote that can begin a
 //! string never follows a backslash, so every byte is read a bounded number of times.
 //!
+//! A value after a break may still be meant as a part of what broke, as the inner object of
+//! `{'a': {"b": 1}}` is. It is reported as nested if it stands where a value of an object or a list
+//! does, in the same paragraph.
+//!
 //! It is resumable: `feed` may be called with a longer (or moved) window and continues where it
 //! stopped.
 
@@ -18,7 +22,7 @@ pub(crate) struct ScannedValue {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) shape: Shape,
-    /// Whether it is inside of a value that broke.
+    /// Whether it is, or seems to be, inside of a value that broke.
     pub(crate) nested: bool,
 }
 
@@ -27,8 +31,9 @@ pub(crate) enum Shape {
     /// Brackets match; `height` is the depth of nesting, `quoted` whether there are Markdown quote
     /// markers inside.
     Closed { height: usize, quoted: bool },
-    /// It began like JSON and broke at this offset.
-    Broken { at: usize },
+    /// It began like JSON and broke at this offset; `bare_key` if that is so only because its first
+    /// key has no quotes.
+    Broken { at: usize, bare_key: bool },
 }
 
 /// The bounds of thinking sections.
@@ -78,6 +83,10 @@ enum State {
     Token {
         start: usize,
     },
+    /// What is open is not JSON from the offset on.
+    Failing {
+        at: usize,
+    },
 }
 
 #[derive(Debug)]
@@ -93,6 +102,12 @@ pub(crate) struct StrictScan {
     quote_left: u8,
     quoted: bool,
     events: Vec<ScanEvent>,
+    /// A value broke, and its paragraph has not ended.
+    after_break: bool,
+    /// The current root stands where a member of the value that broke would.
+    root_nested: bool,
+    /// Whether a bracket began something that is not JSON.
+    pub(crate) has_failed: bool,
     /// The bracket at this offset is reported as a candidate even if it breaks at once.
     pub(crate) expected_start: Option<usize>,
     /// The number of bytes read so far.
@@ -112,6 +127,9 @@ impl StrictScan {
             quote_left: 0,
             quoted: false,
             events: Vec::new(),
+            after_break: false,
+            root_nested: false,
+            has_failed: false,
             expected_start: None,
             examined: 0,
         }
@@ -132,7 +150,16 @@ impl StrictScan {
         let end = base + bytes.len();
         loop {
             if self.state == State::Prose {
-                match prose::next(bytes, base, self.pos, self.thinking, eof) {
+                let event = prose::next(bytes, base, self.pos, self.thinking, eof);
+                let (ProseEvent::Opener(to)
+                | ProseEvent::End(to)
+                | ProseEvent::ThinkOpen(to)
+                | ProseEvent::ThinkClose(to)
+                | ProseEvent::ThinkOrphan(to)) = event;
+                if self.after_break && prose::ends_paragraph(bytes, base, self.pos, to) {
+                    self.after_break = false;
+                }
+                match event {
                     ProseEvent::Opener(at) => {
                         self.examined += (at + 1 - self.pos) as u64;
                         // A brace before another bracket begins no object, and prose is full of
@@ -140,9 +167,12 @@ impl StrictScan {
                         let hopeless = bytes[at - base] == b'{'
                             && matches!(bytes.get(at + 1 - base), Some(b'{' | b'['));
                         if hopeless && self.expected_start != Some(at) {
+                            self.has_failed = true;
                             self.pos = at + 1;
                             continue;
                         }
+                        self.root_nested =
+                            self.after_break && prose::is_member_position(bytes, base, at);
                         self.quote_depth = prose::quote_depth(bytes, base, at - base);
                         self.quoted = false;
                         self.pos = at;
@@ -165,6 +195,18 @@ impl StrictScan {
                 }
                 continue;
             }
+            if let State::Failing { at } = self.state {
+                let Some(placeholders) =
+                    placeholder_extent(bytes.get(at - base..).unwrap_or(&[]), eof)
+                else {
+                    return;
+                };
+                let root = self.stack.first().map_or(at, |root| root.start + 1);
+                let resume = self.last_string.map_or(at.max(root), |quote| quote + 1);
+                self.examined += placeholders as u64;
+                self.fail_with(at + placeholders, resume, false);
+                continue;
+            }
             if let State::Token { start } = self.state {
                 if !self.token(bytes, base, start, eof) {
                     return;
@@ -185,8 +227,37 @@ impl StrictScan {
                 self.pos += blanks;
                 continue;
             }
-            self.step(bytes[self.pos - base]);
+            let byte = bytes[self.pos - base];
+            if self.state == State::KeyOrClose && is_odd_key_start(byte) {
+                if !self.odd_keys(&bytes[self.pos - base..], eof) {
+                    return;
+                }
+                continue;
+            }
+            self.step(byte);
         }
+    }
+
+    /// An object whose first key is not in double quotes is not JSON. If that looks like a key, the
+    /// object is reported with the keys that can be read. False if the window ended first.
+    fn odd_keys(&mut self, window: &[u8], eof: bool) -> bool {
+        let at = self.pos;
+        match odd_key_extent(window, eof) {
+            OddKey::Unknown => return false,
+            OddKey::No => {
+                self.examined += 1;
+                self.fail(at);
+            }
+            OddKey::Yes { value, end } => {
+                self.examined += end as u64;
+                if let Some(frame) = self.stack.last_mut() {
+                    frame.looks_real = true;
+                }
+                let bare_key = window[0] != b'\'' && window[0] != 0xe2;
+                self.fail_with(at + end, at + value, bare_key && self.stack.len() == 1);
+            }
+        }
+        true
     }
 
     fn think(&mut self, think: ThinkMark, to: usize) {
@@ -245,13 +316,6 @@ impl StrictScan {
                 if self.stack.last().is_some_and(|frame| frame.object == (byte == b'}')) =>
             {
                 self.close();
-            }
-            // Not JSON, but probably meant as an object: worth explaining.
-            (State::KeyOrClose, b'\'' | 0xe2) => {
-                if let Some(frame) = self.stack.last_mut() {
-                    frame.looks_real = true;
-                }
-                self.fail(self.pos);
             }
             _ => self.fail(self.pos),
         }
@@ -343,20 +407,29 @@ impl StrictScan {
             start: frame.start,
             end: self.pos,
             shape: Shape::Closed { height, quoted: self.quoted },
-            nested: false,
+            nested: self.stack.is_empty() && self.root_nested,
         };
         if let Some(parent) = self.stack.last_mut() {
             parent.inner = parent.inner.max(height);
+            parent.looks_real = true;
             self.pending.push(candidate);
             self.state = State::After;
         } else {
             self.events.push(ScanEvent::Value(candidate));
+            self.after_break &= self.root_nested;
             self.state = State::Prose;
         }
     }
 
     /// Everything open fails at `at`.
     fn fail(&mut self, at: usize) {
+        self.state = State::Failing { at };
+    }
+
+    /// Everything open fails at `at`; the scan continues at `resume`.
+    fn fail_with(&mut self, at: usize, resume: usize, bare_key: bool) {
+        self.has_failed = true;
+        self.last_string = None;
         let root = self.stack.first().copied();
         let looks_real = |root: &Frame| {
             self.expected_start == Some(root.start)
@@ -366,23 +439,92 @@ impl StrictScan {
             self.events.push(ScanEvent::Value(ScannedValue {
                 start: broken.start,
                 end: at,
-                shape: Shape::Broken { at },
-                nested: false,
+                shape: Shape::Broken { at, bare_key },
+                nested: self.root_nested,
             }));
             self.events.extend(
                 self.pending
                     .drain(..)
                     .map(|inner| ScanEvent::Value(ScannedValue { nested: true, ..inner })),
             );
+            self.after_break = true;
         } else {
             self.events.extend(self.pending.drain(..).map(ScanEvent::Value));
         }
         self.stack.clear();
-        self.pos = match self.last_string.take() {
-            Some(quote) => quote + 1,
-            None => at.max(root.map_or(at, |root| root.start + 1)),
-        };
+        self.pos = resume;
         self.state = State::Prose;
+    }
+}
+
+/// Bytes of an object without quoted keys that are read to find its keys.
+const MAX_ODD_KEYS: usize = 256;
+
+/// Whether a byte can begin a key that is not in double quotes.
+fn is_odd_key_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'\'' | b'_' | b'$') || byte >= 0x80
+}
+
+/// Where JSON breaks at a placeholder such as `<path>` or `true|false`: how far the placeholders
+/// and what is between them reach, at most to the end of the object. None if the window ended first.
+fn placeholder_extent(window: &[u8], eof: bool) -> Option<usize> {
+    let begins = window.first().is_some_and(|byte| {
+        byte.is_ascii_alphabetic() || matches!(byte, b'<' | b'.' | b'|') || *byte == 0xe2
+    });
+    if !begins {
+        return Some(0);
+    }
+    let whole = eof || window.len() >= MAX_ODD_KEYS;
+    let window = &window[..window.len().min(MAX_ODD_KEYS)];
+    let value = window.iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b'\n' | b'{'));
+    let is_placeholder = |value: &[u8]| {
+        memchr::memchr(b'|', value).is_some()
+            || value.starts_with(b"<")
+            || value.starts_with(b"...")
+            || value.starts_with("…".as_bytes())
+    };
+    match value {
+        Some(length) if !is_placeholder(&window[..length]) => Some(0),
+        None if whole && !is_placeholder(window) => Some(0),
+        None if !whole => None,
+        _ => {
+            let end = window.iter().position(|byte| matches!(byte, b'}' | b'{'));
+            if end.is_none() && !whole { None } else { Some(end.unwrap_or(window.len())) }
+        }
+    }
+}
+
+/// Whether an object begins with a key that is not in double quotes.
+enum OddKey {
+    No,
+    /// Its value begins at `value`; the keys of the object can be read up to `end`.
+    Yes {
+        value: usize,
+        end: usize,
+    },
+    /// The window ended first.
+    Unknown,
+}
+
+fn odd_key_extent(window: &[u8], eof: bool) -> OddKey {
+    let whole = eof || window.len() >= MAX_ODD_KEYS;
+    let window = &window[..window.len().min(MAX_ODD_KEYS)];
+    let stops = |byte: &u8| matches!(byte, b':' | b'\n' | b'{' | b'[' | b'}');
+    let Some(key) = window.iter().position(stops) else {
+        return if whole { OddKey::No } else { OddKey::Unknown };
+    };
+    let name = window[..key].trim_ascii();
+    let quoted = matches!(name, [b'\'', .., b'\'']) || matches!(name, [0xe2, .., 0x98..=0x9d]);
+    let bare = name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-$.".contains(byte));
+    if window[key] != b':' || !(quoted || bare) {
+        return OddKey::No;
+    }
+    let value = key + 1;
+    let bracket = window[value..].iter().position(|byte| matches!(byte, b'{' | b'[' | b'}' | b']'));
+    match bracket {
+        Some(length) => OddKey::Yes { value, end: value + length },
+        None if whole => OddKey::Yes { value, end: window.len() },
+        None => OddKey::Unknown,
     }
 }
 

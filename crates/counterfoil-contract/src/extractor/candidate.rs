@@ -1,12 +1,11 @@
-//! Candidates for the result, and the tiers that hold them.
+//! Candidates for the result: how each is parsed and validated.
 
 use crate::contract::Contract;
 use crate::edit::{Edit, NO_EDITS};
-use crate::extract::strict_scan::ThinkMark;
 use crate::json::{self, Fault, ParseFault};
 use crate::policy::Policy;
 use crate::read;
-use crate::report::{Repair, Stage};
+use crate::report::Stage;
 use crate::source::{Source, Span};
 use crate::validate::{Detail, ValidationOutcome, validate};
 
@@ -35,28 +34,22 @@ pub(crate) struct Candidate {
     pub(crate) how: CandidateSource,
     /// It is inside of a value that broke.
     pub(crate) nested: bool,
+    /// It begins as the results of the contract do.
+    pub(crate) plausible: bool,
     /// Its span, recorded if its text may be dropped before the report.
     pub(crate) span: Option<Span>,
     /// The empty span right after it, recorded likewise.
     pub(crate) behind: Option<Span>,
-    /// How plausible it is as the result, recorded likewise.
-    pub(crate) rank: Option<u8>,
 }
 
 /// Bytes after a break that are read to explain it.
 pub(crate) const LOOK_AHEAD: usize = 64;
 
-/// A candidate that was validated.
-#[derive(Clone, Debug)]
-pub(crate) struct RankedCandidate {
-    pub(crate) index: usize,
-    pub(crate) found: Candidate,
-    pub(crate) rank: u8,
-    pub(crate) outcome: ValidationOutcome,
-    pub(crate) repairs: Vec<Repair>,
-}
-
 impl Candidate {
+    pub(crate) fn new(start: usize, end: usize, how: CandidateSource) -> Self {
+        Self { start, end, how, nested: false, plausible: true, span: None, behind: None }
+    }
+
     pub(crate) fn is_broken(&self) -> bool {
         matches!(self.how, CandidateSource::Broken { .. } | CandidateSource::FenceToRepair)
     }
@@ -154,90 +147,5 @@ impl Candidate {
             fault
         };
         read::syntax_violation(source, &fault, end, policy)
-    }
-}
-
-/// Candidates of one precedence.
-#[derive(Debug, Default)]
-pub(crate) struct Tier {
-    pub(crate) candidates: Vec<Candidate>,
-    pub(crate) best: Option<RankedCandidate>,
-    pub(crate) explained: Option<RankedCandidate>,
-    /// A candidate to explain once the text after it has arrived, with its index and rank.
-    pub(crate) waiting: Option<(Candidate, usize, u8)>,
-    /// The number of candidates inside of thinking sections.
-    pub(crate) inside_thinking: usize,
-    /// The state of the tier when the open thinking section began.
-    before: Option<Box<Before>>,
-}
-
-/// The state of a tier before a thinking section.
-#[derive(Clone, Debug)]
-struct Before {
-    length: usize,
-    best: Option<RankedCandidate>,
-    explained: Option<RankedCandidate>,
-    waiting: Option<(Candidate, usize, u8)>,
-}
-
-impl Tier {
-    /// Whether a new candidate of this rank replaces the one to explain.
-    pub(crate) fn outranks(&self, rank: u8) -> bool {
-        let explained = self.explained.as_ref().map(|picked| picked.rank);
-        let waiting = self.waiting.as_ref().map(|(.., rank)| *rank);
-        explained.max(waiting).is_none_or(|other| other <= rank)
-    }
-
-    /// The first offset that the window must keep for the candidate that waits.
-    pub(crate) fn keep_from(&self) -> usize {
-        let now = self.waiting.as_ref();
-        let before = self.before.as_ref().and_then(|before| before.waiting.as_ref());
-        now.into_iter().chain(before).map(|(found, ..)| found.start).min().unwrap_or(usize::MAX)
-    }
-
-    /// Records the explanation of the candidate that waited, also in the state before the thinking
-    /// section if it waited then.
-    pub(crate) fn resolve(&mut self, picked: RankedCandidate) {
-        if let Some(before) = &mut self.before
-            && before.waiting.take_if(|(found, ..)| found.start == picked.found.start).is_some()
-        {
-            before.explained = Some(picked.clone());
-        }
-        self.explained = Some(picked);
-    }
-
-    /// Ends the text. A thinking section that is still open ends with it.
-    pub(crate) fn end(&mut self) {
-        self.think(ThinkMark::Close);
-    }
-
-    /// Applies a bound of a thinking section. Candidates inside of one do not count.
-    pub(crate) fn think(&mut self, think: ThinkMark) {
-        match think {
-            ThinkMark::Open => {
-                self.before = Some(Box::new(Before {
-                    length: self.candidates.len(),
-                    best: self.best.clone(),
-                    explained: self.explained.clone(),
-                    waiting: self.waiting.clone(),
-                }));
-            }
-            ThinkMark::Close => {
-                if let Some(before) = self.before.take() {
-                    self.inside_thinking += self.candidates.len().saturating_sub(before.length);
-                    self.candidates.truncate(before.length);
-                    self.best = before.best;
-                    self.explained = before.explained;
-                    self.waiting = before.waiting;
-                }
-            }
-            ThinkMark::Orphan => {
-                self.inside_thinking += self.candidates.len();
-                self.candidates.clear();
-                self.best = None;
-                self.explained = None;
-                self.waiting = None;
-            }
-        }
     }
 }

@@ -1,12 +1,16 @@
-//! The end of the extraction: which candidate is accepted, which is explained, and the report.
+//! The end of the extraction: what the last attempt says, and the report about it.
 
-use super::candidate::{Candidate, CandidateSource, RankedCandidate, Tier};
-use super::{Extractor, REPAIRED, STRICT, UNTAGGED, UNTAGGED_REPAIRED, no_candidate};
+use super::candidate::{Candidate, CandidateSource};
+use super::decide::{LastAttempt, overlap};
+use super::track::{Examined, Track};
+use super::{Extractor, MAIN, SECOND, no_candidate};
+use crate::attempt::Likeness;
 use crate::code::Code;
 use crate::extract::repair::Attempt;
 use crate::extract::repair_scan::{BlockRepairer, RepairScan};
-use crate::policy::Framing;
-use crate::report::{Report, Stage, repairs};
+use crate::extract::strict_scan::StrictScan;
+use crate::policy::{Framing, Several};
+use crate::report::{Report, Stage, Violation};
 use crate::reporting::{build_report, empty_provenance};
 use crate::source::{Position, Source, Span};
 use crate::validate::{Detail, ValidationOutcome, bare_violation};
@@ -18,78 +22,114 @@ impl Extractor<'_> {
     /// The report about the text; `text` is the window at its end.
     pub(crate) fn conclude(&mut self, text: &str, position: Position) -> Report {
         let source = Source::window(text, position);
-        self.tiers.iter_mut().for_each(Tier::end);
-        self.explain_waiting(&source, true);
-        if let Some(report) = self.accept(&source) {
+        if !self.eager {
+            self.repair_whole(&source);
+        }
+        self.tracks.iter_mut().for_each(Track::end);
+        if !self.eager {
+            self.search_outside(&source);
+        }
+        match self.last_attempt(&source) {
+            Some(LastAttempt::Eligible(track)) => {
+                let Some(last) = self.tracks[track].state.last.take() else {
+                    return self.absent();
+                };
+                self.report_attempt(last, &source)
+            }
+            Some(LastAttempt::Outside(attempt)) => {
+                let mut found = Candidate::new(attempt.start, attempt.end, CandidateSource::Block);
+                found.span = attempt.span;
+                let violation = self.wrong_form(&attempt);
+                self.finish(unreadable(found, violation), &source)
+            }
+            Some(LastAttempt::Thinking(found)) => {
+                let span = found.span.unwrap_or_else(|| source.span(found.start, found.end));
+                self.finish(unreadable(found, no_candidate::unclosed_thinking(span)), &source)
+            }
+            Some(LastAttempt::Unclosed(span)) => self.report_unclosed(span, &source),
+            None => self.without_attempt(&source),
+        }
+    }
+
+    /// Looks for values that can be repaired, if something in the whole text is not strict JSON.
+    fn repair_whole(&mut self, source: &Source<'_>) {
+        let strict = !self.strict.has_failed
+            && self.unparsable.is_empty()
+            && self.tracks[MAIN].state.last.is_some();
+        if self.is_bracketed() && self.policy.repairs() && !strict {
+            let mut repair_scan = RepairScan::new(0);
+            repair_scan.feed(source.bytes(), source.base(), true);
+            self.offer_repaired(&mut repair_scan, source);
+            self.examined_at_end += repair_scan.examined();
+        }
+    }
+
+    /// Looks for attempts in other forms in the part of the whole text that can still decide.
+    fn search_outside(&mut self, source: &Source<'_>) {
+        if !self.is_bracketed() {
+            let last = self.tracks.iter().filter_map(|track| track.state.last.as_ref());
+            self.strict = StrictScan::new(last.map(|last| last.found.end).max().unwrap_or(0));
+        }
+        if self.framing != Framing::OutputBlock
+            && memchr::memmem::find(source.bytes(), b"---OUTPUT---").is_none()
+        {
+            self.block.skip_to(source.end());
+        }
+        self.feed_outside(source, true);
+    }
+
+    /// The report about an attempt that is eligible.
+    fn report_attempt(&mut self, mut last: Examined, source: &Source<'_>) -> Report {
+        if self.framing == Framing::JsonOnly
+            && let Some(report) = self.report_not_alone(source)
+        {
+            return report;
+        }
+        if matches!(last.found.how, CandidateSource::FenceToRepair) {
+            self.repair_fence(&mut last, source);
+        }
+        if last.outcome.is_none() {
+            self.explain_one(&mut last, source);
+        }
+        if last.is_valid()
+            && let Some(other) = self.differing(&last)
+        {
+            let span = other.span.unwrap_or_else(|| source.span(other.start, other.end));
+            if self.policy.several == Several::Ask {
+                let found = last.found.clone();
+                return self.finish(unreadable(found, no_candidate::differing(span)), source);
+            }
+            if let Some(outcome) = &mut last.outcome {
+                outcome.warnings.push(no_candidate::differing_note(span));
+            }
+        }
+        self.finish(last, source)
+    }
+
+    /// The report about a text without an attempt.
+    fn without_attempt(&mut self, source: &Source<'_>) -> Report {
+        if let Some(report) = self.scalar_candidate() {
             return report;
         }
         if self.framing == Framing::JsonOnly
-            && let Some(report) = self.report_not_alone(&source)
+            && let Some(report) = self.report_not_alone(source)
         {
             return report;
         }
-        if let Some((tier, picked)) = self.explanation(&source) {
-            return self.finish(tier, picked, &source);
-        }
-        if !self.eager && matches!(self.framing, Framing::FencedJson | Framing::OutputBlock) {
-            self.note_json_outside_framing(&source, true);
-        }
-        self.absent()
-    }
-
-    /// The last candidate of the first tier that satisfies the contract.
-    fn accept(&mut self, source: &Source<'_>) -> Option<Report> {
-        for tier in 0..self.tiers.len() {
-            if tier == REPAIRED
-                && !self.eager
-                && self.policy.repairs()
-                && matches!(self.framing, Framing::AnyJson | Framing::JsonOnly)
-            {
-                let mut repair_scan = RepairScan::new(0);
-                repair_scan.feed(source.bytes(), source.base(), true);
-                self.offer_repaired(&mut repair_scan, source);
-                self.tiers[REPAIRED].end();
-                self.examined_at_end += repair_scan.examined();
+        let best = [MAIN, SECOND]
+            .into_iter()
+            .filter_map(|track| self.tracks[track].fallback_rank().map(|rank| (rank, track)))
+            .max();
+        let fallback = best.and_then(|(_, track)| self.tracks[track].state.fallback.take());
+        match fallback {
+            Some(mut fallback) => {
+                if fallback.outcome.is_none() {
+                    self.explain_one(&mut fallback, source);
+                }
+                self.finish(fallback, source)
             }
-            if self.framing == Framing::FencedJson && matches!(tier, REPAIRED | UNTAGGED_REPAIRED) {
-                self.repair_fences(tier, source);
-            }
-            if let Some(picked) = self.pick(tier, source) {
-                return Some(self.finish(tier, picked, source));
-            }
+            None => self.absent(),
         }
-        self.scalar_candidate()
-    }
-
-    fn pick(&mut self, tier: usize, source: &Source<'_>) -> Option<RankedCandidate> {
-        if self.eager
-            && !(self.framing == Framing::FencedJson
-                && matches!(tier, REPAIRED | UNTAGGED_REPAIRED))
-        {
-            let best = self.tiers[tier].best.take()?;
-            return self.is_alone(&best.found).then_some(best);
-        }
-        let candidates = std::mem::take(&mut self.tiers[tier].candidates);
-        let mut picked = None;
-        for (index, found) in candidates.iter().enumerate().rev() {
-            if found.is_broken() || !self.is_alone(found) {
-                continue;
-            }
-            let outcome = found.validate(&self.contract, &self.policy, source, Detail::Probe);
-            if outcome.is_accepted() {
-                let repairs = repairs(found.edits(), source);
-                picked = Some(RankedCandidate {
-                    index,
-                    found: found.clone(),
-                    rank: 0,
-                    outcome,
-                    repairs,
-                });
-                break;
-            }
-        }
-        self.tiers[tier].candidates = candidates;
-        picked
     }
 
     /// Whether the framing allows text around the result, or there is none.
@@ -99,30 +139,36 @@ impl Extractor<'_> {
                 && found.end == self.last_non_blank + 1)
     }
 
-    /// Repairs the fenced blocks that need it, and drops those that cannot be repaired.
-    fn repair_fences(&mut self, tier: usize, source: &Source<'_>) {
-        let mut repairer = BlockRepairer::default();
-        let candidates = std::mem::take(&mut self.tiers[tier].candidates);
-        for found in candidates {
-            let attempt = repairer.repair(source.bytes(), source.base(), found.start);
-            let Attempt::Done { end, edits } = attempt else { continue };
-            let rest = if end < found.end { source.slice(end, found.end).trim() } else { "" };
-            if rest.is_empty() && !edits.is_empty() {
-                let span = self.eager.then(|| source.span(found.start, end));
-                self.tiers[tier].candidates.push(Candidate {
-                    end,
-                    how: CandidateSource::Repaired(edits),
-                    span,
-                    ..found
-                });
-            }
+    /// Repairs a fenced block, if it can be repaired.
+    fn repair_fence(&self, last: &mut Examined, source: &Source<'_>) {
+        let found = &mut last.found;
+        let content = source.slice(found.start, found.end);
+        let blank = content.len() - content.trim_start_matches([' ', '\t', '\r', '\n', '>']).len();
+        let start = found.start + blank;
+        let attempt = BlockRepairer::default().repair(source.bytes(), source.base(), start);
+        let Attempt::Done { end, edits } = attempt else { return };
+        let rest = if end < found.end { source.slice(end, found.end).trim() } else { "" };
+        if rest.is_empty() && !edits.is_empty() {
+            let span = self.eager.then(|| source.span(start, end));
+            *found =
+                Candidate { span, ..Candidate::new(start, end, CandidateSource::Repaired(edits)) };
         }
     }
 
+    /// The report about an output block that does not end, with what can be read of it.
+    fn report_unclosed(&mut self, span: Span, source: &Source<'_>) -> Report {
+        let mut found = Candidate::new(span.start, span.end, CandidateSource::Block);
+        found.span = Some(span);
+        let read = found.validate(&self.contract, &self.policy, source, Detail::Full);
+        let mut examined = unreadable(found, no_candidate::block_not_closed(span));
+        if let Some(outcome) = &mut examined.outcome {
+            outcome.partial = read.partial.or(Some(read.value).filter(|value| !value.is_null()));
+        }
+        self.finish(examined, source)
+    }
+
     fn scalar_candidate(&mut self) -> Option<Report> {
-        if !matches!(self.framing, Framing::AnyJson | Framing::JsonOnly)
-            || !self.tiers.iter().all(|tier| tier.candidates.is_empty())
-        {
+        if !self.is_bracketed() || !self.tracks.iter().all(|track| track.candidates.is_empty()) {
             return None;
         }
         let text = match (&self.scalar, self.first_non_blank) {
@@ -131,15 +177,8 @@ impl Extractor<'_> {
         };
         let position = self.first_non_blank?;
         let source = Source::window(&text, position);
-        let found = Candidate {
-            start: position.offset,
-            end: source.end(),
-            how: CandidateSource::Strict { quoted: false },
-            nested: false,
-            span: None,
-            behind: None,
-            rank: None,
-        };
+        let how = CandidateSource::Strict { quoted: false };
+        let found = Candidate::new(position.offset, source.end(), how);
         crate::json::parse(&text, 1, false).ok()?;
         let outcome = found.validate(&self.contract, &self.policy, &source, Detail::Full);
         let mut provenance = empty_provenance(&self.contract);
@@ -151,15 +190,16 @@ impl Extractor<'_> {
 
     /// The report about a result that must be alone but has other text around it.
     fn report_not_alone(&mut self, source: &Source<'_>) -> Option<Report> {
-        let mut closed: Vec<Candidate> = [STRICT, REPAIRED]
+        let mut closed: Vec<Candidate> = self
+            .tracks
             .iter()
-            .flat_map(|tier| &self.tiers[*tier].candidates)
+            .flat_map(|track| &track.candidates)
             .filter(|found| !found.nested && !found.is_broken())
             .cloned()
             .collect();
         closed.sort_by_key(|found| found.start);
         let first_non_blank = self.first_non_blank?;
-        let last = closed.iter().rev().find(|found| self.rank(found, source) & 2 != 0)?.clone();
+        let last = closed.iter().rev().find(|found| found.plausible)?.clone();
         if self.is_alone(&last) {
             return None;
         }
@@ -213,113 +253,70 @@ impl Extractor<'_> {
                 format!("{} bytes of other text", span.end.saturating_sub(span.start));
             violation.hint = "send only the JSON: no fence, no sentence before or after it".into();
         }
-        let outcome = ValidationOutcome::unreadable(Stage::Extraction, vec![violation]);
-        let picked =
-            RankedCandidate { index: 0, found: last, rank: 0, outcome, repairs: Vec::new() };
-        let tier = if matches!(picked.found.how, CandidateSource::Repaired(_)) {
-            REPAIRED
-        } else {
-            STRICT
-        };
-        Some(self.finish(tier, picked, source))
-    }
-
-    /// The candidate to explain when none satisfies the contract: the last of the highest rank.
-    fn explanation(&mut self, source: &Source<'_>) -> Option<(usize, RankedCandidate)> {
-        let mut best: Option<(u8, usize, usize, usize)> = None;
-        for (tier, content) in self.tiers.iter().enumerate() {
-            let from_window = !self.eager
-                || (self.framing == Framing::FencedJson
-                    && matches!(tier, REPAIRED | UNTAGGED_REPAIRED));
-            if !from_window {
-                if let Some(picked) = &content.explained {
-                    let key = (picked.rank, picked.found.start, tier, picked.index);
-                    best = best.max(Some(key));
-                }
-                continue;
-            }
-            for (index, found) in content.candidates.iter().enumerate() {
-                best = best.max(Some((self.rank(found, source), found.start, tier, index)));
-            }
-        }
-        let (rank, _, tier, index) = best?;
-        if let Some(picked) = self.tiers[tier].explained.take() {
-            return Some((tier, picked));
-        }
-        let found = self.tiers[tier].candidates.get(index)?.clone();
-        let outcome = found.validate(&self.contract, &self.policy, source, Detail::Full);
-        let repairs = repairs(found.edits(), source);
-        Some((tier, RankedCandidate { index, found, rank, outcome, repairs }))
+        Some(self.finish(unreadable(last, violation), source))
     }
 
     /// The report about one candidate.
-    fn finish(&mut self, tier: usize, picked: RankedCandidate, source: &Source<'_>) -> Report {
-        let candidates_compared = self.candidates_compared(tier);
-        let chosen = candidates_compared
-            .iter()
-            .position(|found| found.start == picked.found.start && found.end == picked.found.end);
+    fn finish(&mut self, picked: Examined, source: &Source<'_>) -> Report {
+        let others = self.others(&picked.found);
+        let chosen = others.partition_point(|found| found.start < picked.found.start);
         let mut provenance = empty_provenance(&self.contract);
-        provenance.candidates = candidates_compared.len().max(1);
-        provenance.chosen = Some(chosen.unwrap_or(0));
-        let later_broken = candidates_compared
-            .iter()
-            .skip(chosen.map_or(0, |index| index + 1))
-            .rfind(|found| picked.outcome.is_accepted() && found.is_broken() && !found.nested)
-            .map(|found| found.span.unwrap_or_else(|| source.span(found.start, found.end)));
+        provenance.candidates = others.len() + 1;
+        provenance.chosen = Some(chosen);
         // The spans of the last others and of the chosen one, in one pass.
-        let others = candidates_compared
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| Some(*index) != chosen)
-            .map(|(_, found)| *found);
-        let mut named: Vec<&Candidate> = others.rev().take(MAX_PASSED_OVER).collect();
+        let mut named: Vec<&Candidate> = others.into_iter().rev().take(MAX_PASSED_OVER).collect();
         named.push(&picked.found);
         named.sort_by_key(|found| (found.start, found.end));
         let mut cursor = source.cursor();
         for found in named {
             let span = found.span.unwrap_or_else(|| cursor.span(found.start, found.end));
-            if found.start == picked.found.start && found.end == picked.found.end {
+            if std::ptr::eq(found, &raw const picked.found) {
                 provenance.span = Some(span);
             } else {
                 provenance.passed_over.push(span);
             }
         }
         provenance.repairs = picked.repairs;
-        let mut outcome = picked.outcome;
-        if let Some(span) = later_broken {
-            outcome.warnings.push(no_candidate::later_broken(span));
-        }
-        build_report(&self.contract, outcome, provenance)
+        build_report(&self.contract, picked.outcome.unwrap_or_default(), provenance)
     }
 
-    /// The candidates among which one was chosen, in the order of the text.
-    fn candidates_compared(&self, tier: usize) -> Vec<&Candidate> {
-        let of = |tiers: &[usize]| -> Vec<&Candidate> {
-            tiers.iter().flat_map(|tier| &self.tiers[*tier].candidates).collect()
+    /// The candidates at other places than the chosen one, in the order of the text.
+    fn others(&self, chosen: &Candidate) -> Vec<&Candidate> {
+        let repaired = &self.tracks[SECOND].candidates;
+        // Repaired values are sorted and do not overlap. A value inside of one is not a candidate
+        // of its own.
+        let covered = |found: &Candidate| {
+            let next = repaired.partition_point(|other| other.end < found.start);
+            repaired.get(next).is_some_and(|other| other.start <= found.end)
         };
-        let mut all = match (self.framing, tier) {
-            (Framing::OutputBlock, tier) => of(&[tier]),
-            (Framing::FencedJson, STRICT | UNTAGGED) => of(&[STRICT, UNTAGGED]),
-            (_, STRICT) => of(&[STRICT]),
-            (framing, tier) => {
-                let repaired = &self.tiers[tier].candidates;
-                // Repaired values are sorted and do not overlap. A value inside of one is not a
-                // candidate of its own.
-                let covered = |found: &Candidate| {
-                    let next = repaired.partition_point(|other| other.end < found.start);
-                    repaired.get(next).is_some_and(|other| other.start <= found.end)
+        let mut others: Vec<&Candidate> = match self.framing {
+            Framing::OutputBlock => {
+                let main = &self.tracks[MAIN].candidates;
+                let alone = |found: &&Candidate| {
+                    let next = main.partition_point(|other| other.end < found.start);
+                    main.get(next).is_none_or(|other| other.start >= found.end)
                 };
-                let mut rest = of(if framing == Framing::FencedJson {
-                    &[STRICT, UNTAGGED]
-                } else {
-                    &[STRICT]
-                });
-                rest.retain(|found| !covered(found));
-                rest.extend(repaired);
-                rest
+                main.iter().chain(repaired.iter().filter(alone)).collect()
+            }
+            _ => {
+                let main = self.tracks[MAIN].candidates.iter().filter(|found| !covered(found));
+                main.chain(repaired).collect()
             }
         };
-        all.sort_by_key(|found| (found.start, found.end));
-        all
+        others.retain(|found| !overlap(found, chosen));
+        others.sort_by_key(|found| (found.start, found.end));
+        others
+    }
+}
+
+/// A candidate that is rejected as a whole.
+fn unreadable(found: Candidate, violation: Violation) -> Examined {
+    let outcome = ValidationOutcome::unreadable(Stage::Extraction, vec![violation]);
+    Examined {
+        found,
+        likeness: Likeness::Attempt,
+        is_unparsable: false,
+        outcome: Some(outcome),
+        repairs: Vec::new(),
     }
 }

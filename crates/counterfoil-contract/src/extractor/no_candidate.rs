@@ -1,6 +1,7 @@
 //! Reports about texts and values without a candidate: nothing found, too large, too deep, not UTF-8.
 
 use super::Extractor;
+use super::outside::{Form, OutsideAttempt};
 use crate::code::Code;
 use crate::contract::Contract;
 use crate::policy::Framing;
@@ -10,56 +11,120 @@ use crate::source::{Source, Span};
 use crate::validate::{ValidationOutcome, bare_violation};
 use serde_json::Value;
 
-/// The warning that something after the result was skipped.
-pub(super) fn later_broken(span: Span) -> Violation {
-    let mut note = bare_violation(
-        Code::LaterNeedsRepair,
+/// The violation of a text whose last attempt is in a thinking section that never ends.
+pub(super) fn unclosed_thinking(span: Span) -> Violation {
+    let mut violation = bare_violation(
+        Code::OnlyThinking,
         "",
-        "after the result there is something that looks like another result but is not strict JSON; it was skipped".into(),
+        "the last result is in a thinking section that never ends".into(),
     );
-    note.span = Some(span);
-    note.expected = "the result last".into();
-    note.received = "text that would need repairs".into();
-    note.hint = "if that was meant to be the result, ask for it again".into();
+    violation.span = Some(span);
+    violation.expected = "the result after the thinking section".into();
+    violation.received = "a result inside of it".into();
+    violation.hint = "close the thinking section, then send the result".into();
+    violation
+}
+
+/// The violation of an output block without an end.
+pub(super) fn block_not_closed(span: Span) -> Violation {
+    let mut violation =
+        bare_violation(Code::BlockNotClosed, "", "the output block has no ---END---".into());
+    violation.span = Some(span);
+    violation.expected = "---END--- after the last line of the block".into();
+    violation.received = "---OUTPUT--- without ---END---".into();
+    violation.hint = "close the block with ---END--- on a line of its own".into();
+    violation
+}
+
+/// The violation of a text with two valid results that differ, where the contract says to ask.
+pub(super) fn differing(earlier: Span) -> Violation {
+    let mut violation = differing_note(earlier);
+    violation.code = Code::DifferingResults;
+    violation.message = "the text has two valid results that differ".into();
+    violation.hint = "send one result, and no other version of it".into();
+    violation
+}
+
+/// The warning that an earlier valid result differs from the last one, which counts.
+pub(super) fn differing_note(earlier: Span) -> Violation {
+    let mut note = bare_violation(
+        Code::DifferingResultsNote,
+        "",
+        "an earlier result in the text is valid too and differs; the last one counts".into(),
+    );
+    note.span = Some(earlier);
+    note.expected = "one result".into();
+    note.received = "two that differ".into();
+    note.hint = "if the last one is not meant, ask for the result again".into();
     note
 }
 
 impl Extractor<'_> {
-    pub(super) fn absent(&self) -> Report {
-        let mut violation = bare_violation(Code::NoResult, "", String::new());
-        violation.received = "text without a result".into();
-        let mut status = Status::Absent;
-        violation.expected = match self.framing {
+    /// The violation of an attempt in another form than the contract asks for.
+    pub(super) fn wrong_form(&self, attempt: &OutsideAttempt) -> Violation {
+        let mut violation = match (self.framing, attempt.form) {
+            (Framing::FencedJson, Form::Json) => {
+                let message = "the last result is JSON outside of any fenced code block";
+                let mut violation = bare_violation(Code::NotFenced, "", message.into());
+                violation.received = "JSON outside any fence".into();
+                violation.hint = "put the JSON between ```json and ```".into();
+                violation
+            }
+            (Framing::OutputBlock, _) => {
+                let message = "the last result is JSON, not an output block";
+                let mut violation = bare_violation(Code::WrongForm, "", message.into());
+                violation.received = "JSON".into();
+                violation.hint = "write key: value lines between ---OUTPUT--- and ---END---".into();
+                violation
+            }
+            (_, Form::Json | Form::Block) => {
+                let message = "the last result is an output block, not JSON";
+                let mut violation = bare_violation(Code::WrongForm, "", message.into());
+                violation.received = "a block between ---OUTPUT--- and ---END---".into();
+                violation.hint = "send the result as JSON".into();
+                violation
+            }
+        };
+        violation.expected = self.expected_form().into();
+        violation.span = attempt.span;
+        violation
+    }
+
+    fn expected_form(&self) -> &'static str {
+        match self.framing {
             Framing::JsonOnly => "one JSON value and nothing else",
             Framing::FencedJson => "JSON in a fenced code block labelled json",
             Framing::AnyJson => "a JSON value",
             Framing::OutputBlock => "a block between ---OUTPUT--- and ---END---",
         }
-        .into();
+    }
+
+    pub(super) fn absent(&self) -> Report {
+        let mut violation = bare_violation(Code::NoResult, "", String::new());
+        violation.received = "text without a result".into();
+        let mut status = Status::Absent;
+        violation.expected = self.expected_form().into();
         violation.message = format!("no result was found: expected {}", violation.expected);
         violation.hint = "end the answer with the result the contract asks for".into();
         if self.first_non_blank.is_none() {
             violation.code = Code::EmptyText;
             violation.message = "the text is empty".into();
             violation.received = "nothing".into();
-        } else if self.tiers.iter().any(|tier| tier.inside_thinking > 0) {
+        } else if self.outside.inside_thinking > 0
+            || self.tracks.iter().any(|track| track.inside_thinking > 0)
+        {
             violation.code = Code::OnlyThinking;
             violation.message =
                 "the only result is in a thinking section, which is not part of the answer".into();
             violation.hint = "repeat the result after the thinking section".into();
         } else if let Some(span) = self.unclosed {
-            violation.code = Code::BlockNotClosed;
-            violation.message = "the output block has no ---END---".into();
-            violation.span = Some(span);
-            violation.received = "---OUTPUT--- without ---END---".into();
-            violation.hint = "close the block with ---END--- on a line of its own".into();
+            violation = block_not_closed(span);
             status = Status::Rejected;
-        } else if let (Some(span), Framing::OutputBlock) = (self.json_outside_framing, self.framing)
-        {
+        } else if let (Some(span), Framing::OutputBlock) = (self.outside.last_json, self.framing) {
             violation.span = Some(span);
             violation.received = "JSON, but no block".into();
             violation.hint = "write key: value lines between ---OUTPUT--- and ---END---".into();
-        } else if let Some(span) = self.json_outside_framing {
+        } else if let Some(span) = self.outside.last_json {
             violation.code = Code::NotFenced;
             violation.message = "there is JSON in the text, but not in a fenced code block".into();
             violation.span = Some(span);

@@ -155,6 +155,15 @@ fn scan_value(
     }
 }
 
+/// The number of scalar values in a value.
+pub(crate) fn count_scalars(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => members.values().map(count_scalars).sum(),
+        Value::Array(items) => items.iter().map(count_scalars).sum(),
+        _ => 1,
+    }
+}
+
 fn is_ellipsis(text: &str) -> bool {
     matches!(text, "..." | "…")
 }

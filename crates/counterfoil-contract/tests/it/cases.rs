@@ -106,6 +106,7 @@ case_files! {
     any_json = "any-json";
     fenced_json = "fenced-json";
     json_only = "json-only";
+    last_attempt = "last-attempt";
     output_block = "output-block";
     repairs = "repairs";
     rules = "rules";

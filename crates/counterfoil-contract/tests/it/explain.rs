@@ -89,6 +89,10 @@ fn check_page(code: Code) -> Result<(), String> {
     if text.lines().next() != Some(&title) {
         return Err(format!("the first line is not `{title}`"));
     }
+    if code == Code::LaterNeedsRepair {
+        // Earlier versions gave it; nothing produces it now.
+        return Ok(());
+    }
     let page = parse(text)?;
     if page.headings != ["Bad", "Good"] {
         return Err(format!("the sections are {:?}, not Bad and Good", page.headings));

@@ -1,7 +1,7 @@
 //! Laws that hold for every text: reading in pieces changes nothing, spans are the offending
 //! values, repairs can be replayed, strict text is never repaired, and the work is linear.
 use counterfoil_contract::edit::{Edit, RepairKind, apply as apply_edits};
-use counterfoil_contract::{Contract, Progress, Report, Status};
+use counterfoil_contract::{Contract, Framing, Progress, Report, Status};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -52,6 +52,52 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 0..14).prop_map(|pieces| pieces.concat())
 }
 
+/// An attempt that no framing accepts.
+fn invalid_attempt() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(r#"{"status": "zzz"}"#.to_owned()),
+        Just(r#"{"STATUS": "a"}"#.to_owned()),
+        Just(r#"{"n": 1}"#.to_owned()),
+        Just(r#"{"status": "zzz", "x": 1, "y": {"status": "a"}}"#.to_owned()),
+        Just(r#"{"result": {"status": "a"}}"#.to_owned()),
+        Just(r#"[{"status": "a"}]"#.to_owned()),
+        Just("{\"status\": \"a\", oops".to_owned()),
+        Just("{\"status\": \"a\", \"n\": [1".to_owned()),
+        Just("{\"status\": \"a\", \"n\": \"cut\n\n".to_owned()),
+        Just("```json\n{\"status\": \"zzz\"}\n```\n".to_owned()),
+        Just("> {\n>   \"status\": \"zzz\"\n> }\n".to_owned()),
+        Just("---OUTPUT---\nstatus: zzz\n---END---\n".to_owned()),
+        Just("---OUTPUT---\nstatus: a\n".to_owned()),
+    ]
+}
+
+/// Text that is not about the contract of these laws.
+fn unrelated() -> impl Strategy<Value = String> {
+    let word = "[a-mo-rt-z]{1,8}";
+    let json = prop_oneof![
+        (word, word).prop_map(|(key, value)| json!({key: value, "level": 3}).to_string()),
+        (word, word)
+            .prop_map(|(key, value)| format!("{:#}", json!({key: {"inner": [value, 1, null]}}))),
+        prop::collection::vec(0..9, 0..4).prop_map(|items| json!(items).to_string()),
+    ];
+    prop_oneof![
+        json.clone(),
+        json.prop_map(|json| format!("```\n{json}\n```\n")),
+        "[a-zä ,.]{0,40}",
+        Just("fn main() { let x = vec![1, 2]; }".to_owned()),
+        Just("see [1] and {that}".to_owned()),
+    ]
+}
+
+fn answer(contract: &Contract) -> Option<&'static str> {
+    match contract.framing() {
+        Framing::AnyJson => Some("{\"status\": \"a\"}"),
+        Framing::FencedJson => Some("```json\n{\"status\": \"a\"}\n```"),
+        Framing::OutputBlock => Some("---OUTPUT---\nstatus: a\n---END---\n"),
+        Framing::JsonOnly => None,
+    }
+}
+
 /// An object that needs mending, in one way or several.
 fn mendable() -> impl Strategy<Value = String> {
     let word = "[a-z \"'\n\\\\]{0,16}";
@@ -87,6 +133,42 @@ proptest! {
         for contract in ALL.iter() {
             let whole = contract.check(&text);
             prop_assert_eq!(in_pieces(contract, &text, size), whole, "{:?} {:?}", contract.framing(), text);
+        }
+    }
+
+    /// The last attempt decides: whatever the text says before, an invalid attempt at its end
+    /// rejects it.
+    #[test]
+    fn an_invalid_attempt_after_any_text_rejects_it(text in text(), attempt in invalid_attempt()) {
+        let text = format!("{text}\n\n{attempt}");
+        for contract in ALL.iter().step_by(2) {
+            let report = contract.check(&text);
+            prop_assert!(!report.is_accepted(), "{:?} {:?} {:#?}", contract.framing(), text, report);
+        }
+    }
+
+    /// JSON that is not about the contract, and prose, change nothing after an accepted result.
+    #[test]
+    fn unrelated_text_after_an_accepted_one_changes_nothing(text in text(), unrelated in unrelated()) {
+        let longer = format!("{text}\n\n{unrelated}");
+        for contract in ALL.iter().step_by(2).filter(|contract| contract.framing() != Framing::JsonOnly) {
+            let (before, after) = (contract.check(&text), contract.check(&longer));
+            // Text after a fence that is still open belongs to the fence.
+            let ends = before.provenance.span.is_some_and(|span| span.end >= text.trim_end().len());
+            let open = contract.framing() == Framing::FencedJson && ends;
+            if !before.is_accepted() || open {
+                continue;
+            }
+            prop_assert_eq!(&before.value, &after.value, "{:?} {:?} {:#?}", contract.framing(), longer, after);
+        }
+    }
+
+    #[test]
+    fn unrelated_text_before_an_answer_changes_nothing(unrelated in unrelated()) {
+        for (contract, answer) in ALL.iter().filter_map(|contract| Some((contract, answer(contract)?))) {
+            let text = format!("{unrelated}\n\n{answer}");
+            let report = contract.check(&text);
+            prop_assert_eq!(report.value, Some(json!({"status": "a"})), "{:?} {:?}", contract.framing(), text);
         }
     }
 

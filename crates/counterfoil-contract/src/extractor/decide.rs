@@ -1,0 +1,87 @@
+//! Which attempt decides: the last one, by its place in the text.
+
+use super::candidate::Candidate;
+use super::outside::{OutsideAttempt, is_block_attempt};
+use super::track::{Examined, Track};
+use super::{Extractor, MAIN, SECOND};
+use crate::policy::Framing;
+use crate::source::{Source, Span};
+
+/// The last attempt of a text.
+pub(super) enum LastAttempt {
+    /// The last attempt of a track.
+    Eligible(usize),
+    /// An attempt in another form than the framing's.
+    Outside(OutsideAttempt),
+    /// An attempt in a thinking section that never ends.
+    Thinking(Candidate),
+    /// An output block that does not end.
+    Unclosed(Span),
+}
+
+impl Extractor<'_> {
+    /// The last attempt, eligible or not.
+    pub(super) fn last_attempt(&self, source: &Source<'_>) -> Option<LastAttempt> {
+        let eligible = self.deciding_track().and_then(|track| {
+            let last = self.tracks[track].state.last.as_ref()?;
+            Some((last.found.start, LastAttempt::Eligible(track)))
+        });
+        let lasts = || self.tracks.iter().filter_map(|track| track.state.last.as_ref());
+        let is_part =
+            |start| lasts().any(|last| (last.found.start..last.found.end).contains(&start));
+        let outside = self.outside.last(is_part).map(|one| (one.start, LastAttempt::Outside(one)));
+        let thinking = self
+            .tracks
+            .iter()
+            .filter_map(|track| track.unclosed_thinking.clone())
+            .max_by_key(|found| found.start)
+            .map(|found| (found.start, LastAttempt::Thinking(found)));
+        let unclosed = self
+            .unclosed
+            .filter(|span| {
+                is_block_attempt(&self.contract.attempt_keys, source.slice(span.start, span.end))
+            })
+            .map(|span| (span.start, LastAttempt::Unclosed(span)));
+        let all = [eligible, outside, thinking, unclosed];
+        all.into_iter().flatten().max_by_key(|(start, _)| *start).map(|(_, last)| last)
+    }
+
+    /// The track whose last attempt is later in the text. Of two readings of one place, the one
+    /// that reads more of it decides; of the same, the strict one if it is valid.
+    pub(super) fn deciding_track(&self) -> Option<usize> {
+        let last = |track: usize| self.tracks[track].state.last.as_ref();
+        let (main, second) = match (last(MAIN), last(SECOND)) {
+            (Some(main), Some(second)) => (main, second),
+            (Some(_), None) => return Some(MAIN),
+            (None, Some(_)) => return Some(SECOND),
+            (None, None) => return None,
+        };
+        let is_second = if !overlap(&main.found, &second.found) {
+            second.found.start > main.found.start
+        } else if self.framing == Framing::OutputBlock {
+            false
+        } else if main.found.start == second.found.start {
+            !main.is_valid()
+        } else {
+            second.found.start < main.found.start
+        };
+        Some(if is_second { SECOND } else { MAIN })
+    }
+
+    /// A valid attempt elsewhere whose value differs from the one that decides.
+    pub(super) fn differing(&self, chosen: &Examined) -> Option<Candidate> {
+        let value = &chosen.outcome.as_ref()?.value;
+        let elsewhere = |found: &&Candidate| !overlap(found, &chosen.found);
+        let of_track = |track: &Track| {
+            let valid = track.state.valid.as_ref().filter(|(other, _)| other != value);
+            let valid = valid.map(|(_, found)| found).filter(elsewhere);
+            valid.or(track.state.differing.as_ref().filter(elsewhere)).cloned()
+        };
+        self.tracks.iter().filter_map(of_track).max_by_key(|found| found.start)
+    }
+}
+
+/// Whether two candidates are about the same place.
+pub(super) fn overlap(one: &Candidate, other: &Candidate) -> bool {
+    one.start < other.end && other.start < one.end
+}

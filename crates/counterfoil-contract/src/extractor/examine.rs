@@ -1,0 +1,191 @@
+//! Compares each candidate with the contract: whether it is an attempt, and whether it is valid.
+
+use super::candidate::{Candidate, CandidateSource};
+use super::outside::is_block_attempt;
+use super::track::Examined;
+use super::{Extractor, MAIN};
+use crate::attempt::Likeness;
+use crate::edit;
+use crate::expr::Type;
+use crate::policy::Framing;
+use crate::report::{Stage, repairs};
+use crate::source::Source;
+use crate::validate::{Detail, walk};
+
+impl Extractor<'_> {
+    /// Adds a candidate of the strict scan. What is nested in a broken attempt is a part of it.
+    pub(super) fn offer_scanned(&mut self, found: Candidate, bare_key: bool, source: &Source<'_>) {
+        let is_broken = found.is_broken();
+        if found.nested && self.broken_attempt {
+            let found = self.located(found, source);
+            self.tracks[MAIN].candidates.push(found);
+            return;
+        }
+        // Braces around words and colons are common in prose and in code.
+        if bare_key
+            && self.contract.attempt_keys.likeness(source.slice(found.start, found.end))
+                == Likeness::Unrelated
+        {
+            self.broken_attempt = false;
+            return;
+        }
+        let is_attempt = self.offer(MAIN, found, source);
+        self.broken_attempt = is_broken && is_attempt;
+    }
+
+    /// Adds a candidate; true if it is an attempt.
+    pub(super) fn offer(&mut self, track: usize, found: Candidate, source: &Source<'_>) -> bool {
+        let found = self.located(found, source);
+        let listed = found.clone().without_edits();
+        let mut examined = self.examine(found, source);
+        if examined.is_unparsable {
+            self.unparsable.push(examined.found.start);
+        }
+        let is_attempt = examined.likeness == Likeness::Attempt;
+        if is_attempt || self.tracks[track].wants_fallback(&examined) {
+            if self.eager
+                && examined.outcome.is_none()
+                && examined.can_be_explained(source.end(), false)
+            {
+                self.explain_one(&mut examined, source);
+            }
+            if is_attempt {
+                self.tracks[track].add_attempt(examined);
+            } else {
+                self.tracks[track].state.fallback = Some(examined);
+            }
+        }
+        self.tracks[track].candidates.push(listed);
+        is_attempt
+    }
+
+    /// Records what is needed of a candidate after its text is dropped.
+    fn located(&self, mut found: Candidate, source: &Source<'_>) -> Candidate {
+        found.plausible = self.has_plausible_opener(&found, source);
+        if self.eager {
+            found.span = Some(source.span(found.start, found.end));
+            if self.framing == Framing::JsonOnly {
+                found.behind = Some(source.span(found.end, found.end));
+            }
+        }
+        found
+    }
+
+    fn examine(&self, mut found: Candidate, source: &Source<'_>) -> Examined {
+        let mut likeness = self.likeness(&found, source);
+        let mut outcome = None;
+        let mut is_unparsable = false;
+        let mut applied = Vec::new();
+        let comparable = likeness == Likeness::Attempt || !self.contract.attempt_keys.has_fields();
+        if comparable && !found.is_broken() {
+            let probe = found.validate(&self.contract, &self.policy, source, Detail::Probe);
+            if probe.is_accepted() {
+                likeness = Likeness::Attempt;
+                applied = repairs(found.edits(), source);
+                outcome = Some(probe);
+            } else if probe.stage == Some(Stage::Parse)
+                && self.policy.repairs()
+                && let CandidateSource::Fence { .. } = found.how
+            {
+                // Repaired at the end of the text, which a broken string may reach.
+                found.how = CandidateSource::FenceToRepair;
+            } else if probe.stage == Some(Stage::Parse) {
+                is_unparsable = true;
+            } else if likeness == Likeness::Attempt && self.is_template(&found, source) {
+                likeness = Likeness::Related;
+            }
+        }
+        Examined { found, likeness, is_unparsable, outcome, repairs: applied }
+    }
+
+    /// How much a candidate resembles the result, by its keys.
+    fn likeness(&self, found: &Candidate, source: &Source<'_>) -> Likeness {
+        let keys = &self.contract.attempt_keys;
+        let text = source.slice(found.start, found.end);
+        if matches!(found.how, CandidateSource::Block) {
+            let attempt = is_block_attempt(keys, text);
+            return if attempt { Likeness::Attempt } else { Likeness::Unrelated };
+        }
+        if !keys.has_fields() {
+            let attempt = found.plausible && self.first_item_fits(content_of(text));
+            return if attempt { Likeness::Attempt } else { Likeness::Unrelated };
+        }
+        match &found.how {
+            CandidateSource::Repaired(edits) => {
+                keys.likeness(&edit::apply(text, found.start, edits))
+            }
+            _ => keys.likeness(text),
+        }
+    }
+
+    /// Whether every value of a candidate is a placeholder by the contract's own templates.
+    fn is_template(&self, found: &Candidate, source: &Source<'_>) -> bool {
+        if !self.policy.placeholders {
+            return false;
+        }
+        let text = source.slice(found.start, found.end);
+        let Ok(parsed) = crate::json::parse(text, self.policy.max_depth, false) else {
+            return false;
+        };
+        let placeholders =
+            walk::scan_fields(&parsed.value, self.contract.ty(), true).placeholders.len();
+        placeholders > 0 && placeholders == walk::count_scalars(&parsed.value)
+    }
+
+    /// Whether a candidate begins as the results of the contract do.
+    fn has_plausible_opener(&self, found: &Candidate, source: &Source<'_>) -> bool {
+        let opener = content_of(source.slice(found.start, found.end)).get(..1).unwrap_or_default();
+        let ty = self.contract.ty();
+        let object =
+            ty.object().is_some() || ty.alternatives().iter().any(|ty| matches!(ty, Type::Map(_)));
+        match (object, ty.items().is_some()) {
+            (true, false) => opener == "{",
+            (false, true) => opener == "[",
+            _ => true,
+        }
+    }
+
+    /// Whether the first item of a list has the type that the contract asks for. `[1]` in prose is
+    /// no attempt at a list of texts.
+    fn first_item_fits(&self, text: &str) -> bool {
+        let Some(items) = self.contract.ty().items().filter(|_| text.starts_with('[')) else {
+            return true;
+        };
+        let Some(first) = text[1..].trim_start().bytes().next() else { return true };
+        first == b']'
+            || items.alternatives().is_empty()
+            || items.alternatives().iter().any(|ty| match ty {
+                Type::String(_) => matches!(first, b'"' | b'\'' | 0xe2),
+                Type::Int | Type::Double => matches!(first, b'-' | b'0'..=b'9'),
+                Type::Bool => matches!(first, b't' | b'f' | b'T' | b'F'),
+                Type::Object(_) | Type::Map(_) => first == b'{',
+                Type::List(_) => first == b'[',
+                _ => true,
+            })
+    }
+
+    /// Explains the candidates whose text has arrived.
+    pub(super) fn explain(&mut self, source: &Source<'_>, eof: bool) {
+        if !self.eager {
+            return;
+        }
+        let mut tracks = std::mem::take(&mut self.tracks);
+        for examined in tracks.iter_mut().flat_map(super::track::Track::unexplained) {
+            if examined.can_be_explained(source.end(), eof) {
+                self.explain_one(examined, source);
+            }
+        }
+        self.tracks = tracks;
+    }
+
+    pub(super) fn explain_one(&self, examined: &mut Examined, source: &Source<'_>) {
+        let found = &examined.found;
+        examined.repairs = repairs(found.edits(), source);
+        examined.outcome = Some(found.validate(&self.contract, &self.policy, source, Detail::Full));
+    }
+}
+
+/// A text without the blanks and quote markers before it.
+fn content_of(text: &str) -> &str {
+    text.trim_start_matches([' ', '\t', '\r', '\n', '>'])
+}

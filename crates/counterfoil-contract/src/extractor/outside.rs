@@ -1,0 +1,144 @@
+//! Attempts in a form that the contract does not ask for: JSON outside of a fence or a block, or an
+//! output block where JSON is asked for. They are never accepted, but the last attempt decides.
+
+use crate::attempt::{AttemptKeys, Likeness};
+use crate::extract::block::{self, BlockScan, Line};
+use crate::extract::strict_scan::{ScanEvent, Shape, StrictScan, ThinkMark};
+use crate::read::is_template_text;
+use crate::source::{Source, Span};
+
+/// The form of an attempt that is not eligible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Json,
+    Block,
+}
+
+/// An attempt that is not eligible because of its form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutsideAttempt {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) span: Option<Span>,
+    pub(crate) form: Form,
+}
+
+/// The attempts outside of the framing so far.
+#[derive(Debug, Default)]
+pub(crate) struct Outside {
+    pub(crate) attempts: Vec<OutsideAttempt>,
+    /// The last JSON, attempt or not.
+    pub(crate) last_json: Option<Span>,
+    /// The number of JSON values inside of thinking sections.
+    pub(crate) inside_thinking: usize,
+    /// The thinking section that is open, and those that have ended.
+    thinking_from: Option<usize>,
+    thinking: Vec<(usize, usize)>,
+    /// The last value broke and is an attempt, so what is nested in it is none of its own.
+    broken_attempt: bool,
+}
+
+impl Outside {
+    /// Records the JSON that a scan has found.
+    pub(crate) fn add_json(
+        &mut self,
+        scan: &mut StrictScan,
+        keys: &AttemptKeys,
+        wants_object: bool,
+        source: &Source<'_>,
+    ) {
+        for event in scan.take_events() {
+            let found = match event {
+                ScanEvent::Think(mark, at) => {
+                    self.think(mark, at);
+                    continue;
+                }
+                ScanEvent::Value(found) => found,
+            };
+            let closed = matches!(found.shape, Shape::Closed { .. });
+            let text = source.slice(found.start, found.end);
+            let plausible = !wants_object || text.starts_with('{');
+            if !found.nested && closed && plausible {
+                self.last_json = Some(source.span(found.start, found.end));
+            }
+            if found.nested && self.broken_attempt {
+                continue;
+            }
+            let attempt = keys.has_fields() && keys.likeness(text) == Likeness::Attempt;
+            self.broken_attempt = !closed && attempt;
+            if attempt {
+                self.attempts.push(OutsideAttempt {
+                    start: found.start,
+                    end: found.end,
+                    span: Some(source.span(found.start, found.end)),
+                    form: Form::Json,
+                });
+            }
+        }
+    }
+
+    /// Records the output blocks that a scan has found.
+    pub(crate) fn add_blocks(
+        &mut self,
+        scan: &mut BlockScan,
+        keys: &AttemptKeys,
+        source: &Source<'_>,
+        eof: bool,
+    ) {
+        let mut blocks: Vec<(usize, usize)> =
+            scan.take_blocks().into_iter().map(|block| (block.start, block.end)).collect();
+        if eof {
+            blocks.extend(scan.unfinished().map(|start| (start, source.end())));
+        }
+        for (start, end) in blocks {
+            if is_block_attempt(keys, source.slice(start, end)) {
+                let span = Some(source.span(start, end));
+                self.attempts.push(OutsideAttempt { start, end, span, form: Form::Block });
+            }
+        }
+    }
+
+    pub(crate) fn think(&mut self, mark: ThinkMark, at: usize) {
+        let from = match mark {
+            ThinkMark::Open => {
+                self.thinking_from = Some(at);
+                return;
+            }
+            ThinkMark::Close => self.thinking_from.take().unwrap_or(0),
+            // Everything before it was thinking.
+            ThinkMark::Orphan => {
+                self.thinking.clear();
+                0
+            }
+        };
+        self.thinking.push((from, at));
+        if self.last_json.take_if(|span| span.start >= from).is_some() {
+            self.inside_thinking += 1;
+        }
+    }
+
+    /// Whether an offset is in a thinking section that has ended.
+    fn is_thinking(&self, at: usize) -> bool {
+        let after = self.thinking.partition_point(|(from, _)| *from <= at);
+        after > 0 && at < self.thinking[after - 1].1
+    }
+
+    /// The last attempt that is not in a thinking section that has ended, nor a part of an attempt
+    /// in the right form.
+    pub(crate) fn last(&self, is_part: impl Fn(usize) -> bool) -> Option<OutsideAttempt> {
+        let counts = |one: &&OutsideAttempt| !self.is_thinking(one.start) && !is_part(one.start);
+        let last =
+            |form| self.attempts.iter().rev().filter(move |one| one.form == form).find(counts);
+        last(Form::Json).into_iter().chain(last(Form::Block)).max_by_key(|one| one.start).copied()
+    }
+}
+
+/// Whether an output block tries to be the result: it has a field of the contract, and not only
+/// placeholders for values.
+pub(crate) fn is_block_attempt(keys: &AttemptKeys, content: &str) -> bool {
+    let mut known = block::lines(content, 0).filter_map(|line| match line {
+        Line::Entry { key, value, .. } if keys.knows(key) => Some(value),
+        _ => None,
+    });
+    known.any(|value| !is_template_text(value))
+}

@@ -1,0 +1,149 @@
+//! The candidates that one scanner finds, and the last attempt among them.
+
+use super::candidate::{Candidate, CandidateSource, LOOK_AHEAD};
+use crate::attempt::Likeness;
+use crate::extract::strict_scan::ThinkMark;
+use crate::report::Repair;
+use crate::validate::ValidationOutcome;
+use serde_json::Value;
+
+/// A candidate that was compared with the contract.
+#[derive(Clone, Debug)]
+pub(crate) struct Examined {
+    pub(crate) found: Candidate,
+    pub(crate) likeness: Likeness,
+    /// It looked like strict JSON but cannot be parsed as such.
+    pub(crate) is_unparsable: bool,
+    /// None until it is explained, which needs the text after it.
+    pub(crate) outcome: Option<ValidationOutcome>,
+    pub(crate) repairs: Vec<Repair>,
+}
+
+impl Examined {
+    pub(crate) fn is_valid(&self) -> bool {
+        self.outcome.as_ref().is_some_and(ValidationOutcome::is_accepted)
+    }
+
+    /// Whether the text that explains it has arrived; `end` is the end of the text so far.
+    pub(crate) fn can_be_explained(&self, end: usize, eof: bool) -> bool {
+        match self.found.how {
+            CandidateSource::FenceToRepair => false,
+            CandidateSource::Broken { .. } => {
+                eof || self.found.end.saturating_add(LOOK_AHEAD) <= end
+            }
+            _ => true,
+        }
+    }
+
+    /// How well it would explain why no result was found.
+    fn rank(&self) -> u8 {
+        if matches!(
+            self.found.how,
+            CandidateSource::Fence { .. } | CandidateSource::FenceToRepair | CandidateSource::Block
+        ) {
+            return 7;
+        }
+        u8::from(self.likeness != Likeness::Unrelated) * 4
+            + u8::from(self.found.plausible) * 2
+            + u8::from(!self.found.nested)
+    }
+}
+
+/// What is known of the candidates so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrackState {
+    /// The last attempt.
+    pub(crate) last: Option<Examined>,
+    /// The last valid attempt, with its value.
+    pub(crate) valid: Option<(Value, Candidate)>,
+    /// The last valid attempt whose value differs from the last valid one.
+    pub(crate) differing: Option<Candidate>,
+    /// The candidate that explains best why there is no result, if nothing is an attempt.
+    pub(crate) fallback: Option<Examined>,
+}
+
+/// The candidates of one scanner, in the order of the text.
+#[derive(Debug, Default)]
+pub(crate) struct Track {
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) state: TrackState,
+    /// The number of candidates inside of thinking sections.
+    pub(crate) inside_thinking: usize,
+    /// The last attempt in a thinking section that never ends.
+    pub(crate) unclosed_thinking: Option<Candidate>,
+    /// The number of candidates and the state when the open thinking section began.
+    before: Option<Box<(usize, TrackState)>>,
+}
+
+impl Track {
+    /// Adds an attempt, which is now the last one.
+    pub(crate) fn add_attempt(&mut self, examined: Examined) {
+        let state = &mut self.state;
+        if let Some(outcome) = examined.outcome.as_ref().filter(|outcome| outcome.is_accepted()) {
+            if let Some((value, earlier)) = state.valid.take()
+                && value != outcome.value
+            {
+                state.differing = Some(earlier);
+            }
+            state.valid = Some((outcome.value.clone(), examined.found.clone().without_edits()));
+        }
+        state.last = Some(examined);
+    }
+
+    /// Whether a candidate that is not an attempt would be the one to explain.
+    pub(crate) fn wants_fallback(&self, examined: &Examined) -> bool {
+        self.state.last.is_none()
+            && self.state.fallback.as_ref().is_none_or(|other| other.rank() <= examined.rank())
+    }
+
+    /// The rank and the place of the fallback.
+    pub(crate) fn fallback_rank(&self) -> Option<(u8, usize)> {
+        self.state.fallback.as_ref().map(|examined| (examined.rank(), examined.found.start))
+    }
+
+    /// The candidates without an explanation, also those from before the thinking section.
+    pub(crate) fn unexplained(&mut self) -> impl Iterator<Item = &mut Examined> {
+        let before = self.before.as_mut().map(|before| &mut before.1);
+        std::iter::once(&mut self.state)
+            .chain(before)
+            .flat_map(|state| state.last.iter_mut().chain(state.fallback.iter_mut()))
+            .filter(|examined| examined.outcome.is_none())
+    }
+
+    /// The first offset that the window must keep for candidates without an explanation.
+    pub(crate) fn keep_from(&mut self) -> usize {
+        self.unexplained().map(|examined| examined.found.start).min().unwrap_or(usize::MAX)
+    }
+
+    /// Ends the text. Attempts in a thinking section that is still open are not results.
+    pub(crate) fn end(&mut self) {
+        if let Some(before) = &self.before {
+            let section = self.candidates.get(before.0).map_or(usize::MAX, |first| first.start);
+            let last = self.state.last.as_ref().filter(|last| last.found.start >= section);
+            self.unclosed_thinking = last.map(|last| last.found.clone().without_edits());
+            self.think(ThinkMark::Close);
+        }
+    }
+
+    /// Applies a bound of a thinking section. Candidates inside of one do not count.
+    pub(crate) fn think(&mut self, think: ThinkMark) {
+        match think {
+            ThinkMark::Open => {
+                self.before = Some(Box::new((self.candidates.len(), self.state.clone())));
+            }
+            ThinkMark::Close => {
+                if let Some(before) = self.before.take() {
+                    let (length, state) = *before;
+                    self.inside_thinking += self.candidates.len().saturating_sub(length);
+                    self.candidates.truncate(length);
+                    self.state = state;
+                }
+            }
+            ThinkMark::Orphan => {
+                self.inside_thinking += self.candidates.len();
+                self.candidates.clear();
+                self.state = TrackState::default();
+            }
+        }
+    }
+}
