@@ -1,6 +1,7 @@
 //! Scanners that find candidates for the result in raw text. They do not parse or validate them.
 
 pub(crate) mod block;
+mod break_extent;
 pub(crate) mod closing_quote;
 pub(crate) mod fence;
 pub(crate) mod fence_lines;

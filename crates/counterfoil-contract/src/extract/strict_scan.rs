@@ -14,6 +14,7 @@
 //! It is resumable: `feed` may be called with a longer (or moved) window and continues where it
 //! stopped.
 
+use super::break_extent::{OddKey, is_odd_key_start, odd_key_extent, placeholder_extent};
 use super::prose::{self, ProseEvent};
 
 /// A value that may be the result.
@@ -454,77 +455,6 @@ impl StrictScan {
         self.stack.clear();
         self.pos = resume;
         self.state = State::Prose;
-    }
-}
-
-/// Bytes of an object without quoted keys that are read to find its keys.
-const MAX_ODD_KEYS: usize = 256;
-
-/// Whether a byte can begin a key that is not in double quotes.
-fn is_odd_key_start(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || matches!(byte, b'\'' | b'_' | b'$') || byte >= 0x80
-}
-
-/// Where JSON breaks at a placeholder such as `<path>` or `true|false`: how far the placeholders
-/// and what is between them reach, at most to the end of the object. None if the window ended first.
-fn placeholder_extent(window: &[u8], eof: bool) -> Option<usize> {
-    let begins = window.first().is_some_and(|byte| {
-        byte.is_ascii_alphabetic() || matches!(byte, b'<' | b'.' | b'|') || *byte == 0xe2
-    });
-    if !begins {
-        return Some(0);
-    }
-    let whole = eof || window.len() >= MAX_ODD_KEYS;
-    let window = &window[..window.len().min(MAX_ODD_KEYS)];
-    let value = window.iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b'\n' | b'{'));
-    let is_placeholder = |value: &[u8]| {
-        memchr::memchr(b'|', value).is_some()
-            || value.starts_with(b"<")
-            || value.starts_with(b"...")
-            || value.starts_with("…".as_bytes())
-    };
-    match value {
-        Some(length) if !is_placeholder(&window[..length]) => Some(0),
-        None if whole && !is_placeholder(window) => Some(0),
-        None if !whole => None,
-        _ => {
-            let end = window.iter().position(|byte| matches!(byte, b'}' | b'{'));
-            if end.is_none() && !whole { None } else { Some(end.unwrap_or(window.len())) }
-        }
-    }
-}
-
-/// Whether an object begins with a key that is not in double quotes.
-enum OddKey {
-    No,
-    /// Its value begins at `value`; the keys of the object can be read up to `end`.
-    Yes {
-        value: usize,
-        end: usize,
-    },
-    /// The window ended first.
-    Unknown,
-}
-
-fn odd_key_extent(window: &[u8], eof: bool) -> OddKey {
-    let whole = eof || window.len() >= MAX_ODD_KEYS;
-    let window = &window[..window.len().min(MAX_ODD_KEYS)];
-    let stops = |byte: &u8| matches!(byte, b':' | b'\n' | b'{' | b'[' | b'}');
-    let Some(key) = window.iter().position(stops) else {
-        return if whole { OddKey::No } else { OddKey::Unknown };
-    };
-    let name = window[..key].trim_ascii();
-    let quoted = matches!(name, [b'\'', .., b'\'']) || matches!(name, [0xe2, .., 0x98..=0x9d]);
-    let bare = name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-$.".contains(byte));
-    if window[key] != b':' || !(quoted || bare) {
-        return OddKey::No;
-    }
-    let value = key + 1;
-    let bracket = window[value..].iter().position(|byte| matches!(byte, b'{' | b'[' | b'}' | b']'));
-    match bracket {
-        Some(length) => OddKey::Yes { value, end: value + length },
-        None if whole => OddKey::Yes { value, end: window.len() },
-        None => OddKey::Unknown,
     }
 }
 
