@@ -85,6 +85,7 @@ codes! {
     LoneSurrogate = "C0123", "half of a surrogate pair is not text";
     DuplicateKey = "C0124", "a key appears twice in one object";
     Trailing = "C0125", "there is extra content after the result in its block";
+    Ambiguous = "C0126", "the result can be read in two ways";
     Missing = "C0201", "a required field is missing";
     WrongType = "C0202", "a value has the wrong type";
     NotAllowed = "C0203", "a value is not one of those allowed";
@@ -125,7 +126,7 @@ codes! {
     ReadsLess = "C0507", "the new version is less lenient than the old one";
     UnknownFieldNote = "W0101", "a field is not part of the contract and was kept";
     DefaultUsed = "W0102", "a missing field was given its default";
-    DuplicateKeyNote = "W0103", "a key appears twice; the last one counts";
+    DuplicateKeyNote = "W0103", "a key appears twice with the same value";
     LongBlock = "W0104", "the output block is long";
     LineWithoutColon = "W0105", "a line of the block has no colon";
     RuleWarning = "W0106", "fields of the result do not quite agree";

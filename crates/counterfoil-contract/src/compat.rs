@@ -111,6 +111,10 @@ fn policy(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
     };
     let less = [
         (before.repairs() && !after.repairs(), "syntax is no longer repaired"),
+        (
+            before.accepts_truncated() && !after.accepts_truncated(),
+            "results that are cut off are no longer accepted",
+        ),
         (coerces_less, "fewer values are coerced"),
         (
             !before.unwrap.keys.iter().all(|key| after.unwrap.keys.contains(key)),

@@ -3,6 +3,7 @@
 pub(crate) mod block;
 mod break_extent;
 pub(crate) mod closing_quote;
+pub(crate) mod doubt;
 pub(crate) mod fence;
 pub(crate) mod fence_lines;
 pub(crate) mod prose;

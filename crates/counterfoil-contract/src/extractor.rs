@@ -125,7 +125,8 @@ impl<'c> Extractor<'c> {
     pub(crate) fn eager(mut self) -> Self {
         self.eager = true;
         if self.policy.repairs() && self.is_bracketed() {
-            self.repair_scan = Some(RepairScan::new(0));
+            let accept = self.policy.accepts_truncated();
+            self.repair_scan = Some(RepairScan::new(0).accept_truncated(accept));
         }
         self
     }
@@ -246,6 +247,11 @@ impl<'c> Extractor<'c> {
                         || found.edits.iter().all(|edit| edit.kind == RepairKind::QuotePrefix) => {}
                 RepairEvent::Value(found) => {
                     let how = CandidateSource::Repaired(found.edits);
+                    self.offer(SECOND, Candidate::new(found.start, found.end, how), source);
+                }
+                RepairEvent::Refused(found) if self.is_in_strict_value(found.start) => {}
+                RepairEvent::Refused(found) => {
+                    let how = CandidateSource::Refused(Box::new(found.refusal));
                     self.offer(SECOND, Candidate::new(found.start, found.end, how), source);
                 }
             }

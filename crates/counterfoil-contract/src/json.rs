@@ -4,6 +4,7 @@
 
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 use serde_json::{Map, Number, Value};
+use std::collections::HashSet;
 use std::fmt;
 
 /// The extent of a value in the text that was parsed, with those of its children.
@@ -109,6 +110,8 @@ pub(crate) struct Parsed {
     pub(crate) node: Option<Node>,
     /// Whether a key appears twice in one object.
     pub(crate) duplicates: bool,
+    /// The ends of the values that differ from the one before under the same key.
+    pub(crate) differing: HashSet<usize>,
 }
 
 struct Open {
@@ -120,8 +123,15 @@ struct Open {
 
 /// Parses exactly one JSON value, with optional whitespace around it.
 pub(crate) fn parse(text: &str, max_depth: usize, with_nodes: bool) -> Result<Parsed, ParseFault> {
-    Reader { text, jiter: Jiter::new(text.as_bytes()), max_depth, with_nodes, duplicates: false }
-        .read()
+    Reader {
+        text,
+        jiter: Jiter::new(text.as_bytes()),
+        max_depth,
+        with_nodes,
+        duplicates: false,
+        differing: HashSet::new(),
+    }
+    .read()
 }
 
 struct Reader<'t> {
@@ -130,6 +140,7 @@ struct Reader<'t> {
     max_depth: usize,
     with_nodes: bool,
     duplicates: bool,
+    differing: HashSet<usize>,
 }
 
 impl Reader<'_> {
@@ -193,10 +204,15 @@ impl Reader<'_> {
                         value: done.0,
                         node: self.with_nodes.then_some(done.1),
                         duplicates: self.duplicates,
+                        differing: self.differing,
                     });
                 };
-                if Self::attach(open, done, self.with_nodes) {
+                let end = done.1.end;
+                if let Some(same) = Self::attach(open, done, self.with_nodes) {
                     self.duplicates = true;
+                    if !same {
+                        self.differing.insert(end);
+                    }
                 }
                 match self.step(&mut stack)? {
                     Some(next) => {
@@ -212,8 +228,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a finished value to its container; true if the key was present already.
-    fn attach(open: &mut Open, (value, mut node): (Value, Node), with_nodes: bool) -> bool {
+    /// Adds a finished value to its container. If the key was present already, says whether its value
+    /// is the same.
+    fn attach(open: &mut Open, (value, mut node): (Value, Node), with_nodes: bool) -> Option<bool> {
         match &mut open.container {
             Value::Object(map) => {
                 let key = open.key.take().unwrap_or_default();
@@ -223,16 +240,18 @@ impl Reader<'_> {
                         members.push((key.clone(), node));
                     }
                 }
-                map.insert(key, value).is_some()
+                let before = map.get(&key).map(|before| *before == value);
+                map.insert(key, value);
+                before
             }
             Value::Array(items) => {
                 items.push(value);
                 if with_nodes && let Children::Items(nodes) = &mut open.node.children {
                     nodes.push(node);
                 }
-                false
+                None
             }
-            _ => false,
+            _ => None,
         }
     }
 
@@ -421,10 +440,22 @@ fn exact_number(digits: &[u8]) -> Option<Number> {
     text.parse().ok()
 }
 
-/// The pointers of keys that appear twice in one object, with the extent of the later key.
-pub(crate) fn duplicate_keys(root: &Node) -> Vec<(String, (usize, usize))> {
+/// A key that appears again in one object.
+#[derive(Debug)]
+pub(crate) struct DuplicateKey {
+    pub(crate) pointer: String,
+    /// The extent of the later key.
+    pub(crate) key: (usize, usize),
+    /// Whether its value differs from the one before.
+    pub(crate) differs: bool,
+}
+
+/// The keys of a JSON text that appear twice in one object, in the order of the text.
+pub(crate) fn duplicate_keys(text: &str, max_depth: usize) -> Vec<DuplicateKey> {
+    let Ok(parsed) = parse(text, max_depth, true) else { return Vec::new() };
     let mut found = Vec::new();
-    let mut open: Vec<(&Node, String)> = vec![(root, String::new())];
+    let mut open: Vec<(&Node, String)> = Vec::new();
+    open.extend(parsed.node.as_ref().map(|root| (root, String::new())));
     while let Some((node, pointer)) = open.pop() {
         match &node.children {
             Children::None => {}
@@ -434,21 +465,22 @@ pub(crate) fn duplicate_keys(root: &Node) -> Vec<(String, (usize, usize))> {
                 );
             }
             Children::Members(members) => {
-                let mut seen = std::collections::HashSet::new();
+                let mut seen = HashSet::new();
                 for (key, child) in members {
                     let child_pointer = format!("{pointer}/{}", escape(key));
                     if !seen.insert(key.as_str()) {
-                        found.push((
-                            child_pointer.clone(),
-                            child.key.unwrap_or((child.start, child.end)),
-                        ));
+                        found.push(DuplicateKey {
+                            pointer: child_pointer.clone(),
+                            key: child.key.unwrap_or((child.start, child.end)),
+                            differs: parsed.differing.contains(&child.end),
+                        });
                     }
                     open.push((child, child_pointer));
                 }
             }
         }
     }
-    found.sort_by_key(|(_, extent)| *extent);
+    found.sort_by_key(|duplicate| duplicate.key);
     found
 }
 
@@ -521,12 +553,15 @@ mod tests {
 
     #[test]
     fn a_duplicate_key_is_noticed_and_the_last_wins() {
-        let parsed = read(r#"{"a": 1, "b": {"c": 1, "c": 2}, "a": 3}"#);
+        let text = r#"{"a": {"x": [1]}, "b": {"c": 1, "c": 2}, "a": {"x": [1]}}"#;
+        let parsed = read(text);
         assert!(parsed.duplicates);
-        assert_eq!(parsed.value.to_string(), r#"{"a":3,"b":{"c":2}}"#);
-        let pointers: Vec<_> =
-            duplicate_keys(&parsed.node.unwrap()).into_iter().map(|(p, _)| p).collect();
-        assert_eq!(pointers, ["/b/c", "/a"]);
+        assert_eq!(parsed.value.to_string(), r#"{"a":{"x":[1]},"b":{"c":2}}"#);
+        let found: Vec<_> = duplicate_keys(text, 128)
+            .into_iter()
+            .map(|duplicate| (duplicate.pointer, duplicate.differs))
+            .collect();
+        assert_eq!(found, [("/b/c".to_owned(), true), ("/a".to_owned(), false)]);
     }
 
     fn json() -> impl Strategy<Value = Value> {

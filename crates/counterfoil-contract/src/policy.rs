@@ -68,6 +68,18 @@ pub enum Several {
     Ask,
 }
 
+/// What happens to a result that the text cuts off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Truncated {
+    /// It is rejected: nobody knows what is missing.
+    #[default]
+    Reject,
+    /// What is open at its end is closed, as far as only closing marks are missing. Part of the
+    /// repairs, so nothing without `repair: syntax`.
+    Accept,
+}
+
 /// Which values may be converted to the type that the schema requires. Each conversion is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -142,6 +154,9 @@ pub struct Rename {
 pub struct Policy {
     /// Whether to repair the syntax.
     pub repair: RepairPolicy,
+    /// Whether to repair a result that is cut off.
+    #[serde(skip_serializing_if = "is_default")]
+    pub truncated: Truncated,
     /// Which values to convert.
     pub coerce: Coerce,
     /// Which envelopes to remove.
@@ -177,6 +192,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             repair: RepairPolicy::None,
+            truncated: Truncated::Reject,
             coerce: Coerce::None,
             unwrap: Unwrap::default(),
             rename: Vec::new(),
@@ -197,6 +213,7 @@ impl Policy {
     pub fn strictly(&self) -> Self {
         Self {
             repair: RepairPolicy::None,
+            truncated: Truncated::Reject,
             coerce: Coerce::None,
             rename: Vec::new(),
             strict: true,
@@ -206,6 +223,10 @@ impl Policy {
 
     pub(crate) fn repairs(&self) -> bool {
         self.repair == RepairPolicy::Syntax && !self.strict
+    }
+
+    pub(crate) fn accepts_truncated(&self) -> bool {
+        self.truncated == Truncated::Accept && self.repairs()
     }
 }
 

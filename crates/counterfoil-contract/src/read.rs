@@ -6,6 +6,7 @@ use crate::contract::Contract;
 use crate::edit::{self, Edit, OffsetMap, RepairKind};
 use crate::expr::{Field, Type};
 use crate::extract::block::{self, Line};
+use crate::extract::doubt::Refusal;
 use crate::extract::prose;
 use crate::json::{self, Children, Fault, Node, ParseFault};
 use crate::policy::Policy;
@@ -87,39 +88,70 @@ pub(crate) fn json<'t>(
             ))));
         }
     };
-    let duplicates = parsed.duplicates;
     let mut reading = ParsedValue {
         value: parsed.value,
-        spans: ValueSpans::from_json(text, map),
+        spans: ValueSpans::none(),
         violations: Vec::new(),
         warnings: Vec::new(),
         coercions: Vec::new(),
     };
-    if duplicates {
-        note_duplicates(&mut reading, source, policy);
+    if parsed.duplicates {
+        note_duplicates(&mut reading, &text, &map, source, policy);
     }
+    reading.spans = ValueSpans::from_json(text, map);
     Ok(reading)
 }
 
-fn note_duplicates(reading: &mut ParsedValue<'_>, source: &Source<'_>, policy: &Policy) {
-    let found = reading.spans.node().map(json::duplicate_keys).unwrap_or_default();
-    for (pointer, (start, end)) in found {
-        let key = pointer.rsplit('/').next().unwrap_or_default().to_owned();
-        let code = if policy.strict { Code::DuplicateKey } else { Code::DuplicateKeyNote };
-        let message = if policy.strict {
-            format!("the key `{key}` appears twice in one object")
-        } else {
-            format!("the key `{key}` appears twice in one object; the last one counts")
-        };
-        let mut note = bare_violation(code, &pointer, message);
+/// Reports the keys that appear twice in one object: nobody knows which of two different values is
+/// meant, so they are a violation.
+fn note_duplicates(
+    reading: &mut ParsedValue<'_>,
+    text: &str,
+    map: &OffsetMap,
+    source: &Source<'_>,
+    policy: &Policy,
+) {
+    for duplicate in json::duplicate_keys(text, policy.max_depth) {
+        let key = duplicate.pointer.rsplit('/').next().unwrap_or_default();
+        let violation = policy.strict || duplicate.differs;
+        let code = if violation { Code::DuplicateKey } else { Code::DuplicateKeyNote };
+        let values = if duplicate.differs { "different values" } else { "the same value" };
+        let message = format!("the key `{key}` appears twice in one object, with {values}");
+        let mut note = bare_violation(code, &duplicate.pointer, message);
+        let (start, end) = map.range(duplicate.key.0, duplicate.key.1);
         note.span = Some(source.span(start, end));
         note.expected = "each key once".into();
         note.received = format!("`{key}` again");
-        note.hint = format!("write `{key}` once");
-        if policy.strict {
+        note.hint = format!("write `{key}` once, with the value that is meant");
+        if violation {
             reading.violations.push(note);
         } else {
             reading.warnings.push(note);
+        }
+    }
+}
+
+/// The violation of a value that could be repaired, but is not.
+pub(crate) fn refusal_violation(
+    source: &Source<'_>,
+    refusal: &Refusal,
+    end: usize,
+    policy: &Policy,
+) -> Violation {
+    match refusal {
+        Refusal::Truncated { at } => {
+            let fault = ParseFault { fault: Fault::Truncated, at: *at };
+            syntax_violation(source, &fault, end, policy)
+        }
+        Refusal::Ambiguous(found) => {
+            let [first, second] = &found.readings;
+            let message = format!("the result can be read in two ways: {first}; or {second}");
+            let mut violation = bare_violation(Code::Ambiguous, "", message);
+            violation.span = Some(source.span(found.start, found.end));
+            violation.expected = "JSON with one reading".into();
+            violation.received = format!("{first}; or {second}");
+            violation.hint = found.hint.into();
+            violation
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The commands and arguments of the command line. This module depends on no other module here.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use counterfoil_contract::policy::RepairPolicy;
+use counterfoil_contract::policy::{RepairPolicy, Truncated};
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_contract::{Framing, Policy};
 use std::path::{Path, PathBuf};
@@ -205,6 +205,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_enum, conflicts_with = "contract")]
     pub(crate) repair: Option<RepairArg>,
 
+    /// What happens to a result that is cut off, with --schema and --repair syntax
+    #[arg(long, value_enum, conflicts_with = "contract")]
+    pub(crate) truncated: Option<TruncatedArg>,
+
     /// Allow type coercions, with --schema; each is recorded
     #[arg(long, conflicts_with = "contract")]
     pub(crate) coerce: bool,
@@ -262,6 +266,23 @@ impl From<RepairArg> for RepairPolicy {
         match arg {
             RepairArg::None => Self::None,
             RepairArg::Syntax => Self::Syntax,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TruncatedArg {
+    /// Reject it
+    Reject,
+    /// Close what is open at its end, and record that
+    Accept,
+}
+
+impl From<TruncatedArg> for Truncated {
+    fn from(arg: TruncatedArg) -> Self {
+        match arg {
+            TruncatedArg::Reject => Self::Reject,
+            TruncatedArg::Accept => Self::Accept,
         }
     }
 }

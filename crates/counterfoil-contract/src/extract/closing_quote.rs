@@ -5,6 +5,8 @@
 //! So the answer for one quote serves every string that reaches it, and a text full of quotes is
 //! scanned once.
 
+use super::doubt::plain_quotes;
+
 /// Bytes after a quote that are read to decide whether it closes a string.
 const LOOK_AHEAD: usize = 512;
 /// The longest key that is recognized after a comma.
@@ -247,6 +249,10 @@ impl Window<'_> {
                         None => return Ok(true),
                         Some(b'\n') => return Ok(false),
                         Some(_) if next >= limit => return Ok(false),
+                        Some(b'\\') => {
+                            next += 2;
+                            continue;
+                        }
                         Some(_) => {}
                     }
                     if let Some(length) = quote.closing(&self.bytes[next..]) {
@@ -271,6 +277,54 @@ impl Window<'_> {
         };
         let colon = self.skip_blanks(behind)?;
         Ok(self.get(colon)? == Some(b':'))
+    }
+
+    /// Whether the line goes on after a value that ends at `at` as if its closing bracket were inside
+    /// of a string. If styles are mixed, a single or typographic quote shows that too.
+    pub(crate) fn half_string(&self, at: usize, mixed: bool) -> Result<bool, NeedMoreText> {
+        let limit = at + LOOK_AHEAD;
+        let mut end = at;
+        while end < limit && self.get(end)?.is_some_and(|byte| byte != b'\n') {
+            end += 1;
+        }
+        let rest = &self.bytes[at..end];
+        let adjacent = rest.first().is_some_and(|byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'"' | b'\'' | b'\\')
+        });
+        Ok(adjacent
+            || Quote::opening(rest).is_some()
+            || plain_quotes(rest) % 2 == 1
+            || (mixed
+                && memchr::memchr2_iter(b'\'', 0xe2, rest)
+                    .any(|found| Quote::opening(&rest[found..]).is_some())))
+    }
+
+    /// Whether JSON goes on after a value that ends at `at`, as if its closing bracket did not belong
+    /// there.
+    pub(crate) fn goes_on(&self, at: usize, object: bool) -> Result<bool, NeedMoreText> {
+        let mut next = self.skip_blanks(at)?;
+        let comma = self.get(next)? == Some(b',');
+        if comma {
+            next = self.skip_blanks(next + 1)?;
+        }
+        let Some(byte) = self.get(next)? else { return Ok(false) };
+        Ok(match byte {
+            b'}' | b']' | b':' => true,
+            b'"' if object && !comma => self.key_ahead(next)?,
+            _ if object && !comma => false,
+            b'"' | b'{' | b'[' | b'0'..=b'9' => true,
+            b'-' => self.get(next + 1)?.is_some_and(|byte| byte.is_ascii_digit()),
+            _ => self.literal_ahead(next)?,
+        })
+    }
+
+    /// Whether a list or object with something in it begins at `at`.
+    pub(crate) fn filled(&self, at: usize) -> Result<bool, NeedMoreText> {
+        if !matches!(self.get(at)?, Some(b'{' | b'[')) {
+            return Ok(false);
+        }
+        let next = self.skip_blanks(at + 1)?;
+        Ok(self.get(next)?.is_some_and(|byte| !matches!(byte, b'}' | b']')))
     }
 
     fn literal_ahead(&self, at: usize) -> Result<bool, NeedMoreText> {

@@ -61,14 +61,17 @@ pub(crate) fn ends_paragraph(bytes: &[u8], base: usize, from: usize, to: usize) 
 }
 
 /// Whether the bracket at `at` stands where a value of an object or a list does: after a comma, an
-/// opening bracket, or a colon on the same line.
+/// opening bracket, a quoted key, or a colon on the same line.
 pub(crate) fn is_member_position(bytes: &[u8], base: usize, at: usize) -> bool {
     let head = &bytes[(at - base).saturating_sub(LOOK_BACK)..at - base];
     let text = head.trim_ascii_end();
     let blanks = &head[text.len()..];
     match text.last() {
         Some(b',' | b'[' | b'{') => true,
-        Some(b':') => !blanks.contains(&b'\n'),
+        Some(b':') => {
+            let key = text[..text.len() - 1].trim_ascii_end();
+            !blanks.contains(&b'\n') || matches!(key.last(), Some(b'"' | b'\''))
+        }
         _ => false,
     }
 }

@@ -6,6 +6,7 @@
 //! the strict scanner.
 
 use super::closing_quote::{Closers, NeedMoreText, Quote, Role, Window, is_bare};
+use super::doubt::{self, Doubt, DoubtKind, Refusal};
 use super::fence_lines::{FenceLines, fence_run};
 use super::prose;
 use super::string_edits::{Text, text_edits};
@@ -19,6 +20,9 @@ const LINE_HEAD: usize = 64;
 pub(crate) enum Attempt {
     /// A value up to `end`, if the edits are applied.
     Done { end: usize, edits: Vec<Edit> },
+    /// A value up to `end` that is not repaired. The edits are those of the first reading; none if
+    /// that has no end.
+    Refused { end: usize, edits: Vec<Edit>, refusal: Refusal },
     /// Not JSON; continue at `resume`. `inner` holds the starts of values that closed inside.
     Failed { at: usize, resume: usize, inner: Vec<usize> },
     /// The window ended first.
@@ -28,6 +32,10 @@ pub(crate) enum Attempt {
 enum Stop {
     More,
     Fail(usize),
+    /// The text, or the block around the value, ends here, inside the value.
+    Cut(usize),
+    /// There is a doubt that leaves open how the value goes on from here.
+    Doubt(usize),
 }
 
 impl From<NeedMoreText> for Stop {
@@ -43,6 +51,8 @@ struct Frame {
     /// The comma right before the current position, if there is one.
     comma: Option<usize>,
     empty: bool,
+    /// Whether its last item is a word without quotes.
+    bare: bool,
     mark: usize,
 }
 
@@ -83,6 +93,17 @@ pub(crate) struct Repairer<'w> {
     last_end: usize,
     /// Whether the last token was a number or a word, which a truncation may have shortened.
     open_ended: bool,
+    /// The start of the last token, if it is a scalar.
+    last_scalar: Option<usize>,
+    /// Whether the value is more than an opening bracket in prose.
+    begun: bool,
+    /// Whether a key has double quotes.
+    quoted_key: bool,
+    /// The last word without quotes that was taken as a value.
+    last_bare: Option<usize>,
+    doubt: Option<Doubt>,
+    /// Whether what is open at the end of the text is closed.
+    accept_truncated: bool,
     pub(crate) examined: u64,
 }
 
@@ -106,8 +127,20 @@ impl<'w> Repairer<'w> {
             quote_depth: 0,
             last_end: 0,
             open_ended: false,
+            last_scalar: None,
+            begun: false,
+            quoted_key: false,
+            last_bare: None,
+            doubt: None,
+            accept_truncated: false,
             examined: 0,
         }
+    }
+
+    /// Closes what is open at the end of the text.
+    pub(crate) fn accept_truncated(mut self, accept: bool) -> Self {
+        self.accept_truncated = accept;
+        self
     }
 
     /// Tries the bracket at offset `start`.
@@ -115,19 +148,40 @@ impl<'w> Repairer<'w> {
         let base = self.window.base;
         let from = start - base;
         self.quote_depth = prose::quote_depth(self.window.bytes, base, from);
-        let attempt = match self.value_from(from) {
-            Ok(end) => {
-                // Edits of strings come first: a truncated string is closed before its brackets.
-                let mut edits = Vec::new();
-                for text in &self.scratch.texts {
-                    self.examined += (text.end - text.start) as u64;
-                    text_edits(text, self.window.bytes, base, &mut edits);
+        let found = self.value_from(from).and_then(|end| {
+            let edits = self.all_edits(end);
+            self.check_end(from, end, &edits)?;
+            Ok((end, edits))
+        });
+        let attempt = match found {
+            Ok((end, edits)) => {
+                match self.doubt.map(|doubt| doubt.ambiguity(self.window.bytes, base)) {
+                    None => Attempt::Done { end: base + end, edits },
+                    Some(found) => {
+                        let refusal = Refusal::Ambiguous(found);
+                        Attempt::Refused { end: base + end, edits, refusal }
+                    }
                 }
-                edits.append(&mut self.scratch.edits);
-                sort_edits(&mut edits, base + end);
-                Attempt::Done { end: base + end, edits }
             }
             Err(Stop::More) => Attempt::More,
+            Err(Stop::Doubt(at)) => {
+                // Doubts about its strings are nearer to the cause.
+                let last = self.doubt.take();
+                self.all_edits(at);
+                match self.doubt.or(last) {
+                    None => Attempt::Failed { at: base + at, resume: base + at, inner: Vec::new() },
+                    Some(doubt) => Attempt::Refused {
+                        end: base + at,
+                        edits: Vec::new(),
+                        refusal: Refusal::Ambiguous(doubt.ambiguity(self.window.bytes, base)),
+                    },
+                }
+            }
+            Err(Stop::Cut(at)) => Attempt::Refused {
+                end: base + at,
+                edits: Vec::new(),
+                refusal: Refusal::Truncated { at: base + at },
+            },
             Err(Stop::Fail(at)) => {
                 let resume = self.last_string.map_or(at.max(from + 1), |quote| quote + 1);
                 let inner = self.scratch.closed.iter().map(|start| base + start).collect();
@@ -135,6 +189,60 @@ impl<'w> Repairer<'w> {
             }
         };
         (attempt, self.examined)
+    }
+
+    /// The edits of the value up to `end`. Doubts about its strings are noted.
+    fn all_edits(&mut self, end: usize) -> Vec<Edit> {
+        let (bytes, base) = (self.window.bytes, self.window.base);
+        // Edits of strings come first: a truncated string is closed before its brackets.
+        let mut edits = Vec::new();
+        let texts = std::mem::take(&mut self.scratch.texts);
+        for text in &texts {
+            self.examined += (text.end - text.start) as u64;
+            let before = edits.len();
+            let escape = text_edits(text, bytes, base, &mut edits);
+            if let Some(mid) = escape {
+                self.doubt(DoubtKind::Escape, text.start, mid, text.end);
+            }
+            let quotes = edits.len() > before || text.quote != Quote::Double;
+            if quotes && let Some(mid) = doubt::inner_quote(text, bytes) {
+                self.doubt(DoubtKind::Quote, text.start, mid, text.end);
+            }
+        }
+        if let Some(only) = doubt::lone_escape(&edits, bytes, base) {
+            let (start, end) = (only.start - base, only.end - base);
+            self.doubt(DoubtKind::Escape, start, end, (end + 1).min(bytes.len()));
+        }
+        let style = doubt::quote_style(&texts, bytes);
+        self.doubt = self.doubt.or(style);
+        self.scratch.texts = texts;
+        edits.append(&mut self.scratch.edits);
+        sort_edits(&mut edits, base + end);
+        edits
+    }
+
+    fn doubt(&mut self, kind: DoubtKind, start: usize, mid: usize, end: usize) {
+        self.doubt = self.doubt.or(Some(Doubt { kind, start, mid, end }));
+    }
+
+    /// Notes a doubt if the last bracket may not belong there, because the value seems to go on.
+    fn check_end(&mut self, from: usize, end: usize, edits: &[Edit]) -> Result<(), Stop> {
+        use RepairKind::{BareValue, Comment, ExtraComma, MissingComma, TrailingComma};
+        if edits.is_empty() {
+            return Ok(());
+        }
+        let text = |quote| self.scratch.texts.iter().any(|text| text.quote == quote);
+        let mixed = text(Quote::Double)
+            && [Quote::Single, Quote::SmartDouble, Quote::SmartSingle].into_iter().any(text);
+        let tokens = edits.iter().any(|edit| {
+            matches!(edit.kind, BareValue | Comment | ExtraComma | MissingComma | TrailingComma)
+        });
+        let object = self.window.bytes[from] == b'{';
+        if self.window.half_string(end, mixed)? || (tokens && self.window.goes_on(end, object)?) {
+            let limit = (end + LINE_HEAD).min(self.window.bytes.len());
+            self.doubt(DoubtKind::End, end - 1, end, limit);
+        }
+        Ok(())
     }
 
     fn value_from(&mut self, from: usize) -> Result<usize, Stop> {
@@ -160,8 +268,13 @@ impl<'w> Repairer<'w> {
                     state = State::After;
                 }
                 (State::Key, b',') => {
-                    if self.scratch.stack.last().is_none_or(|frame| frame.comma.is_none()) {
+                    let Some(comma) = self.scratch.stack.last().and_then(|frame| frame.comma)
+                    else {
                         return Err(Stop::Fail(at));
+                    };
+                    if self.window.bytes[comma - 1].is_ascii_digit() {
+                        // The first comma may have been a digit.
+                        self.doubt(DoubtKind::Word, comma - 1, comma, at);
                     }
                     self.edit(RepairKind::ExtraComma, at, at + 1, "");
                     at += 1;
@@ -172,6 +285,7 @@ impl<'w> Repairer<'w> {
                 }
                 (State::Colon, b':') => {
                     self.last_string = None;
+                    self.begun = true;
                     at += 1;
                     state = State::Value;
                 }
@@ -214,38 +328,37 @@ impl<'w> Repairer<'w> {
             start: at,
             comma: None,
             empty: true,
+            bare: false,
             mark: self.scratch.closed.len(),
         });
         self.last_string = None;
+        self.last_scalar = None;
         self.open_ended = false;
         self.last_end = at + 1;
         if object { State::Key } else { State::Value }
     }
 
-    /// A closing bracket; the end of the value if it was the last.
+    /// A closing bracket; the end of the value if it was the last. One of the other kind leaves open
+    /// which bracket is missing, and where.
     fn close(&mut self, at: usize, object: bool) -> Result<Option<usize>, Stop> {
-        if !self.scratch.stack.iter().any(|frame| frame.object == object) {
-            return Err(Stop::Fail(at));
-        }
-        loop {
-            let Some(frame) = self.scratch.stack.last() else { return Err(Stop::Fail(at)) };
-            if let Some(comma) = frame.comma {
-                self.edit(RepairKind::TrailingComma, comma, comma + 1, "");
+        let Some(frame) = self.scratch.stack.pop() else { return Err(Stop::Fail(at)) };
+        if frame.object != object {
+            let start = frame.start;
+            self.scratch.stack.push(frame);
+            if !self.begun {
+                return Err(Stop::Fail(at));
             }
-            let Some(frame) = self.scratch.stack.pop() else { return Err(Stop::Fail(at)) };
-            self.scratch.closed.truncate(frame.mark);
-            self.scratch.closed.push(frame.start);
-            if frame.object == object {
-                break;
-            }
-            self.edit(
-                RepairKind::MissingCloser,
-                self.last_end,
-                self.last_end,
-                if frame.object { "}" } else { "]" },
-            );
+            self.doubt(DoubtKind::Closer, start, at, at + 1);
+            return Err(Stop::Doubt(at + 1));
         }
+        if let Some(comma) = frame.comma {
+            self.edit(RepairKind::TrailingComma, comma, comma + 1, "");
+        }
+        self.scratch.closed.truncate(frame.mark);
+        self.scratch.closed.push(frame.start);
         self.last_string = None;
+        // An empty list or object is little more than a token.
+        self.last_scalar = frame.empty.then_some(frame.start);
         self.open_ended = false;
         self.last_end = at + 1;
         match self.scratch.stack.last_mut() {
@@ -253,6 +366,7 @@ impl<'w> Repairer<'w> {
             Some(parent) => {
                 parent.comma = None;
                 parent.empty = false;
+                parent.bare = false;
                 Ok(None)
             }
         }
@@ -262,6 +376,7 @@ impl<'w> Repairer<'w> {
         self.open_ended = false;
         match self.scratch.stack.last_mut() {
             Some(frame) => {
+                self.begun = true;
                 frame.comma = Some(at);
                 if frame.object { State::Key } else { State::Value }
             }
@@ -282,6 +397,18 @@ impl<'w> Repairer<'w> {
         if !good || at == self.last_end {
             return Err(Stop::Fail(at));
         }
+        if !object && (self.last_scalar.is_some() || !self.window.filled(at)?) {
+            // Two items, or one and a stray token.
+            let start = self.last_scalar.unwrap_or(self.last_end - 1);
+            let limit = (at + LINE_HEAD).min(self.window.bytes.len());
+            let line = memchr::memchr(b'\n', &self.window.bytes[at..limit]);
+            self.doubt(DoubtKind::Comma, start, at, line.map_or(limit, |length| at + length));
+        }
+        if self.open_ended && self.last_scalar.is_some_and(|start| self.last_end - start > 1) {
+            // The last digit may have been the comma.
+            let start = self.last_scalar.unwrap_or(at);
+            self.doubt(DoubtKind::Word, start, at, self.last_end);
+        }
         self.edit(RepairKind::MissingComma, self.last_end, self.last_end, ",");
         self.last_string = None;
         Ok(if object { State::Key } else { State::Value })
@@ -297,6 +424,7 @@ impl<'w> Repairer<'w> {
             let close = loop {
                 self.examined += 1;
                 match self.window.get(end)? {
+                    None if self.begun => return Err(Stop::Cut(self.window.bytes.len())),
                     None | Some(b'\n') => {
                         self.last_string = Some(at);
                         return Err(Stop::Fail(end));
@@ -316,6 +444,7 @@ impl<'w> Repairer<'w> {
                 quote,
                 cut: false,
             });
+            self.quoted_key |= quote == Quote::Double;
             self.last_string = Some(at);
             self.last_end = close;
             return Ok(close);
@@ -323,6 +452,13 @@ impl<'w> Repairer<'w> {
         let end = self.bare_end(at)?;
         if end == at || !self.window.key_ahead(at)? {
             return Err(Stop::Fail(end.max(at)));
+        }
+        if doubt::is_literal(&self.window.bytes[at..end]) {
+            self.doubt(DoubtKind::Word, at, at, end);
+        }
+        if let Some(bare) = self.last_bare.filter(|_| self.quoted_key) {
+            // The comma before it may be text.
+            self.doubt(DoubtKind::Unquoted, bare, at, end);
         }
         self.edit(RepairKind::BareKey, at, at, "\"");
         self.edit(RepairKind::BareKey, end, end, "\"");
@@ -352,9 +488,20 @@ impl<'w> Repairer<'w> {
             None => self.word(at)?,
         };
         self.last_end = end;
+        self.last_scalar = Some(at);
+        let bare = self.last_bare == Some(at);
+        let quoted_key = self.quoted_key;
         if let Some(frame) = self.scratch.stack.last_mut() {
+            let pair = bare && frame.bare && !frame.object && quoted_key;
             frame.comma = None;
             frame.empty = false;
+            frame.bare = bare;
+            if pair {
+                self.doubt(DoubtKind::Unquoted, at, at, end);
+            }
+        }
+        if !bare {
+            self.last_bare = None;
         }
         Ok(end)
     }
@@ -385,6 +532,10 @@ impl<'w> Repairer<'w> {
             return Ok(end);
         }
         // The end of the block, or of the text, truncated the string.
+        if !self.accept_truncated {
+            let end = cut.unwrap_or(self.window.bytes.len());
+            return Err(if self.begun { Stop::Cut(end) } else { Stop::Fail(end) });
+        }
         let mut end = cut.unwrap_or(self.window.bytes.len());
         while end > from && self.window.bytes[end - 1].is_ascii_whitespace() {
             end -= 1;
@@ -450,6 +601,7 @@ impl<'w> Repairer<'w> {
                     stop += 1;
                 }
                 Some(b',' | b'}' | b']' | b'\n' | b'\r') => break,
+                None if self.begun => return Err(Stop::Cut(stop)),
                 _ => return Err(Stop::Fail(end)),
             }
             self.examined += 1;
@@ -457,26 +609,37 @@ impl<'w> Repairer<'w> {
         while matches!(self.window.bytes[stop - 1], b' ' | b'\t') {
             stop -= 1;
         }
+        let words = &self.window.bytes[at..stop];
+        if doubt::mistyped(words) {
+            self.doubt(DoubtKind::Word, at, at, stop);
+        }
+        if memchr::memmem::find(words, b"//").is_some() {
+            self.doubt(DoubtKind::Comment, at, at, stop);
+        }
+        self.last_bare = Some(at);
         self.edit(RepairKind::BareValue, at, at, "\"");
         self.edit(RepairKind::BareValue, stop, stop, "\"");
         Ok(stop)
     }
 
-    /// Closes what is open at the end of the text or block, if only closing marks are missing.
+    /// Closes what is open at the end of the text or block, if that is allowed and only closing marks
+    /// are missing.
     fn finish(&mut self, state: State, met: usize) -> Result<usize, Stop> {
+        if !self.begun {
+            return Err(Stop::Fail(met));
+        }
         let end = self.last_end;
         let (object, empty) =
             self.scratch.stack.last().map_or((false, true), |frame| (frame.object, frame.empty));
-        // A number or word may be truncated, a key may lack its value, an empty bracket may lack
-        // its content: none of these can be guessed.
+        // A number or word may be truncated, a key may lack its value, an empty bracket its content,
+        // a list the item after its comma: none of these can be guessed.
         let lost = match state {
-            State::Colon => true,
-            State::Value => object || empty,
-            State::Key => empty,
+            State::Colon | State::Value => true,
+            State::Key => object && empty,
             State::After => self.open_ended,
         };
-        if lost {
-            return Err(Stop::Fail(met));
+        if lost || !self.accept_truncated {
+            return Err(Stop::Cut(met));
         }
         while let Some(frame) = self.scratch.stack.pop() {
             if let Some(comma) = frame.comma {
@@ -491,6 +654,10 @@ impl<'w> Repairer<'w> {
     fn blanks(&mut self, mut at: usize) -> Result<Blank, Stop> {
         loop {
             let Some(byte) = self.window.get(at)? else { return Ok(Blank::End(at)) };
+            if matches!(byte, b'#' | b'/') && at == self.last_end && self.last_scalar.is_some() {
+                // The mark may be part of the token before it.
+                self.doubt(DoubtKind::Comment, at, at, at + 1);
+            }
             match byte {
                 b' ' | b'\t' | b'\r' => at += 1,
                 b'\n' => {
@@ -508,6 +675,9 @@ impl<'w> Repairer<'w> {
                             return Err(if self.window.eof { Stop::Fail(at) } else { Stop::More });
                         };
                         let end = at + 2 + length + 2;
+                        if doubt::hides_json(&self.window.bytes[at + 2..end - 2]) {
+                            self.doubt(DoubtKind::Comment, at, at + 2, end);
+                        }
                         self.edit(RepairKind::Comment, at, end, "");
                         self.examined += (end - at) as u64;
                         at = end;
@@ -563,6 +733,11 @@ impl<'w> Repairer<'w> {
         else {
             return Err(Stop::More);
         };
+        let mark = if self.window.bytes[at] == b'#' { 1 } else { 2 };
+        let content = rest.get(mark..length).unwrap_or(&[]);
+        if doubt::hides_json(content) {
+            self.doubt(DoubtKind::Comment, at, at + mark, at + length);
+        }
         self.edit(RepairKind::Comment, at, at + length, "");
         self.examined += length as u64;
         Ok(at + length)

@@ -3,6 +3,7 @@
 //! value can have doubled, so the work stays linear.
 
 use super::closing_quote::{Closers, Window};
+use super::doubt::Refusal;
 use super::fence_lines::FenceLines;
 use super::prose::{self, ProseEvent};
 use super::repair::{Attempt, Repairer, Scratch};
@@ -17,10 +18,21 @@ pub(crate) struct RepairedValue {
     pub(crate) edits: Vec<Edit>,
 }
 
+/// A value that is not repaired, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RefusedValue {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// The edits of the first reading; none if that has no end.
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) refusal: Refusal,
+}
+
 /// What the scanner reports, in the order of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RepairEvent {
     Value(RepairedValue),
+    Refused(RefusedValue),
     Think(ThinkMark, usize),
 }
 
@@ -29,6 +41,7 @@ pub(crate) struct RepairScan {
     pos: usize,
     thinking: bool,
     retry_at: usize,
+    accept_truncated: bool,
     closers: Closers,
     fences: FenceLines,
     scratch: Scratch,
@@ -42,12 +55,19 @@ impl RepairScan {
             pos: start,
             thinking: false,
             retry_at: 0,
+            accept_truncated: false,
             closers: Closers::default(),
             fences: FenceLines::default(),
             scratch: Scratch::default(),
             events: Vec::new(),
             examined: 0,
         }
+    }
+
+    /// Closes what is open at the end of the text or block.
+    pub(crate) fn accept_truncated(mut self, accept: bool) -> Self {
+        self.accept_truncated = accept;
+        self
     }
 
     /// The first offset that must stay in the window.
@@ -122,12 +142,20 @@ impl RepairScan {
                 self.found(at, end, edits);
                 self.pos = end;
             }
+            Attempt::Refused { end, edits, refusal } => {
+                self.refused(at, end, edits, refusal);
+                self.pos = end;
+            }
             Attempt::Failed { at: failed, resume, inner } => {
                 for start in inner {
-                    if let Attempt::Done { end, edits } = self.attempt(window, start)
-                        && end <= failed
-                    {
-                        self.found(start, end, edits);
+                    match self.attempt(window, start) {
+                        Attempt::Done { end, edits } if end <= failed => {
+                            self.found(start, end, edits);
+                        }
+                        Attempt::Refused { end, edits, refusal } if end <= failed => {
+                            self.refused(start, end, edits, refusal);
+                        }
+                        _ => {}
                     }
                 }
                 self.pos = resume;
@@ -139,9 +167,16 @@ impl RepairScan {
 
     fn attempt(&mut self, window: Window<'_>, at: usize) -> Attempt {
         let (attempt, examined) =
-            Repairer::new(window, &mut self.closers, &self.fences, &mut self.scratch).attempt(at);
+            Repairer::new(window, &mut self.closers, &self.fences, &mut self.scratch)
+                .accept_truncated(self.accept_truncated)
+                .attempt(at);
         self.examined += examined;
         attempt
+    }
+
+    fn refused(&mut self, start: usize, end: usize, edits: Vec<Edit>, refusal: Refusal) {
+        let refused = RefusedValue { start, end, edits, refusal };
+        self.events.push(RepairEvent::Refused(refused));
     }
 
     /// Reports a value. One without edits is strict JSON, which the strict scanner finds.
@@ -155,14 +190,23 @@ impl RepairScan {
 /// Repairs single values of one complete text.
 #[derive(Debug, Default)]
 pub(crate) struct BlockRepairer {
+    accept_truncated: bool,
     closers: Closers,
     fences: Option<FenceLines>,
     scratch: Scratch,
 }
 
 impl BlockRepairer {
+    /// A repairer that closes what is open at the end of the block, if that is accepted.
+    pub(crate) fn new(accept_truncated: bool) -> Self {
+        Self { accept_truncated, ..Self::default() }
+    }
+
     /// Repairs the value that begins at `start`.
     pub(crate) fn repair(&mut self, bytes: &[u8], base: usize, start: usize) -> Attempt {
+        if !matches!(bytes.get(start - base), Some(b'{' | b'[')) {
+            return Attempt::Failed { at: start, resume: start, inner: Vec::new() };
+        }
         let fences = self.fences.get_or_insert_with(|| {
             let mut fences = FenceLines::default();
             fences.feed(bytes, base, true);
@@ -174,6 +218,7 @@ impl BlockRepairer {
             fences,
             &mut self.scratch,
         )
+        .accept_truncated(self.accept_truncated)
         .attempt(start)
         .0
     }
@@ -185,29 +230,34 @@ mod tests {
     use crate::edit::{RepairKind, apply};
     use proptest::prelude::*;
 
-    fn offer_repaired(text: &str) -> Vec<String> {
-        let mut scan = RepairScan::new(0);
+    fn events(text: &str, accept_truncated: bool) -> Vec<RepairEvent> {
+        let mut scan = RepairScan::new(0).accept_truncated(accept_truncated);
         scan.feed(text.as_bytes(), 0, true);
         scan.take_events()
+    }
+
+    fn offer_repaired(text: &str) -> Vec<String> {
+        offer(text, false)
+    }
+
+    fn offer(text: &str, accept_truncated: bool) -> Vec<String> {
+        events(text, accept_truncated)
             .into_iter()
             .filter_map(|event| match event {
                 RepairEvent::Value(found) => {
                     Some(apply(&text[found.start..found.end], found.start, &found.edits))
                 }
-                RepairEvent::Think(..) => None,
+                RepairEvent::Refused(..) | RepairEvent::Think(..) => None,
             })
             .collect()
     }
 
     fn kinds(text: &str) -> Vec<RepairKind> {
-        let mut scan = RepairScan::new(0);
-        scan.feed(text.as_bytes(), 0, true);
-        let mut kinds: Vec<_> = scan
-            .take_events()
+        let mut kinds: Vec<_> = events(text, true)
             .into_iter()
             .flat_map(|event| match event {
                 RepairEvent::Value(found) => found.edits.iter().map(|edit| edit.kind).collect(),
-                RepairEvent::Think(..) => Vec::new(),
+                RepairEvent::Refused(..) | RepairEvent::Think(..) => Vec::new(),
             })
             .collect();
         kinds.dedup();
@@ -221,8 +271,8 @@ mod tests {
             (r#"{"a": 1,}"#, r#"{"a": 1}"#, &[K::TrailingComma]),
             (r#"{"a": [1, 2,],}"#, r#"{"a": [1, 2]}"#, &[K::TrailingComma]),
             ("{\"a\": 1\n\"b\": 2}", "{\"a\": 1,\n\"b\": 2}", &[K::MissingComma]),
-            (r#"{"a": ["x" "y"]}"#, r#"{"a": ["x", "y"]}"#, &[K::MissingComma]),
-            (r#"{"a": 1,, "b": 2}"#, r#"{"a": 1, "b": 2}"#, &[K::ExtraComma]),
+            (r#"{"a": [{"x": 1} {"y": 2}]}"#, r#"{"a": [{"x": 1}, {"y": 2}]}"#, &[K::MissingComma]),
+            (r#"{"a": true,, "b": 2}"#, r#"{"a": true, "b": 2}"#, &[K::ExtraComma]),
             (r#"{'a': 'it\'s "x"'}"#, r#"{"a": "it's \"x\""}"#, &[K::SingleQuotes]),
             (r"{'a': 'it's fine'}", r#"{"a": "it's fine"}"#, &[K::SingleQuotes]),
             ("{a: 1, b-c: 2}", r#"{"a": 1, "b-c": 2}"#, &[K::BareKey]),
@@ -247,9 +297,6 @@ mod tests {
             ),
             (r#"{"a": "C:\dir\x"}"#, r#"{"a": "C:\\dir\\x"}"#, &[K::BadEscape]),
             ("{\"a\": \"\"\"x \"y\"\nz\"\"\"}", r#"{"a": "x \"y\"\nz"}"#, &[K::TripleQuotes]),
-            (r#"{"a": [1, {"b": 2}"#, r#"{"a": [1, {"b": 2}]}"#, &[K::MissingCloser]),
-            (r#"{"a": [1, 2}"#, r#"{"a": [1, 2]}"#, &[K::MissingCloser]),
-            (r#"{"a": "cut of"#, r#"{"a": "cut of"}"#, &[K::TruncatedString, K::MissingCloser]),
             ("{\u{1b}[1m\"a\"\u{1b}[0m: 1}", r#"{"a": 1}"#, &[K::AnsiCode]),
             ("{\"a\": \"x\ty\"}", r#"{"a": "x\u0009y"}"#, &[K::RawControl]),
         ];
@@ -260,12 +307,118 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_guessed() {
+    fn what_is_cut_off_is_closed_only_if_that_is_accepted() {
+        use RepairKind as K;
+        for (text, expected, repairs) in [
+            (r#"{"a": [1, {"b": 2}"#, r#"{"a": [1, {"b": 2}]}"#, &[K::MissingCloser][..]),
+            (r#"{"a": "cut of"#, r#"{"a": "cut of"}"#, &[K::TruncatedString, K::MissingCloser]),
+            (
+                r#"{"a": "x", "b": {"c": true"#,
+                r#"{"a": "x", "b": {"c": true}}"#,
+                &[K::MissingCloser],
+            ),
+        ] {
+            assert_eq!(offer_repaired(text), Vec::<String>::new(), "{text}");
+            assert!(
+                matches!(
+                    events(text, false)[..],
+                    [RepairEvent::Refused(RefusedValue { refusal: Refusal::Truncated { .. }, .. })]
+                ),
+                "{text}"
+            );
+            assert_eq!(offer(text, true), [expected], "{text}");
+            assert_eq!(kinds(text), repairs, "{text}");
+        }
         for text in [
+            r#"{"a": [1, 2,"#,
+            r#"{"a": ["x", "#,
+            r#"{"a": {"b": 1}, "c": ["#,
+            r#"{"a": [[1, 2], ["x"],"#,
             r#"{"a": 12"#,
             r#"{"a": 1, "b"#,
             r#"{"a": 1, "b":"#,
             r#"{"a": tru"#,
+        ] {
+            assert_eq!(offer(text, true), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_refused() {
+        for text in [
+            // Where a string ends.
+            r#"{"a": "x"y"}"#,
+            r#"{"a": "x, "b": "y"}"#,
+            r#"{"s": "text", k": "v"}"#,
+            r#"{"a": "alpha" and "beta"}"#,
+            r#"{"a":"x""b":"y"}"#,
+            r#"["a""b"]"#,
+            r#"{"a": "the "n" key"}"#,
+            r"{'a': 'the users' list'}",
+            // A backslash.
+            r#"{"a": "C:\dir"}"#,
+            r#"{"a": "it\'s"}"#,
+            r#"{"a": "C:\new\dir\x"}"#,
+            // Items without a comma.
+            r#"["a" "b"]"#,
+            "[1\n2]",
+            r"[{} {}]",
+            "{\"a\": 15 \"b\": 1}",
+            // Comments that may be JSON, and marks that may be text.
+            "{\"a\": 1, # \"b\": 2,\n\"c\": 3}",
+            "[1, # 2,\n3]",
+            "{\"a\": 1# one\n}",
+            "{\"a\": http // x\n}",
+            // Words.
+            r#"{"a": tru}"#,
+            r#"{"a": x}"#,
+            r#"{"a": x5}"#,
+            r#"{"a": true, true: 1}"#,
+            r#"{"a": foo, b: bar}"#,
+            r#"{"a": [foo, bar]}"#,
+            // Styles of quotes.
+            r#"{"a": ['x', 'y']}"#,
+            r#"{"a": “x", "b": 1}"#,
+            r#"{"a": '5" disk', "b": "c"}"#,
+            // Where the value ends.
+            r#"{"a": 1,}"b": 2}"#,
+            r#"{"a": 'x'}'}"#,
+            r#"{"a": 12,, "b": 1}"#,
+            r#"{"a": [1, 2}"#,
+            r#"{"a": [1, {"b": 2]}"#,
+            r#"{"tags": ["a", "b", "note": "fine"}"#,
+        ] {
+            let found = events(text, true);
+            assert!(
+                matches!(
+                    found[..],
+                    [RepairEvent::Refused(RefusedValue { refusal: Refusal::Ambiguous(_), .. })]
+                ),
+                "{text}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_has_one_reading_is_repaired() {
+        for (text, expected) in [
+            (r#"{"a": "see "the docs", page 2"}"#, r#"{"a": "see \"the docs\", page 2"}"#),
+            (r#"{"a": "class="big" here"}"#, r#"{"a": "class=\"big\" here"}"#),
+            (r#"{"a": "\d+\.\d+"}"#, r#"{"a": "\\d+\\.\\d+"}"#),
+            (r#"{'a': "it's", 'b': 'x'}"#, r#"{"a": "it's", "b": "x"}"#),
+            (r#"{"a": 'x', "b": 'y'}"#, r#"{"a": "x", "b": "y"}"#),
+            ("{\"a\": 1, // don't\n}", "{\"a\": 1 \n}"),
+            ("{\"a\": \"x\" # one of \"x\" or \"y\"\n}", "{\"a\": \"x\" \n}"),
+            ("{\"a\": \"x\"\n \"b\": 1,}", "{\"a\": \"x\",\n \"b\": 1}"),
+            ("{tags: [red, green], ok: yes}", r#"{"tags": ["red", "green"], "ok": "yes"}"#),
+        ] {
+            assert_eq!(offer_repaired(text), [expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_guessed() {
+        for text in [
             r#"{"a": ["#,
             r#"{"a": NaN}"#,
             r#"{"a": -Infinity}"#,
@@ -284,7 +437,8 @@ mod tests {
     #[test]
     fn a_fence_ends_a_truncated_value_but_not_a_string_that_contains_one() {
         let cut = "```json\n{\"a\": \"x\n```\nThanks!\n";
-        assert_eq!(offer_repaired(cut), [r#"{"a": "x"}"#]);
+        assert_eq!(offer(cut, true), [r#"{"a": "x"}"#]);
+        assert_eq!(offer_repaired(cut), Vec::<String>::new());
         let raw = "```json\n{\"a\": \"use:\n```js\nf()\n```\nok\"}\n```\n";
         assert_eq!(offer_repaired(raw), [r#"{"a": "use:\n```js\nf()\n```\nok"}"#]);
     }
@@ -296,10 +450,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_chunking_gives_the_same(text in r#"[\[\]{}"',:<>/#`a-c1\\ \n]{0,80}"#, cut in 1usize..7) {
-            let mut whole = RepairScan::new(0);
+        fn any_chunking_gives_the_same(text in r#"[\[\]{}"',:<>/#`a-c1\\ \n]{0,80}"#, cut in 1usize..7, accept in any::<bool>()) {
+            let mut whole = RepairScan::new(0).accept_truncated(accept);
             whole.feed(text.as_bytes(), 0, true);
-            let mut parts = RepairScan::new(0);
+            let mut parts = RepairScan::new(0).accept_truncated(accept);
             let mut at = 0;
             while at < text.len() {
                 at = (at + cut).min(text.len());
@@ -313,7 +467,7 @@ mod tests {
 
         #[test]
         fn edits_make_strict_json(text in r#"[\[\]{}"',:/#a-c1\\ \n]{0,60}"#) {
-            for json in offer_repaired(&text) {
+            for json in offer(&text, true) {
                 let parsed = crate::json::parse(&json, 128, false);
                 prop_assert!(parsed.is_ok(), "{:?} became {:?}: {:?}", text, json, parsed.err());
             }

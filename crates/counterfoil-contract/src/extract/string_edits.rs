@@ -16,8 +16,15 @@ pub(crate) struct Text {
     pub(crate) cut: bool,
 }
 
-/// Appends the edits for one string.
-pub(crate) fn text_edits(text: &Text, bytes: &[u8], base: usize, edits: &mut Vec<Edit>) {
+/// Appends the edits for one string. Returns the offset of an escape that is valid in a string with
+/// escapes that are not: nobody knows whether its backslash was meant as text.
+pub(crate) fn text_edits(
+    text: &Text,
+    bytes: &[u8],
+    base: usize,
+    edits: &mut Vec<Edit>,
+) -> Option<usize> {
+    let (mut bad, mut good) = (false, None);
     let mut push = |kind, start: usize, end: usize, replacement: Cow<'static, str>| {
         edits.push(Edit { kind, start: base + start, end: base + end, replacement });
     };
@@ -39,12 +46,18 @@ pub(crate) fn text_edits(text: &Text, bytes: &[u8], base: usize, edits: &mut Vec
             b'\\' => {
                 let length = escape_length(&bytes[at..end]);
                 match length {
-                    Some(length) => at += length,
+                    Some(length) => {
+                        if matches!(bytes[at + 1], b'\\' | b'b' | b'f' | b'n' | b'r' | b't') {
+                            good = good.or(Some(at));
+                        }
+                        at += length;
+                    }
                     None if bytes.get(at + 1) == Some(&b'\'') && at + 1 < end => {
                         push(quotes.unwrap_or(RepairKind::BadEscape), at, at + 1, "".into());
                         at += 2;
                     }
                     None => {
+                        bad = true;
                         push(RepairKind::BadEscape, at, at + 1, "\\\\".into());
                         at += 1;
                     }
@@ -74,6 +87,7 @@ pub(crate) fn text_edits(text: &Text, bytes: &[u8], base: usize, edits: &mut Vec
             _ => at += 1,
         }
     }
+    good.filter(|_| bad)
 }
 
 fn triple(quote: Quote) -> bool {

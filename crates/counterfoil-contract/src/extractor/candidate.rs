@@ -2,6 +2,7 @@
 
 use crate::contract::Contract;
 use crate::edit::{Edit, NO_EDITS};
+use crate::extract::doubt::Refusal;
 use crate::json::{self, Fault, ParseFault};
 use crate::policy::Policy;
 use crate::read;
@@ -16,6 +17,8 @@ pub(crate) enum CandidateSource {
     Strict { quoted: bool },
     /// JSON after the edits are applied.
     Repaired(Vec<Edit>),
+    /// It could be repaired, but is not.
+    Refused(Box<Refusal>),
     /// It began like JSON and broke at the offset.
     Broken { at: usize },
     /// The content of a fenced block.
@@ -51,7 +54,18 @@ impl Candidate {
     }
 
     pub(crate) fn is_broken(&self) -> bool {
-        matches!(self.how, CandidateSource::Broken { .. } | CandidateSource::FenceToRepair)
+        matches!(
+            self.how,
+            CandidateSource::Broken { .. }
+                | CandidateSource::FenceToRepair
+                | CandidateSource::Refused(_)
+        )
+    }
+
+    /// Whether it is not repaired because the text cuts it off.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        matches!(&self.how, CandidateSource::Refused(refusal)
+            if matches!(**refusal, Refusal::Truncated { .. }))
     }
 
     pub(crate) fn edits(&self) -> &[Edit] {
@@ -104,6 +118,9 @@ impl Candidate {
                 }
                 edits.retain(|edit| edit.start >= start && edit.end <= end);
                 read::json(source, start, end, &edits, policy, detail)
+            }
+            CandidateSource::Refused(refusal) => {
+                Err(Some(Box::new(read::refusal_violation(source, refusal, self.end, policy))))
             }
             CandidateSource::Broken { at } => Err(Some(Box::new(self.broken(*at, source, policy)))),
             CandidateSource::FenceToRepair => {

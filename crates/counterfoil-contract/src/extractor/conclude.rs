@@ -57,7 +57,8 @@ impl Extractor<'_> {
             && self.unparsable.is_empty()
             && self.tracks[MAIN].state.last.is_some();
         if self.is_bracketed() && self.policy.repairs() && !strict {
-            let mut repair_scan = RepairScan::new(0);
+            let accept = self.policy.accepts_truncated();
+            let mut repair_scan = RepairScan::new(0).accept_truncated(accept);
             repair_scan.feed(source.bytes(), source.base(), true);
             self.offer_repaired(&mut repair_scan, source);
             self.examined_at_end += repair_scan.examined();
@@ -145,8 +146,17 @@ impl Extractor<'_> {
         let content = source.slice(found.start, found.end);
         let blank = content.len() - content.trim_start_matches([' ', '\t', '\r', '\n', '>']).len();
         let start = found.start + blank;
-        let attempt = BlockRepairer::default().repair(source.bytes(), source.base(), start);
-        let Attempt::Done { end, edits } = attempt else { return };
+        let mut repairer = BlockRepairer::new(self.policy.accepts_truncated());
+        let (end, edits) = match repairer.repair(source.bytes(), source.base(), start) {
+            Attempt::Done { end, edits } => (end, edits),
+            Attempt::Refused { end, refusal, .. } => {
+                let span = self.eager.then(|| source.span(start, end));
+                let how = CandidateSource::Refused(Box::new(refusal));
+                *found = Candidate { span, ..Candidate::new(start, end, how) };
+                return;
+            }
+            Attempt::Failed { .. } | Attempt::More => return,
+        };
         let rest = if end < found.end { source.slice(end, found.end).trim() } else { "" };
         if rest.is_empty() && !edits.is_empty() {
             let span = self.eager.then(|| source.span(start, end));

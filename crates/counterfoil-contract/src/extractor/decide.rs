@@ -63,7 +63,8 @@ impl Extractor<'_> {
         } else if main.found.start == second.found.start {
             !main.is_valid()
         } else {
-            second.found.start < main.found.start
+            // What is cut off may reach over a result that has nothing to do with it.
+            second.found.start < main.found.start && !second.found.is_cut_off()
         };
         Some(if is_second { SECOND } else { MAIN })
     }

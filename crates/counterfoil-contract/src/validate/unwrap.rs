@@ -27,7 +27,9 @@ pub(crate) fn unwrap(
                 .unwrap
                 .strings
                 .then(|| json::parse(text.trim(), policy.max_depth, false).ok())
-                .flatten();
+                .flatten()
+                // A key with two values: nobody knows which one is meant.
+                .filter(|inner| inner.differing.is_empty());
             let Some(inner) =
                 inner.filter(|inner| !inner.value.is_string() || inner.value != *value)
             else {

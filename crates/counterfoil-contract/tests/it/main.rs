@@ -12,6 +12,8 @@ mod claims;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod compat;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
+mod damage;
+#[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod explain;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod expressions;

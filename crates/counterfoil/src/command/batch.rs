@@ -5,7 +5,7 @@ use crate::cli::CheckArgs;
 use crate::exit::Exit;
 use crate::{input, output};
 use anyhow::{Context, Result, bail};
-use counterfoil_contract::policy::{Coerce, RepairPolicy};
+use counterfoil_contract::policy::{Coerce, RepairPolicy, Truncated};
 use counterfoil_contract::{Contract, Framing, Policy, Registry, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,6 +25,7 @@ struct Line {
     text: String,
     framing: Option<Framing>,
     repair: Option<RepairPolicy>,
+    truncated: Option<Truncated>,
     coerce: Option<bool>,
     strict: Option<bool>,
 }
@@ -149,9 +150,13 @@ fn check_line(
     let strict = line.strict.unwrap_or(false);
     let contract = match (&line.contract, &line.schema) {
         (Some(name), None) => {
-            if line.framing.is_some() || line.repair.is_some() || line.coerce.is_some() {
+            if line.framing.is_some()
+                || line.repair.is_some()
+                || line.truncated.is_some()
+                || line.coerce.is_some()
+            {
                 return Err(fail(
-                    "framing, repair and coerce can only be set with a schema; a contract has its own"
+                    "framing, repair, truncated and coerce can only be set with a schema; a contract has its own"
                         .into(),
                 ));
             }
@@ -172,11 +177,15 @@ impl Contracts {
     fn by_schema(&mut self, line: &Line, schema: &Value) -> Result<Arc<Contract>, String> {
         let policy = Policy {
             repair: line.repair.unwrap_or_default(),
+            truncated: line.truncated.unwrap_or_default(),
             coerce: if line.coerce.unwrap_or(false) { Coerce::All } else { Coerce::None },
             ..Policy::default()
         };
         let framing = line.framing.unwrap_or(Framing::AnyJson);
-        let key = format!("{framing:?} {:?} {:?} {schema}", policy.repair, policy.coerce);
+        let key = format!(
+            "{framing:?} {:?} {:?} {:?} {schema}",
+            policy.repair, policy.truncated, policy.coerce
+        );
         if let Some(contract) = self.schemas.get(&key) {
             return Ok(Arc::clone(contract));
         }

@@ -58,6 +58,7 @@ fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {
     };
     let policy = Policy {
         repair: args.repair.map(Into::into).unwrap_or_default(),
+        truncated: args.truncated.map(Into::into).unwrap_or_default(),
         coerce: if args.coerce { Coerce::All } else { Coerce::None },
         ..Policy::default()
     };
