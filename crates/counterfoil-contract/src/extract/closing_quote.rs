@@ -294,6 +294,8 @@ impl Window<'_> {
         Ok(adjacent
             || Quote::opening(rest).is_some()
             || plain_quotes(rest) % 2 == 1
+            || memchr::memmem::find_iter(rest, "\u{201c}").count()
+                < memchr::memmem::find_iter(rest, "\u{201d}").count()
             || (mixed
                 && memchr::memchr2_iter(b'\'', 0xe2, rest)
                     .any(|found| Quote::opening(&rest[found..]).is_some())))

@@ -5,9 +5,12 @@
 //! with a stack and a bounded look-ahead. When it fails, every open bracket fails with it, as in
 //! the strict scanner.
 
+mod blanks;
+mod words;
+
 use super::closing_quote::{Closers, NeedMoreText, Quote, Role, Window, is_bare};
 use super::doubt::{self, Doubt, DoubtKind, Refusal};
-use super::fence_lines::{FenceLines, fence_run};
+use super::fence_lines::FenceLines;
 use super::prose;
 use super::string_edits::{Text, text_edits};
 use crate::edit::{Edit, RepairKind, sort_edits};
@@ -552,76 +555,6 @@ impl<'w> Repairer<'w> {
         Ok(end)
     }
 
-    /// A number, a literal, or a word without quotes.
-    fn word(&mut self, at: usize) -> Result<usize, Stop> {
-        let mut end = at;
-        while self.window.get(end)?.is_some_and(|byte| is_bare(byte) || matches!(byte, b'.' | b'+'))
-        {
-            end += 1;
-        }
-        self.examined += (end - at) as u64;
-        let word = &self.window.bytes[at..end];
-        self.last_string = None;
-        self.open_ended = true;
-        let replacement = match word {
-            b"true" | b"false" | b"null" => {
-                self.open_ended = false;
-                return Ok(end);
-            }
-            b"True" => "true",
-            b"False" => "false",
-            b"None" => "null",
-            _ => return self.number_or_words(at, end),
-        };
-        self.open_ended = false;
-        self.edit(RepairKind::PythonLiteral, at, end, replacement);
-        Ok(end)
-    }
-
-    fn number_or_words(&mut self, at: usize, end: usize) -> Result<usize, Stop> {
-        let word = &self.window.bytes[at..end];
-        let Some(first) = word.first() else { return Err(Stop::Fail(at)) };
-        if first.is_ascii_digit() || matches!(first, b'-' | b'+' | b'.') {
-            let number = std::str::from_utf8(word)
-                .ok()
-                .and_then(|text| text.parse::<serde_json::Number>().ok());
-            return if number.is_some() { Ok(end) } else { Err(Stop::Fail(at)) };
-        }
-        let invented = [b"nan".as_slice(), b"inf", b"infinity", b"undefined"];
-        let in_object = self.scratch.stack.iter().any(|frame| frame.object);
-        if !in_object || invented.iter().any(|bad| word.eq_ignore_ascii_case(bad)) {
-            return Err(Stop::Fail(at));
-        }
-        // Words on one line, up to the comma, bracket or line end that closes them.
-        let mut stop = end;
-        loop {
-            match self.window.get(stop)? {
-                Some(b' ' | b'\t') => stop += 1,
-                Some(byte) if is_bare(byte) || matches!(byte, b'.' | b'/' | b'+' | b'!' | b'?') => {
-                    stop += 1;
-                }
-                Some(b',' | b'}' | b']' | b'\n' | b'\r') => break,
-                None if self.begun => return Err(Stop::Cut(stop)),
-                _ => return Err(Stop::Fail(end)),
-            }
-            self.examined += 1;
-        }
-        while matches!(self.window.bytes[stop - 1], b' ' | b'\t') {
-            stop -= 1;
-        }
-        let words = &self.window.bytes[at..stop];
-        if doubt::mistyped(words) {
-            self.doubt(DoubtKind::Word, at, at, stop);
-        }
-        if memchr::memmem::find(words, b"//").is_some() {
-            self.doubt(DoubtKind::Comment, at, at, stop);
-        }
-        self.last_bare = Some(at);
-        self.edit(RepairKind::BareValue, at, at, "\"");
-        self.edit(RepairKind::BareValue, stop, stop, "\"");
-        Ok(stop)
-    }
-
     /// Closes what is open at the end of the text or block, if that is allowed and only closing marks
     /// are missing.
     fn finish(&mut self, state: State, met: usize) -> Result<usize, Stop> {
@@ -648,112 +581,5 @@ impl<'w> Repairer<'w> {
             self.edit(RepairKind::MissingCloser, end, end, if frame.object { "}" } else { "]" });
         }
         Ok(end)
-    }
-
-    /// Skips whitespace, comments, colour codes and quote markers.
-    fn blanks(&mut self, mut at: usize) -> Result<Blank, Stop> {
-        loop {
-            let Some(byte) = self.window.get(at)? else { return Ok(Blank::End(at)) };
-            if matches!(byte, b'#' | b'/') && at == self.last_end && self.last_scalar.is_some() {
-                // The mark may be part of the token before it.
-                self.doubt(DoubtKind::Comment, at, at, at + 1);
-            }
-            match byte {
-                b' ' | b'\t' | b'\r' => at += 1,
-                b'\n' => {
-                    at += 1;
-                    if let Some(end) = self.line_head(&mut at)? {
-                        return end;
-                    }
-                }
-                b'/' => match self.window.get(at + 1)? {
-                    Some(b'/') => at = self.line_comment(at)?,
-                    Some(b'*') => {
-                        let Some(length) =
-                            memchr::memmem::find(&self.window.bytes[at + 2..], b"*/")
-                        else {
-                            return Err(if self.window.eof { Stop::Fail(at) } else { Stop::More });
-                        };
-                        let end = at + 2 + length + 2;
-                        if doubt::hides_json(&self.window.bytes[at + 2..end - 2]) {
-                            self.doubt(DoubtKind::Comment, at, at + 2, end);
-                        }
-                        self.edit(RepairKind::Comment, at, end, "");
-                        self.examined += (end - at) as u64;
-                        at = end;
-                    }
-                    _ => return Ok(Blank::Token(at)),
-                },
-                b'#' => at = self.line_comment(at)?,
-                0x1b => match self.ansi(at)? {
-                    Some(end) => {
-                        self.edit(RepairKind::AnsiCode, at, end, "");
-                        at = end;
-                    }
-                    None => return Ok(Blank::Token(at)),
-                },
-                _ => return Ok(Blank::Token(at)),
-            }
-            self.examined += 1;
-        }
-    }
-
-    /// Reads the start of a line inside a value: skips quote markers; a fence ends the value.
-    fn line_head(&mut self, at: &mut usize) -> Result<Option<Result<Blank, Stop>>, Stop> {
-        let mut left = self.quote_depth;
-        let mut next = *at;
-        while next - *at < LINE_HEAD {
-            match self.window.get(next)? {
-                Some(b' ' | b'\t') => next += 1,
-                Some(b'>') if left > 0 => {
-                    left -= 1;
-                    self.edit(RepairKind::QuotePrefix, next, next + 1, " ");
-                    next += 1;
-                }
-                _ => break,
-            }
-        }
-        let ahead = self.window.bytes.get(next..).unwrap_or(&[]);
-        if !self.window.eof && ahead.len() < 12 {
-            return Err(Stop::More);
-        }
-        *at = next;
-        if fence_run(ahead).is_some() {
-            return Ok(Some(Ok(Blank::End(next))));
-        }
-        if prose::closes_thinking(ahead) {
-            return Err(Stop::Fail(next));
-        }
-        Ok(None)
-    }
-
-    fn line_comment(&mut self, at: usize) -> Result<usize, Stop> {
-        let rest = &self.window.bytes[at..];
-        let Some(length) = memchr::memchr(b'\n', rest).or(self.window.eof.then_some(rest.len()))
-        else {
-            return Err(Stop::More);
-        };
-        let mark = if self.window.bytes[at] == b'#' { 1 } else { 2 };
-        let content = rest.get(mark..length).unwrap_or(&[]);
-        if doubt::hides_json(content) {
-            self.doubt(DoubtKind::Comment, at, at + mark, at + length);
-        }
-        self.edit(RepairKind::Comment, at, at + length, "");
-        self.examined += length as u64;
-        Ok(at + length)
-    }
-
-    fn ansi(&self, at: usize) -> Result<Option<usize>, Stop> {
-        if self.window.get(at + 1)? != Some(b'[') {
-            return Ok(None);
-        }
-        for end in at + 2..at + 32 {
-            match self.window.get(end)? {
-                Some(b'0'..=b'9' | b';' | b':' | b'?') => {}
-                Some(0x40..=0x7e) => return Ok(Some(end + 1)),
-                _ => return Ok(None),
-            }
-        }
-        Ok(None)
     }
 }

@@ -1,6 +1,6 @@
 //! The whole catalogue: every contract exists, compiles, renders, and agrees with its Rust type.
 
-use counterfoil_contract::policy::RepairPolicy;
+use counterfoil_contract::policy::{RepairPolicy, Truncated};
 use counterfoil_contract::render::vendor::{self, Target};
 use counterfoil_contract::{AgentOutput, Framing};
 use counterfoil_packs::contracts::*;
@@ -187,6 +187,7 @@ fn packs_read_as_strictly_as_they_say() {
         assert_eq!(definition.framing, framing, "{id}");
         let repairs = definition.policy.repair == RepairPolicy::Syntax;
         assert_eq!(repairs, id.starts_with("execution-loop/"), "{id}");
+        assert_eq!(definition.policy.truncated, Truncated::Reject, "{id}");
         assert_eq!(definition.policy.coerce, counterfoil_contract::policy::Coerce::None, "{id}");
         assert!(!definition.policy.closed, "{id}: unknown fields are kept");
     }

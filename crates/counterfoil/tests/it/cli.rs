@@ -162,6 +162,12 @@ fn any_schema_serves() {
     assert_eq!(check(&[], "x {\"n\": 1}")["value"], json!({"n": 1}));
     assert_eq!(check(&[], "{'n': 1}")["status"], "rejected");
     assert_eq!(check(&["--repair", "syntax"], "{'n': 1}")["value"], json!({"n": 1}));
+    let cut = "{\"n\": 1, \"m\": \"cut o";
+    assert_eq!(check(&["--repair", "syntax"], cut)["violations"][0]["code"], "C0121");
+    assert_eq!(
+        check(&["--repair", "syntax", "--truncated", "accept"], cut)["value"],
+        json!({"n": 1, "m": "cut o"})
+    );
     assert_eq!(check(&[], "{\"n\": \"1\"}")["status"], "rejected");
     assert_eq!(check(&["--coerce"], "{\"n\": \"1,234\"}")["value"], json!({"n": 1234}));
     assert_eq!(
