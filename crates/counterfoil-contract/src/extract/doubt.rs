@@ -217,7 +217,8 @@ pub(crate) fn hides_json(content: &[u8]) -> bool {
         return true;
     }
     let content = content.trim_ascii();
-    let Some(first) = content.first() else { return false };
+    // A mark without a comment may stand in place of something.
+    let Some(first) = content.first() else { return true };
     if closes_string(content) {
         return true;
     }
@@ -375,10 +376,10 @@ mod tests {
 
     #[test]
     fn a_comment_that_reads_like_json_is_in_doubt() {
-        for comment in [" 2,", " \"b\": 2,", "]", " y\", \"b\": 1", " true", ", 3", " \"x\""] {
+        for comment in ["", " 2,", " \"b\": 2,", "]", " y\", \"b\": 1", " true", ", 3", " \"x\""] {
             assert!(hides_json(comment.as_bytes()), "{comment}");
         }
-        for comment in ["", " one", " 3 items", " \"low\" or \"high\"", " see https://x.org/#a"] {
+        for comment in [" one", " 3 items", " \"low\" or \"high\"", " see https://x.org/#a"] {
             assert!(!hides_json(comment.as_bytes()), "{comment}");
         }
     }
