@@ -332,7 +332,12 @@ pub(crate) fn quote_style(texts: &[Text], bytes: &[u8]) -> Option<Doubt> {
                     && open != "\u{2019}".as_bytes()
                     && bytes[text.start..text.end].ends_with(open)))
     };
-    if let Some(text) = texts.iter().find(mixed) {
+    // One word in three quotes: two empty strings with another one in place of their comma.
+    let crowded = |text: &&Text| {
+        matches!(text.quote, Quote::TripleDouble | Quote::TripleSingle)
+            && !content(text).iter().any(u8::is_ascii_whitespace)
+    };
+    if let Some(text) = texts.iter().find(|text| mixed(text) || crowded(text)) {
         let (start, mid, end) = (text.start, text.end, text.end);
         return Some(Doubt { kind: DoubtKind::Style, start, mid, end });
     }
