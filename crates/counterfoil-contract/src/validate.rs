@@ -13,6 +13,7 @@ mod value_spans;
 pub(crate) mod walk;
 
 pub(crate) use describe::{SpanResolver, excerpt, parse_violation};
+pub(crate) use salvage::salvage;
 pub(crate) use value_spans::ValueSpans;
 
 use crate::code::Code;
@@ -102,7 +103,16 @@ pub(crate) fn validate(
     let spans = SpanResolver { source, spans: &spans };
     if !valid {
         let errors = schema_error::flatten_errors(validator.iter_errors(&value));
-        found.extend(errors.iter().map(|error| describe::describe(error, &value, policy, &spans)));
+        // What could not be read is reported once.
+        let unread: Vec<String> = found.iter().map(|violation| violation.pointer.clone()).collect();
+        let is_unread = |pointer: &str| {
+            unread.iter().any(|unread| {
+                let rest = pointer.strip_prefix(unread.as_str()).filter(|_| !unread.is_empty());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        };
+        let errors = errors.iter().map(|error| describe::describe(error, &value, policy, &spans));
+        found.extend(errors.filter(|violation| !is_unread(&violation.pointer)));
     }
     let scan = walk::scan_fields(&value, contract.ty(), policy.placeholders);
     for pointer in &scan.placeholders {
@@ -161,7 +171,7 @@ pub(crate) fn validate(
     found.sort_by_key(|violation| {
         violation.span.map_or((usize::MAX, 0), |span| (span.start, span.end))
     });
-    let (partial, rejected_items) = salvage::salvage(&value, &found, &policy.salvage);
+    let (partial, rejected_items) = salvage(&value, &found, &policy.salvage);
     ValidationOutcome {
         value,
         stage: Some(stage),

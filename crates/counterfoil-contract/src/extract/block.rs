@@ -1,6 +1,4 @@
-//! Scans for `---OUTPUT---` … `---END---` blocks, and splits their lines. Resumable, line by line.
-
-use super::fence_lines::fence_run;
+//! Scans for `---OUTPUT---` … `---END---` blocks. Resumable, line by line.
 
 const OPEN: &[u8] = b"---OUTPUT---";
 const CLOSE: &[u8] = b"---END---";
@@ -109,7 +107,7 @@ impl BlockScan {
 }
 
 /// A line without whitespace and colour codes around its text.
-fn bare(line: &[u8]) -> &[u8] {
+pub(crate) fn bare(line: &[u8]) -> &[u8] {
     let mut text = line.trim_ascii();
     while text.starts_with(b"\x1b[") {
         let Some(end) = text[2..].iter().position(u8::is_ascii_alphabetic) else { break };
@@ -119,48 +117,6 @@ fn bare(line: &[u8]) -> &[u8] {
         text = text[..escape].trim_ascii_end();
     }
     text
-}
-
-/// A line of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Line<'t> {
-    Entry {
-        key: &'t str,
-        key_at: usize,
-        value: &'t str,
-        value_at: usize,
-    },
-    /// A line without a colon.
-    Note {
-        text: &'t str,
-        at: usize,
-    },
-}
-
-/// The lines of a block's content; `offset` is where the content begins. Fences are ignored.
-pub(crate) fn lines(content: &str, offset: usize) -> impl Iterator<Item = Line<'_>> {
-    let mut start = 0;
-    content.split_inclusive('\n').filter_map(move |line| {
-        let at = start;
-        start += line.len();
-        let text = std::str::from_utf8(bare(line.as_bytes())).unwrap_or(line.trim());
-        if text.is_empty() || fence_run(text.as_bytes()).is_some() {
-            return None;
-        }
-        // `bare` only cuts, so the text is a slice of the line.
-        let lead = text.as_ptr() as usize - line.as_ptr() as usize;
-        let at = offset + at + lead;
-        let Some((key, value)) = text.split_once(':') else { return Some(Line::Note { text, at }) };
-        let trimmed = value.trim_start();
-        let value_at = at + text.len() - trimmed.len();
-        let key_lead = key.len() - key.trim_start().len();
-        Some(Line::Entry {
-            key: key.trim(),
-            key_at: at + key_lead,
-            value: trimmed.trim_end(),
-            value_at,
-        })
-    })
 }
 
 #[cfg(test)]
@@ -186,19 +142,6 @@ mod tests {
         assert_eq!(
             blocks("\u{1b}[32m---OUTPUT---\u{1b}[0m\r\na: 1\r\n---END---\r\n")[0],
             ("a: 1\r\n", true)
-        );
-    }
-
-    #[test]
-    fn lines_have_their_offsets() {
-        let content = "  key one : a: b  \r\n```\nno colon\n";
-        let found: Vec<_> = lines(content, 100).collect();
-        assert_eq!(
-            found,
-            [
-                Line::Entry { key: "key one", key_at: 102, value: "a: b", value_at: 112 },
-                Line::Note { text: "no colon", at: 124 }
-            ]
         );
     }
 }

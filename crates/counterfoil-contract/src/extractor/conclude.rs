@@ -10,6 +10,7 @@ use crate::extract::repair::Attempt;
 use crate::extract::repair_scan::{BlockRepairer, RepairScan};
 use crate::extract::strict_scan::StrictScan;
 use crate::policy::{Framing, Several};
+use crate::read;
 use crate::report::{Report, Stage, Violation};
 use crate::reporting::{build_report, empty_provenance};
 use crate::source::{Position, Source, Span};
@@ -169,10 +170,10 @@ impl Extractor<'_> {
     fn report_unclosed(&mut self, span: Span, source: &Source<'_>) -> Report {
         let mut found = Candidate::new(span.start, span.end, CandidateSource::Block);
         found.span = Some(span);
-        let read = found.validate(&self.contract, &self.policy, source, Detail::Full);
         let mut examined = unreadable(found, no_candidate::block_not_closed(span));
         if let Some(outcome) = &mut examined.outcome {
-            outcome.partial = read.partial.or(Some(read.value).filter(|value| !value.is_null()));
+            (outcome.partial, outcome.rejected_items) =
+                read::block_cut_off(&self.contract, source, span.start, span.end, &self.policy);
         }
         self.finish(examined, source)
     }

@@ -22,6 +22,7 @@ pub fn suffix(contract: &Contract) -> String {
     if contract.framing() == Framing::OutputBlock {
         text.push('\n');
         text.push_str(&block_template(contract));
+        text.push_str(list_instruction(contract));
     }
     if let Some(object) = contract.ty().object() {
         text.push_str("\nFields:\n");
@@ -96,6 +97,15 @@ pub fn framing_instruction(contract: &Contract) -> &'static str {
         Framing::OutputBlock => {
             "End your answer with this block, each value on one line, real values in place of the brackets:"
         }
+    }
+}
+
+/// The sentences that tell an agent how to write a list in a block; empty if it needs none.
+fn list_instruction(contract: &Contract) -> &'static str {
+    if root_fields(contract).iter().any(|(_, field)| field.ty.items().is_some()) {
+        "\nWrite a list on one line as [a, b], and an empty one as none. An item with a comma needs a JSON list in quotes: [\"a, b\", \"c\"].\n"
+    } else {
+        ""
     }
 }
 
@@ -176,8 +186,12 @@ fn block_value(value: &Value) -> String {
         Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
         Value::Array(items) => {
             let has_comma = items.iter().any(|item| {
-                item.as_str()
-                    .is_some_and(|text| text.contains([',', '"', '[', ']']) || text.trim() != text)
+                item.as_str().is_some_and(|text| {
+                    text.is_empty()
+                        || text.trim() != text
+                        || text.starts_with(['\'', '“', '‘', '”', '{'])
+                        || text.contains([',', '"', '[', ']', '\n', '\r'])
+                })
             });
             if has_comma {
                 return value.to_string();
@@ -218,7 +232,7 @@ pub fn repair(contract: &Contract, report: &Report) -> String {
         framing_instruction(contract)
     );
     if contract.framing() == Framing::OutputBlock {
-        let _ = write!(text, "\n{}", block_template(contract));
+        let _ = write!(text, "\n{}{}", block_template(contract), list_instruction(contract));
     } else if report.status == Status::Absent
         && let Some(example) = example(contract)
     {

@@ -2,6 +2,7 @@
 //! values, repairs can be replayed, strict text is never repaired, and the work is linear.
 use counterfoil_contract::edit::{Edit, RepairKind, apply as apply_edits};
 use counterfoil_contract::{Contract, Framing, Progress, Report, Status};
+use counterfoil_contract::render::prompt::frame_result;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -21,6 +22,10 @@ static ALL: LazyLock<Vec<Contract>> = LazyLock::new(|| {
         }
     }
     all
+});
+
+static LISTS: LazyLock<Contract> = LazyLock::new(|| {
+    Contract::from_yaml("contract: law/lists\nversion: 1\nframing: output-block\nfields: { status: a | b, files: [string] }").unwrap()
 });
 
 /// Pieces that make texts interesting.
@@ -209,6 +214,41 @@ proptest! {
         let report = ALL[1].check(&text);
         prop_assert_eq!(report.status, Status::Accepted);
         prop_assert!(report.provenance.repairs.is_empty());
+    }
+
+    #[test]
+    fn a_list_in_a_block_comes_back_as_it_was_written(items in prop::collection::vec(r#"[a-c ,"'\[\]():\{]{1,8}"#, 0..4)) {
+        let value = json!({"status": "a", "files": items});
+        let text = frame_result(&LISTS, &value);
+        let report = LISTS.check(&text);
+        prop_assert_eq!(report.value, Some(value), "{}", text);
+    }
+
+    /// In whatever form a list is written, it is read as it was meant or refused.
+    #[test]
+    fn a_list_in_a_block_is_never_shorter(
+        items in prop::collection::vec(r"[a-c():][a-c():\[\] ]{0,4}[a-c():\[\]]", 1..4),
+        form in 0usize..9,
+        behind in prop_oneof![Just(""), Just("\n"), Just("\nnote: x"), Just("\n]"), Just(","), Just(" and so on")],
+    ) {
+        let list = match form {
+            0 => format!("[{}]", items.join(", ")),
+            1 => format!("\n- {}", items.join("\n- ")),
+            2 => format!("[\n  {}\n]", items.join(",\n  ")),
+            3 => items.join("\n"),
+            4 => format!("{:#}", json!(items)),
+            5 => items.join(",\n"),
+            6 => format!("[{}]\n- x", items.join(", ")),
+            7 => format!("['{}']", items.join("', '")),
+            _ => format!("none\n\n* {}", items.join("\n* ")),
+        };
+        let text = format!("---OUTPUT---\nfiles: {list}{behind}\nstatus: a\n---END---\n");
+        let report = LISTS.check(&text);
+        if let Some(value) = report.value {
+            // One value without brackets is a list of one.
+            let whole = json!([format!("{list}{behind}").trim()]);
+            prop_assert!(value["files"] == json!(items) || value["files"] == whole, "{value} from {text}");
+        }
     }
 
     /// Spans come from parsing, not from searching: the offending value stands elsewhere in the text too.

@@ -1,0 +1,411 @@
+//! Reads the lines of an output block. A value is on the line of its key. What is not clear is a
+//! violation, never a shorter or another value.
+
+mod lines;
+mod list;
+mod value;
+
+use crate::code::Code;
+use crate::contract::Contract;
+use crate::expr::{Field, ObjectType, Type};
+use crate::json::{self, Children, Node};
+use crate::policy::Policy;
+use crate::report::{Coercion, RejectedItem, Violation};
+use crate::source::Source;
+use crate::validate::{
+    Detail, ParsedValue, ValueSpans, bare_violation, excerpt, salvage, validate,
+};
+use lines::{Entry, Line};
+use list::Unclear;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// A longer block gets a warning.
+const MAX_BLOCK_CHARS: usize = 1000;
+
+/// An entry with the lines below that belong to it.
+struct Item<'t> {
+    entry: Entry<'t>,
+    indent: usize,
+    /// The end of the last line that continues the value.
+    continued: Option<usize>,
+}
+
+/// Parses the lines of an output block.
+pub(crate) fn read<'t>(
+    contract: &Contract,
+    source: &Source<'t>,
+    start: usize,
+    end: usize,
+    policy: &Policy,
+) -> ParsedValue<'t> {
+    BlockReader::new(contract, source, policy).read(start, end)
+}
+
+/// What can be read of a block whose end is missing: the fields of its complete lines that satisfy
+/// the contract, and those that do not. The last line is left out if the text ends in it.
+pub(crate) fn read_cut_off(
+    contract: &Contract,
+    source: &Source<'_>,
+    start: usize,
+    end: usize,
+    policy: &Policy,
+) -> (Option<Value>, Vec<RejectedItem>) {
+    let whole = source.slice(start, end).rfind('\n').map_or(start, |newline| start + newline + 1);
+    let mut reader = BlockReader::new(contract, source, policy);
+    reader.cut_off = true;
+    let parsed = reader.read(start, whole);
+    if parsed.value.as_object().is_none_or(Map::is_empty) {
+        return (None, Vec::new());
+    }
+    // A field that is missing may have been cut off, so it gets no default.
+    let given: Vec<String> =
+        parsed.value.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+    let outcome = validate(contract, policy, parsed, source, Detail::Full);
+    let (mut partial, rejected) = salvage(&outcome.value, &outcome.violations, &[String::new()]);
+    if let Some(Value::Object(members)) = &mut partial {
+        let defaults = |key: &str| {
+            let pointer = format!("/{}", json::escape(key));
+            !given.iter().any(|name| name == key) && outcome.defaults.contains(&pointer)
+        };
+        members.retain(|key, _| !defaults(key));
+    }
+    (partial, rejected)
+}
+
+struct BlockReader<'r, 't> {
+    object: Option<&'r ObjectType>,
+    /// The fields, by their bare names.
+    names: HashMap<String, &'r str>,
+    source: &'r Source<'t>,
+    policy: &'r Policy,
+    /// Whether lines after the last one are missing.
+    cut_off: bool,
+    violations: Vec<Violation>,
+    warnings: Vec<Violation>,
+    coercions: Vec<Coercion>,
+}
+
+impl<'r, 't> BlockReader<'r, 't> {
+    fn new(contract: &'r Contract, source: &'r Source<'t>, policy: &'r Policy) -> Self {
+        let object = contract.ty().object().map(AsRef::as_ref);
+        let fields = object.into_iter().flat_map(|object: &ObjectType| object.fields.keys());
+        let renames = policy.rename.iter().filter(|rename| rename.at.is_empty());
+        let names = renames.map(|rename| (bare_name(&rename.from), rename.to.as_str()));
+        let names = names.chain(fields.map(|name| (bare_name(name), name.as_str()))).collect();
+        Self {
+            object,
+            names,
+            source,
+            policy,
+            cut_off: false,
+            violations: Vec::new(),
+            warnings: Vec::new(),
+            coercions: Vec::new(),
+        }
+    }
+
+    fn read(mut self, start: usize, end: usize) -> ParsedValue<'t> {
+        let content = self.source.slice(start, end);
+        let mut map: Map<String, Value> = Map::new();
+        // Of members with the same key the last counts.
+        let mut members: Vec<(String, Node)> = Vec::new();
+        let mut seen: HashMap<&'r str, Value> = HashMap::new();
+        for item in self.items(content, start) {
+            let Entry { key, key_at, value: text, value_at } = item.entry;
+            let value = self.value(&item);
+            let name = self.known_name(key);
+            let first = match name {
+                Some(name) => seen.get(name),
+                None => map.get(key),
+            };
+            let template = self.is_template(key, text);
+            if let Some(first) = first.filter(|_| !template) {
+                let equal = *first == value;
+                // A field beside an unknown one with nearly its name is noted as unknown.
+                if !equal || map.contains_key(key) {
+                    self.duplicate(name.unwrap_or(key), key, equal, (key_at, key_at + key.len()));
+                }
+            }
+            if let Some(name) = name {
+                seen.insert(name, value.clone());
+            }
+            map.insert(key.to_owned(), value);
+            let node = Node {
+                start: value_at,
+                end: item.continued.unwrap_or(value_at + text.len()),
+                key: Some((key_at, key_at + key.len())),
+                children: Children::None,
+            };
+            members.push((key.to_owned(), node));
+        }
+        self.note_length(content, start, end);
+        ParsedValue {
+            value: Value::Object(map),
+            spans: ValueSpans::from_node(Node {
+                start,
+                end,
+                key: None,
+                children: Children::Members(members),
+            }),
+            violations: self.violations,
+            warnings: self.warnings,
+            coercions: self.coercions,
+        }
+    }
+
+    /// The entries of a block. Lines that are neither entries nor part of one are noted.
+    fn items(&mut self, content: &'t str, start: usize) -> Vec<Item<'t>> {
+        let mut items: Vec<Item<'t>> = Vec::new();
+        for line in lines::lines(content, start) {
+            if let Some(last) = items.last_mut()
+                && self.continues(last, &line)
+            {
+                last.continued = Some(line.end());
+                continue;
+            }
+            match line.entry {
+                Some(entry) => {
+                    items.push(Item { entry, indent: line.indent, continued: None });
+                }
+                None => self.note_line(&line),
+            }
+        }
+        if self.cut_off {
+            items.pop_if(|item| item.entry.value.is_empty());
+        }
+        items
+    }
+
+    /// Whether a line may belong to the value above it.
+    fn continues(&self, item: &Item<'_>, line: &Line<'_>) -> bool {
+        if line.entry.is_some_and(|entry| self.known_name(entry.key).is_some()) {
+            return false;
+        }
+        let text = item.entry.value;
+        let open = text.is_empty()
+            || (text.starts_with('[') && !list::brackets_pair_up(text))
+            || (text.starts_with('"') && text.matches('"').count() % 2 == 1);
+        if open || item.continued.is_some() {
+            return true;
+        }
+        let Some(field) = self.field(item.entry.key) else { return false };
+        let below = line.indent > item.indent;
+        let right_below = !line.after_blank && !line.has_word_key();
+        if field.ty.items().is_some() {
+            // One value without brackets may be the first of several.
+            let bare = self.typed(text, field).is_ok_and(|typed| {
+                typed.recorded && typed.value.as_array().is_some_and(|items| !items.is_empty())
+            });
+            return bare || line.is_item() || below || right_below;
+        }
+        let any_text = |ty: &Type| matches!(ty, Type::String(None) | Type::Any);
+        field.ty.alternatives().iter().any(any_text) && (below || right_below)
+    }
+
+    /// The value of an entry. One that is not clear is reported and kept as text.
+    fn value(&mut self, item: &Item<'_>) -> Value {
+        let Entry { key, value: text, value_at, key_at } = item.entry;
+        let pointer = format!("/{}", json::escape(key));
+        let extent = (value_at, value_at + text.len());
+        let why = if item.continued.is_some() {
+            if text.is_empty() { Unclear::Below } else { Unclear::Continued }
+        } else {
+            let field = self.field(key);
+            if self.is_template(key, text) {
+                if is_template_text(text) {
+                    self.violations.push(placeholder(&pointer, text, self.source, extent));
+                }
+                // Kept unchanged: the placeholder check reports it.
+                return Value::from(text);
+            }
+            match self.typed_or_unknown(text, field) {
+                Ok(typed) => {
+                    if typed.recorded {
+                        self.coercions.push(Coercion {
+                            pointer,
+                            from: Value::from(text).to_string(),
+                            to: typed.value.to_string(),
+                        });
+                    }
+                    return typed.value;
+                }
+                Err(why) => why,
+            }
+        };
+        let end = item.continued.unwrap_or(extent.1);
+        let mut violation = bare_violation(Code::UnclearValue, &pointer, why.message(key));
+        // An empty value has no extent of its own.
+        let start = if text.is_empty() { key_at } else { value_at };
+        violation.span = Some(self.source.span(start, end));
+        violation.expected = "the whole value on the line of its key".into();
+        violation.received = excerpt(&Value::from(self.source.slice(start, end)));
+        violation.hint = self.hint(key);
+        self.violations.push(violation);
+        Value::from(self.source.slice(value_at.min(end), end))
+    }
+
+    fn hint(&self, key: &str) -> String {
+        if self.field(key).is_some_and(|field| field.ty.items().is_none()) {
+            return format!("write `{key}` on one line");
+        }
+        format!(
+            "write `{key}` on one line as [a, b]; an item with a comma needs a JSON list in quotes: [\"a, b\", \"c\"]"
+        )
+    }
+
+    fn field(&self, key: &str) -> Option<&'r Field> {
+        self.object.and_then(|object| object.fields.get(key))
+    }
+
+    /// The field that a key names, also in another case or with marks around it, as in
+    /// `**Approved**`.
+    fn known_name(&self, key: &str) -> Option<&'r str> {
+        self.names.get(&bare_name(key)).copied()
+    }
+
+    fn typed(&self, text: &str, field: &Field) -> Result<value::Typed, Unclear> {
+        self.typed_or_unknown(text, Some(field))
+    }
+
+    fn typed_or_unknown(&self, text: &str, field: Option<&Field>) -> Result<value::Typed, Unclear> {
+        let ty = field.map(|field| &field.ty);
+        value::typed(text, ty, self.policy.strict, self.policy.max_depth)
+    }
+
+    /// Whether a value is a placeholder of the template.
+    fn is_template(&self, key: &str, text: &str) -> bool {
+        self.policy.placeholders
+            && self.field(key).is_some_and(|field| {
+                is_template_text(text)
+                    || field.placeholder.as_deref().is_some_and(|template| template == text)
+            })
+    }
+
+    fn duplicate(&mut self, key: &str, written: &str, equal: bool, (start, end): (usize, usize)) {
+        let refused = !equal || self.policy.strict;
+        let code = if refused { Code::DuplicateKey } else { Code::DuplicateKeyNote };
+        let message = if equal {
+            format!("the key `{key}` appears twice in the block")
+        } else {
+            format!("the key `{key}` appears twice in the block, with different values")
+        };
+        let mut note = bare_violation(code, &format!("/{}", json::escape(key)), message);
+        note.span = Some(self.source.span(start, end));
+        note.expected = "each key once".into();
+        note.received = format!("`{written}` again");
+        note.hint = format!("write `{key}` once");
+        if refused {
+            self.violations.push(note);
+        } else {
+            self.warnings.push(note);
+        }
+    }
+
+    fn note_line(&mut self, line: &Line<'_>) {
+        let mut note = bare_violation(
+            Code::LineWithoutColon,
+            "",
+            "a line of the block has no colon; it was left out".into(),
+        );
+        note.span = Some(self.source.span(line.at, line.end()));
+        note.expected = "key: value".into();
+        note.received = line.text.chars().take(80).collect();
+        note.hint = "put each value on the line of its key".into();
+        self.warnings.push(note);
+    }
+
+    fn note_length(&mut self, content: &str, start: usize, end: usize) {
+        let length = content.trim().chars().count();
+        if length <= MAX_BLOCK_CHARS {
+            return;
+        }
+        let mut note = bare_violation(
+            Code::LongBlock,
+            "",
+            format!("the block has {length} characters; the format is meant for short values"),
+        );
+        note.span = Some(self.source.span(start, end));
+        note.expected = format!("at most {MAX_BLOCK_CHARS} characters");
+        note.received = format!("{length} characters");
+        note.hint = "shorten the values".into();
+        self.warnings.push(note);
+    }
+}
+
+/// A key without its case and without marks around it.
+fn bare_name(key: &str) -> String {
+    key.trim_matches(|c: char| !c.is_alphanumeric() && c != '_').to_lowercase()
+}
+
+fn placeholder(
+    pointer: &str,
+    text: &str,
+    source: &Source<'_>,
+    (start, end): (usize, usize),
+) -> Violation {
+    Violation {
+        code: Code::Placeholder,
+        pointer: pointer.to_owned(),
+        span: Some(source.span(start, end)),
+        message: format!(
+            "`{}` still holds the placeholder {} of the template",
+            pointer.trim_start_matches('/'),
+            excerpt(&Value::from(text))
+        ),
+        expected: "the real value".into(),
+        received: excerpt(&Value::from(text)),
+        hint: "replace the placeholder with the real value".into(),
+        rule: None,
+    }
+}
+
+/// Whether a value is a placeholder of a template: `[a/b]`, `[list] or "none"`, `[n]/[m]`.
+pub(crate) fn is_template_text(text: &str) -> bool {
+    let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    if inner == Some("n/a") {
+        return false;
+    }
+    if text.starts_with('[')
+        && (text.ends_with("or \"none\"") || text.ends_with("or none") || text.contains("]/["))
+    {
+        return true;
+    }
+    // Alternatives in brackets: words joined by slashes, without spaces.
+    inner.is_some_and(|inner| {
+        let parts: Vec<&str> = inner.split('/').collect();
+        parts.len() > 1
+            && parts.iter().all(|part| {
+                !part.is_empty()
+                    && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+            })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_distinguished_from_values() {
+        for text in [
+            "[true/false]",
+            "[low/medium/high]",
+            "[a, b] or \"none\"",
+            "[phase number]/[total phases]",
+        ] {
+            assert!(is_template_text(text), "{text}");
+        }
+        for text in [
+            "[src/auth/service.ts]",
+            "[a, b]",
+            "2/3",
+            "none",
+            "[]",
+            "[src/a.ts, src/b.ts]",
+            "[n/a]",
+        ] {
+            assert!(!is_template_text(text), "{text}");
+        }
+    }
+}
