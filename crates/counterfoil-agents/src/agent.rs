@@ -3,7 +3,7 @@
 
 use crate::submissions::Submission;
 use crate::transcript::TranscriptSink;
-use counterfoil_contract::Contract;
+use counterfoil_contract::{Context, Contract};
 use counterfoil_flow::{Access, AttemptOutcome, Usage};
 use counterfoil_process::StopRequest;
 use serde_json::Value;
@@ -79,6 +79,8 @@ pub struct Task {
     pub access: Access,
     /// The contract of the result, for agents that accept a schema besides the prompt.
     pub contract: Arc<Contract>,
+    /// What is known of the attempt when it begins.
+    pub context: Context,
     /// How long the agent may take to write its first output.
     pub startup: Option<Duration>,
     /// How long the agent may write nothing.

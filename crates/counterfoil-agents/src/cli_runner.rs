@@ -149,6 +149,7 @@ impl CliSession {
             contract: self.task.contract.definition().clone(),
             target: self.agent.adapter.dialect(),
             submissions: self.submissions.clone(),
+            context: Some(self.task.context.clone()),
         };
         session.save(&scratch.join("session.json")).map_err(|error| error.to_string())
     }

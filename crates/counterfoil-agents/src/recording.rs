@@ -17,7 +17,7 @@ pub use replay::{
     NOT_VALIDATED, RecordedOutput, ReplayedReply, RuleMismatch, detect_programs, replay_attempt,
 };
 
-use counterfoil_contract::{Definition, Violation};
+use counterfoil_contract::{Context, Definition, Violation};
 use counterfoil_flow::{AssignedAgent, Usage};
 use counterfoil_process::Exit;
 use serde::{Deserialize, Serialize};
@@ -176,6 +176,9 @@ pub struct Reply {
     /// The codes of the violations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<String>,
+    /// What was known of the attempt, if the result depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
 }
 
 /// A file of a recording.

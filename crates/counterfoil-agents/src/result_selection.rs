@@ -4,9 +4,10 @@
 
 use crate::submissions::Submission;
 use counterfoil_contract::text::pluralize;
-use counterfoil_contract::{Contract, Report, Status};
+use counterfoil_contract::{Context, Contract, Report, Status};
 use counterfoil_flow::{BoundRule, Channel, apply_rules};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// The candidates for the result of one reply.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,6 +18,8 @@ pub struct ResultCandidates<'o> {
     pub structured: Option<&'o Value>,
     /// The results that were submitted, in order.
     pub submissions: &'o [Submission],
+    /// What is known of the attempt.
+    pub context: Option<&'o Arc<Context>>,
 }
 
 /// The result that was selected.
@@ -38,12 +41,16 @@ pub fn select_result(
     rules: &[BoundRule],
     candidates: ResultCandidates<'_>,
 ) -> SelectedResult {
+    let policy = match candidates.context {
+        Some(context) => contract.policy().with_context(context),
+        None => contract.policy().clone(),
+    };
     let validate = |value: &Value| {
-        let mut report = contract.check_value(value);
+        let mut report = contract.check_value_with(value, &policy);
         apply_rules(rules, contract, &mut report);
         report
     };
-    let mut text = contract.check_bytes(candidates.text);
+    let mut text = contract.check_bytes_with(candidates.text, &policy);
     apply_rules(rules, contract, &mut text);
     let submitted: Vec<Report> =
         candidates.submissions.iter().map(|one| validate(&one.value)).collect();

@@ -3,7 +3,7 @@
 //! reads. No acknowledged submission is lost if either is killed.
 
 use counterfoil_contract::render::vendor::Target;
-use counterfoil_contract::{Definition, Report, Status};
+use counterfoil_contract::{Context, Definition, Report, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
@@ -24,6 +24,9 @@ pub struct SessionFile {
     pub target: Target,
     /// The absolute path of the file for submissions.
     pub submissions: PathBuf,
+    /// What is known of the attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
 }
 
 /// One submitted result.
@@ -299,6 +302,7 @@ mod tests {
             ),
             target: Target::Draft2020,
             submissions: "/tmp/submissions.jsonl".into(),
+            context: Some(Context { workspace: vec!["/work".into()], ..Context::default() }),
         };
         session.save(&path).unwrap();
         let mut value: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();

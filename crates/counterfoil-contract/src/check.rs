@@ -71,8 +71,13 @@ impl Contract {
 
     /// Like [`check`](Self::check), for bytes that may not be UTF-8.
     pub fn check_bytes(&self, bytes: &[u8]) -> Report {
+        self.check_bytes_with(bytes, self.policy())
+    }
+
+    /// Like [`check_bytes`](Self::check_bytes), with another policy.
+    pub fn check_bytes_with(&self, bytes: &[u8], policy: &Policy) -> Report {
         match std::str::from_utf8(bytes) {
-            Ok(text) => self.check(text),
+            Ok(text) => self.check_with(text, policy),
             Err(error) => {
                 let report = extractor::not_utf8(self, bytes, error.valid_up_to());
                 reporting::log_rejection(self, &report);
@@ -84,8 +89,13 @@ impl Contract {
     /// Validates a value that is already parsed. The report has no spans. The limits on
     /// size and depth apply as they do to a text.
     pub fn check_value(&self, value: &Value) -> Report {
+        self.check_value_with(value, self.policy())
+    }
+
+    /// Like [`check_value`](Self::check_value), with another policy.
+    pub fn check_value_with(&self, value: &Value, policy: &Policy) -> Report {
         let report = extractor::report_beyond_limits(self, value)
-            .unwrap_or_else(|| reporting::validate_value(self, value, self.policy()));
+            .unwrap_or_else(|| reporting::validate_value(self, value, policy));
         reporting::log_rejection(self, &report);
         report
     }

@@ -174,7 +174,7 @@ fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &m
     let narrow = crate::schema::build_validator(&written).ok();
     let accepts = |value: &Value| {
         narrow.as_ref().is_some_and(|validator| validator.is_valid(value))
-            && writer.validator().is_valid(value)
+            && validate_value(writer, value, &writer.policy().strictly()).is_accepted()
     };
     let reads = crate::schema::build_validator(&read).ok();
     let passes = |value: &Value| reads.as_ref().is_some_and(|validator| validator.is_valid(value));
@@ -302,7 +302,9 @@ fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mu
         } else {
             "was removed or changed"
         };
-        let accepts = |value: &Value| validate_value(writer, value, writer.policy()).is_accepted();
+        let accepts = |value: &Value| {
+            validate_value(writer, value, &writer.policy().strictly()).is_accepted()
+        };
         let passes = |value: &Value| {
             let report = validate_value(reader, value, reader.policy());
             report.is_accepted() || report.stage != Some(crate::report::Stage::Rules)

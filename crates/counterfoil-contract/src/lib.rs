@@ -57,6 +57,7 @@ pub mod claim;
 pub mod code;
 pub mod compat;
 mod compile;
+mod context;
 mod contract;
 pub mod definition;
 #[cfg(feature = "diagnostics")]
@@ -88,6 +89,7 @@ mod validate;
 
 pub use check::Rejection;
 pub use code::Code;
+pub use context::Context;
 pub use contract::Contract;
 pub use definition::{Definition, Rule};
 pub use extractor::Progress;

@@ -1,7 +1,9 @@
 //! The framing of a result and the policy: how strictly a text is read.
 
+use crate::context::Context;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
+use std::sync::Arc;
 use strum::IntoStaticStr;
 
 /// Where in the raw text the result is.
@@ -179,6 +181,9 @@ pub struct Policy {
     pub max_bytes: usize,
     /// Values nested deeper than this are rejected.
     pub max_depth: usize,
+    /// What is known of the attempt whose result is read. It is not part of the contract.
+    #[serde(skip)]
+    pub context: Option<Arc<Context>>,
 }
 
 /// The highest depth limit that a policy can set, so that no input exhausts the validator's stack.
@@ -203,6 +208,7 @@ impl Default for Policy {
             strict: false,
             max_bytes: 64 * 1024 * 1024,
             max_depth: 128,
+            context: None,
         }
     }
 }
@@ -219,6 +225,12 @@ impl Policy {
             strict: true,
             ..self.clone()
         }
+    }
+
+    /// The same policy for a result of a known attempt.
+    #[must_use]
+    pub fn with_context(&self, context: &Arc<Context>) -> Self {
+        Self { context: Some(Arc::clone(context)), ..self.clone() }
     }
 
     pub(crate) fn repairs(&self) -> bool {

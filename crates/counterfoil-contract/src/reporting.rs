@@ -71,11 +71,13 @@ pub(crate) fn build_report(
     }
 }
 
-/// Emits one structured event for a report that is not accepted.
+/// Emits one structured event for a report that is not accepted, with the place of its first
+/// violation.
 pub(crate) fn log_rejection(contract: &Contract, report: &Report) {
     if report.is_accepted() {
         return;
     }
+    let first = report.violations.first();
     let codes = report.codes().iter().map(|code| code.as_str()).collect::<Vec<_>>().join(",");
     tracing::warn!(
         target: "counterfoil::rejected",
@@ -83,6 +85,9 @@ pub(crate) fn log_rejection(contract: &Contract, report: &Report) {
         agent = contract.definition.agent.as_deref().unwrap_or(""),
         stage = report.stage.map_or("", Stage::name),
         codes = %codes,
+        pointer = first.map_or("", |violation| violation.pointer.as_str()),
+        expected = first.map_or("", |violation| violation.expected.as_str()),
+        received = first.map_or("", |violation| violation.received.as_str()),
         status = if report.status == Status::Absent { "absent" } else { "rejected" },
         "result not accepted"
     );

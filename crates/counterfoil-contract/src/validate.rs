@@ -3,6 +3,7 @@
 
 mod coerce;
 mod describe;
+mod failure;
 #[cfg(feature = "rules")]
 mod rules;
 mod salvage;
@@ -13,6 +14,7 @@ mod value_spans;
 pub(crate) mod walk;
 
 pub(crate) use describe::{SpanResolver, excerpt, parse_violation};
+pub(crate) use failure::error_fields;
 pub(crate) use salvage::salvage;
 pub(crate) use value_spans::ValueSpans;
 
@@ -152,6 +154,14 @@ pub(crate) fn validate(
         }
         found.extend(findings.violations);
         warnings.extend(findings.warnings);
+    }
+    if found.is_empty()
+        && let Some(violation) = failure::unexplained(contract, &value, &spans)
+    {
+        if detail == Detail::Probe {
+            return rejected(Vec::new());
+        }
+        found.push(violation);
     }
     warnings.extend(
         defaults

@@ -288,7 +288,7 @@ pub struct UserDecision {
 
 /// How often a task went through each loop of fixing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE", deny_unknown_fields)]
 pub struct RetryCounts {
     /// After a review
     #[serde(default)]
@@ -344,7 +344,9 @@ impl AgentOutput for SessionStatus {
         });
         let mut undated = started.clone();
         undated["last_update"] = json!("yesterday");
-        Definition::for_type::<Self>("gated-team/status", 1, Framing::JsonOnly)
+        let mut unknown_loop = started.clone();
+        unknown_loop["retry_counts"] = json!({"T-001": {"FIX_DOCS": 1}});
+        Definition::for_type::<Self>("gated-team/status", 2, Framing::JsonOnly)
             .summary("The state of a session, as status.json holds it")
             .display("{{ result.session }} in {{ result.current_state }}: {{ result.completed_tasks | length }} tasks done")
             .rule(Rule::unique("completed-once", "/completed_tasks/*"))
@@ -362,6 +364,7 @@ impl AgentOutput for SessionStatus {
                 "known_issues": [], "last_ci_result": "red", "last_update": "2026-03-01T11:00:00+01:00"
             }))
             .counter_example("C0210", undated)
+            .counter_example("C0209", unknown_loop)
     }
 }
 

@@ -271,7 +271,7 @@ pub struct ReviewFinding {
 
 impl AgentOutput for ReviewFinding {
     fn definition() -> Definition {
-        Definition::for_type::<Self>("review-fix/review-finding", 1, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/review-finding", 2, Framing::FencedJson)
             .summary("One thing that the code reviewer found")
             .display("{{ result.severity }} {{ result.file }}{% if result.line %}:{{ result.line }}{% endif %} {{ result.message }}")
             .claim("file", Claim::new(ClaimKind::Location))
@@ -281,10 +281,6 @@ impl AgentOutput for ReviewFinding {
                 "suggestion": "", "convention_ref": "docs/style.md"
             }))
             .counter_example("C0205", json!({"severity": "minor", "file": "src/cache.py", "message": "Unclear"}))
-            .counter_example(
-                "C0204",
-                json!({"severity": "minor", "file": "src/cache.py", "line": 0, "message": "The name says nothing"}),
-            )
     }
 }
 

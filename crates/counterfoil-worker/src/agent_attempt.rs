@@ -10,7 +10,7 @@ use counterfoil_agents::result_selection::{ResultCandidates, SelectedResult, sel
 use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
 use counterfoil_contract::claim::ClaimReport;
 use counterfoil_contract::render::prompt;
-use counterfoil_contract::{Contract, Report, Status, Violation};
+use counterfoil_contract::{Context, Contract, Report, Status, Violation};
 use counterfoil_flow::{
     AgentWork, AttemptOutcome, Budget, ChangedFiles, Ended, Event, Reply, Usage,
 };
@@ -34,6 +34,14 @@ pub(crate) struct AttemptInput {
     pub(crate) scratch: PathBuf,
     /// The remaining budget of the run.
     pub(crate) budget_left: Budget,
+}
+
+impl AttemptInput {
+    /// What is known of the attempt when it begins.
+    fn context(&self) -> Context {
+        let workspace = counterfoil_workspace::folder_names(&self.cwd);
+        Context { workspace, ..Context::default() }
+    }
 }
 
 /// Verifies the claims of an attempt against its workspace.
@@ -96,6 +104,7 @@ async fn converse(
     let id = &input.attempt;
     let timeout = agent.timeout().unwrap_or(Duration::from_millis(work.bounds.timeout_ms));
     let mut deadline = Instant::now() + timeout;
+    let at_start = input.context();
     let mut session = agent.open(Task {
         agent: work.agent.clone(),
         marker: input.marker.clone(),
@@ -103,6 +112,7 @@ async fn converse(
         scratch: input.scratch.clone(),
         access: work.access,
         contract: work.contract.clone(),
+        context: at_start.clone(),
         startup: work.bounds.startup_ms.map(Duration::from_millis),
         idle: work.bounds.idle_ms.map(Duration::from_millis),
     });
@@ -153,14 +163,19 @@ async fn converse(
             &answer.text,
             &[&sent, &prompt_text, &prompt::suffix(&work.contract)],
         );
+        let known = Arc::new(at_start.clone());
         let offered = ResultCandidates {
             text: &reply_text,
             structured: answer.details.structured.as_ref(),
             submissions: &answer.details.submissions,
+            context: Some(&known),
         };
         let SelectedResult { report, channel, notes } =
             select_result(&work.contract, &work.rules, offered);
         reply.channel = channel;
+        if !report.provenance.coercions.is_empty() {
+            reply.context = Some(Box::new((*known).clone()));
+        }
         reply.notes.extend(notes);
         denied.extend(reply.denied.iter().cloned());
         status_name(report.status).clone_into(&mut reply.status);

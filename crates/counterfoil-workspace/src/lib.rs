@@ -8,4 +8,5 @@ pub mod snapshot;
 pub mod workspaces;
 
 pub use atomic_write::{Durability, atomic_write, atomic_write_with};
+pub use path::folder_names;
 pub use workspaces::Workspaces;

@@ -38,6 +38,14 @@ pub fn is_strictly_inside(relative: &Path) -> bool {
     is_inside(relative) && relative.file_name().is_some()
 }
 
+/// The absolute paths of a folder that are text: as it was given, and canonical if that differs.
+pub fn folder_names(folder: &Path) -> Vec<String> {
+    let named = std::path::absolute(folder).ok();
+    let real = folder.canonicalize().ok().filter(|real| Some(real) != named.as_ref());
+    let folders = [named, real].into_iter().flatten();
+    folders.filter_map(|folder| folder.into_os_string().into_string().ok()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

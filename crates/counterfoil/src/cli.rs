@@ -3,8 +3,9 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use counterfoil_contract::policy::{RepairPolicy, Truncated};
 use counterfoil_contract::render::vendor::Target;
-use counterfoil_contract::{Framing, Policy};
+use counterfoil_contract::{Context, Framing, Policy};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 mod claims;
 mod mcp;
@@ -225,6 +226,11 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", value_parser = parse_depth)]
     pub(crate) max_depth: Option<usize>,
 
+    /// The folder in which the agent worked: absolute paths inside it become relative [default: the
+    /// current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+
     /// Check many texts: a file with one JSON object per line, or - for standard input
     #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["contract", "schema", "format", "strict"])]
     pub(crate) batch: Option<PathBuf>,
@@ -249,7 +255,11 @@ impl CheckArgs {
         let mut policy = if self.strict { policy.strictly() } else { policy.clone() };
         policy.max_bytes = self.max_bytes.unwrap_or(policy.max_bytes);
         policy.max_depth = self.max_depth.unwrap_or(policy.max_depth);
-        policy
+        let folder = self.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+        policy.with_context(&Arc::new(Context {
+            workspace: counterfoil_workspace::folder_names(&folder),
+            ..Context::default()
+        }))
     }
 }
 

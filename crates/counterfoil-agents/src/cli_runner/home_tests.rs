@@ -73,6 +73,7 @@ fn session(home: &std::path::Path, scratch: &std::path::Path) -> CliSession {
         scratch: scratch.to_owned(),
         access: Access::ReadOnly,
         contract: Arc::new(Contract::compile(definition).unwrap()),
+        context: counterfoil_contract::Context::default(),
         startup: None,
         idle: None,
     };

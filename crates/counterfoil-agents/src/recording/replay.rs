@@ -96,6 +96,7 @@ fn replay_reply(
     output: &RecordedOutput,
     meter: &mut UsageMeter,
 ) -> ReplayedReply {
+    let known = reply.context.clone().map(Arc::new);
     let Some(adapter) = output.adapter else {
         // A timeout, a stop or a scripted failure is not visible in the output.
         if is_failure(&reply.status) {
@@ -106,6 +107,7 @@ fn replay_reply(
             text: &output.output,
             submissions: &output.submissions,
             structured: None,
+            context: known.as_ref(),
         };
         return validate(contract, rules, &output.prompt, candidates);
     };
@@ -139,6 +141,7 @@ fn replay_reply(
         text: parsed.text.as_bytes(),
         structured: native.as_ref(),
         submissions: &output.submissions,
+        context: known.as_ref(),
     };
     let validated = validate(contract, rules, &output.prompt, candidates);
     let notes = base.notes.into_iter().chain(validated.notes).collect();

@@ -20,7 +20,7 @@ fn selected(text: &str, structured: Option<&Value>, submissions: &[Submission]) 
     select_result(
         &contract(),
         &[],
-        ResultCandidates { text: text.as_bytes(), structured, submissions },
+        ResultCandidates { text: text.as_bytes(), structured, submissions, context: None },
     )
 }
 

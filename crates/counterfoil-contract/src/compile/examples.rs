@@ -37,7 +37,12 @@ pub(super) fn check(contract: &Contract) -> Vec<Problem> {
         }
     }
     for (index, counter) in contract.definition.counter_examples.iter().enumerate() {
-        let report = reporting::validate_value(contract, &counter.value, contract.policy());
+        let mut report = reporting::validate_value(contract, &counter.value, contract.policy());
+        if report.status == Status::Accepted && !report.provenance.coercions.is_empty() {
+            // It is not the value as written that is accepted.
+            let policy = contract.policy().strictly();
+            report = reporting::validate_value(contract, &counter.value, &policy);
+        }
         let place = format!("counter_examples[{index}]");
         let by_rule = |id: &str| {
             report.violations.iter().any(|violation| violation.rule.as_deref() == Some(id))

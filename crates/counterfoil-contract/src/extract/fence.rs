@@ -3,6 +3,7 @@
 //! block labelled `markdown` the fences of an inner document count too. Resumable, line by line.
 
 use super::fence_lines::fence_run;
+use std::collections::VecDeque;
 
 /// The content of a block that may be the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +44,23 @@ pub(crate) struct FenceScan {
     /// The columns at which the content of the enclosing list items begins.
     lists: Vec<usize>,
     blocks: Vec<Block>,
+    /// The last blocks that are labelled as something else.
+    others: VecDeque<OtherBlock>,
     pub(crate) examined: u64,
 }
+
+/// A block that is labelled as something else than JSON.
+#[derive(Clone, Debug)]
+struct OtherBlock {
+    start: usize,
+    /// None while it is open.
+    end: Option<usize>,
+    label: String,
+}
+
+/// Other blocks that are remembered, and the length of their labels.
+const MAX_OTHERS: usize = 64;
+const MAX_LABEL_CHARS: usize = 40;
 
 /// The markers and whitespace before the content of a line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,6 +89,14 @@ impl FenceScan {
     /// Takes the blocks found since the last call, in the order they closed.
     pub(crate) fn take_blocks(&mut self) -> Vec<Block> {
         std::mem::take(&mut self.blocks)
+    }
+
+    /// The label of the block that an offset is in, if the block is labelled as something else than
+    /// JSON.
+    pub(crate) fn label_at(&self, offset: usize) -> Option<&str> {
+        let inside =
+            |block: &&OtherBlock| block.start <= offset && block.end.is_none_or(|end| offset < end);
+        self.others.iter().rev().find(inside).map(|block| block.label.as_str())
     }
 
     /// Reads the complete lines of the window, and at `eof` the last one too.
@@ -165,6 +189,13 @@ impl FenceScan {
             Label::Other
         };
         let content = self.pos + line.len();
+        if matches!(label, Label::Other | Label::Markdown) {
+            let label = String::from_utf8_lossy(word).chars().take(MAX_LABEL_CHARS).collect();
+            if self.others.len() == MAX_OTHERS {
+                self.others.pop_front();
+            }
+            self.others.push_back(OtherBlock { start: content, end: None, label });
+        }
         self.open.push(Open {
             mark,
             run,
@@ -183,6 +214,10 @@ impl FenceScan {
                 tagged: open.label == Label::Json,
                 quotes: open.quotes,
             });
+        } else if let Some(block) =
+            self.others.iter_mut().rev().find(|block| block.start == open.content)
+        {
+            block.end = Some(end);
         }
     }
 }

@@ -136,11 +136,12 @@ impl Candidate {
         }
     }
 
-    /// The content of a fenced block without the whitespace around it.
+    /// The content of a fenced block without the blanks around it, as JSON knows them.
     fn content(&self, source: &Source<'_>) -> (usize, usize) {
+        const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
         let text = source.slice(self.start, self.end);
-        let lead = text.len() - text.trim_start().len();
-        let tail = text.len() - text.trim_end().len();
+        let lead = text.len() - text.trim_start_matches(BLANKS).len();
+        let tail = text.len() - text.trim_end_matches(BLANKS).len();
         if lead == text.len() {
             (self.start, self.start)
         } else {

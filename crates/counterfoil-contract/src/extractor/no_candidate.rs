@@ -126,9 +126,20 @@ impl Extractor<'_> {
             violation.hint = "write key: value lines between ---OUTPUT--- and ---END---".into();
         } else if let Some(span) = self.outside.last_json {
             violation.code = Code::NotFenced;
-            violation.message = "there is JSON in the text, but not in a fenced code block".into();
             violation.span = Some(span);
-            violation.received = "JSON outside any fence".into();
+            match self.fence.label_at(span.start) {
+                Some(label) => {
+                    violation.message = format!(
+                        "there is JSON in the text, but in a fenced code block labelled `{label}`"
+                    );
+                    violation.received = format!("JSON in a block labelled `{label}`");
+                }
+                None => {
+                    violation.message =
+                        "there is JSON in the text, but not in a fenced code block".into();
+                    violation.received = "JSON outside any fence".into();
+                }
+            }
             violation.hint = "put the JSON between ```json and ```".into();
         }
         let mut report = build_report(

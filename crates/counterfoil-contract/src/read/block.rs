@@ -197,7 +197,8 @@ impl<'r, 't> BlockReader<'r, 't> {
             let bare = self.typed(text, field).is_ok_and(|typed| {
                 typed.recorded && typed.value.as_array().is_some_and(|items| !items.is_empty())
             });
-            return bare || line.is_item() || below || right_below;
+            let closes = line.text.ends_with([']', ',']) && right_below;
+            return bare || line.is_item() || below || closes;
         }
         let any_text = |ty: &Type| matches!(ty, Type::String(None) | Type::Any);
         field.ty.alternatives().iter().any(any_text) && (below || right_below)

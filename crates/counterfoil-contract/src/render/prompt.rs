@@ -6,6 +6,7 @@ use crate::contract::Contract;
 use crate::expr::{Field, ObjectType, Type};
 use crate::policy::Framing;
 use crate::report::{Report, Status, Violation};
+use crate::validate::error_fields;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -55,6 +56,19 @@ pub fn example(contract: &Contract) -> Option<&Value> {
 
 /// The rules of a contract as sentences.
 pub(crate) fn rules(contract: &Contract) -> Vec<String> {
+    let mut rules = declared_rules(contract);
+    let errors: Vec<String> =
+        error_fields(contract).iter().map(|name| format!("`{name}`")).collect();
+    if !errors.is_empty() {
+        rules.push(format!(
+            "{} must say what went wrong when `success` is false",
+            errors.join(" or ")
+        ));
+    }
+    rules
+}
+
+fn declared_rules(contract: &Contract) -> Vec<String> {
     contract
         .definition()
         .rules

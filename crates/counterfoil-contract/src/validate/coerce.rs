@@ -1,11 +1,13 @@
-//! Type coercions that a contract allows. They are driven by validation errors, so a valid value is
+//! Type coercions that a contract allows, and values in the form of their origin that stand for
+//! another one: an absolute path inside the workspace, a line 0. They are driven by validation errors, so a valid value is
 //! never changed. Each change is recorded, and nothing is rounded or dropped.
 
 use super::schema_error::{SchemaErrorKind, flatten_errors};
 use super::select::select;
 use crate::contract::Contract;
+use crate::expr::Type;
 use crate::json::escape;
-use crate::policy::{Coerce, Framing, Policy, Rename};
+use crate::policy::{Framing, Policy, Rename};
 use crate::report::Coercion;
 use serde_json::{Number, Value};
 
@@ -20,10 +22,10 @@ pub(crate) fn coerce(
     value: &mut Value,
     record: &mut Vec<Coercion>,
 ) {
-    let block = contract.framing() == Framing::OutputBlock && !policy.strict;
-    if policy.coerce == Coerce::None && !block {
+    if policy.strict {
         return;
     }
+    let block = contract.framing() == Framing::OutputBlock;
     for _ in 0..MAX_ROUNDS {
         let errors = flatten_errors(contract.validator().iter_errors(value));
         let mut changed = false;
@@ -40,6 +42,10 @@ pub(crate) fn coerce(
                 }
                 SchemaErrorKind::Enum(allowed) => {
                     all && recase(value, &error.pointer, allowed, record)
+                }
+                SchemaErrorKind::Range(_) => clear_line(contract, value, &error.pointer, record),
+                SchemaErrorKind::Format(format) if format == "repo-path" => {
+                    make_relative(value, &error.pointer, policy, record)
                 }
                 _ => false,
             };
@@ -142,6 +148,63 @@ fn retype(
         return true;
     }
     false
+}
+
+/// Makes an absolute path inside the workspace relative to it.
+fn make_relative(
+    root: &mut Value,
+    pointer: &str,
+    policy: &Policy,
+    record: &mut Vec<Coercion>,
+) -> bool {
+    let Some(value) = root.pointer_mut(pointer) else { return false };
+    let workspaces = policy.context.iter().flat_map(|context| &context.workspace);
+    let relative = value.as_str().and_then(|path| {
+        workspaces.filter(|folder| folder.starts_with('/')).find_map(|folder| {
+            let rest = path.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/')?;
+            let rest = rest.trim_start_matches('/');
+            (!rest.is_empty()).then(|| rest.to_owned())
+        })
+    });
+    let Some(relative) = relative else { return false };
+    replace(value, pointer, Value::from(relative), record);
+    true
+}
+
+/// The names of fields that hold a line number.
+const LINE_FIELDS: [&str; 5] = ["line", "line_number", "start_line", "end_line", "lineno"];
+
+/// Makes a line 0 null, or leaves it out, where the field allows that: lines count from 1, and many
+/// programs write 0 for no line.
+fn clear_line(
+    contract: &Contract,
+    root: &mut Value,
+    pointer: &str,
+    record: &mut Vec<Coercion>,
+) -> bool {
+    let Some((parent, name)) = pointer.rsplit_once('/') else { return false };
+    if !LINE_FIELDS.contains(&name) || root.pointer(pointer).and_then(Value::as_u64) != Some(0) {
+        return false;
+    }
+    let object = contract.ty().at(parent.split('/').skip(1)).and_then(|ty| ty.object().cloned());
+    let Some(field) = object.and_then(|object| object.fields.get(name).cloned()) else {
+        return false;
+    };
+    let nullable = field.ty.alternatives().contains(&Type::Null);
+    let Some(Value::Object(members)) = root.pointer_mut(parent) else { return false };
+    if nullable {
+        members.insert(name.to_owned(), Value::Null);
+    } else if !field.required {
+        members.shift_remove(name);
+    } else {
+        return false;
+    }
+    record.push(Coercion {
+        pointer: pointer.to_owned(),
+        from: "0".to_owned(),
+        to: "null".to_owned(),
+    });
+    true
 }
 
 /// Parses a number and keeps its digits exactly. Thousands separators between groups of three are

@@ -5,7 +5,8 @@ use counterfoil_contract::policy::Unwrap;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::source::Source;
 use counterfoil_contract::{
-    AgentOutput, Code, Contract, Definition, Framing, ParseError, Policy, Stream, parse, parse_as,
+    AgentOutput, Code, Context, Contract, Definition, Framing, ParseError, Policy, Stream, parse,
+    parse_as,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -189,4 +190,111 @@ fn the_root_of_the_crate_stays_small() {
         .map(|path| path.split("::").last().unwrap_or_default().split(',').count())
         .sum();
     assert!((20..=26).contains(&names), "{names} names at the root of the crate");
+}
+
+#[test]
+fn absolute_paths_inside_the_workspace_become_relative() {
+    let contract = Contract::from_yaml(
+        "contract: acme/paths\nversion: 1\nfields: { files: [path], main: path }",
+    )
+    .unwrap();
+    let workspace = vec!["/work/repo".to_owned(), "/real/repo/".to_owned()];
+    let context = Arc::new(Context { workspace, ..Context::default() });
+    let policy = contract.policy().with_context(&context);
+    let text = r#"{"files": ["/work/repo/src/a.rs", "b.rs", "/real/repo//c.rs"], "main": "/work/repo/d.rs"}"#;
+    let report = contract.check_with(text, &policy);
+    assert_eq!(
+        report.value,
+        Some(json!({"files": ["src/a.rs", "b.rs", "c.rs"], "main": "d.rs"})),
+        "{report:#?}"
+    );
+    let pointers: Vec<&str> =
+        report.provenance.coercions.iter().map(|coercion| coercion.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/files/0", "/files/2", "/main"]);
+    assert!(!contract.check(text).is_accepted(), "the workspace is not known");
+    assert!(!contract.check_with(text, &policy.strictly()).is_accepted());
+    for path in [
+        "/etc/passwd",
+        "/work/repository/a.rs",
+        "/work/repo",
+        "/work/repo/",
+        "/work/repo/../x",
+        "/work",
+    ] {
+        let text = json!({"files": [path], "main": "d.rs"}).to_string();
+        let report = contract.check_with(&text, &policy);
+        assert_eq!(report.codes(), [Code::NotRelativePath], "{path}");
+    }
+}
+
+#[test]
+fn a_failure_is_part_of_the_prompt() {
+    let contract = Contract::from_yaml(
+        "contract: acme/done\nversion: 1\nfields: { success: boolean, errors?: [string] }",
+    )
+    .unwrap();
+    assert!(
+        contract.prompt().contains("`errors` must say what went wrong when `success` is false")
+    );
+}
+
+#[test]
+fn the_block_of_a_label_is_named() {
+    let contract = Contract::from_yaml(
+        "contract: acme/fenced\nversion: 1\nframing: fenced-json\nfields: { ok: boolean }",
+    )
+    .unwrap();
+    for (text, received) in [
+        ("```python\n{\"ok\": true}\n```", "JSON in a block labelled `python`"),
+        ("```json5 x\n{\"ok\": true}", "JSON in a block labelled `json5`"),
+        ("```py\nx\n```\n{\"ok\": true}", "JSON outside any fence"),
+        ("{\"ok\": true}\n```py\nx\n```", "JSON outside any fence"),
+    ] {
+        let mut stream = contract.stream();
+        for piece in text.split_inclusive(' ') {
+            stream.push(piece);
+        }
+        for report in [contract.check(text), stream.finish()] {
+            assert_eq!(report.codes(), [Code::NotFenced], "{text}");
+            assert_eq!(report.violations[0].received, received, "{text}");
+        }
+    }
+}
+
+/// Collects the fields of events.
+#[derive(Clone, Default)]
+struct Events(Arc<std::sync::Mutex<Vec<(String, String)>>>);
+
+impl tracing::Subscriber for Events {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Fields<'f>(&'f mut Vec<(String, String)>);
+        impl tracing::field::Visit for Fields<'_> {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0.push((field.name().to_owned(), format!("{value:?}")));
+            }
+        }
+        event.record(&mut Fields(&mut self.0.lock().unwrap()));
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[test]
+fn a_rejection_is_logged_with_its_place() {
+    let events = Events::default();
+    tracing::subscriber::with_default(events.clone(), || contract().check(r#"{"ok": 7}"#));
+    let found = events.0.lock().unwrap();
+    let field =
+        |name: &str| found.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
+    assert_eq!(field("pointer"), Some("\"/ok\""));
+    assert_eq!(field("expected"), Some("\"boolean\""));
+    assert_eq!(field("received"), Some("\"integer 7\""));
 }

@@ -107,6 +107,7 @@ case_files! {
     fenced_json = "fenced-json";
     json_only = "json-only";
     last_attempt = "last-attempt";
+    origin_forms = "origin-forms";
     output_block = "output-block";
     repairs = "repairs";
     rules = "rules";

@@ -145,3 +145,31 @@ fn an_older_version_is_no_successor() {
     let new = contract(&format!("version: 1\n{BASE}"));
     assert_eq!(compare(&old, &new).breaks[0].code, Code::NotNewer);
 }
+
+#[test]
+fn a_witness_satisfies_the_contract_that_wrote_it() {
+    // The old rules refuse most values of the old schema.
+    let old = "fields: { ok: boolean, level: low | high, note: string }\nrules:\n\
+        - { id: good-means-low, check: '!result.ok || result.level == \"low\"' }\n\
+        - { id: bad-needs-note, check: 'result.ok || size(result.note) > 3' }\n\
+        examples:\n- { ok: true, level: low, note: fine }\n- { ok: false, level: high, note: broken }";
+    for new in [
+        "fields: { ok: boolean, level: { enum: [high] }, note: string }",
+        "fields: { ok: boolean, level: low | high, note: string, by: string }",
+        "fields: { ok: boolean, level: low | high, note: { type: string, minLength: 5 } }",
+    ] {
+        let found = diff(old, new);
+        let writer = contract(&format!("version: 1\n{old}"));
+        let breaks: Vec<_> = found
+            .breaks
+            .iter()
+            .filter(|found| found.direction == Direction::OldWriterNewReader)
+            .collect();
+        assert!(!breaks.is_empty(), "{new}");
+        for found in breaks {
+            let Some(value) = &found.counterexample else { continue };
+            let report = writer.check_value(value);
+            assert!(report.is_accepted(), "{new}: {value}: {report:#?}");
+        }
+    }
+}

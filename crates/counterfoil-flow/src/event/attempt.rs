@@ -1,6 +1,7 @@
 //! The end of an attempt: its outcome, replies, changes and cost.
 
 use crate::workflow::FailureKind;
+use counterfoil_contract::Context;
 use counterfoil_contract::claim::ClaimReport;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -66,6 +67,9 @@ pub struct ChangedFiles {
     /// What could not be observed, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What was known of the attempt, if the result depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Box<Context>>,
 }
 
 /// The outcome of an attempt.

@@ -1,5 +1,8 @@
 //! Results of the agents that change code, with their tasks and files, and the deprecated untyped
 //! result.
+//!
+//! Fields that the origin's own models leave out are required here and have a default: a lenient
+//! reader fills them in with a warning.
 
 use super::Usage;
 use crate::value::string_enum;
@@ -43,8 +46,10 @@ pub struct FileChange {
     #[serde(default = "default_change_type")]
     pub change_type: ChangeType,
     /// Lines that were added
+    #[schemars(extend("default" = 0))]
     pub lines_added: u64,
     /// Lines that were removed
+    #[schemars(extend("default" = 0))]
     pub lines_removed: u64,
     /// Where it was before; required when it was renamed
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,6 +80,7 @@ pub struct FixResult {
     #[serde(default)]
     pub fix_description: String,
     /// The files that were changed
+    #[schemars(extend("default" = []))]
     pub files_changed: Vec<FileChange>,
     /// The commit with the fix
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,7 +105,7 @@ pub struct FixResult {
 
 impl AgentOutput for FixResult {
     fn definition() -> Definition {
-        Definition::for_type::<Self>("review-fix/fix-result", 2, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/fix-result", 3, Framing::FencedJson)
             .summary("The fix of one issue: its cause, the files, the commit")
             .agent("issue-fixer")
             .display(
@@ -151,10 +157,13 @@ pub struct StepValidation {
     /// Whether it passed
     pub success: bool,
     /// What it printed
+    #[schemars(extend("default" = ""))]
     pub output: String,
     /// Milliseconds it took
+    #[schemars(extend("default" = 0))]
     pub duration_ms: u64,
     /// Whether it mended something by itself
+    #[schemars(extend("default" = false))]
     pub auto_fixed: bool,
 }
 
@@ -167,8 +176,10 @@ pub struct TaskResult {
     /// How far it got
     pub status: TaskStatus,
     /// The files that were changed
+    #[schemars(extend("default" = []))]
     pub files_changed: Vec<FileChange>,
     /// The tests that were added
+    #[schemars(extend("default" = []))]
     pub tests_added: Vec<String>,
     /// The task's commit
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,8 +188,10 @@ pub struct TaskResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Milliseconds it took
+    #[schemars(extend("default" = 0))]
     pub duration_ms: u64,
     /// The steps of its validation
+    #[schemars(extend("default" = []))]
     pub validation: Vec<StepValidation>,
 }
 
@@ -194,10 +207,13 @@ pub struct ImplementationResult {
     /// Tasks that were left out
     pub tasks_skipped: u64,
     /// What became of each task
+    #[schemars(extend("default" = []))]
     pub task_results: Vec<TaskResult>,
     /// All files that were changed
+    #[schemars(extend("default" = []))]
     pub files_changed: Vec<FileChange>,
     /// All commits that were made
+    #[schemars(extend("default" = []))]
     pub commits: Vec<String>,
     /// Whether format, lint, types and tests are good
     #[serde(default = "default_true")]
@@ -226,7 +242,7 @@ impl AgentOutput for ImplementationResult {
                 {"step": "test", "success": true, "output": "12 passed", "duration_ms": 800, "auto_fixed": false}
             ]
         });
-        Definition::for_type::<Self>("review-fix/implementation-result", 2, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/implementation-result", 3, Framing::FencedJson)
             .summary("What became of a list of tasks, one by one")
             .agent("implementer")
             .display(

@@ -132,10 +132,32 @@ fn a_line_without_a_colon_is_a_note() {
 }
 
 #[test]
-fn a_later_key_wins_and_is_noted() {
-    let text = block(&format!("{LINES}\nquality_score: 4"));
-    assert_eq!(field(&text, "quality_score"), 4);
+fn a_key_has_one_value() {
+    let report = read(&block(&format!("{LINES}\nquality_score: 4")));
+    assert_eq!((codes(&report), report.value.as_ref()), (vec!["C0124"], None));
+    let text = block(&format!("{LINES}\nquality_score: 7"));
+    assert_eq!(field(&text, "quality_score"), 7);
     assert_eq!(warnings(&text), ["W0103"]);
+}
+
+#[test]
+fn a_list_is_never_shorter_than_it_was_written() {
+    for lines in [
+        "issues: [one, two",
+        "issues:\n- one\n- two",
+        "issues: [one,\n  two]",
+        "issues: [one], [two]",
+    ] {
+        let report = read(&with(lines));
+        assert_eq!((codes(&report), report.value.as_ref()), (vec!["C0127"], None), "{lines}");
+    }
+}
+
+#[test]
+fn every_word_for_nothing_is_nothing() {
+    for word in ["none", "None.", "[none]", "N/A", "-", ""] {
+        assert_eq!(field(&with(&format!("issues: {word}")), "issues"), json!(null), "{word}");
+    }
 }
 
 #[test]

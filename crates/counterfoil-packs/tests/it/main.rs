@@ -7,6 +7,7 @@
 mod blocks;
 mod catalogue;
 mod folders;
+mod minimal;
 mod mutants;
 mod origin;
 mod published;

@@ -73,10 +73,15 @@ fn range_text(first: u64, last: u64) -> String {
     if first == last { first.to_string() } else { format!("{first}-{last}") }
 }
 
+/// Whether lines are named: lines count from 1, and 0 stands for none.
+fn names_line(lines: &Lines) -> bool {
+    !matches!(lines, Lines::Range(0, 0))
+}
+
 fn lines_from_object(object: &Map<String, Value>) -> Option<Lines> {
     let line = LINE_KEYS.iter().find_map(|key| object.get(*key).filter(|line| !line.is_null()))?;
     let end = END_KEYS.iter().find_map(|key| number(object.get(*key)?));
-    Some(match line {
+    let lines = match line {
         Value::Array(pair) => match (pair.first().and_then(number), pair.last().and_then(number)) {
             (Some(first), Some(last)) => Lines::Range(first, last),
             _ => Lines::Bad(line.to_string()),
@@ -86,7 +91,8 @@ fn lines_from_object(object: &Map<String, Value>) -> Option<Lines> {
             Some(first) => Lines::Range(first, end.unwrap_or(first)),
             None => Lines::Bad(other.to_string()),
         },
-    })
+    };
+    Some(lines).filter(names_line)
 }
 
 /// Parses `12`, `12-20`, `L12-L20`, `12:5`.

@@ -44,7 +44,9 @@ pub(super) fn check_bytes(contract: &Contract, policy: &Policy, bytes: &[u8]) ->
             let text = String::from_utf8_lossy(bytes).into_owned();
             (contract.check_with(&text, policy), text)
         }
-        Err(_) => (contract.check_bytes(bytes), String::from_utf8_lossy(bytes).into_owned()),
+        Err(_) => {
+            (contract.check_bytes_with(bytes, policy), String::from_utf8_lossy(bytes).into_owned())
+        }
     }
 }
 

@@ -285,6 +285,7 @@ impl Export {
                 denied: reply.denied.clone(),
                 status: reply.status.clone(),
                 codes: reply.codes.clone(),
+                context: reply.context.as_deref().cloned(),
             });
             files.push(CopiedReply { prompt, stdout, stderr, submissions, text });
         }

@@ -67,7 +67,11 @@ fn validate(event: Event, args: &HookCheckArgs) -> Result<Exit> {
         .session_id
         .as_deref()
         .context("the payload has no session id; nothing was checked")?;
-    let report = contract.check(&message);
+    let known = Arc::new(counterfoil_contract::Context {
+        workspace: counterfoil_workspace::folder_names(&cwd),
+        ..Default::default()
+    });
+    let report = contract.check_with(&message, &contract.policy().with_context(&known));
     let agent = payload.agent_id.as_deref().unwrap_or_default();
     let folder = history_folder(&cwd, home.as_deref());
     if report.is_accepted() {

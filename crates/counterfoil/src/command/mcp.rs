@@ -18,7 +18,8 @@ pub(crate) fn run(args: &McpArgs) -> Result<Exit> {
             let contract = Contract::compile(session.contract).with_context(|| {
                 format!("cannot compile the contract of session {}", path.display())
             })?;
-            let tools = SubmissionTools::new(vec![Arc::new(contract)], session.target);
+            let tools = SubmissionTools::new(vec![Arc::new(contract)], session.target)
+                .with_context(session.context);
             (tools, SubmissionStore::File(session.submissions))
         }
         None => {

@@ -9,7 +9,7 @@ use counterfoil_agents::adapters::Server;
 use counterfoil_contract::expr::Type;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::render::vendor::{self, Target, raise};
-use counterfoil_contract::{Contract, Report};
+use counterfoil_contract::{Context, Contract, Policy, Report};
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub(crate) struct SubmissionTools {
     contracts: Vec<Arc<Contract>>,
     target: Target,
     layout: ArgumentLayout,
+    context: Option<Arc<Context>>,
 }
 
 /// A submitted result.
@@ -40,7 +41,21 @@ impl SubmissionTools {
     /// Creates the tools for these contracts, of which there must be at least one.
     pub(crate) fn new(contracts: Vec<Arc<Contract>>, target: Target) -> Self {
         let layout = ArgumentLayout::for_contracts(&contracts, target);
-        Self { contracts, target, layout }
+        Self { contracts, target, layout, context: None }
+    }
+
+    /// The same tools for a known attempt.
+    pub(crate) fn with_context(mut self, context: Option<Context>) -> Self {
+        self.context = context.map(Arc::new);
+        self
+    }
+
+    /// How a result is read.
+    fn policy(&self, contract: &Contract) -> Policy {
+        match &self.context {
+            Some(context) => contract.policy().with_context(context),
+            None => contract.policy().clone(),
+        }
     }
 
     /// The instructions of the server.
@@ -160,7 +175,7 @@ impl SubmissionTools {
         Ok(match value {
             Some(value) => {
                 let value = raise(contract, self.target, value);
-                let report = contract.check_value(&value);
+                let report = contract.check_value_with(&value, &self.policy(contract));
                 Submitted { contract, value, report }
             }
             None => Submitted { contract, value: Value::Null, report: contract.check("") },
@@ -203,13 +218,15 @@ impl SubmissionTools {
                 "`{name}` is not a known argument; pass a `{RESULT}`, or a `{TEXT}` that contains one"
             )),
             (Some(Value::String(text)), None, None) => {
-                ToolResponse::checked(&contract.check(&text))
+                ToolResponse::checked(&contract.check_with(&text, &self.policy(contract)))
             }
             (Some(_), None, None) => ToolResponse::invalid_arguments(&format!(
                 "`{TEXT}` must be a string; pass a result as `{RESULT}`"
             )),
             (None, Some(result), None) => {
-                ToolResponse::checked(&contract.check_value(&raise(contract, self.target, result)))
+                let value = raise(contract, self.target, result);
+                let policy = self.policy(contract);
+                ToolResponse::checked(&contract.check_value_with(&value, &policy))
             }
             (Some(_), Some(_), None) => ToolResponse::invalid_arguments(&format!(
                 "pass either a `{RESULT}` or a `{TEXT}`, not both"

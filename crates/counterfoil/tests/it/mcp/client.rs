@@ -127,7 +127,8 @@ impl Session {
     pub(crate) fn new(contract: Definition, target: Target) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let session = Self { folder };
-        let file = SessionFile { contract, target, submissions: session.submissions() };
+        let file =
+            SessionFile { contract, target, submissions: session.submissions(), context: None };
         file.save(&session.path()).unwrap();
         session
     }

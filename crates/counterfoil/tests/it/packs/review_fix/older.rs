@@ -54,7 +54,7 @@ fn a_run_checkpointed_under_an_older_contract_version_resumes() {
     );
     // A run that begins now is held to what is the newest now.
     let newer = scenario.run(&ISSUE);
-    assert_eq!(newer.report["attempts"][0]["contract"], "review-fix/fix-result@2");
+    assert_eq!(newer.report["attempts"][0]["contract"], "review-fix/fix-result@3");
 }
 
 #[test]
