@@ -10,7 +10,6 @@ pub mod assignment;
 pub mod cli_runner;
 pub mod command_agent;
 pub mod config;
-pub mod echo;
 pub mod environment;
 pub mod line_buffer;
 pub mod recording;

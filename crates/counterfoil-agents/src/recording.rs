@@ -18,7 +18,7 @@ pub use replay::{
 };
 
 use counterfoil_contract::{Context, Definition, Violation};
-use counterfoil_flow::{AssignedAgent, Usage};
+use counterfoil_flow::{AssignedAgent, QuotedValue, Usage};
 use counterfoil_process::Exit;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -70,6 +70,9 @@ pub struct Attempt {
     /// The further rules for the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
+    /// The values of the run that the prompt contains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotes: Vec<QuotedValue>,
     /// The outcome of the attempt.
     #[serde(default)]
     pub result: RecordedOutcome,

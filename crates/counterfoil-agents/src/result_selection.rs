@@ -1,11 +1,18 @@
 //! Selects the result of a reply. A result can be submitted through the tool, returned as the
 //! program's own structured output, or written in the text. All of them are validated against the
 //! contract. No I/O.
+//!
+//! The last submission counts. If it was refused, the agent is asked for the result again, also if
+//! an earlier one was accepted. Without submissions the structured output counts, and without a
+//! valid one the text. Where the reply contradicts itself, and where the result is a copy of an
+//! earlier result of the run, the agent is asked once: the report is rejected with a question.
 
 use crate::submissions::Submission;
+use counterfoil_contract::question::{ask_about_copy, contradiction, is_copy};
+use counterfoil_contract::shown::Shown;
 use counterfoil_contract::text::pluralize;
-use counterfoil_contract::{Context, Contract, Report, Status};
-use counterfoil_flow::{BoundRule, Channel, apply_rules};
+use counterfoil_contract::{Context, Contract, Policy, Report, Status};
+use counterfoil_flow::{BoundRule, Channel, QuotedValue, apply_rules};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -34,101 +41,150 @@ pub struct SelectedResult {
     pub notes: Vec<String>,
 }
 
-/// Selects the first valid result in this order: the last valid submission, the structured output,
-/// the text.
-pub fn select_result(
-    contract: &Contract,
-    rules: &[BoundRule],
-    candidates: ResultCandidates<'_>,
-) -> SelectedResult {
-    let policy = match candidates.context {
-        Some(context) => contract.policy().with_context(context),
-        None => contract.policy().clone(),
-    };
-    let validate = |value: &Value| {
-        let mut report = contract.check_value_with(value, &policy);
-        apply_rules(rules, contract, &mut report);
-        report
-    };
-    let mut text = contract.check_bytes_with(candidates.text, &policy);
-    apply_rules(rules, contract, &mut text);
-    let submitted: Vec<Report> =
-        candidates.submissions.iter().map(|one| validate(&one.value)).collect();
-    let count = submitted.len();
-    let last_valid = submitted.iter().rposition(|report| report.value.is_some());
-    let structured = candidates.structured.map(validate);
-    if let Some(last_valid) = last_valid {
-        let mut notes = Vec::new();
-        if last_valid + 1 < count {
-            notes.push(format!(
-                "{} rejected; the last valid one counts",
-                pluralize(count - last_valid - 1, "later submission")
-            ));
+/// Selects the results of the replies of one attempt. It remembers what the agent was asked, so
+/// that nothing is asked twice.
+pub struct ResultSelector<'c> {
+    contract: &'c Contract,
+    rules: &'c [BoundRule],
+    shown: Shown,
+    quotes: &'c [QuotedValue],
+    asked_about_channels: bool,
+    asked_about_copies: Vec<Value>,
+}
+
+impl<'c> ResultSelector<'c> {
+    /// A selector for an attempt. `prompt` is the first prompt: later ones quote the agent's own
+    /// replies. `quotes` are the values of the run that it contains.
+    pub fn new(
+        contract: &'c Contract,
+        rules: &'c [BoundRule],
+        prompt: &str,
+        quotes: &'c [QuotedValue],
+    ) -> Self {
+        let values = quotes.iter().map(|quote| &quote.value);
+        Self {
+            contract,
+            rules,
+            shown: Shown::with_prompts(contract, &[prompt]).except(values),
+            quotes,
+            asked_about_channels: false,
+            asked_about_copies: Vec::new(),
         }
-        let report = submitted.into_iter().nth(last_valid).unwrap_or_else(|| text.clone());
-        notes.extend(contradiction(&report, "structured output", structured.as_ref()));
-        notes.extend(contradiction(&report, "final text", Some(&text)));
-        return SelectedResult { report, channel: Channel::Submitted, notes };
     }
-    let rejected = (count > 0).then(|| format!("{} rejected", pluralize(count, "submission")));
-    match structured {
-        Some(report) if report.value.is_some() => {
-            let mut notes: Vec<String> = rejected.into_iter().collect();
-            notes.extend(contradiction(&report, "final text", Some(&text)));
-            SelectedResult { report, channel: Channel::Native, notes }
+
+    /// Selects the result of the next reply.
+    pub fn select(&mut self, candidates: ResultCandidates<'_>) -> SelectedResult {
+        let policy = match candidates.context {
+            Some(context) => self.contract.policy().with_context(context),
+            None => self.contract.policy().clone(),
+        };
+        let mut text = self.contract.check_bytes_shown(candidates.text, &policy, &self.shown);
+        apply_rules(self.rules, self.contract, &mut text);
+        let submitted: Vec<Report> =
+            candidates.submissions.iter().map(|one| self.validate(&one.value, &policy)).collect();
+        let structured = candidates.structured.map(|value| self.validate(value, &policy));
+        let selected = self.select_channel(text, submitted, structured, candidates.text);
+        self.ask_about_copy(selected)
+    }
+
+    fn validate(&self, value: &Value, policy: &Policy) -> Report {
+        let mut report = self.contract.check_value_shown(value, policy, &self.shown);
+        apply_rules(self.rules, self.contract, &mut report);
+        report
+    }
+
+    fn select_channel(
+        &mut self,
+        text: Report,
+        mut submitted: Vec<Report>,
+        structured: Option<Report>,
+        bytes: &[u8],
+    ) -> SelectedResult {
+        let count = submitted.len();
+        let accepted = submitted.iter().filter(|report| report.value.is_some()).count();
+        let last = submitted.pop();
+        if let Some(report) = last.as_ref().filter(|report| report.value.is_some()) {
+            let notes = rejected_note(count - accepted).into_iter().collect();
+            let others = [("structured output", structured.as_ref()), ("final text", Some(&text))];
+            let selected =
+                SelectedResult { report: report.clone(), channel: Channel::Submitted, notes };
+            return self.ask_about_channels(selected, &others, bytes);
         }
-        structured => {
-            let notes = rejected.into_iter().collect();
-            // Nothing is valid. The repair prompt should describe the candidate that is closest to
-            // a result.
-            let closest =
-                submitted.into_iter().next_back().map(|report| (report, Channel::Submitted));
-            let closest = closest.or(structured.map(|report| (report, Channel::Native)));
-            match closest {
-                Some((report, channel)) if text.status == Status::Absent => {
-                    SelectedResult { report, channel, notes }
+        let notes: Vec<String> = rejected_note(count - accepted).into_iter().collect();
+        if let Some(report) = last.clone().filter(|_| accepted > 0) {
+            let mut notes = notes;
+            notes.push("the last submission was rejected after an accepted one".to_owned());
+            return SelectedResult { report, channel: Channel::Submitted, notes };
+        }
+        match structured {
+            Some(report) if report.value.is_some() => {
+                let selected = SelectedResult { report, channel: Channel::Native, notes };
+                self.ask_about_channels(selected, &[("final text", Some(&text))], bytes)
+            }
+            structured => {
+                // Nothing else is valid. The repair prompt should describe the candidate that is
+                // closest to a result.
+                let closest = last.map(|report| (report, Channel::Submitted));
+                let closest = closest.or(structured.map(|report| (report, Channel::Native)));
+                match closest {
+                    Some((report, channel)) if text.status == Status::Absent => {
+                        SelectedResult { report, channel, notes }
+                    }
+                    _ => SelectedResult { report: text, channel: Channel::Text, notes },
                 }
-                _ => SelectedResult { report: text, channel: Channel::Text, notes },
             }
         }
     }
-}
 
-/// A note if the result of another channel differs from the selected one.
-fn contradiction(selected: &Report, channel: &str, other: Option<&Report>) -> Option<String> {
-    let (selected, other) = (selected.value.as_ref()?, other?.value.as_ref()?);
-    let place = first_difference(selected, other, String::new())?;
-    let (ours, theirs) = (excerpt(selected.pointer(&place)), excerpt(other.pointer(&place)));
-    let place = if place.is_empty() { "the result".to_owned() } else { place };
-    Some(format!(
-        "the {channel} contradicts the selected result: {place} is {theirs} there, not {ours}"
-    ))
-}
-
-/// The JSON pointer of the first difference between two values.
-fn first_difference(one: &Value, other: &Value, at: String) -> Option<String> {
-    match (one, other) {
-        (Value::Object(one), Value::Object(other)) => {
-            let keys = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
-            keys.into_iter().find_map(|key| {
-                let place = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
-                match (one.get(key), other.get(key)) {
-                    (Some(one), Some(other)) => first_difference(one, other, place),
-                    _ => Some(place),
-                }
-            })
+    /// Asks about a value that another channel gives differently, once. After that it is only
+    /// noted.
+    fn ask_about_channels(
+        &mut self,
+        mut selected: SelectedResult,
+        others: &[(&str, Option<&Report>)],
+        text: &[u8],
+    ) -> SelectedResult {
+        for (channel, other) in others {
+            let Some(other) = other else { continue };
+            let other = with_rejected_value(other, text);
+            let Some(found) = contradiction(&selected.report, &other) else { continue };
+            selected.notes.push(format!("a contradiction: {}", found.describe(channel)));
+            if !self.asked_about_channels {
+                self.asked_about_channels = true;
+                selected.report = found.ask(selected.report, channel);
+                break;
+            }
         }
-        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => one
-            .iter()
-            .zip(other)
-            .enumerate()
-            .find_map(|(n, (one, other))| first_difference(one, other, format!("{at}/{n}"))),
-        (one, other) => (one != other).then_some(at),
+        selected
+    }
+
+    /// Asks about a copy of an earlier result, once. It counts when it is sent again.
+    fn ask_about_copy(&mut self, mut selected: SelectedResult) -> SelectedResult {
+        let Some(value) = selected.report.value.clone() else { return selected };
+        if self.asked_about_copies.contains(&value) {
+            return selected;
+        }
+        let mut earlier = self.quotes.iter().filter(|quote| !quote.input);
+        let copied = earlier.find(|quote| is_copy(self.contract, &value, &quote.value));
+        if let Some(quote) = copied {
+            selected.notes.push(format!("the result equals `{}`", quote.name));
+            selected.report = ask_about_copy(selected.report, &quote.name);
+            self.asked_about_copies.push(value);
+        }
+        selected
     }
 }
 
-fn excerpt(value: Option<&Value>) -> String {
-    value.map_or_else(|| "missing".to_owned(), counterfoil_flow::value::excerpt)
+fn rejected_note(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("{} rejected", pluralize(count, "submission")))
+}
+
+/// A report on the text with the values that a rejected result gives.
+fn with_rejected_value(report: &Report, text: &[u8]) -> Report {
+    let raw = report.provenance.span.filter(|_| report.status == Status::Rejected);
+    let raw = raw.and_then(|span| text.get(span.start..span.end));
+    let value = raw.and_then(|raw| serde_json::from_slice(raw).ok());
+    Report { value: report.value.clone().or(value), ..report.clone() }
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 use crate::code::Code;
 use crate::contract::Contract;
 use crate::extractor::{self, ContractRef, Extractor};
+use crate::own_words::carries_own_words;
 use crate::policy::Policy;
 use crate::render::prompt;
 use crate::report::{Report, Stage, Status};
 use crate::reporting;
+use crate::shown::Shown;
 use crate::stream::Stream;
 use crate::validate::{bare_violation, excerpt};
 use serde::de::DeserializeOwned;
@@ -86,6 +88,40 @@ impl Contract {
         }
     }
 
+    /// Like [`check_bytes_with`](Self::check_bytes_with), but a part of the text that repeats what
+    /// the agent was shown does not count as a result.
+    pub fn check_bytes_shown(&self, bytes: &[u8], policy: &Policy, shown: &Shown) -> Report {
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return self.check_bytes_with(bytes, policy);
+        };
+        let extractor = Extractor::new(ContractRef::Borrowed(self), policy);
+        let report = extractor.without_quotations(shown).check_whole(text);
+        reporting::log_rejection(self, &report);
+        report
+    }
+
+    /// Like [`check_value_with`](Self::check_value_with), but a value that repeats what the agent
+    /// was shown is not a result.
+    pub fn check_value_shown(&self, value: &Value, policy: &Policy, shown: &Shown) -> Report {
+        let repeated = shown.repeated(value);
+        if !repeated.is_some_and(|value| carries_own_words(&value, self.ty())) {
+            return self.check_value_with(value, policy);
+        }
+        let report = extractor::only_quoted(self);
+        reporting::log_rejection(self, &report);
+        report
+    }
+
+    /// Like [`check_value`](Self::check_value), for a value that no agent sent just now.
+    pub(crate) fn check_value_quietly(&self, value: &Value) -> Report {
+        self.validate_within_limits(value, self.policy())
+    }
+
+    fn validate_within_limits(&self, value: &Value, policy: &Policy) -> Report {
+        extractor::report_beyond_limits(self, value)
+            .unwrap_or_else(|| reporting::validate_value(self, value, policy))
+    }
+
     /// Validates a value that is already parsed. The report has no spans. The limits on
     /// size and depth apply as they do to a text.
     pub fn check_value(&self, value: &Value) -> Report {
@@ -94,8 +130,7 @@ impl Contract {
 
     /// Like [`check_value`](Self::check_value), with another policy.
     pub fn check_value_with(&self, value: &Value, policy: &Policy) -> Report {
-        let report = extractor::report_beyond_limits(self, value)
-            .unwrap_or_else(|| reporting::validate_value(self, value, policy));
+        let report = self.validate_within_limits(value, policy);
         reporting::log_rejection(self, &report);
         report
     }

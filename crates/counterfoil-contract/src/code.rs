@@ -79,6 +79,9 @@ codes! {
     NotUtf8 = "C0110", "the text is not UTF-8";
     WrongForm = "C0111", "the result is in another form than the contract asks for";
     DifferingResults = "C0112", "there are several valid results that differ";
+    OnlyQuoted = "C0116", "the only result repeats what the agent was shown";
+    CopyOfEarlier = "C0117", "the result equals an earlier result of the run";
+    ChannelsDiffer = "C0118", "the agent sent two results that differ";
     Syntax = "C0120", "the result is not JSON";
     Truncated = "C0121", "the result is cut off";
     NotANumber = "C0122", "NaN and infinities are not JSON";
@@ -118,6 +121,7 @@ codes! {
     BadField = "C0410", "a short field form is malformed";
     BadPolicy = "C0411", "a policy names something that does not exist";
     BadDisplay = "C0412", "a display template is not valid";
+    ApprovingExample = "C0414", "agents are shown an example that approves";
     OldValuesFail = "C0501", "a value that was valid no longer is";
     NewValuesFail = "C0502", "a new value does not satisfy an old reader";
     FramingChanged = "C0503", "the framing changed";

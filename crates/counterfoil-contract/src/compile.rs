@@ -1,5 +1,6 @@
 //! Compiles a definition to a contract and reports all problems at once.
 
+mod approves;
 mod claims;
 mod defaults;
 mod examples;
@@ -66,6 +67,8 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
     let rules = rules::compile_rules(&definition.rules, &ty, &mut problems);
     #[cfg(not(feature = "rules"))]
     refuse_rules(&definition, &mut problems);
+    #[cfg(feature = "rules")]
+    let approves = approves::compile(&definition, &ty, &mut problems);
     check_paths(&definition, &ty, &mut problems);
     let display =
         definition.display.as_deref().and_then(|template| match Display::compile(template) {
@@ -84,7 +87,7 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
         return Err(LoadError { name, problems });
     }
     let reference = format!("{}@{}", definition.contract, definition.version);
-    let contract = Contract {
+    let mut contract = Contract {
         #[cfg(feature = "rules")]
         fields_read: rules::fields_read(&rules),
         #[cfg(feature = "rules")]
@@ -96,8 +99,15 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
         validator,
         ty,
         display,
+        #[cfg(feature = "rules")]
+        approves,
+        shown_examples: Vec::new(),
     };
-    let problems = examples::check(&contract);
+    let mut problems = examples::check(&contract);
+    if problems.is_empty() {
+        contract.shown_examples = approves::choose_examples(&contract);
+        problems = approves::check(&contract);
+    }
     if problems.is_empty() { Ok(contract) } else { Err(LoadError { name, problems }) }
 }
 
@@ -112,6 +122,14 @@ fn refuse_rules(definition: &Definition, problems: &mut Vec<Problem>) {
                 "the rule '{}' cannot be evaluated: this build has no support for rules",
                 rule.id
             ),
+            "enable the feature `rules` of counterfoil-contract",
+        ));
+    }
+    if definition.approves.is_some() {
+        problems.push(Problem::new(
+            Code::BadRule,
+            "approves",
+            "`approves` cannot be evaluated: this build has no support for rules",
             "enable the feature `rules` of counterfoil-contract",
         ));
     }

@@ -6,9 +6,9 @@ use crate::definition::Definition;
 #[cfg(feature = "rules")]
 use crate::definition::Rule;
 use crate::display::Display;
-#[cfg(feature = "rules")]
-use crate::expr::Expr;
 use crate::expr::Type;
+#[cfg(feature = "rules")]
+use crate::expr::{Expr, Expression};
 use crate::policy::{Framing, Policy};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -27,6 +27,11 @@ pub struct Contract {
     #[cfg(feature = "rules")]
     pub(crate) fields_read: Option<Vec<String>>,
     pub(crate) display: Option<Display>,
+    /// When a result approves.
+    #[cfg(feature = "rules")]
+    pub(crate) approves: Option<Expression>,
+    /// The examples that agents are shown, by their numbers.
+    pub(crate) shown_examples: Vec<usize>,
 }
 
 /// A rule with its expressions compiled.
@@ -100,6 +105,26 @@ impl Contract {
     /// The type of a result.
     pub fn ty(&self) -> &Type {
         &self.ty
+    }
+
+    /// The examples that agents are shown. If one of them does not approve, the first one does not.
+    pub fn shown_examples(&self) -> impl Iterator<Item = &Value> {
+        self.shown_examples.iter().filter_map(|number| self.definition.examples.get(*number))
+    }
+
+    /// Whether a result lets the work pass; `None` if the contract does not say when.
+    pub fn approves(&self, result: &Value) -> Option<bool> {
+        #[cfg(feature = "rules")]
+        {
+            let approves = self.approves.as_ref()?;
+            // What cannot be evaluated must not be taken for harmless.
+            Some(approves.test(&[("result", result, &self.ty)]).unwrap_or(true))
+        }
+        #[cfg(not(feature = "rules"))]
+        {
+            let _ = result;
+            None
+        }
     }
 
     pub(crate) fn validator(&self) -> &jsonschema::Validator {

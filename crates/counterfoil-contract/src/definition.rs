@@ -2,7 +2,7 @@
 
 use crate::claim::Claim;
 use crate::policy::{Coerce, Framing, Policy, Rename, RepairPolicy, Unwrap};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -50,9 +50,31 @@ pub struct Definition {
     /// Results that satisfy the contract.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Value>,
+    /// The examples that agents are shown, by their numbers from 0. If there are none, the most
+    /// informative ones are chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_more")]
+    pub shown: Vec<usize>,
+    /// When a result lets the work pass, as an expression over `result`. Agents are never shown
+    /// only examples that do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approves: Option<String>,
     /// Results that the contract rejects, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counter_examples: Vec<CounterExample>,
+}
+
+/// Reads one number or a list of numbers.
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<usize>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Numbers {
+        One(usize),
+        More(Vec<usize>),
+    }
+    Ok(match Numbers::deserialize(deserializer)? {
+        Numbers::One(number) => vec![number],
+        Numbers::More(numbers) => numbers,
+    })
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -198,6 +220,8 @@ impl Definition {
             claims: BTreeMap::new(),
             policy: Policy::default(),
             examples: Vec::new(),
+            shown: Vec::new(),
+            approves: None,
             counter_examples: Vec::new(),
         }
     }
@@ -319,6 +343,20 @@ impl Definition {
     #[must_use]
     pub fn example(mut self, value: Value) -> Self {
         self.examples.push(value);
+        self
+    }
+
+    /// Sets the examples that agents are shown, by their numbers from 0.
+    #[must_use]
+    pub fn shows(mut self, examples: &[usize]) -> Self {
+        self.shown = examples.to_vec();
+        self
+    }
+
+    /// Sets when a result lets the work pass, as an expression over `result`.
+    #[must_use]
+    pub fn approves(mut self, when: &str) -> Self {
+        self.approves = Some(when.to_owned());
         self
     }
 

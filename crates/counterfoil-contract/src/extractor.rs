@@ -8,9 +8,10 @@ mod decide;
 mod examine;
 mod no_candidate;
 mod outside;
+mod quotation;
 mod track;
 
-pub(crate) use no_candidate::{not_utf8, report_beyond_limits};
+pub(crate) use no_candidate::{not_utf8, only_quoted, report_beyond_limits};
 
 use crate::contract::Contract;
 use crate::edit::RepairKind;
@@ -22,6 +23,7 @@ use crate::extract::strict_scan::{ScanEvent, Shape, StrictScan, ThinkMark};
 use crate::policy::{Framing, Policy};
 use crate::report::Report;
 use crate::reporting::log_rejection;
+use crate::shown::Shown;
 use crate::source::{Position, Source, Span};
 use candidate::{Candidate, CandidateSource};
 use outside::Outside;
@@ -70,6 +72,10 @@ pub(crate) struct Extractor<'c> {
     contract: ContractRef<'c>,
     policy: Policy,
     framing: Framing,
+    /// What the agent was shown. A candidate that repeats it is dropped.
+    shown: Option<&'c Shown>,
+    /// The number of candidates that were dropped because they repeat it.
+    quotations: usize,
     /// Explain candidates as they are found, because their text is dropped later.
     eager: bool,
     strict: StrictScan,
@@ -101,6 +107,8 @@ impl<'c> Extractor<'c> {
         Self {
             framing: contract.framing(),
             contract,
+            shown: None,
+            quotations: 0,
             eager: false,
             strict: StrictScan::new(0),
             think: ThinkScan::default(),
@@ -120,6 +128,12 @@ impl<'c> Extractor<'c> {
             examined_at_end: 0,
             policy: policy.clone(),
         }
+    }
+
+    /// Drops candidates that repeat what the agent was shown.
+    pub(crate) fn without_quotations(mut self, shown: &'c Shown) -> Self {
+        self.shown = Some(shown);
+        self
     }
 
     pub(crate) fn eager(mut self) -> Self {
@@ -300,21 +314,22 @@ impl<'c> Extractor<'c> {
         }
         self.apply_thinking_up_to(if eof { usize::MAX } else { self.block.keep_from() });
         if eof {
-            self.unclosed = self.block.unfinished().map(|at| source.span(at, source.end()));
+            let unfinished = self.block.unfinished();
+            let unfinished = unfinished.filter(|at| !self.is_part_of_shown(*at, source));
+            self.unclosed = unfinished.map(|at| source.span(at, source.end()));
         }
     }
 
     /// Looks for attempts in other forms than the framing's.
     fn feed_outside(&mut self, source: &Source<'_>, eof: bool) {
-        let keys = &self.contract.attempt_keys;
         if self.framing != Framing::OutputBlock {
+            let keys = &self.contract.attempt_keys;
             self.block.feed(source.bytes(), source.base(), eof);
-            self.outside.add_blocks(&mut self.block, keys, source, eof);
+            self.outside.add_blocks(&mut self.block, keys, self.shown, source, eof);
         }
         if !self.is_bracketed() {
             self.strict.feed(source.bytes(), source.base(), eof);
-            let wants_object = self.contract.ty().object().is_some();
-            self.outside.add_json(&mut self.strict, keys, wants_object, source);
+            self.outside.add_json(&mut self.strict, &self.contract, self.shown, source);
         }
     }
 

@@ -34,7 +34,9 @@
 //!
 //! The modules hold what fewer programs need: [`render`] (prompts, schemas for vendors, reference
 //! pages), [`compat`] (comparing versions of a contract), `diagnostic` (reports for people),
-//! [`claim`] (statements of a result that can be verified), [`expr`] (types and expressions).
+//! [`claim`] (statements of a result that can be verified), [`expr`] (types and expressions),
+//! [`question`] (results that must be confirmed), [`shown`] (what an agent was shown, which is not
+//! an answer when it is repeated).
 //!
 //! Every report that is not accepted emits one `tracing` event with the target
 //! `counterfoil::rejected`: contract, agent, stage, codes.
@@ -72,14 +74,17 @@ mod extractor;
 pub mod fields;
 mod json;
 pub mod load;
+mod own_words;
 pub mod policy;
 mod problem;
+pub mod question;
 mod read;
 pub mod registry;
 pub mod render;
 pub mod report;
 mod reporting;
 mod schema;
+pub mod shown;
 pub mod source;
 mod stream;
 pub mod suggest;

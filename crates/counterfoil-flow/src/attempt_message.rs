@@ -5,7 +5,8 @@
 //! The worker loads the workflow from the bundle and resolves the message against it.
 
 use crate::decide::{
-    AgentWork, AttemptRequest, AttemptWork, ChangesWork, CommandWork, CommitWork, ReadWork,
+    AgentWork, AttemptRequest, AttemptWork, ChangesWork, CommandWork, CommitWork, QuotedValue,
+    ReadWork,
 };
 use crate::step_rule::BoundRule;
 use crate::workflow::{Access, Bounds, Workflow};
@@ -62,6 +63,8 @@ pub enum WorkMessage {
 pub struct AgentMessage {
     pub agent: String,
     pub prompt: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotes: Vec<QuotedValue>,
     /// The contract of the result, as `id@version`.
     pub contract: String,
     pub access: Access,
@@ -175,6 +178,7 @@ fn agent_message(work: &AgentWork) -> AgentMessage {
     AgentMessage {
         agent: work.agent.clone(),
         prompt: work.prompt.clone(),
+        quotes: work.quotes.clone(),
         contract: reference(&work.contract),
         access: work.access,
         workspace: work.workspace.clone(),
@@ -219,6 +223,7 @@ impl AttemptMessage {
                 AttemptWork::Agent(Box::new(AgentWork {
                     agent: work.agent,
                     prompt: work.prompt,
+                    quotes: work.quotes,
                     contract: compiled(work.contract)?,
                     access: work.access,
                     workspace: work.workspace,

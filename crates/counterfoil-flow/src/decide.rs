@@ -12,7 +12,7 @@ mod work;
 mod workspace;
 
 pub use builtin::{ChangesWork, CommitWork, ReadWork};
-pub use work::{AgentWork, AttemptRequest, AttemptWork, CommandWork, FileCheck};
+pub use work::{AgentWork, AttemptRequest, AttemptWork, CommandWork, FileCheck, QuotedValue};
 pub use workspace::{WorkspaceOp, WorkspaceOpKind};
 
 use crate::event::{CONTINUES_WITHOUT_RESULT, Cause, Event, Outcome};

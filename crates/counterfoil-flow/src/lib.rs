@@ -36,7 +36,7 @@ pub use bundle::{Bundle, FileError, Files};
 pub use check::{Rejected, check, reload};
 pub use decide::{
     AgentWork, AttemptRequest, AttemptWork, ChangesWork, Command, CommandWork, CommitWork,
-    FileCheck, ReadWork, WorkspaceOp, WorkspaceOpKind, decide,
+    FileCheck, QuotedValue, ReadWork, WorkspaceOp, WorkspaceOpKind, decide,
 };
 pub use event::{
     AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Channel,

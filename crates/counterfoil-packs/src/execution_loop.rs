@@ -36,6 +36,7 @@ impl AgentOutput for BaseOutput {
     fn definition() -> Definition {
         Definition::for_type::<Self>("execution-loop/base", 1, Framing::AnyJson)
             .summary("The status and summary that any agent of the loop can give")
+            .approves("result.status == \"success\"")
             .display("{{ result.status }}: {{ result.summary }}")
             .repairs_syntax()
             .example(json!({"status": "success", "summary": "Moved the parser into a module of its own"}))
@@ -73,6 +74,7 @@ impl AgentOutput for ImplementerOutput {
     fn definition() -> Definition {
         Definition::for_type::<Self>("execution-loop/implementer", 1, Framing::AnyJson)
             .summary("Code written for the plan: how far it got and which files it touched")
+            .approves("result.status == \"success\"")
             .agent("implementer")
             .alias("execution-implementer")
             .display(
@@ -156,6 +158,7 @@ impl AgentOutput for QaOutput {
     fn definition() -> Definition {
         Definition::for_type::<Self>("execution-loop/qa", 1, Framing::AnyJson)
             .summary("Whether the definition of done is reached, check by check")
+            .approves("result.dod_achieved")
             .agent("qa")
             .alias("execution-qa")
             .display(
@@ -261,6 +264,7 @@ impl AgentOutput for CodeQualityOutput {
     fn definition() -> Definition {
         Definition::for_type::<Self>("execution-loop/code-quality", 1, Framing::AnyJson)
             .summary("What linters and type checkers say of the change")
+            .approves("result.quality_passed")
             .agent("code-quality")
             .alias("execution-code-quality")
             .display(
@@ -393,6 +397,7 @@ impl AgentOutput for DodOutput {
     fn definition() -> Definition {
         Definition::for_type::<Self>("execution-loop/dod", 1, Framing::AnyJson)
             .summary("Whether the whole task is done, and what is left")
+            .approves("result.task_complete")
             .agent("dod")
             .alias("execution-dod")
             .display(

@@ -158,6 +158,7 @@ impl AgentOutput for TddPhaseBlock {
         block_definition::<Self>("tdd-task-executor")
             .version(2)
             .summary("One phase of a feature, done test first")
+            .approves("result.phase_complete && result.tests_passing")
             .display(
                 "phase {{ result.phase }} {{ 'complete' if result.phase_complete else 'open' }}, \
                  {{ result.tests_added }} tests added, tests {{ 'pass' if result.tests_passing else 'fail' }}",
@@ -228,6 +229,7 @@ impl AgentOutput for CodeReviewBlock {
             (size_expression("critical"), size_expression("major"), size_expression("minor"));
         block_definition::<Self>("code-reviewer")
             .summary("A review of the change: approved or not, and the issues by weight")
+            .approves("result.approved")
             .alias("pr-review-toolkit:code-reviewer")
             .display("{{ result.recommendation }}: {{ result.issues_total }} issues, coverage {{ result.test_coverage }}")
             .rule(
@@ -347,6 +349,7 @@ impl AgentOutput for SilentFailureBlock {
     fn definition() -> Definition {
         block_definition::<Self>("silent-failure-hunter")
             .summary("Errors that are swallowed, and where")
+            .approves("!(result.severity in [\"high\", \"critical\"])")
             .alias("pr-review-toolkit:silent-failure-hunter")
             .display("{{ result.silent_failures_found }} silent failures, severity {{ result.severity }}")
             .rule(
@@ -426,6 +429,7 @@ impl AgentOutput for MergeReviewBlock {
         revise["final_recommendation"] = json!("revise");
         block_definition::<Self>("review-pr")
             .summary("The last look before a merge")
+            .approves("result.ready_to_merge")
             .alias("pr-review-toolkit:review-pr")
             .display("{{ result.final_recommendation }} ({{ result.approval_confidence }}): tests {{ result.test_status }}, {{ result.files_reviewed }} files")
             .rule(
@@ -485,6 +489,7 @@ impl AgentOutput for TypeDesignBlock {
     fn definition() -> Definition {
         block_definition::<Self>("type-design-analyzer")
             .summary("How well the types of the change are designed")
+            .approves("result.quality_score > 4")
             .alias("pr-review-toolkit:type-design-analyzer")
             .display("{{ result.types_analyzed }} types, score {{ result.quality_score }} of 10")
             .example(

@@ -151,6 +151,7 @@ impl AgentOutput for GroupedReviewResult {
     fn definition() -> Definition {
         Definition::for_type::<Self>("review-fix/grouped-review-result", 1, Framing::FencedJson)
             .summary("What a review found, in groups that can be fixed in parallel")
+            .approves("result.groups.all(g, size(g.findings) == 0)")
             .agent("unified-reviewer")
             .display("{{ result.groups | map(attribute='findings') | map('length') | sum }} findings in {{ result.groups | length }} groups")
             .rule(Rule::unique("ids-differ", "/groups/*/findings/*/id"))
@@ -210,6 +211,7 @@ impl AgentOutput for FixOutcomes {
     fn definition() -> Definition {
         Definition::for_type::<Self>("review-fix/fix-outcomes", 1, Framing::FencedJson)
             .summary("What became of each finding of a group")
+            .approves("result.outcomes.all(o, o.outcome == \"fixed\")")
             .agent("simple-fixer")
             .display(
                 "{{ result.outcomes | selectattr('outcome', 'equalto', 'fixed') | list | length }} of \
@@ -323,6 +325,7 @@ impl AgentOutput for ReviewResult {
     fn definition() -> Definition {
         Definition::for_type::<Self>("review-fix/review-result", 2, Framing::FencedJson)
             .summary("What the code reviewer found in a diff")
+            .approves("size(result.findings) == 0")
             .agent("code-reviewer")
             .display("{{ result.findings | length }} findings in {{ result.files_reviewed }} files: {{ result.summary }}")
             .claim("findings/*/file", Claim::new(ClaimKind::Location))

@@ -5,8 +5,7 @@ use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode, empty_ended}
 use counterfoil_agents::agent::{
     Agent, AgentReply, BoxFuture, PromptContext, ReplyDetails, ReplyStatus, Task,
 };
-use counterfoil_agents::echo::blank_out_prompts;
-use counterfoil_agents::result_selection::{ResultCandidates, SelectedResult, select_result};
+use counterfoil_agents::result_selection::{ResultCandidates, ResultSelector, SelectedResult};
 use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
 use counterfoil_contract::claim::ClaimReport;
 use counterfoil_contract::render::prompt;
@@ -120,6 +119,8 @@ async fn converse(
     let mut prompt_text = work.prompt.clone();
     let mut repairs = 0;
     let mut denied: Vec<String> = Vec::new();
+    // It knows the first prompt only: later ones quote the agent's own replies.
+    let mut selector: Option<ResultSelector<'_>> = None;
     loop {
         let name = format!("{id}.{}", repairs + 1);
         let mode = if agent.has_files() { TranscriptMode::OwnFile } else { TranscriptMode::RunLog };
@@ -159,19 +160,17 @@ async fn converse(
             let ended = ended(input, outcome, reply, answer.usage);
             return AttemptResult::new(Ended { reason, reset_at, ..ended });
         }
-        let reply_text = blank_out_prompts(
-            &answer.text,
-            &[&sent, &prompt_text, &prompt::suffix(&work.contract)],
-        );
         let known = Arc::new(at_start.clone());
+        let selector = selector.get_or_insert_with(|| {
+            ResultSelector::new(&work.contract, &work.rules, &sent, &work.quotes)
+        });
         let offered = ResultCandidates {
-            text: &reply_text,
+            text: &answer.text,
             structured: answer.details.structured.as_ref(),
             submissions: &answer.details.submissions,
             context: Some(&known),
         };
-        let SelectedResult { report, channel, notes } =
-            select_result(&work.contract, &work.rules, offered);
+        let SelectedResult { report, channel, notes } = selector.select(offered);
         reply.channel = channel;
         if !report.provenance.coercions.is_empty() {
             reply.context = Some(Box::new((*known).clone()));

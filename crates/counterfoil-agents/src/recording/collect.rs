@@ -3,7 +3,8 @@
 use super::{Attempt, RecordedViolation, Rule};
 use counterfoil_contract::expr::{Expression, Scope};
 use counterfoil_flow::{
-    AssignedAgent, AttemptWork, BoundRule, Command, Event, Reply, RunState, Usage, Workflow, decide,
+    AssignedAgent, AttemptWork, BoundRule, Command, Event, QuotedValue, Reply, RunState, Usage,
+    Workflow, decide,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ impl<'w> Recorder<'w> {
             Event::RunStarted(started) => self.assigned.extend(started.agents.clone()),
             Event::RunResumed { agents, .. } => self.assigned.extend(agents.clone()),
             Event::AttemptStarted { attempt, path, agent: Some(agent), n, contract, .. } => {
-                let rules = self.rules(attempt);
+                let (rules, quotes) = self.rules_and_quotes(attempt);
                 self.index.insert(attempt.clone(), self.collected.len());
                 let attempt = Attempt {
                     path: path.clone(),
@@ -54,6 +55,7 @@ impl<'w> Recorder<'w> {
                     assigned: self.assigned.get(agent).cloned(),
                     contract: contract.clone(),
                     rules,
+                    quotes,
                     ..Attempt::default()
                 };
                 self.collected.push(CollectedAttempt { attempt, replies: Vec::new() });
@@ -96,17 +98,17 @@ impl<'w> Recorder<'w> {
         self.collected.get_mut(at)
     }
 
-    /// The rules for an attempt that is about to start. The run state is the one in which the start
-    /// was decided.
-    fn rules(&self, attempt: &str) -> Vec<Rule> {
-        let Some(workflow) = self.workflow else { return Vec::new() };
+    /// The rules for an attempt that is about to start, and the values that its prompt contains.
+    /// The run state is the one in which the start was decided.
+    fn rules_and_quotes(&self, attempt: &str) -> (Vec<Rule>, Vec<QuotedValue>) {
+        let Some(workflow) = self.workflow else { return (Vec::new(), Vec::new()) };
         let start = decide(workflow, &self.state).into_iter().find_map(|command| match command {
             Command::StartAttempt(start) if start.attempt == attempt => Some(start),
             _ => None,
         });
         match start.map(|start| start.work) {
-            Some(AttemptWork::Agent(work)) => work.rules.iter().map(rule).collect(),
-            _ => Vec::new(),
+            Some(AttemptWork::Agent(work)) => (work.rules.iter().map(rule).collect(), work.quotes),
+            _ => (Vec::new(), Vec::new()),
         }
     }
 }

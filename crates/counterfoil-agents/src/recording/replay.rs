@@ -4,12 +4,10 @@ use super::{Attempt, RecordedOutcome, RecordedViolation, Reply, Rule, exit_from_
 use crate::adapters::{Adapter, ParsedReply, StreamEnd, UsageMeter, Verdict, adapter, adapters};
 use crate::agent::ReplyStatus;
 use crate::cli_runner::{reply_status, structured_output};
-use crate::echo::blank_out_prompts;
 use crate::line_buffer::LineBuffer;
-use crate::result_selection::{ResultCandidates, select_result};
+use crate::result_selection::{ResultCandidates, ResultSelector};
 use crate::submissions::Submission;
 use counterfoil_contract::expr::{Expression, Scope, Type};
-use counterfoil_contract::render::prompt;
 use counterfoil_contract::{Contract, Status};
 use counterfoil_flow::{AttemptOutcome, BoundRule, Channel, Usage};
 use serde_json::Value;
@@ -91,7 +89,7 @@ pub struct RuleMismatch {
 /// Replays one reply. `meter` is the usage of its conversation before it.
 fn replay_reply(
     contract: Option<&Contract>,
-    rules: &[BoundRule],
+    selector: Option<&mut ResultSelector<'_>>,
     reply: &Reply,
     output: &RecordedOutput,
     meter: &mut UsageMeter,
@@ -109,7 +107,7 @@ fn replay_reply(
             structured: None,
             context: known.as_ref(),
         };
-        return validate(contract, rules, &output.prompt, candidates);
+        return validate(selector, candidates);
     };
     let (mut parsed, usage) = parse_output(adapter, reply, output, meter);
     let base = ReplayedReply {
@@ -143,23 +141,20 @@ fn replay_reply(
         submissions: &output.submissions,
         context: known.as_ref(),
     };
-    let validated = validate(contract, rules, &output.prompt, candidates);
+    let validated = validate(selector, candidates);
     let notes = base.notes.into_iter().chain(validated.notes).collect();
     ReplayedReply { text: base.text, usage: base.usage, denied: base.denied, notes, ..validated }
 }
 
 /// Selects and validates the result of a complete reply.
 fn validate(
-    contract: Option<&Contract>,
-    rules: &[BoundRule],
-    prompt: &str,
+    selector: Option<&mut ResultSelector<'_>>,
     candidates: ResultCandidates<'_>,
 ) -> ReplayedReply {
-    let Some(contract) = contract else {
+    let Some(selector) = selector else {
         return ReplayedReply { status: NOT_VALIDATED.to_owned(), ..ReplayedReply::default() };
     };
-    let text = blank_out_prompts(candidates.text, &[prompt, &prompt::suffix(contract)]);
-    let selected = select_result(contract, rules, ResultCandidates { text: &text, ..candidates });
+    let selected = selector.select(candidates);
     let report = selected.report;
     ReplayedReply {
         status: status_name(report.status).to_owned(),
@@ -254,12 +249,15 @@ pub fn replay_attempt(
     };
     let (mut replayed, mut replies) = (Vec::new(), Vec::new());
     let (mut meter, mut conversation) = (UsageMeter::default(), None);
+    let first_prompt = outputs.first().map(|output| output.prompt.as_str()).unwrap_or_default();
+    let mut selector = contract
+        .map(|contract| ResultSelector::new(contract, &rules, first_prompt, &attempt.quotes));
     for (reply, output) in attempt.replies.iter().zip(outputs) {
         if conversation != reply.conversation {
             meter = UsageMeter::default();
             conversation.clone_from(&reply.conversation);
         }
-        let one = replay_reply(contract, &rules, reply, output, &mut meter);
+        let one = replay_reply(contract, selector.as_mut(), reply, output, &mut meter);
         replies.push(updated_reply(reply, &one));
         replayed.push(one);
     }
@@ -453,9 +451,11 @@ mod tests {
 
     #[test]
     fn an_echo_of_the_prompt_is_not_a_result() {
-        let (attempt, mut output) =
-            attempt("contract", &[("Say {\"ok\": true}. Then: no.", "absent")]);
-        output[0].prompt = "Say {\"ok\": true}.".to_owned();
+        let (attempt, mut output) = attempt(
+            "contract",
+            &[("> Say whether it works,\n> for example {\"ok\": true}.\nNo.", "absent")],
+        );
+        output[0].prompt = "Say whether it works, for example {\"ok\": true}.".to_owned();
         let (after, _) = replay_attempt(&attempt, Some(&contract(&["ok"])), &output).unwrap();
         assert_eq!(after.replies[0].status, "absent");
     }

@@ -6,9 +6,9 @@ use crate::extract::doubt::Refusal;
 use crate::json::{self, Fault, ParseFault};
 use crate::policy::Policy;
 use crate::read;
-use crate::report::Stage;
+use crate::report::{Stage, Violation};
 use crate::source::{Source, Span};
-use crate::validate::{Detail, ValidationOutcome, validate};
+use crate::validate::{Detail, ParsedValue, ValidationOutcome, validate};
 
 /// Where a candidate comes from, and so how it is parsed.
 #[derive(Clone, Debug)]
@@ -83,15 +83,15 @@ impl Candidate {
         self
     }
 
-    /// Parses and validates the candidate.
-    pub(crate) fn validate(
+    /// Parses the candidate.
+    pub(crate) fn read<'t>(
         &self,
         contract: &Contract,
         policy: &Policy,
-        source: &Source<'_>,
+        source: &Source<'t>,
         detail: Detail,
-    ) -> ValidationOutcome {
-        let reading = match &self.how {
+    ) -> Result<ParsedValue<'t>, Option<Box<Violation>>> {
+        match &self.how {
             CandidateSource::Block => {
                 Ok(read::block(contract, source, self.start, self.end, policy))
             }
@@ -126,8 +126,18 @@ impl Candidate {
             CandidateSource::FenceToRepair => {
                 Err(Some(Box::new(self.broken(self.end, source, policy))))
             }
-        };
-        match reading {
+        }
+    }
+
+    /// Parses and validates the candidate.
+    pub(crate) fn validate(
+        &self,
+        contract: &Contract,
+        policy: &Policy,
+        source: &Source<'_>,
+        detail: Detail,
+    ) -> ValidationOutcome {
+        match self.read(contract, policy, source, detail) {
             Ok(reading) => validate(contract, policy, reading, source, detail),
             Err(violation) => ValidationOutcome::unreadable(
                 Stage::Parse,
@@ -150,7 +160,7 @@ impl Candidate {
     }
 
     /// Why it broke: the error of the strict parser on the text up to there and a little further.
-    fn broken(&self, at: usize, source: &Source<'_>, policy: &Policy) -> crate::report::Violation {
+    fn broken(&self, at: usize, source: &Source<'_>, policy: &Policy) -> Violation {
         let end = source.end().min(at.saturating_add(LOOK_AHEAD));
         let text = source.slice(self.start, end);
         let fault = match json::parse(text, policy.max_depth, false) {

@@ -35,6 +35,9 @@ impl Extractor<'_> {
 
     /// Adds a candidate; true if it is an attempt.
     pub(super) fn offer(&mut self, track: usize, found: Candidate, source: &Source<'_>) -> bool {
+        if self.is_quotation(&found, source) {
+            return false;
+        }
         let found = self.located(found, source);
         let listed = found.clone().without_edits();
         let mut examined = self.examine(found, source);

@@ -117,6 +117,8 @@ impl Extractor<'_> {
             violation.message =
                 "the only result is in a thinking section, which is not part of the answer".into();
             violation.hint = "repeat the result after the thinking section".into();
+        } else if self.quotations > 0 && self.unclosed.is_none() {
+            violation = Violation { expected: violation.expected, ..quotation() };
         } else if let Some(span) = self.unclosed {
             violation = block_not_closed(span);
             status = Status::Rejected;
@@ -160,6 +162,25 @@ impl Extractor<'_> {
             empty_provenance(&self.contract),
         )
     }
+}
+
+/// The violation of an answer that only repeats what the agent was shown.
+fn quotation() -> Violation {
+    let message =
+        "the answer repeats an example or a template that was shown, and has no result of its own";
+    let mut violation = bare_violation(Code::OnlyQuoted, "", message.into());
+    violation.received = "a copy of what was shown".into();
+    violation.hint = "send the result of your own work".into();
+    violation
+}
+
+/// The report about a value that only repeats what the agent was shown.
+pub(crate) fn only_quoted(contract: &Contract) -> Report {
+    let violation = Violation { expected: "a result of its own".into(), ..quotation() };
+    let outcome = ValidationOutcome::unreadable(Stage::Extraction, vec![violation]);
+    let mut report = build_report(contract, outcome, empty_provenance(contract));
+    report.status = Status::Absent;
+    report
 }
 
 fn too_large(length: usize, limit: usize, what: &str) -> Violation {

@@ -1,10 +1,13 @@
 //! Attempts in a form that the contract does not ask for: JSON outside of a fence or a block, or an
 //! output block where JSON is asked for. They are never accepted, but the last attempt decides.
 
+use super::quotation::{is_shown_block, is_shown_json};
 use crate::attempt::{AttemptKeys, Likeness};
-use crate::extract::block::{self, BlockScan, Line};
+use crate::contract::Contract;
+use crate::extract::block::BlockScan;
 use crate::extract::strict_scan::{ScanEvent, Shape, StrictScan, ThinkMark};
-use crate::read::is_template_text;
+use crate::read;
+use crate::shown::Shown;
 use crate::source::{Source, Span};
 
 /// The form of an attempt that is not eligible.
@@ -43,10 +46,12 @@ impl Outside {
     pub(crate) fn add_json(
         &mut self,
         scan: &mut StrictScan,
-        keys: &AttemptKeys,
-        wants_object: bool,
+        contract: &Contract,
+        shown: Option<&Shown>,
         source: &Source<'_>,
     ) {
+        let keys = &contract.attempt_keys;
+        let wants_object = contract.ty().object().is_some();
         for event in scan.take_events() {
             let found = match event {
                 ScanEvent::Think(mark, at) => {
@@ -57,6 +62,9 @@ impl Outside {
             };
             let closed = matches!(found.shape, Shape::Closed { .. });
             let text = source.slice(found.start, found.end);
+            if is_shown_json(shown, contract.ty(), text) {
+                continue;
+            }
             let plausible = !wants_object || text.starts_with('{');
             if !found.nested && closed && plausible {
                 self.last_json = Some(source.span(found.start, found.end));
@@ -82,6 +90,7 @@ impl Outside {
         &mut self,
         scan: &mut BlockScan,
         keys: &AttemptKeys,
+        shown: Option<&Shown>,
         source: &Source<'_>,
         eof: bool,
     ) {
@@ -91,7 +100,8 @@ impl Outside {
             blocks.extend(scan.unfinished().map(|start| (start, source.end())));
         }
         for (start, end) in blocks {
-            if is_block_attempt(keys, source.slice(start, end)) {
+            let text = source.slice(start, end);
+            if is_block_attempt(keys, text) && !is_shown_block(shown, text) {
                 let span = Some(source.span(start, end));
                 self.attempts.push(OutsideAttempt { start, end, span, form: Form::Block });
             }
@@ -136,9 +146,6 @@ impl Outside {
 /// Whether an output block tries to be the result: it has a field of the contract, and not only
 /// placeholders for values.
 pub(crate) fn is_block_attempt(keys: &AttemptKeys, content: &str) -> bool {
-    let mut known = block::lines(content, 0).filter_map(|line| match line {
-        Line::Entry { key, value, .. } if keys.knows(key) => Some(value),
-        _ => None,
-    });
-    known.any(|value| !is_template_text(value))
+    read::block_entries(content)
+        .any(|(key, value)| keys.knows(key) && !read::is_template_text(value))
 }

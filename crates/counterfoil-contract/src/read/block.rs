@@ -31,6 +31,11 @@ struct Item<'t> {
     continued: Option<usize>,
 }
 
+/// The keys of a block's lines, each with its value.
+pub(crate) fn entries(content: &str) -> impl Iterator<Item = (&str, &str)> {
+    lines::lines(content, 0).filter_map(|line| line.entry.map(|entry| (entry.key, entry.value)))
+}
+
 /// Parses the lines of an output block.
 pub(crate) fn read<'t>(
     contract: &Contract,

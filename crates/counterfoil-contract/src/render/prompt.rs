@@ -5,6 +5,7 @@ use crate::claim::ClaimReport;
 use crate::contract::Contract;
 use crate::expr::{Field, ObjectType, Type};
 use crate::policy::Framing;
+use crate::question::is_question;
 use crate::report::{Report, Status, Violation};
 use crate::validate::error_fields;
 use serde_json::Value;
@@ -36,22 +37,31 @@ pub fn suffix(contract: &Contract) -> String {
             let _ = writeln!(text, "- {rule}");
         }
     }
-    if let Some(example) = example(contract) {
-        let _ = write!(text, "\nExample:\n{}", frame_result(contract, example));
-    }
+    text.extend(example_section(
+        contract,
+        "Example",
+        "Examples (send your own result, none of these)",
+    ));
     text
 }
 
-/// The most informative example: the first of those with the most values.
-pub fn example(contract: &Contract) -> Option<&Value> {
-    fn values(value: &Value) -> usize {
-        match value {
-            Value::Array(items) => items.iter().map(values).sum(),
-            Value::Object(fields) => fields.values().map(|value| values(value).max(1)).sum(),
-            _ => 1,
-        }
-    }
-    contract.definition().examples.iter().rev().max_by_key(|example| values(example))
+/// The examples that agents are shown, in every prompt and tool description. Where a contract says
+/// which results approve, the first one does not.
+pub fn examples(contract: &Contract) -> Vec<&Value> {
+    contract.shown_examples().collect()
+}
+
+/// The examples in the framing of the contract, after a title; none if there are none.
+fn example_section(contract: &Contract, one: &str, several: &str) -> Option<String> {
+    let examples = examples(contract);
+    let title = match examples.len() {
+        0 => return None,
+        1 => one,
+        _ => several,
+    };
+    let framed: Vec<String> =
+        examples.iter().map(|example| frame_result(contract, example)).collect();
+    Some(format!("\n{title}:\n{}", framed.join("or:\n")))
 }
 
 /// The rules of a contract as sentences.
@@ -124,7 +134,7 @@ fn list_instruction(contract: &Contract) -> &'static str {
 }
 
 /// The template of an output block, with a placeholder for each value.
-pub(super) fn block_template(contract: &Contract) -> String {
+pub(crate) fn block_template(contract: &Contract) -> String {
     let mut text = String::from("---OUTPUT---\n");
     for (name, field) in root_fields(contract) {
         let shown =
@@ -223,11 +233,13 @@ fn block_value(value: &Value) -> String {
 /// The prompt that asks the same agent for a corrected result: the violations, their positions, and
 /// what to send.
 pub fn repair(contract: &Contract, report: &Report) -> String {
+    let asks = !report.violations.is_empty() && report.violations.iter().all(is_question);
     let mut text = match report.status {
         Status::Accepted => {
             return "The result was accepted; there is nothing to send again.\n".to_owned();
         }
         Status::Absent => "Your answer contained no result.\n".to_owned(),
+        Status::Rejected if asks => "There is a question about your result:\n".to_owned(),
         Status::Rejected => "Your result was not accepted:\n".to_owned(),
     };
     for violation in report.violations.iter().take(MAX_VIOLATIONS) {
@@ -240,17 +252,16 @@ pub fn repair(contract: &Contract, report: &Report) -> String {
             report.violations.len() - MAX_VIOLATIONS
         );
     }
-    let _ = writeln!(
-        text,
-        "\nSend only the corrected result. Do not repeat the work.\n{}",
-        framing_instruction(contract)
-    );
+    let request = if asks {
+        "Send the result once more, as you mean it. Do not repeat the work."
+    } else {
+        "Send only the corrected result. Do not repeat the work."
+    };
+    let _ = writeln!(text, "\n{request}\n{}", framing_instruction(contract));
     if contract.framing() == Framing::OutputBlock {
         let _ = write!(text, "\n{}{}", block_template(contract), list_instruction(contract));
-    } else if report.status == Status::Absent
-        && let Some(example) = example(contract)
-    {
-        let _ = write!(text, "\nIts form:\n{}", frame_result(contract, example));
+    } else if report.status == Status::Absent {
+        text.extend(example_section(contract, "Its form", "Its forms"));
     }
     text
 }

@@ -1,5 +1,6 @@
 //! Runs the case files in `tests/it/cases`. Every text is checked whole and in pieces, and both
 //! must give the same report.
+use counterfoil_contract::shown::Shown;
 use counterfoil_contract::{Contract, Report, Status};
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,6 +24,9 @@ struct Case {
     with: Option<String>,
     #[serde(default)]
     strict: bool,
+    /// The prompt that the agent was shown, besides what every agent of the contract is shown.
+    #[serde(default)]
+    prompt: Option<String>,
     /// The value accepted; if left out, the text must not be accepted.
     #[serde(default)]
     value: Option<Value>,
@@ -109,6 +113,7 @@ case_files! {
     last_attempt = "last-attempt";
     origin_forms = "origin-forms";
     output_block = "output-block";
+    quotations = "quotations";
     repairs = "repairs";
     rules = "rules";
     validation = "validation";
@@ -131,9 +136,15 @@ fn run(contract: &str, case: &Case) -> Result<(), String> {
         yaml.push_str(lines);
     }
     let contract = Contract::from_yaml(&yaml).map_err(|error| error.to_string())?;
-    let report =
-        if case.strict { contract.check_strictly(&case.text) } else { contract.check(&case.text) };
-    if !case.strict {
+    let report = match &case.prompt {
+        Some(prompt) => {
+            let shown = Shown::with_prompts(&contract, &[prompt]);
+            contract.check_bytes_shown(case.text.as_bytes(), &shown)
+        }
+        None if case.strict => contract.check_strictly(&case.text),
+        None => contract.check(&case.text),
+    };
+    if !case.strict && case.prompt.is_none() {
         for size in [1, 7, 64] {
             let mut stream = contract.stream();
             let characters: Vec<char> = case.text.chars().collect();

@@ -1,6 +1,8 @@
 //! Every code has a page, and the examples of every page are checked: the bad ones produce the
 //! code, the good ones do not.
 use counterfoil_contract::compat::compare;
+use counterfoil_contract::question;
+use counterfoil_contract::shown::Shown;
 use counterfoil_contract::{Code, Contract, Definition, LoadError, Registry, Report, ResolveError};
 
 /// A parsed page.
@@ -110,6 +112,9 @@ fn check_page(code: Code) -> Result<(), String> {
             "text bad hex",
             "text good",
             "text good strict",
+            "text shown",
+            "text earlier",
+            "text submitted",
         ],
         Kind::Contract | Kind::Registry => &["yaml bad", "yaml good"],
         Kind::Reference => &["yaml contract", "text bad", "text good"],
@@ -138,6 +143,7 @@ fn check_page(code: Code) -> Result<(), String> {
 /// Each text is validated against the last contract above it.
 fn check_text_page(code: Code, page: &Page) -> Result<(), String> {
     let mut contract: Option<Contract> = None;
+    let mut before: Option<&Block> = None;
     let (mut bad, mut good) = (0, 0);
     for block in &page.blocks {
         if block.info == "yaml contract" {
@@ -145,7 +151,12 @@ fn check_text_page(code: Code, page: &Page) -> Result<(), String> {
             continue;
         }
         let contract = contract.as_ref().ok_or("a text precedes the contract")?;
+        if matches!(block.info.as_str(), "text shown" | "text earlier" | "text submitted") {
+            before = Some(block);
+            continue;
+        }
         let report = match block.info.as_str() {
+            _ if before.is_some() => check_after(contract, before, &block.text),
             "text bad hex" => contract.check_bytes(&parse_hex(&block.text)?),
             "text bad strict" | "text good strict" => contract.check_strictly(&block.text),
             _ => contract.check(&block.text),
@@ -161,6 +172,27 @@ fn check_text_page(code: Code, page: &Page) -> Result<(), String> {
         }
     }
     if bad == 0 || good == 0 { Err("a bad or a good text is missing".to_owned()) } else { Ok(()) }
+}
+
+/// Checks a text that follows something: what was shown, an earlier result, a submission.
+fn check_after(contract: &Contract, before: Option<&Block>, text: &str) -> Report {
+    let report = contract.check(text);
+    let Some(before) = before else { return report };
+    match (before.info.as_str(), contract.check(&before.text)) {
+        ("text shown", _) => {
+            contract.check_bytes_shown(text.as_bytes(), &Shown::new([&before.text]))
+        }
+        ("text earlier", earlier) => match (&report.value, &earlier.value) {
+            (Some(value), Some(earlier)) if question::is_copy(contract, value, earlier) => {
+                question::ask_about_copy(report, "tests")
+            }
+            _ => report,
+        },
+        (_, submitted) => match question::contradiction(&submitted, &report) {
+            Some(found) => found.ask(submitted, "text"),
+            None => report,
+        },
+    }
 }
 
 /// A bad text produces the code and no other, so that a page is about one problem.

@@ -1,8 +1,8 @@
 //! Laws that hold for every text: reading in pieces changes nothing, spans are the offending
 //! values, repairs can be replayed, strict text is never repaired, and the work is linear.
 use counterfoil_contract::edit::{Edit, RepairKind, apply as apply_edits};
-use counterfoil_contract::{Contract, Framing, Progress, Report, Status};
 use counterfoil_contract::render::prompt::frame_result;
+use counterfoil_contract::{Contract, Framing, Progress, Report, Status};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::LazyLock;

@@ -19,3 +19,5 @@ mod explain;
 mod expressions;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod laws;
+#[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
+mod quotations;

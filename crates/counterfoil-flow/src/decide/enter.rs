@@ -1,8 +1,8 @@
 //! Entering a state: the command that its step needs.
 
 use super::{
-    AgentWork, AttemptRequest, AttemptWork, Command, CommandWork, FileCheck, end, eval_scope,
-    initial_values, path_of,
+    AgentWork, AttemptRequest, AttemptWork, Command, CommandWork, FileCheck, QuotedValue, end,
+    eval_scope, initial_values, path_of,
 };
 use crate::event::{AskedQuestion, CLAIMS_VERIFIED, Event, PlannedItem};
 use crate::fan_out::{Item, topological_order};
@@ -315,8 +315,21 @@ impl Entry<'_> {
         let asked = scope
             .render(&dispatch.prompt, &more)
             .map_err(|why| format!("the prompt cannot be rendered: {why}"))?;
+        let quotes = dispatch.prompt.reads().into_iter().filter_map(|name| {
+            let given = more.get(&name);
+            let value = given.or_else(|| scope.value(&name))?;
+            let input = given.is_none()
+                && !self.frame.variables.contains_key(&name)
+                && self.frame.inputs.contains_key(&name);
+            QuotedValue::can_hold_result(value).then(|| QuotedValue {
+                value: value.clone(),
+                input,
+                name,
+            })
+        });
         let mut work = AgentWork {
             agent: dispatch.agent.clone(),
+            quotes: quotes.collect(),
             prompt: format!("{}\n\n{}", asked.trim_end(), role.suffix),
             contract: role.contract.clone(),
             access: role.access,

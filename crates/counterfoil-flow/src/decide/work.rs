@@ -7,6 +7,7 @@ use crate::workflow::{Access, Bounds};
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimPolicy, EffectiveClaim};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Files that must exist before a step can start.
@@ -105,6 +106,8 @@ pub struct AgentWork {
     pub agent: String,
     /// The prompt, including the instructions for the result.
     pub prompt: String,
+    /// The values of the run that the prompt contains.
+    pub quotes: Vec<QuotedValue>,
     /// The contract of the result.
     pub contract: Arc<Contract>,
     /// What it may do to the workspace.
@@ -125,6 +128,29 @@ pub struct AgentWork {
     pub tests: ClaimPolicy,
     /// Timeouts and numbers of repairs and retries.
     pub bounds: Bounds,
+}
+
+/// A value of the run that a prompt contains. It is not part of the instructions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuotedValue {
+    /// The name by which the prompt reads it.
+    pub name: String,
+    /// The value.
+    pub value: Value,
+    /// Whether it is an input, rather than a result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub input: bool,
+}
+
+impl QuotedValue {
+    /// Whether a value can contain a result: an object, a list, or a text with one of them.
+    pub(crate) fn can_hold_result(value: &Value) -> bool {
+        match value {
+            Value::Object(_) | Value::Array(_) => true,
+            Value::String(text) => text.contains(['{', '[']),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
 }
 
 /// The work of a command.

@@ -2,6 +2,7 @@
 
 use counterfoil_contract::policy::{RepairPolicy, Truncated};
 use counterfoil_contract::render::vendor::{self, Target};
+use counterfoil_contract::shown::Shown;
 use counterfoil_contract::{AgentOutput, Framing};
 use counterfoil_packs::contracts::*;
 use counterfoil_packs::{definitions, registry};
@@ -103,6 +104,59 @@ fn every_contract_is_documented_by_examples() {
                 ),
             }
         }
+    }
+}
+
+/// The contracts of gates and reviewers, whose result lets the work pass or not.
+const GATES: [&str; 14] = [
+    "execution-loop/qa",
+    "execution-loop/code-quality",
+    "execution-loop/dod",
+    "review-fix/grouped-review-result",
+    "review-fix/review-result",
+    "review-fix/fix-outcomes",
+    "feature-pipeline/code-reviewer",
+    "feature-pipeline/silent-failure-hunter",
+    "feature-pipeline/type-design-analyzer",
+    "feature-pipeline/review-pr",
+    "gated-team/output",
+    "spec-pipeline/analyze",
+    "spec-pipeline/test",
+    "spec-pipeline/review",
+];
+
+#[test]
+fn no_gate_is_shown_an_approving_example_alone() {
+    for id in GATES {
+        let contract = registry().get(id).unwrap();
+        let examples = &contract.definition().examples;
+        let shown: Vec<bool> =
+            contract.shown_examples().map(|one| contract.approves(one).unwrap()).collect();
+        assert_eq!(shown.first(), Some(&false), "{id} shows {shown:?} of {}", examples.len());
+        // A prompt that is quoted in full lets nothing pass, nor does the repair prompt.
+        let shown = Shown::of(&contract);
+        let absent = contract.check("There is no result here.");
+        for prompt in [contract.prompt(), contract.repair(&absent)] {
+            let report = contract.check_bytes_shown(prompt.as_bytes(), &shown);
+            let approves = report.value.as_ref().and_then(|value| contract.approves(value));
+            assert_ne!(approves, Some(true), "{id}: {prompt}");
+        }
+    }
+}
+
+#[test]
+fn envelopes_show_success_and_error() {
+    for id in ["spec-pipeline/specify", "spec-pipeline/test", "spec-pipeline/analyze"] {
+        let contract = registry().get(id).unwrap();
+        let shown: Vec<&str> =
+            contract.shown_examples().map(|one| one["status"].as_str().unwrap()).collect();
+        assert_eq!(shown, ["error", "success"], "{id}");
+    }
+    for id in ["review-fix/fixer-result", "review-fix/fix-result"] {
+        let contract = registry().get(id).unwrap();
+        let shown: Vec<bool> =
+            contract.shown_examples().map(|one| one["success"].as_bool().unwrap()).collect();
+        assert_eq!(shown, [false, true], "{id}");
     }
 }
 

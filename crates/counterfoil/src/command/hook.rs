@@ -11,6 +11,7 @@ use crate::{input, output, project};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Contract;
 use counterfoil_contract::render::prompt;
+use counterfoil_contract::shown::Shown;
 use counterfoil_process::MARKER;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Seek, SeekFrom};
@@ -67,11 +68,13 @@ fn validate(event: Event, args: &HookCheckArgs) -> Result<Exit> {
         .session_id
         .as_deref()
         .context("the payload has no session id; nothing was checked")?;
+    // The agent may quote the instructions of its contract, or an earlier repair prompt.
     let known = Arc::new(counterfoil_contract::Context {
         workspace: counterfoil_workspace::folder_names(&cwd),
         ..Default::default()
     });
-    let report = contract.check_with(&message, &contract.policy().with_context(&known));
+    let policy = contract.policy().with_context(&known);
+    let report = contract.check_bytes_shown(message.as_bytes(), &policy, &Shown::of(&contract));
     let agent = payload.agent_id.as_deref().unwrap_or_default();
     let folder = history_folder(&cwd, home.as_deref());
     if report.is_accepted() {

@@ -96,8 +96,8 @@ impl ToolResponse {
         Self { text, data: limited_report(report), is_error: false }
     }
 
-    /// A contract: its prompt, its schema, and an example as the arguments of a call.
-    pub(super) fn contract(contract: &Contract, schema: &Value, example: Option<&Value>) -> Self {
+    /// A contract: its prompt, its schema, and examples as the arguments of a call.
+    pub(super) fn contract(contract: &Contract, schema: &Value, examples: &[Value]) -> Self {
         let definition = contract.definition();
         let suffix = prompt::suffix(contract);
         let summary = match definition.summary.as_str() {
@@ -109,13 +109,19 @@ impl ToolResponse {
             contract.reference(),
             Server::TOOL,
         );
-        if let Some(example) = example {
-            let _ = write!(text, "\nExample arguments of `{}`:\n{example}\n", Server::TOOL);
+        if !examples.is_empty() {
+            let _ = writeln!(text, "\nExample arguments of `{}`:", Server::TOOL);
         }
-        let data = json!({
+        for example in examples {
+            let _ = writeln!(text, "{example}");
+        }
+        let mut data = json!({
             "contract": contract.reference(), "summary": definition.summary, "prompt": suffix, "schema": schema,
-            "example": example,
+            "example": examples.first(),
         });
+        if examples.len() > 1 {
+            data["examples"] = json!(examples);
+        }
         Self { text, data, is_error: false }
     }
 

@@ -9,6 +9,7 @@ use counterfoil_agents::adapters::Server;
 use counterfoil_contract::expr::Type;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::render::vendor::{self, Target, raise};
+use counterfoil_contract::shown::Shown;
 use counterfoil_contract::{Context, Contract, Policy, Report};
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -66,7 +67,7 @@ impl SubmissionTools {
         };
         format!(
             "Counterfoil validates the result of your work against {contract}. When the work is done, call `{}` with the complete result. If it \
-             is not accepted, the response lists what is wrong and where: fix that and call it again. The last accepted result counts. \
+             is not accepted, the response lists what is wrong and where: fix that and call it again. The last result counts. \
              Once a result is accepted, you are done.",
             Server::TOOL
         )
@@ -101,7 +102,7 @@ impl SubmissionTools {
                 submit,
                 format!(
                     "Submit the result of your work, validated against {contracts}. {usage} Call it when the work is done, with the complete \
-                     result. If it is not accepted, the response lists what is wrong and where: fix that and call it again. The last accepted \
+                     result. If it is not accepted, the response lists what is wrong and where: fix that and call it again. The last \
                      result counts. Once it is accepted, stop: no further text is needed."
                 ),
                 self.layout.schema(&self.contracts, self.target),
@@ -175,7 +176,11 @@ impl SubmissionTools {
         Ok(match value {
             Some(value) => {
                 let value = raise(contract, self.target, value);
-                let report = contract.check_value_with(&value, &self.policy(contract));
+                let report = contract.check_value_shown(
+                    &value,
+                    &self.policy(contract),
+                    &Shown::of(contract),
+                );
                 Submitted { contract, value, report }
             }
             None => Submitted { contract, value: Value::Null, report: contract.check("") },
@@ -191,9 +196,11 @@ impl SubmissionTools {
         match find_contract(&self.contracts, name.as_ref()) {
             Ok(contract) => {
                 let schema = vendor::schema(contract, Target::Draft2020).schema;
-                let example =
-                    prompt::example(contract).map(|example| self.as_arguments(contract, example));
-                ToolResponse::contract(contract, &schema, example.as_ref())
+                let examples: Vec<Value> = prompt::examples(contract)
+                    .into_iter()
+                    .map(|example| self.as_arguments(contract, example))
+                    .collect();
+                ToolResponse::contract(contract, &schema, &examples)
             }
             Err(why) => ToolResponse::invalid_arguments(&why),
         }

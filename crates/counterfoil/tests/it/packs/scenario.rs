@@ -16,6 +16,7 @@
 use crate::packs::project::{PackProject, RunningScenario};
 use crate::packs::run::ScenarioRun;
 use counterfoil::Framing;
+use counterfoil_contract::shown::Shown;
 use counterfoil_testkit::AgentScript;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -253,10 +254,36 @@ fn runs_ejected() -> bool {
     std::env::var_os("COUNTERFOIL_ALL_EJECTED").is_some()
 }
 
-/// The first example of a contract: a result that it accepts.
+/// A result that a contract accepts: its first example with one text changed, since an agent that
+/// repeats the example of its prompt does not answer.
 pub(crate) fn example(contract: &str) -> Value {
     let contract = counterfoil_packs::registry_for(contract).get(contract).unwrap();
-    contract.definition().examples[0].clone()
+    let example = &contract.definition().examples[0];
+    let shown = Shown::of(&contract);
+    let texts = text_pointers(example, String::new()).into_iter().filter_map(|pointer| {
+        let mut changed = example.clone();
+        let text = changed.pointer_mut(&pointer)?;
+        *text = format!("{} again", text.as_str()?).into();
+        contract.check_value_shown(&changed, &shown).is_accepted().then_some(changed)
+    });
+    texts.last().unwrap_or_else(|| example.clone())
+}
+
+/// The places of the texts in a value.
+fn text_pointers(value: &Value, at: String) -> Vec<String> {
+    match value {
+        Value::String(_) => vec![at],
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .flat_map(|(n, item)| text_pointers(item, format!("{at}/{n}")))
+            .collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .flat_map(|(key, value)| text_pointers(value, format!("{at}/{key}")))
+            .collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The framings of the agents of a workflow.

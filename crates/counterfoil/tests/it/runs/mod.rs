@@ -12,6 +12,7 @@ mod language;
 mod listing;
 mod moves;
 mod prompts;
+mod quotations;
 mod resuming;
 mod steps;
 mod usage;

@@ -57,6 +57,24 @@ fn a_bad_result_is_sent_back_and_a_good_one_is_not() {
 }
 
 #[test]
+fn a_message_that_only_quotes_the_example_is_sent_back() {
+    let project = bound();
+    let contract =
+        counterfoil_packs::registry_for("execution-loop/qa").get("execution-loop/qa").unwrap();
+    for example in &contract.definition().examples {
+        let message = format!("The form is:\n> {example}\n");
+        let (code, words) =
+            answer(hook(&project, SUBAGENT, &json!({"last_assistant_message": message})));
+        assert_eq!(code, 2, "{words}");
+        assert!(words.contains("repeats an example"), "{words}");
+        // It is not shown an example that approves alone.
+        let (fails, passes) =
+            (words.find("\"dod_achieved\": false"), words.find("\"dod_achieved\": true"));
+        assert!(fails.is_some() && fails < passes.or(Some(usize::MAX)), "{words}");
+    }
+}
+
+#[test]
 fn an_agent_that_never_gets_it_right_is_let_through_with_words() {
     let project = bound();
     let say = |active: bool| {

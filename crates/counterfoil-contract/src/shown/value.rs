@@ -1,0 +1,154 @@
+//! JSON values as numbers: equal for values that mean the same, whatever their spelling.
+
+use serde_json::{Map, Number, Value};
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// A value that is nested deeper is not compared.
+const MAX_DEPTH: usize = 256;
+/// The number of objects with a common member that are compared.
+const MAX_OBJECTS: usize = 64;
+/// Integers above are not exact as floating-point numbers.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// The digest of a value; none if it is nested too deeply.
+pub(super) fn digest(value: &Value) -> Option<u64> {
+    walk(value, 0, &mut |_| {})
+}
+
+/// Adds the digests of a value and of all objects and lists inside of it.
+pub(super) fn digests(value: &Value, into: &mut HashSet<u64>) {
+    walk(value, 0, &mut |digest| {
+        into.insert(digest);
+    });
+}
+
+/// The members of objects: a key with its value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Members {
+    /// The objects that have a member, in order.
+    objects: HashMap<u64, Vec<u32>>,
+    count: u32,
+}
+
+impl Members {
+    /// Adds the objects of a value.
+    pub(super) fn add(&mut self, value: &Value) {
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Array(items) => open.extend(items),
+                Value::Object(fields) => {
+                    open.extend(fields.values());
+                    let number = self.count;
+                    self.count = self.count.saturating_add(1);
+                    for member in member_digests(fields).into_iter().flatten() {
+                        self.objects.entry(member).or_default().push(number);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether one of the objects has all members of an object.
+    pub(super) fn contain(&self, value: &Value) -> bool {
+        let Value::Object(fields) = value else { return false };
+        let Some(members) = member_digests(fields) else { return false };
+        let mut found: Vec<&Vec<u32>> = Vec::with_capacity(members.len());
+        for member in members {
+            let Some(objects) = self.objects.get(&member) else { return false };
+            found.push(objects);
+        }
+        let Some(rarest) = found.iter().min_by_key(|objects| objects.len()) else { return false };
+        rarest
+            .iter()
+            .take(MAX_OBJECTS)
+            .any(|number| found.iter().all(|objects| objects.binary_search(number).is_ok()))
+    }
+}
+
+fn member_digests(fields: &Map<String, Value>) -> Option<Vec<u64>> {
+    let member = |(key, value): (&String, &Value)| {
+        let mut hasher = DefaultHasher::new();
+        (key, digest(value)?).hash(&mut hasher);
+        Some(hasher.finish())
+    };
+    fields.iter().map(member).collect()
+}
+
+/// The value inside of an envelope: the only member of an object, or the only item of a list. It
+/// may also be written as a text.
+pub(super) fn inside_envelope(value: &Value) -> Option<Value> {
+    let inner = match value {
+        Value::Array(items) if items.len() == 1 => items.first()?,
+        Value::Object(fields) if fields.len() == 1 => fields.values().next()?,
+        _ => return None,
+    };
+    match inner {
+        Value::String(text) => {
+            let parsed = crate::json::parse(text.trim(), MAX_DEPTH, false).ok()?;
+            (parsed.value.is_object() || parsed.value.is_array()).then_some(parsed.value)
+        }
+        Value::Object(_) | Value::Array(_) => Some(inner.clone()),
+        _ => None,
+    }
+}
+
+/// Calls a function for each string of a value.
+pub(super) fn visit_strings(value: &Value, visit: &mut impl FnMut(&str)) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => visit(text),
+            Value::Array(items) => open.extend(items),
+            Value::Object(fields) => open.extend(fields.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+fn walk(value: &Value, depth: usize, visit: &mut impl FnMut(u64)) -> Option<u64> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    match value {
+        Value::Null => 0u8.hash(&mut hasher),
+        Value::Bool(truth) => (1u8, truth).hash(&mut hasher),
+        Value::Number(number) => hash_number(number, &mut hasher),
+        Value::String(text) => {
+            3u8.hash(&mut hasher);
+            text.chars().filter(|c| !c.is_whitespace()).for_each(|c| c.hash(&mut hasher));
+        }
+        Value::Array(items) => {
+            4u8.hash(&mut hasher);
+            for item in items {
+                walk(item, depth + 1, visit)?.hash(&mut hasher);
+            }
+        }
+        Value::Object(fields) => {
+            5u8.hash(&mut hasher);
+            let mut members = Vec::with_capacity(fields.len());
+            for (key, value) in fields {
+                members.push((key, walk(value, depth + 1, visit)?));
+            }
+            members.sort_unstable();
+            members.hash(&mut hasher);
+        }
+    }
+    let digest = hasher.finish();
+    if matches!(value, Value::Array(_) | Value::Object(_)) {
+        visit(digest);
+    }
+    Some(digest)
+}
+
+fn hash_number(number: &Number, hasher: &mut DefaultHasher) {
+    2u8.hash(hasher);
+    match number.as_f64() {
+        // Zero has two forms.
+        Some(number) if number.abs() < MAX_EXACT => (number + 0.0).to_bits().hash(hasher),
+        _ => number.to_string().hash(hasher),
+    }
+}
