@@ -109,6 +109,7 @@ codes! {
     Contradiction = "C0303", "fields of the result contradict each other";
     DuplicateId = "C0304", "an id appears twice in a list";
     RuleFailed = "C0305", "a rule could not be evaluated";
+    FilledDiffers = "C0306", "a field that is filled in has another value";
     ContractSyntax = "C0401", "a contract file cannot be read";
     BadSchema = "C0402", "a contract's schema is not valid";
     RemoteReference = "C0403", "a schema refers to another document";
@@ -121,6 +122,7 @@ codes! {
     BadField = "C0410", "a short field form is malformed";
     BadPolicy = "C0411", "a policy names something that does not exist";
     BadDisplay = "C0412", "a display template is not valid";
+    BadFilled = "C0413", "a field that is filled in is not valid";
     ApprovingExample = "C0414", "agents are shown an example that approves";
     OldValuesFail = "C0501", "a value that was valid no longer is";
     NewValuesFail = "C0502", "a new value does not satisfy an old reader";
@@ -138,6 +140,7 @@ codes! {
     Deprecated = "W0107", "the contract is deprecated";
     LaterNeedsRepair = "W0108", "a later candidate was skipped because it needs repairs";
     DifferingResultsNote = "W0109", "an earlier valid result differs from the last one";
+    NotFilled = "W0110", "a field that is filled in is not known here";
 }
 
 impl Code {

@@ -4,6 +4,7 @@ mod approves;
 mod claims;
 mod defaults;
 mod examples;
+mod filled;
 #[cfg(feature = "rules")]
 mod rules;
 
@@ -70,6 +71,7 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
     #[cfg(feature = "rules")]
     let approves = approves::compile(&definition, &ty, &mut problems);
     check_paths(&definition, &ty, &mut problems);
+    let filled = filled::compile(&definition, &schema, &ty, &mut problems);
     let display =
         definition.display.as_deref().and_then(|template| match Display::compile(template) {
             Ok(display) => Some(display),
@@ -92,7 +94,10 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
         fields_read: rules::fields_read(&rules),
         #[cfg(feature = "rules")]
         rules,
-        attempt_keys: AttemptKeys::new(&ty, &definition.policy),
+        attempt_keys: AttemptKeys::new(
+            filled.as_ref().map_or(&ty, |filled| &filled.ty),
+            &definition.policy,
+        ),
         definition,
         reference,
         schema,
@@ -102,6 +107,7 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
         #[cfg(feature = "rules")]
         approves,
         shown_examples: Vec::new(),
+        filled,
     };
     let mut problems = examples::check(&contract);
     if problems.is_empty() {

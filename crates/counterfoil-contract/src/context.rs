@@ -1,6 +1,9 @@
 //! What is known of the attempt whose result is read, besides the text.
 
+use crate::expr::{Field, ObjectType, Type};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// What is known of the attempt whose result is read. What is not known is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,4 +36,54 @@ pub struct Context {
     /// Milliseconds from the one to the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+}
+
+impl Context {
+    /// What is known, as the variable `run` of expressions.
+    pub(crate) fn run_value(&self) -> Value {
+        let texts = [
+            ("id", self.run.as_ref()),
+            ("workflow", self.workflow.as_ref()),
+            ("step", self.step.as_ref()),
+            ("task", self.task.as_ref()),
+            ("attempt", self.attempt.as_ref()),
+            ("started", self.started.as_ref()),
+            ("ended", self.ended.as_ref()),
+            ("workspace", self.workspace.first()),
+        ];
+        let known =
+            texts.into_iter().filter_map(|(name, text)| Some((name, text?.as_str().into())));
+        let duration = self.duration_ms.map(|duration| ("duration_ms", duration.into()));
+        let members = known.chain(duration).map(|(name, value)| (name.to_owned(), value));
+        Value::Object(members.collect::<Map<String, Value>>())
+    }
+}
+
+/// The type of the variable `run`. Everything is there when an attempt has ended, except for `task`,
+/// which only a step for each of several items has.
+pub(crate) fn run_type() -> Type {
+    let names = [
+        "id",
+        "workflow",
+        "step",
+        "task",
+        "attempt",
+        "started",
+        "ended",
+        "duration_ms",
+        "workspace",
+    ];
+    let fields = names.into_iter().enumerate().map(|(position, name)| {
+        let ty = if name == "duration_ms" { Type::Int } else { Type::text() };
+        let field = Field {
+            ty,
+            required: true,
+            default: None,
+            placeholder: None,
+            description: None,
+            position,
+        };
+        (name.to_owned(), field)
+    });
+    Type::Object(Arc::new(ObjectType { fields: fields.collect(), open: false }))
 }

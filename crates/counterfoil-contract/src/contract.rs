@@ -32,6 +32,29 @@ pub struct Contract {
     pub(crate) approves: Option<Expression>,
     /// The examples that agents are shown, by their numbers.
     pub(crate) shown_examples: Vec<usize>,
+    /// The fields that are filled in, and what remains to be asked; none if no field is.
+    pub(crate) filled: Option<FilledFields>,
+}
+
+/// The fields of a contract that are filled in, and the contract without them.
+#[derive(Debug)]
+pub(crate) struct FilledFields {
+    #[cfg(feature = "rules")]
+    pub(crate) fields: Vec<FilledField>,
+    /// The schema in which the fields are optional.
+    pub(crate) relaxed: jsonschema::Validator,
+    /// The schema, the type and the examples without the fields.
+    pub(crate) schema: Value,
+    pub(crate) ty: Type,
+    pub(crate) examples: Vec<Value>,
+}
+
+/// A field that is filled in.
+#[cfg(feature = "rules")]
+#[derive(Debug)]
+pub(crate) struct FilledField {
+    pub(crate) pointer: String,
+    pub(crate) expression: Expression,
 }
 
 /// A rule with its expressions compiled.
@@ -109,7 +132,7 @@ impl Contract {
 
     /// The examples that agents are shown. If one of them does not approve, the first one does not.
     pub fn shown_examples(&self) -> impl Iterator<Item = &Value> {
-        self.shown_examples.iter().filter_map(|number| self.definition.examples.get(*number))
+        self.shown_examples.iter().filter_map(|number| self.asked_examples().get(*number))
     }
 
     /// Whether a result lets the work pass; `None` if the contract does not say when.
@@ -125,6 +148,26 @@ impl Contract {
             let _ = result;
             None
         }
+    }
+
+    /// The JSON Schema of what the agent is asked for: without the fields that are filled in.
+    pub fn asked_schema(&self) -> &Value {
+        self.filled.as_ref().map_or(&self.schema, |filled| &filled.schema)
+    }
+
+    /// The type of what the agent is asked for.
+    pub fn asked_type(&self) -> &Type {
+        self.filled.as_ref().map_or(&self.ty, |filled| &filled.ty)
+    }
+
+    /// The examples of what the agent is asked for.
+    pub fn asked_examples(&self) -> &[Value] {
+        self.filled.as_ref().map_or(&self.definition.examples, |filled| &filled.examples)
+    }
+
+    /// Whether fields are filled in.
+    pub fn fills_fields(&self) -> bool {
+        self.filled.is_some()
     }
 
     pub(crate) fn validator(&self) -> &jsonschema::Validator {

@@ -44,6 +44,10 @@ pub struct Definition {
     /// The claims that can be verified, by field.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub claims: BTreeMap<String, Claim>,
+    /// Fields that are filled in before the result is validated, by field, each with an expression
+    /// over `run`. The agent is not asked for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub filled: BTreeMap<String, String>,
     /// How strictly a text is read.
     #[serde(default, skip_serializing_if = "is_default")]
     pub policy: Policy,
@@ -218,6 +222,7 @@ impl Definition {
             fields: None,
             rules: Vec::new(),
             claims: BTreeMap::new(),
+            filled: BTreeMap::new(),
             policy: Policy::default(),
             examples: Vec::new(),
             shown: Vec::new(),
@@ -279,6 +284,13 @@ impl Definition {
     #[must_use]
     pub fn claim(mut self, field: &str, claim: Claim) -> Self {
         self.claims.insert(field.to_owned(), claim);
+        self
+    }
+
+    /// Fills in a field with an expression over `run`, instead of asking the agent for it.
+    #[must_use]
+    pub fn fills(mut self, field: &str, expression: &str) -> Self {
+        self.filled.insert(field.to_owned(), expression.to_owned());
         self
     }
 

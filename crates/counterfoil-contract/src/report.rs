@@ -114,6 +114,9 @@ pub struct Provenance {
     pub coercions: Vec<Coercion>,
     /// The pointers of missing fields that received their default.
     pub defaults: Vec<String>,
+    /// The pointers of fields that were filled in from what is known of the attempt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filled: Vec<String>,
     /// The envelopes that were removed, outermost first.
     pub unwrapped: Vec<String>,
     /// The other candidates; only the last ones, if there are many.

@@ -33,6 +33,7 @@ pub(crate) fn empty_provenance(contract: &Contract) -> Provenance {
         repairs: Vec::new(),
         coercions: Vec::new(),
         defaults: Vec::new(),
+        filled: Vec::new(),
         unwrapped: Vec::new(),
         passed_over: Vec::new(),
     }
@@ -46,6 +47,7 @@ pub(crate) fn build_report(
 ) -> Report {
     provenance.coercions = outcome.coercions;
     provenance.defaults = outcome.defaults;
+    provenance.filled = outcome.filled;
     provenance.unwrapped = outcome.unwrapped;
     let accepted = outcome.stage.is_none();
     let mut warnings = outcome.warnings;

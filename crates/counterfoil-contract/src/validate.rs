@@ -5,6 +5,8 @@ mod coerce;
 mod describe;
 mod failure;
 #[cfg(feature = "rules")]
+mod filled;
+#[cfg(feature = "rules")]
 mod rules;
 mod salvage;
 mod schema_error;
@@ -44,6 +46,7 @@ pub(crate) struct ValidationOutcome {
     pub(crate) warnings: Vec<Violation>,
     pub(crate) coercions: Vec<Coercion>,
     pub(crate) defaults: Vec<String>,
+    pub(crate) filled: Vec<String>,
     pub(crate) unwrapped: Vec<String>,
     pub(crate) partial: Option<Value>,
     pub(crate) rejected_items: Vec<RejectedItem>,
@@ -81,10 +84,18 @@ pub(crate) fn validate(
         parsed;
     let unwrapped = unwrap::unwrap(contract, policy, &mut value, &mut spans);
     coerce::rename(&policy.rename, &mut value, &mut coercions);
+    #[cfg(feature = "rules")]
+    let engine = filled::fill(contract, policy, &mut value);
     let mut defaults = Vec::new();
     if !policy.strict {
         walk::fill_defaults(&mut value, contract.ty(), &mut defaults);
     }
+    #[cfg(feature = "rules")]
+    let validator = match &contract.filled {
+        Some(fields) if !engine.unknown.is_empty() => &fields.relaxed,
+        _ => contract.validator(),
+    };
+    #[cfg(not(feature = "rules"))]
     let validator = contract.validator();
     let mut valid = validator.is_valid(&value);
     if !valid && found.is_empty() {
@@ -103,6 +114,14 @@ pub(crate) fn validate(
         return rejected(Vec::new());
     }
     let spans = SpanResolver { source, spans: &spans };
+    #[cfg(feature = "rules")]
+    {
+        if detail == Detail::Probe && engine.is_refused() {
+            return rejected(Vec::new());
+        }
+        found.extend(engine.violations(&value, &spans));
+        warnings.extend(engine.warnings());
+    }
     if !valid {
         let errors = schema_error::flatten_errors(validator.iter_errors(&value));
         // What could not be read is reported once.
@@ -148,7 +167,7 @@ pub(crate) fn validate(
     let stage = if found.is_empty() { Stage::Rules } else { Stage::Validation };
     #[cfg(feature = "rules")]
     {
-        let findings = rules::apply(contract, &value, &found, &spans);
+        let findings = rules::apply(contract, &value, &found, &engine.unknown, &spans);
         if detail == Detail::Probe && !findings.violations.is_empty() {
             return rejected(Vec::new());
         }
@@ -174,6 +193,8 @@ pub(crate) fn validate(
             warnings,
             coercions,
             defaults,
+            #[cfg(feature = "rules")]
+            filled: engine.filled,
             unwrapped,
             ..ValidationOutcome::default()
         };
@@ -189,6 +210,10 @@ pub(crate) fn validate(
         warnings,
         coercions,
         defaults,
+        #[cfg(feature = "rules")]
+        filled: engine.filled,
+        #[cfg(not(feature = "rules"))]
+        filled: Vec::new(),
         unwrapped,
         partial,
         rejected_items,

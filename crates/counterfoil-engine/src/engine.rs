@@ -207,7 +207,7 @@ impl Engine {
         let state = self.journal.folder();
         let context =
             WorkerContext::new(&run_state.run, repo, state, agents, contracts, workspaces);
-        Arc::new(context.with_workflow_files(run_state.own.clone()))
+        Arc::new(context.with_workflow_files(run_state.own.clone()).with_workflow(&workflow.name))
     }
 
     /// Records an answer to a question. If another process drives the run, the answer is sent to

@@ -33,13 +33,16 @@ pub(crate) struct AttemptInput {
     pub(crate) scratch: PathBuf,
     /// The remaining budget of the run.
     pub(crate) budget_left: Budget,
+    /// What is known of the attempt before it begins.
+    pub(crate) known: Context,
 }
 
 impl AttemptInput {
     /// What is known of the attempt when it begins.
     fn context(&self) -> Context {
         let workspace = counterfoil_workspace::folder_names(&self.cwd);
-        Context { workspace, ..Context::default() }
+        let started = Some(jiff::Timestamp::now().to_string());
+        Context { workspace, started, ..self.known.clone() }
     }
 }
 
@@ -92,6 +95,16 @@ pub(crate) async fn run(
     result
 }
 
+/// What is known of an attempt whose reply is complete.
+fn at_end(at_start: &Context, began: Instant) -> Context {
+    let duration = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Context {
+        ended: Some(jiff::Timestamp::now().to_string()),
+        duration_ms: Some(duration),
+        ..at_start.clone()
+    }
+}
+
 /// The conversation: the first reply and the repairs.
 async fn converse(
     input: &AttemptInput,
@@ -104,6 +117,7 @@ async fn converse(
     let timeout = agent.timeout().unwrap_or(Duration::from_millis(work.bounds.timeout_ms));
     let mut deadline = Instant::now() + timeout;
     let at_start = input.context();
+    let began = Instant::now();
     let mut session = agent.open(Task {
         agent: work.agent.clone(),
         marker: input.marker.clone(),
@@ -160,7 +174,7 @@ async fn converse(
             let ended = ended(input, outcome, reply, answer.usage);
             return AttemptResult::new(Ended { reason, reset_at, ..ended });
         }
-        let known = Arc::new(at_start.clone());
+        let known = Arc::new(at_end(&at_start, began));
         let selector = selector.get_or_insert_with(|| {
             ResultSelector::new(&work.contract, &work.rules, &sent, &work.quotes)
         });
@@ -172,7 +186,7 @@ async fn converse(
         };
         let SelectedResult { report, channel, notes } = selector.select(offered);
         reply.channel = channel;
-        if !report.provenance.coercions.is_empty() {
+        if work.contract.fills_fields() || !report.provenance.coercions.is_empty() {
             reply.context = Some(Box::new((*known).clone()));
         }
         reply.notes.extend(notes);

@@ -9,6 +9,7 @@ use crate::verification::{AttemptScope, SnapshotterPool, WorkspaceVerifier};
 use crate::workspace_ops::perform_workspace_op;
 use crate::{builtin, shell};
 use counterfoil_agents::assignment::AgentAssignments;
+use counterfoil_contract::Context;
 use counterfoil_flow::{
     AgentWork, AttemptRequest, AttemptWork, Budget, Event, FileCheck, WorkspaceOp,
 };
@@ -25,6 +26,7 @@ pub const SCRATCH: &str = "scratch";
 /// attempts need to know of each other.
 pub struct WorkerContext {
     run: String,
+    workflow: Option<String>,
     repo: PathBuf,
     state: PathBuf,
     agents: AgentAssignments,
@@ -62,6 +64,7 @@ impl WorkerContext {
     ) -> Self {
         Self {
             run: run.to_owned(),
+            workflow: None,
             repo: repo.to_owned(),
             state: state.to_owned(),
             agents,
@@ -80,6 +83,27 @@ impl WorkerContext {
     pub fn with_workflow_files(mut self, files: Vec<String>) -> Self {
         self.workflow_files = files;
         self
+    }
+
+    /// Names the workflow, for contracts with fields that are filled in.
+    #[must_use]
+    pub fn with_workflow(mut self, name: &str) -> Self {
+        self.workflow = Some(name.to_owned());
+        self
+    }
+
+    /// What is known of an attempt before it begins.
+    fn known(&self, start: &AttemptRequest) -> Context {
+        // The path is a state, or a state, an item key and an inner state.
+        let items: Vec<&str> = start.path.iter().skip(1).step_by(2).map(String::as_str).collect();
+        Context {
+            run: Some(self.run.clone()),
+            workflow: self.workflow.clone(),
+            step: Some(start.state.clone()),
+            task: (!items.is_empty()).then(|| items.join("/")),
+            attempt: Some(start.attempt.clone()),
+            ..Context::default()
+        }
     }
 
     /// The programs assigned to the run's agents.
@@ -164,6 +188,7 @@ pub async fn perform(
     context: Arc<dyn AttemptContext>,
 ) -> AttemptResult {
     let PerformRequest { start, budget_left } = request;
+    let known = worker.known(&start);
     let AttemptRequest { attempt: id, work, .. } = start;
     let marker = format!("{}/{id}", worker.run);
     let folder = worker.folder(work.workspace());
@@ -203,6 +228,7 @@ pub async fn perform(
                 work: *work,
                 cwd: folder,
                 budget_left,
+                known,
             };
             let result = agent_attempt::run(input, agent, context, verifier).await;
             drop(guard);

@@ -231,6 +231,11 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 
+    /// What is known of the attempt, for fields that a contract fills in: run, workflow, step, task,
+    /// attempt, started, ended, duration_ms
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_known)]
+    pub(crate) known: Vec<(String, String)>,
+
     /// Check many texts: a file with one JSON object per line, or - for standard input
     #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["contract", "schema", "format", "strict"])]
     pub(crate) batch: Option<PathBuf>,
@@ -256,11 +261,35 @@ impl CheckArgs {
         policy.max_bytes = self.max_bytes.unwrap_or(policy.max_bytes);
         policy.max_depth = self.max_depth.unwrap_or(policy.max_depth);
         let folder = self.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+        let of = |name: &str| {
+            self.known.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+        };
         policy.with_context(&Arc::new(Context {
             workspace: counterfoil_workspace::folder_names(&folder),
-            ..Context::default()
+            run: of("run"),
+            workflow: of("workflow"),
+            step: of("step"),
+            task: of("task"),
+            attempt: of("attempt"),
+            started: of("started"),
+            ended: of("ended"),
+            duration_ms: of("duration_ms").and_then(|duration| duration.parse().ok()),
         }))
     }
+}
+
+/// Parses `NAME=VALUE`, where the name is one that a contract can use.
+fn parse_known(text: &str) -> Result<(String, String), String> {
+    const NAMES: [&str; 8] =
+        ["run", "workflow", "step", "task", "attempt", "started", "ended", "duration_ms"];
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    if !NAMES.contains(&name) {
+        return Err(format!("'{name}' is not one of {}", NAMES.join(", ")));
+    }
+    if name == "duration_ms" && value.parse::<u64>().is_err() {
+        return Err("duration_ms is a number of milliseconds".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

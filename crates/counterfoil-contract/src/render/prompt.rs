@@ -3,6 +3,7 @@
 
 use crate::claim::ClaimReport;
 use crate::contract::Contract;
+use crate::definition::Rule;
 use crate::expr::{Field, ObjectType, Type};
 use crate::policy::Framing;
 use crate::question::is_question;
@@ -26,7 +27,7 @@ pub fn suffix(contract: &Contract) -> String {
         text.push_str(&block_template(contract));
         text.push_str(list_instruction(contract));
     }
-    if let Some(object) = contract.ty().object() {
+    if let Some(object) = contract.asked_type().object() {
         text.push_str("\nFields:\n");
         write_fields(object, 0, &mut text);
     }
@@ -83,7 +84,7 @@ fn declared_rules(contract: &Contract) -> Vec<String> {
         .definition()
         .rules
         .iter()
-        .filter(|rule| !rule.warn)
+        .filter(|rule| !rule.warn && !reads_filled(contract, rule))
         .map(|rule| {
             let when = rule.when.as_ref().map(|when| format!(" when `{when}`")).unwrap_or_default();
             let each = rule
@@ -107,6 +108,15 @@ fn declared_rules(contract: &Contract) -> Vec<String> {
             }
         })
         .collect()
+}
+
+/// Whether a rule reads a field that is filled in, so that the agent can do nothing about it.
+fn reads_filled(contract: &Contract, rule: &Rule) -> bool {
+    let paths = contract.definition().filled.keys();
+    let mut paths = paths.map(|field| format!("result.{}", field.replace('/', ".")));
+    paths.any(|path| {
+        [&rule.when, &rule.check].into_iter().flatten().any(|text| text.contains(&path))
+    })
 }
 
 /// The sentence that tells an agent in which form to write the result.
@@ -147,7 +157,7 @@ pub(crate) fn block_template(contract: &Contract) -> String {
 
 /// The root fields, in the order of the schema.
 pub(crate) fn root_fields(contract: &Contract) -> Vec<(String, Field)> {
-    let Some(object) = contract.ty().object() else { return Vec::new() };
+    let Some(object) = contract.asked_type().object() else { return Vec::new() };
     object.in_order().into_iter().map(|(name, field)| (name.clone(), field.clone())).collect()
 }
 

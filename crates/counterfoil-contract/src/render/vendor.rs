@@ -92,7 +92,7 @@ pub struct Loss {
 
 /// Converts the schema of a contract to a dialect.
 pub fn schema(contract: &Contract, target: Target) -> Lowered {
-    let root = contract.raw_schema();
+    let root = contract.asked_schema();
     let mut lowering =
         Lowering { target, root, losses: Vec::new(), path: Vec::new(), unusable: false };
     if target == Target::Draft2020 {

@@ -20,11 +20,12 @@ pub(crate) struct RuleFindings {
     pub(crate) warnings: Vec<Violation>,
 }
 
-/// Applies every rule whose fields have no schema violations.
+/// Applies every rule whose fields have no schema violations and are known.
 pub(crate) fn apply(
     contract: &Contract,
     value: &Value,
     existing: &[Violation],
+    unknown: &[String],
     spans: &SpanResolver<'_, '_>,
 ) -> RuleFindings {
     let mut findings = RuleFindings::default();
@@ -39,9 +40,10 @@ pub(crate) fn apply(
         // A rule is skipped if a field that it reads is already invalid.
         let is_invalid = |read: &String| {
             let root = format!("/{}", read.split('/').nth(1).unwrap_or_default());
-            existing.iter().any(|violation| {
-                violation.pointer == root || violation.pointer.starts_with(&format!("{root}/"))
-            })
+            let inside =
+                |pointer: &str| pointer == root || pointer.starts_with(&format!("{root}/"));
+            existing.iter().any(|violation| inside(&violation.pointer))
+                || unknown.iter().any(|pointer| inside(pointer))
         };
         let roots: Vec<String> = match (&rule.rule.each, &rule.rule.unique) {
             (Some(pattern), _) | (None, Some(pattern)) => vec![pattern.clone()],

@@ -18,6 +18,8 @@ mod explain;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod expressions;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
+mod filled;
+#[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod laws;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod quotations;

@@ -67,9 +67,6 @@ pub struct ChangedFiles {
     /// What could not be observed, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What was known of the attempt, if the result depends on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<Box<Context>>,
 }
 
 /// The outcome of an attempt.
@@ -166,6 +163,9 @@ pub struct Reply {
     /// Further notes: contradictions to the result, anomalies in the output of the program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What was known of the attempt, if the result depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Box<Context>>,
 }
 
 /// The channel by which a result is returned.

@@ -15,7 +15,7 @@ const MAX_FOLLOWED: usize = 64;
 pub fn raise(contract: &Contract, target: Target, mut value: Value) -> Value {
     match target {
         Target::Codex => {
-            Raiser { root: contract.raw_schema() }.raise(contract.raw_schema(), &mut value, 0);
+            Raiser { root: contract.asked_schema() }.raise(contract.asked_schema(), &mut value, 0);
         }
         Target::Draft2020 | Target::Claude | Target::Gemini => {}
     }

@@ -8,6 +8,7 @@ mod attempts;
 mod checking;
 mod commands;
 mod fans;
+mod known;
 mod language;
 mod listing;
 mod moves;

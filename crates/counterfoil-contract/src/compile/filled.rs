@@ -1,0 +1,144 @@
+//! Checks the fields that are filled in, and derives what remains to be asked of the agent.
+
+use crate::code::Code;
+#[cfg(feature = "rules")]
+use crate::context::run_type;
+#[cfg(feature = "rules")]
+use crate::contract::FilledField;
+use crate::contract::FilledFields;
+use crate::definition::Definition;
+use crate::expr::Type;
+#[cfg(feature = "rules")]
+use crate::expr::{Expression, Scope, assignable};
+use crate::json::escape;
+use crate::problem::Problem;
+use crate::schema::build_validator;
+use serde_json::Value;
+
+/// The fields that are filled in; none if there are none, or if one is not valid.
+pub(super) fn compile(
+    definition: &Definition,
+    schema: &Value,
+    root: &Type,
+    problems: &mut Vec<Problem>,
+) -> Option<FilledFields> {
+    if definition.filled.is_empty() {
+        return None;
+    }
+    let before = problems.len();
+    #[cfg(feature = "rules")]
+    let mut fields = Vec::new();
+    let mut pointers = Vec::new();
+    for (field, source) in &definition.filled {
+        let place = format!("filled.{field}");
+        let path: Vec<&str> = field.split('/').collect();
+        let mut refuse = |message: String, hint: &str| {
+            problems.push(Problem::new(Code::BadFilled, &place, message, hint));
+        };
+        let known = property_at(schema, &path).is_some();
+        let Some(ty) = root.at(path.iter().copied()).filter(|_| known) else {
+            refuse(
+                format!("'{field}' is not a field of the result"),
+                "name a field, or a field of an object as in meta/run; lists have no place here",
+            );
+            continue;
+        };
+        pointers.push(path.iter().map(|name| format!("/{}", escape(name))).collect::<String>());
+        #[cfg(feature = "rules")]
+        match Expression::compile(source, &Scope::for_variable("run", run_type())) {
+            Ok(expression) => match assignable(expression.ty(), &ty) {
+                Ok(()) => {
+                    let pointer = pointers.last().cloned().unwrap_or_default();
+                    fields.push(FilledField { pointer, expression });
+                }
+                Err(why) => refuse(
+                    format!("the expression does not fit the field: {why}"),
+                    "give it the type of the field",
+                ),
+            },
+            Err(found) => {
+                for problem in found {
+                    refuse(
+                        problem.message.clone(),
+                        "expressions see `run`: id, workflow, step, task, attempt, started, ended, duration_ms, workspace",
+                    );
+                }
+            }
+        }
+        #[cfg(not(feature = "rules"))]
+        {
+            let _ = (ty, source);
+            refuse(
+                "this build has no support for expressions".into(),
+                "enable the feature `rules` of counterfoil-contract",
+            );
+        }
+    }
+    let mut relaxed = schema.clone();
+    let mut asked = schema.clone();
+    let mut examples = definition.examples.clone();
+    for field in definition.filled.keys() {
+        let path: Vec<&str> = field.split('/').collect();
+        remove(&mut relaxed, &path, false);
+        remove(&mut asked, &path, true);
+        let (name, parents) = path.split_last().unwrap_or((&"", &[]));
+        for example in &mut examples {
+            let parent = parents.iter().try_fold(example, |value, name| value.get_mut(*name));
+            if let Some(Value::Object(members)) = parent {
+                members.shift_remove(*name);
+            }
+        }
+    }
+    let relaxed = match build_validator(&relaxed) {
+        Ok(relaxed) => relaxed,
+        Err(problem) => {
+            problems.push(problem);
+            return None;
+        }
+    };
+    let ty = Type::from_schema(&asked);
+    (problems.len() == before).then_some(FilledFields {
+        #[cfg(feature = "rules")]
+        fields,
+        relaxed,
+        schema: asked,
+        ty,
+        examples,
+    })
+}
+
+/// The schema of a property, through `properties` and references.
+fn property_at<'s>(root: &'s Value, path: &[&str]) -> Option<&'s Value> {
+    let mut node = root;
+    for name in path {
+        node = resolve(root, node).get("properties")?.get(*name)?;
+    }
+    Some(node)
+}
+
+fn resolve<'s>(root: &'s Value, node: &'s Value) -> &'s Value {
+    let target = node.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#'));
+    target.and_then(|pointer| root.pointer(pointer)).unwrap_or(node)
+}
+
+/// Makes a property optional, or removes it altogether. A reference on the way is replaced by what
+/// it refers to, since others may refer to the same.
+fn remove(root: &mut Value, path: &[&str], altogether: bool) {
+    let Some((name, parents)) = path.split_last() else { return };
+    let whole = root.clone();
+    let mut node = root;
+    for parent in parents {
+        *node = resolve(&whole, node).clone();
+        let Some(next) = node.get_mut("properties").and_then(|all| all.get_mut(*parent)) else {
+            return;
+        };
+        node = next;
+    }
+    *node = resolve(&whole, node).clone();
+    if let Some(Value::Array(required)) = node.get_mut("required") {
+        required.retain(|required| required != name);
+    }
+    if altogether && let Some(Value::Object(properties)) = node.get_mut("properties") {
+        properties.shift_remove(*name);
+    }
+}

@@ -1,0 +1,139 @@
+//! Fields that are filled in from what is known of the attempt.
+
+use counterfoil_contract::render::vendor::{Target, schema};
+use counterfoil_contract::{Code, Context, Contract, Report};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const CONTRACT: &str = r#"
+contract: acme/work
+version: 1
+framing: any-json
+fields:
+  ok: boolean
+  run: string
+  at: timestamp
+  meta: { took_ms: count, note: string }
+filled:
+  run: run.id
+  at: run.ended
+  meta/took_ms: run.duration_ms
+rules:
+  - { id: not-too-long, check: "result.meta.took_ms < 1000" }
+examples:
+  - { ok: true, run: a, at: "2026-03-01T09:30:00Z", meta: { took_ms: 5, note: fine } }
+"#;
+
+fn contract() -> Contract {
+    Contract::from_yaml(CONTRACT).unwrap()
+}
+
+fn check(value: &Value, context: Context) -> Report {
+    let contract = contract();
+    contract.check_with(&value.to_string(), &contract.policy().with_context(&Arc::new(context)))
+}
+
+fn ended() -> Context {
+    Context {
+        run: Some("run-1".into()),
+        ended: Some("2026-03-02T10:00:00Z".into()),
+        duration_ms: Some(70),
+        ..Context::default()
+    }
+}
+
+#[test]
+fn what_is_known_is_filled_in() {
+    let report = check(&json!({"ok": true, "meta": {"note": "fine"}}), ended());
+    assert_eq!(
+        report.value,
+        Some(json!({
+            "ok": true, "meta": {"note": "fine", "took_ms": 70},
+            "run": "run-1", "at": "2026-03-02T10:00:00Z"
+        })),
+        "{report:#?}"
+    );
+    assert_eq!(report.provenance.filled, ["/at", "/meta/took_ms", "/run"]);
+    assert_eq!(report.warnings, []);
+}
+
+#[test]
+fn the_same_value_from_the_agent_is_fine_and_null_is_none() {
+    let same = json!({"ok": true, "run": "run-1", "at": null, "meta": {"note": "fine"}});
+    assert!(check(&same, ended()).is_accepted());
+}
+
+#[test]
+fn another_value_from_the_agent_is_a_violation() {
+    let other = json!({"ok": true, "run": "run-7", "meta": {"note": "fine", "took_ms": 71}});
+    let report = check(&other, ended());
+    assert_eq!(report.codes(), [Code::FilledDiffers]);
+    let places: Vec<&str> =
+        report.violations.iter().map(|violation| violation.pointer.as_str()).collect();
+    assert_eq!(places, ["/run", "/meta/took_ms"]);
+    assert!(contract().repair(&report).contains("leave out `run`: it is filled in"));
+}
+
+#[test]
+fn rules_see_what_is_filled_in() {
+    let context = Context { duration_ms: Some(1000), ..ended() };
+    let report = check(&json!({"ok": true, "meta": {"note": "fine"}}), context);
+    assert_eq!(report.codes(), [Code::Contradiction]);
+}
+
+#[test]
+fn what_is_not_known_is_left_out_or_to_the_agent() {
+    let value = json!({"ok": true, "meta": {"note": "fine"}});
+    let report = contract().check(&value.to_string());
+    assert_eq!(report.value, Some(value.clone()), "{report:#?}");
+    let noted: Vec<(Code, &str)> =
+        report.warnings.iter().map(|warning| (warning.code, warning.pointer.as_str())).collect();
+    let missing = |pointer| (Code::NotFilled, pointer);
+    assert_eq!(noted, [missing("/at"), missing("/meta/took_ms"), missing("/run")]);
+    // Before the end of an attempt, its start and its run are known.
+    let report = check(&value, Context { run: Some("run-1".into()), ..Context::default() });
+    assert_eq!(report.value.unwrap()["run"], "run-1");
+    let given = json!({"ok": true, "run": "a", "at": "2026-03-01T09:30:00Z", "meta": {"took_ms": 5, "note": ""}});
+    assert_eq!(contract().check(&given.to_string()).value, Some(given));
+    let wrong = json!({"ok": true, "run": 7, "meta": {"note": "fine"}});
+    assert_eq!(contract().check(&wrong.to_string()).codes(), [Code::WrongType]);
+}
+
+#[test]
+fn the_agent_is_not_asked_for_it() {
+    let contract = contract();
+    let mut texts = vec![contract.prompt()];
+    texts.extend(Target::ALL.map(|target| schema(&contract, target).schema.to_string()));
+    texts.push(contract.repair(&contract.check("nothing")));
+    for text in texts {
+        for field in ["took_ms", "\"run\"", "`run`", "\"at\"", "`at`"] {
+            assert!(!text.contains(field), "{field}: {text}");
+        }
+        assert!(text.contains("note"), "{text}");
+    }
+}
+
+#[test]
+fn every_mistake_in_filled_is_named() {
+    let fields = "contract: acme/work\nversion: 1\nfields: { ok: boolean, n: integer, list: [{ id: string }] }\n";
+    for (filled, wrong) in [
+        ("{ n: run.duration_ms }", None),
+        ("{ n: run.duration_ms / 1000 }", None),
+        ("{ nn: run.duration_ms }", Some("'nn' is not a field of the result")),
+        ("{ list/0/id: run.id }", Some("'list/0/id' is not a field of the result")),
+        ("{ n: run.id }", Some("does not fit the field")),
+        ("{ n: run.durations }", Some("durations")),
+        ("{ n: result.n }", Some("result")),
+        ("{ n: 'run.' }", Some("")),
+    ] {
+        let found = Contract::from_yaml(&format!("{fields}filled: {filled}"));
+        match (found, wrong) {
+            (Ok(_), None) => {}
+            (Err(error), Some(wrong)) => {
+                assert!(error.problems.iter().all(|problem| problem.code == Code::BadFilled));
+                assert!(error.to_string().contains(wrong), "{filled}: {error}");
+            }
+            (found, _) => panic!("{filled}: {found:?}"),
+        }
+    }
+}
