@@ -126,6 +126,10 @@ pub struct Claim {
     /// the field itself says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
+    /// For commands that stand in the result: patterns of those that may be run. In a pattern, `*`
+    /// stands for any text without shell operators, and `**` for any text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
     /// How exactly the files must match.
     #[serde(default, rename = "match", skip_serializing_if = "is_exact")]
     pub matching: ClaimMatch,
@@ -147,6 +151,7 @@ impl Claim {
             contract: None,
             files: None,
             when: None,
+            allow: Vec::new(),
             matching: ClaimMatch::Exact,
             policy: ClaimPolicy::Record,
         }
@@ -189,6 +194,13 @@ impl Claim {
     #[must_use]
     pub fn with_files(mut self, pointer: &str) -> Self {
         self.files = Some(pointer.to_owned());
+        self
+    }
+
+    /// Allows the commands of the result that match a pattern.
+    #[must_use]
+    pub fn allowing(mut self, pattern: &str) -> Self {
+        self.allow.push(pattern.to_owned());
         self
     }
 

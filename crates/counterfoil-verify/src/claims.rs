@@ -6,6 +6,7 @@
 //! result does not make gives no report: the field is absent or null, or it is an empty list where
 //! an empty list is a valid answer.
 
+mod allow;
 mod artifact;
 mod assessment;
 mod cache;

@@ -51,6 +51,10 @@ pub struct VerifyConfig {
     pub checks: BTreeMap<String, Check>,
     /// Globs of files whose changes need not be claimed: [`NOISE`] and those of the project.
     pub noise: Vec<String>,
+    /// Patterns of commands that a result may name and that may be run.
+    pub allow: Vec<String>,
+    /// Environment variables that such commands get besides the usual ones.
+    pub environment: Vec<String>,
     /// The file that the configuration was read from.
     pub source: Option<PathBuf>,
 }
@@ -64,6 +68,9 @@ pub struct Check {
     pub timeout: Duration,
     /// The report file that the command writes, relative to the workspace's folder.
     pub report: Option<String>,
+    /// For a command that stands in a result: the variables that it gets besides the usual ones. Any
+    /// other check has the environment of this process.
+    pub scrubbed: Option<Vec<String>>,
 }
 
 /// The command of a check.
@@ -102,7 +109,12 @@ impl fmt::Display for CheckCommand {
 impl Check {
     /// A check that runs a command line with `sh -c` and the default time limit.
     pub fn shell(line: impl Into<String>) -> Self {
-        Self { run: CheckCommand::Shell(line.into()), timeout: CHECK_TIMEOUT, report: None }
+        Self {
+            run: CheckCommand::Shell(line.into()),
+            timeout: CHECK_TIMEOUT,
+            report: None,
+            scrubbed: None,
+        }
     }
 }
 
@@ -121,6 +133,8 @@ impl Default for VerifyConfig {
         Self {
             checks: BTreeMap::new(),
             noise: NOISE.iter().map(|glob| (*glob).to_owned()).collect(),
+            allow: Vec::new(),
+            environment: Vec::new(),
             source: None,
         }
     }
@@ -163,6 +177,8 @@ impl VerifyConfig {
             }
             config.noise.push(glob.into_inner());
         }
+        config.allow = file.claims.allow;
+        config.environment = file.claims.environment;
         for (name, check) in file.checks {
             let line = at(check.span().start);
             let check = check
@@ -260,6 +276,8 @@ struct RawFile {
 #[serde(deny_unknown_fields, default)]
 struct RawClaims {
     noise: Vec<Spanned<String>>,
+    allow: Vec<String>,
+    environment: Vec<String>,
 }
 
 /// A check as written in the file, in one of its three forms.
@@ -291,7 +309,7 @@ impl RawCheck {
                 parse_timeout(text).map_err(|error| format!("has the timeout {error}"))?
             }
         };
-        Ok(Check { run: self.run, timeout, report: self.report })
+        Ok(Check { run: self.run, timeout, report: self.report, scrubbed: None })
     }
 }
 

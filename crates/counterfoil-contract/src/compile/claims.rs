@@ -19,7 +19,7 @@ type Fits = fn(&Claim) -> bool;
 
 /// The keys that only some kinds of claim have: the key, whether it is set, whether the kind has it,
 /// and the kinds that have it.
-const KEYS: [(&str, Fits, Fits, &str); 9] = [
+const KEYS: [(&str, Fits, Fits, &str); 10] = [
     (
         "run",
         |claim| claim.run.is_some(),
@@ -52,6 +52,12 @@ const KEYS: [(&str, Fits, Fits, &str); 9] = [
         |claim| claim.when.is_some(),
         |claim| claim.kind == ClaimKind::Command,
         "a command claim",
+    ),
+    (
+        "allow",
+        |claim| !claim.allow.is_empty(),
+        |claim| claim.kind == ClaimKind::Commands,
+        "a claim on commands",
     ),
     ("match", |claim| claim.matching != ClaimMatch::Exact, is_files, "a claim on files"),
 ];

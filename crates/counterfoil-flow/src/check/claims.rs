@@ -2,7 +2,7 @@
 
 use super::Checker;
 use super::machine::join_limited;
-use crate::ast::SpannedStr;
+use crate::ast::{Reader, SpannedStr};
 use crate::finding::Code;
 use crate::variable_types::{list_of, nullable, object};
 use crate::workflow::{ClaimPolicies, PROTECTED, StateClaims, TESTS};
@@ -23,7 +23,7 @@ const MATCHES: [(&str, ClaimMatch); 3] = [
     ("subset", ClaimMatch::Subset),
     ("best-effort", ClaimMatch::BestEffort),
 ];
-const KEYS: &[&str] = &["policy", "match", "check", "run", "findings"];
+const KEYS: &[&str] = &["policy", "match", "check", "run", "findings", "allow"];
 
 impl<'n> Checker<'n> {
     /// One of a set of keywords. Another word is reported with the alternatives.
@@ -121,6 +121,9 @@ impl<'n> Checker<'n> {
                 let claim = &mut effective.claim;
                 claim.policy = settings.policy.unwrap_or(claim.policy);
                 claim.matching = settings.matching.map_or(claim.matching, |(matching, _)| matching);
+                if let Some((patterns, _)) = &settings.allow {
+                    claim.allow.clone_from(patterns);
+                }
                 // `run` and `check` replace each other.
                 if settings.run.is_some() || settings.check.is_some() {
                     claim.run = settings.run.map(|name| name.text.to_owned());
@@ -145,12 +148,13 @@ impl<'n> Checker<'n> {
             settings.findings,
             settings.matching.map(|(_, name)| name),
         ];
-        if let Some(other) = others.into_iter().flatten().next() {
+        let nodes = others.into_iter().flatten().map(|name| name.node);
+        if let Some(other) = nodes.chain(settings.allow.as_ref().map(|(_, node)| *node)).next() {
             let message =
                 format!("the engine makes the claim '{}': it has only a policy", name.text);
             self.report(
                 Code::BadClaimSetting,
-                other.node,
+                other,
                 message,
                 format!("write {}: require", name.text),
             );
@@ -205,6 +209,10 @@ impl<'n> Checker<'n> {
         };
         let (policy, matching) = (pick("policy"), pick("match"));
         let (run, check, findings) = (pick("run"), pick("check"), pick("findings"));
+        let allow = Reader::get(&entries, "allow").map(|node| {
+            let patterns = self.reader.strings(node, "`allow`");
+            (patterns.into_iter().map(|pattern| pattern.text.to_owned()).collect(), node)
+        });
         ClaimSettings {
             policy: policy.and_then(|name| self.keyword(name, "a policy", &POLICIES)),
             matching: matching.and_then(|name| {
@@ -213,6 +221,7 @@ impl<'n> Checker<'n> {
             run,
             check,
             findings,
+            allow,
         }
     }
 
@@ -242,6 +251,12 @@ impl<'n> Checker<'n> {
         if let Some((_, name)) = settings.matching.filter(|_| !all(lists_files)) {
             let message = "`match` applies only to a claim that lists files";
             self.report(Code::BadClaimSetting, name.node, message, "remove the key");
+        }
+        if let Some((_, node)) =
+            settings.allow.as_ref().filter(|_| !all(|kind| kind == ClaimKind::Commands))
+        {
+            let message = "`allow` applies only to a claim on commands that stand in the result";
+            self.report(Code::BadClaimSetting, node, message, "remove the key");
         }
         if let Some(name) = settings.findings.filter(|_| !all(|kind| kind == ClaimKind::Fixed)) {
             let message = "`findings` applies only to a claim that findings are fixed";
@@ -286,6 +301,8 @@ struct ClaimSettings<'n> {
     run: Option<SpannedStr<'n>>,
     check: Option<SpannedStr<'n>>,
     findings: Option<SpannedStr<'n>>,
+    /// The patterns of the commands that may be run.
+    allow: Option<(Vec<String>, &'n Node)>,
 }
 
 /// The type of `findings`. `file` may be null; whether such a finding is fixed cannot be verified from

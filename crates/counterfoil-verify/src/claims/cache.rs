@@ -41,6 +41,10 @@ pub(super) fn entry_path(folder: &Path, check: &Check, cwd: &Path, tree: &str) -
     for word in check.run.argv() {
         part(word.as_bytes());
     }
+    if let Some(names) = &check.scrubbed {
+        part(b"scrubbed");
+        names.iter().for_each(|name| part(name.as_bytes()));
+    }
     folder.join(format!("{}.json", hex::encode(hash.finalize())))
 }
 

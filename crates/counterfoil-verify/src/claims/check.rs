@@ -1,6 +1,7 @@
 //! Runs a check in the workspace: in its own process tree, without input, with limits on time and
 //! output. Processes that it leaves behind are killed.
 
+use super::allow;
 use super::cache::{self, CachedOutcome};
 use super::state::VerificationState;
 use super::{Figures, VerifyContext};
@@ -146,7 +147,12 @@ async fn run_on_tree(
     let spawn = ChildSpec {
         argv: check.run.argv().into_iter().map(Into::into).collect(),
         cwd: context.folder.to_owned(),
-        environment: Environment::Inherit,
+        environment: match &check.scrubbed {
+            Some(names) => {
+                Environment::Only(allow::scrubbed_environment(names, std::env::vars_os()))
+            }
+            None => Environment::Inherit,
+        },
         // No terminal is attached and nobody can answer a prompt.
         extra: [
             ("NO_COLOR", "1"),

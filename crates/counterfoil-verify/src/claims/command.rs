@@ -1,5 +1,6 @@
 //! Verifies that a command succeeds or fails as a result claims, by running it.
 
+use super::allow;
 use super::assessment::ClaimAssessment;
 use super::check::{CheckOutcome, CheckStatus, run};
 use super::extract::{self, CommandClaim, ExtractError, FieldCommand, FieldValue};
@@ -239,8 +240,15 @@ pub(super) async fn verify_each(
     let mut each = Vec::new();
     for command in commands {
         let entry = match command {
+            FieldCommand::Shell(line)
+                if !allow::is_allowed(&line, &effective.claim, context.config) =>
+            {
+                FieldCommandRun::NotAllowed(line)
+            }
             FieldCommand::Shell(line) if each.len() < MAX_COMMANDS => {
-                let outcome = run(&Check::shell(line), state, context).await;
+                let scrubbed = Some(context.config.environment.clone());
+                let check = Check { scrubbed, ..Check::shell(line) };
+                let outcome = run(&check, state, context).await;
                 FieldCommandRun::Ran(Box::new(outcome))
             }
             FieldCommand::Shell(line) => FieldCommandRun::NotRun(
@@ -264,16 +272,20 @@ enum FieldCommandRun {
     Ran(Box<CheckOutcome>),
     /// The command was not run, with the reason.
     NotRun(String, String),
+    /// Nobody allowed the command, so it was not run.
+    NotAllowed(String),
 }
 
 fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
     let claimed = format::json_list(each.iter().map(|entry| match entry {
         FieldCommandRun::Ran(outcome) => format!("cmd: {}", outcome.line),
         FieldCommandRun::NotRun(text, _) => text.clone(),
+        FieldCommandRun::NotAllowed(line) => format!("cmd: {line}"),
     }));
     let mut observed = Vec::new();
     let (mut failed, mut stale, mut unknown, mut not_run) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut not_allowed: Vec<String> = Vec::new();
     let mut evidence = Vec::new();
     let mut succeeded = 0;
     for entry in each {
@@ -281,6 +293,10 @@ fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
             FieldCommandRun::Ran(outcome) => outcome,
             FieldCommandRun::NotRun(text, why) => {
                 not_run.push(format!("{} ({why})", format::display_text(text)));
+                continue;
+            }
+            FieldCommandRun::NotAllowed(line) => {
+                not_allowed.push(format!("`{}`", format::display_text(line)));
                 continue;
             }
         };
@@ -308,7 +324,24 @@ fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
         evidence.push(displayed);
         evidence.extend(outcome.notes.iter().map(|note| Evidence::new("note", note.clone())));
     }
-    let ran = each.len() - not_run.len();
+    let ran = each.len() - not_run.len() - not_allowed.len();
+    let refused = if not_allowed.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "{} not allowed, so nothing of it was run: {}; name it in `allow` of the claim or of [claims] in {}",
+            if not_allowed.len() == 1 {
+                "1 command is".to_owned()
+            } else {
+                format!("{} commands are", not_allowed.len())
+            },
+            join_limited(&not_allowed),
+            crate::config::FILE
+        )
+    };
+    if !refused.is_empty() && failed.is_empty() {
+        unknown.insert(0, refused.clone());
+    }
     let (verdict, reason) = if !failed.is_empty() {
         let failing = if failed.len() == 1 { "fails" } else { "fail" };
         (
@@ -332,6 +365,9 @@ fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
     let mut assessment =
         ClaimAssessment::new(verdict, claimed, format::json_list(observed)).with_reason(reason);
     assessment.evidence = evidence;
+    if !refused.is_empty() && !failed.is_empty() {
+        assessment = assessment.with_notes([refused]);
+    }
     if !not_run.is_empty() && succeeded > 0 {
         assessment = assessment.with_notes([format!("not verified: {}", join_limited(&not_run))]);
     }

@@ -296,7 +296,7 @@ fn when_says_what_is_claimed() {
 #[test]
 fn commands_of_a_field_are_run_and_people_are_not() {
     let workspace = TestWorkspace::with(&[]);
-    let claim = || Claim::new(ClaimKind::Commands);
+    let claim = || Claim::new(ClaimKind::Commands).allowing("true").allowing("fals*");
     let said = json!({"criteria": [{"checks": ["cmd: true", "manual: look at it"]}, {"checks": ["cmd: true"]}]});
     let report = workspace.verify_claim("criteria/*/checks", claim(), &said).unwrap();
     assert_eq!(report.verdict, Verdict::Verified);
@@ -313,6 +313,40 @@ fn commands_of_a_field_are_run_and_people_are_not() {
         Some(Verdict::Unverifiable)
     );
     assert_eq!(workspace.verify_claim("c", claim(), &json!({"c": []})), None);
+}
+
+#[test]
+fn a_command_of_a_result_is_run_only_if_it_is_allowed() {
+    let workspace = TestWorkspace::with(&[]);
+    let claim = || Claim::new(ClaimKind::Commands).allowing("touch a*");
+    let (verdict, reason) = short(workspace.verify_claim(
+        "c",
+        claim(),
+        &json!({"c": ["cmd: touch b", "cmd: touch a; touch b"]}),
+    ));
+    assert_eq!(verdict, Some(Verdict::Unverifiable));
+    assert!(reason.starts_with("2 commands are not allowed"), "{reason}");
+    assert!(reason.contains("`touch b`") && reason.contains("`touch a; touch b`"), "{reason}");
+    let left = |name: &str| workspace.folder.join(name).exists();
+    assert!(!left("a") && !left("b"));
+    // What is allowed is run, but the claim is not verified as long as something was not run.
+    let said = json!({"c": ["cmd: touch a1", "cmd: touch b"]});
+    let (verdict, reason) = short(workspace.verify_claim("c", claim(), &said));
+    assert_eq!(verdict, Some(Verdict::Unverifiable));
+    assert!(reason.contains("1 command is not allowed"), "{reason}");
+    assert!(left("a1") && !left("b"));
+}
+
+#[test]
+fn a_command_of_a_result_does_not_have_our_environment() {
+    let workspace = TestWorkspace::with(&[]);
+    let claim = || Claim::new(ClaimKind::Commands).allowing("**");
+    // Cargo and nextest set these for the process of the tests.
+    let said = json!({"c": ["cmd: test -z \"$CARGO_MANIFEST_DIR\" && test -n \"$PATH\""]});
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    assert_eq!(short(workspace.verify_claim("c", claim(), &said)).0, Some(Verdict::Verified));
+    let own = run("test -n \"$CARGO_MANIFEST_DIR\"");
+    assert_eq!(short(workspace.verify_claim("ok", own, &ok())).0, Some(Verdict::Verified));
 }
 
 #[test]
