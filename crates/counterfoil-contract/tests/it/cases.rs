@@ -139,7 +139,7 @@ fn run(contract: &str, case: &Case) -> Result<(), String> {
     let report = match &case.prompt {
         Some(prompt) => {
             let shown = Shown::with_prompts(&contract, &[prompt]);
-            contract.check_bytes_shown(case.text.as_bytes(), &shown)
+            contract.check_bytes_shown(case.text.as_bytes(), contract.policy(), &shown)
         }
         None if case.strict => contract.check_strictly(&case.text),
         None => contract.check(&case.text),

@@ -186,9 +186,11 @@ fn check_after(contract: &Contract, before: Option<&Block>, text: &str) -> Repor
     let report = contract.check(text);
     let Some(before) = before else { return report };
     match (before.info.as_str(), contract.check(&before.text)) {
-        ("text shown", _) => {
-            contract.check_bytes_shown(text.as_bytes(), &Shown::new([&before.text]))
-        }
+        ("text shown", _) => contract.check_bytes_shown(
+            text.as_bytes(),
+            contract.policy(),
+            &Shown::new([&before.text]),
+        ),
         ("text earlier", earlier) => match (&report.value, &earlier.value) {
             (Some(value), Some(earlier)) if question::is_copy(contract, value, earlier) => {
                 question::ask_about_copy(report, "tests")

@@ -113,7 +113,7 @@ proptest! {
     fn a_text_that_only_quotes_has_no_result(part in part(), layout in layout(), before in "[a-z ]{0,20}") {
         for (contract, shown) in ALL.iter() {
             let text = format!("{before}\n{}", layout.apply(&layout.write(&part)));
-            let report = contract.check_bytes_shown(text.as_bytes(), shown);
+            let report = contract.check_bytes_shown(text.as_bytes(), contract.policy(), shown);
             prop_assert_eq!(report.status, Status::Absent, "{:?} {:?}", text, report);
         }
     }
@@ -123,10 +123,10 @@ proptest! {
         prop_assume!(answer != example());
         for (contract, shown) in ALL.iter() {
             let text = format!("Done.\n```json\n{answer}\n```\n");
-            let alone = contract.check_bytes_shown(text.as_bytes(), shown);
+            let alone = contract.check_bytes_shown(text.as_bytes(), contract.policy(), shown);
             prop_assert_eq!(alone.value.as_ref(), Some(&answer));
             let text = format!("{text}\nYou asked:\n\n{}", layout.apply(&layout.write(&part)));
-            let report = contract.check_bytes_shown(text.as_bytes(), shown);
+            let report = contract.check_bytes_shown(text.as_bytes(), contract.policy(), shown);
             prop_assert_eq!(&report, &alone, "{:?}", text);
         }
     }
@@ -140,12 +140,12 @@ proptest! {
         let layout = Layout { fence: false, ..layout };
         for (contract, shown) in ALL.iter().take(2) {
             let text = format!("Done.\n```json\n{answer}\n```\n");
-            let alone = contract.check_bytes_shown(text.as_bytes(), shown);
+            let alone = contract.check_bytes_shown(text.as_bytes(), contract.policy(), shown);
             let text = format!("{text}\nYou asked:\n\n{}", layout.apply(&written[..cut]));
-            let report = contract.check_bytes_shown(text.as_bytes(), shown);
+            let report = contract.check_bytes_shown(text.as_bytes(), contract.policy(), shown);
             prop_assert_eq!(&report, &alone, "{:?}", text);
             let text = layout.apply(&written[..cut]);
-            let report = contract.check_bytes_shown(text.as_bytes(), shown);
+            let report = contract.check_bytes_shown(text.as_bytes(), contract.policy(), shown);
             prop_assert_eq!(report.status, Status::Absent, "{:?} {:?}", text, report);
         }
     }
@@ -156,7 +156,7 @@ proptest! {
             let absent = contract.check("nothing");
             for prompt in [contract.prompt(), contract.repair(&absent)] {
                 let text = Layout { fence: false, ..layout.clone() }.apply(&prompt);
-                let report = contract.check_bytes_shown(text.as_bytes(), shown);
+                let report = contract.check_bytes_shown(text.as_bytes(), contract.policy(), shown);
                 prop_assert_eq!(report.status, Status::Absent, "{:?} {:?}", text, report);
             }
         }
@@ -170,7 +170,7 @@ fn a_quoted_block_is_no_result() {
     )
     .unwrap();
     let shown = Shown::of(&contract);
-    let check = |text: &str| contract.check_bytes_shown(text.as_bytes(), &shown);
+    let check = |text: &str| contract.check_bytes_shown(text.as_bytes(), contract.policy(), &shown);
     // The template and the example, in full, quoted and with their lines in another order.
     let prompt = contract.prompt();
     let quoted: String = prompt.lines().map(|line| format!("> {line}\r\n")).collect();
@@ -193,7 +193,10 @@ fn many_quotations_cost_little() {
     let (contract, shown) = &ALL[1];
     let text = format!("{}\n", example()).repeat(2000);
     let started = std::time::Instant::now();
-    assert_eq!(contract.check_bytes_shown(text.as_bytes(), shown).status, Status::Absent);
+    assert_eq!(
+        contract.check_bytes_shown(text.as_bytes(), contract.policy(), shown).status,
+        Status::Absent
+    );
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
 
@@ -203,7 +206,7 @@ fn a_quoted_schema_is_no_result() {
         let schema = contract.raw_schema();
         for quoted in [schema, &schema["properties"]] {
             let text = format!("The schema:\n```json\n{quoted:#}\n```\n");
-            let report = contract.check_bytes_shown(text.as_bytes(), shown);
+            let report = contract.check_bytes_shown(text.as_bytes(), contract.policy(), shown);
             assert_eq!(report.status, Status::Absent, "{text}: {report:?}");
         }
     }
