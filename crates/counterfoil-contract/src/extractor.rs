@@ -315,7 +315,7 @@ impl<'c> Extractor<'c> {
         self.apply_thinking_up_to(if eof { usize::MAX } else { self.block.keep_from() });
         if eof {
             let unfinished = self.block.unfinished();
-            let unfinished = unfinished.filter(|at| !self.is_part_of_shown(*at, source));
+            let unfinished = unfinished.filter(|at| !self.is_open_quotation(*at, source));
             self.unclosed = unfinished.map(|at| source.span(at, source.end()));
         }
     }

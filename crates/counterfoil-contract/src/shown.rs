@@ -32,6 +32,8 @@ const MAX_PLACES: usize = 64;
 /// A part without a text of its own counts as a copy from this length on. A shorter one may be the
 /// beginning of an answer that was cut off.
 const LONG_PART: usize = 160;
+/// The beginning of a long part that is compared first.
+const HEAD: usize = 256;
 /// What may follow a part that was copied, such as an ellipsis.
 const MAX_REST: usize = 40;
 /// The length of the text before a small value that must be a copy too.
@@ -86,11 +88,10 @@ impl Shown {
 
     /// What an agent of a contract is shown with these prompts.
     pub fn with_prompts(contract: &Contract, prompts: &[&str]) -> Self {
-        let mut texts: Vec<String> = vec![
-            prompt::suffix(contract),
-            contract.raw_schema().to_string(),
-            vendor::schema(contract, vendor::Target::Draft2020).schema.to_string(),
-        ];
+        let mut texts: Vec<String> =
+            vec![prompt::suffix(contract), contract.raw_schema().to_string()];
+        let schemas = vendor::Target::ALL.iter().map(|target| vendor::schema(contract, *target));
+        texts.extend(schemas.map(|lowered| lowered.schema.to_string()));
         if contract.framing() == Framing::OutputBlock {
             texts.push(prompt::block_template(contract));
         }
@@ -185,6 +186,11 @@ impl Shown {
     /// Whether a text that is not a whole value is a part of what was shown: long enough that it is
     /// no coincidence, with nothing of its own after it.
     pub(crate) fn repeats_part(&self, part: &str) -> bool {
+        // Most texts differ at once. Broken values can be many and long.
+        let head = Normal::new(&part[..part.floor_char_boundary(HEAD)]).bytes;
+        if part.len() > 2 * HEAD && self.common_prefix(&head) < head.len() {
+            return false;
+        }
         let normal = Normal::new(part);
         let common = self.common_prefix(&normal.bytes);
         let rest = &normal.bytes[common..];
@@ -192,6 +198,12 @@ impl Shown {
             return false;
         }
         common >= LONG_PART || is_distinctive(Normal::raw_prefix(part, common))
+    }
+
+    /// Whether a block that is not closed was shown, whole or in part.
+    pub(crate) fn repeats_open_block(&self, block: &str) -> bool {
+        self.repeats_part(block)
+            || (self.blocks.contains(&block_digest(block)) && is_distinctive(block))
     }
 
     /// Whether a text was shown after the same words. This tells a quotation from an answer that

@@ -16,7 +16,11 @@ impl Extractor<'_> {
     pub(super) fn is_quotation(&mut self, found: &Candidate, source: &Source<'_>) -> bool {
         let Some(shown) = self.shown else { return false };
         let text = source.slice(found.start, found.end);
-        let read = found.read(&self.contract, &self.policy, source, Detail::Probe);
+        let read = if found.is_broken() {
+            Err(None)
+        } else {
+            found.read(&self.contract, &self.policy, source, Detail::Probe)
+        };
         let quotation = match read {
             Ok(reading) if shown.is_excepted(&reading.value) => false,
             Ok(reading) => {
@@ -38,10 +42,10 @@ impl Extractor<'_> {
         quotation
     }
 
-    /// Whether the text from an offset on is a part of what was shown.
-    pub(super) fn is_part_of_shown(&mut self, at: usize, source: &Source<'_>) -> bool {
-        let quotation =
-            self.shown.is_some_and(|shown| shown.repeats_part(source.slice(at, source.end())));
+    /// Whether the block that is open from an offset on was shown.
+    pub(super) fn is_open_quotation(&mut self, at: usize, source: &Source<'_>) -> bool {
+        let open = source.slice(at, source.end());
+        let quotation = self.shown.is_some_and(|shown| shown.repeats_open_block(open));
         self.quotations += usize::from(quotation);
         quotation
     }

@@ -315,7 +315,9 @@ impl Entry<'_> {
         let asked = scope
             .render(&dispatch.prompt, &more)
             .map_err(|why| format!("the prompt cannot be rendered: {why}"))?;
-        let quotes = dispatch.prompt.reads().into_iter().filter_map(|name| {
+        let of_the_engine = |name: &String| matches!(name.as_str(), "run" | "counts");
+        let reads = dispatch.prompt.reads().into_iter().filter(|name| !of_the_engine(name));
+        let quotes = reads.filter_map(|name| {
             let given = more.get(&name);
             let value = given.or_else(|| scope.value(&name))?;
             let input = given.is_none()
