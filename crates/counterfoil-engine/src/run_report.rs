@@ -2,7 +2,8 @@
 
 use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_flow::{
-    BuiltinStep, Cause, ChangedFiles, Event, Form, Outcome, Reply, RunState, TransitionTaken, Usage,
+    BuiltinStep, Cause, ChangedFiles, CheckReport, Event, Form, Outcome, Reply, RunState,
+    TransitionTaken, Usage,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -77,6 +78,9 @@ pub struct Attempt {
     pub earlier_claims: BTreeMap<u32, Vec<ClaimReport>>,
     /// The files that the attempt changed.
     pub changed: Option<ChangedFiles>,
+    /// The outcomes of checks, by name, if it ran checks.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub checks: BTreeMap<String, CheckReport>,
     /// How many repairs were requested.
     pub repairs_asked: u32,
     /// The replies, without their text.
@@ -188,6 +192,7 @@ impl RunReportBuilder {
                     claims: Vec::new(),
                     earlier_claims: BTreeMap::new(),
                     changed: None,
+                    checks: BTreeMap::new(),
                     repairs_asked: 0,
                     replies: Vec::new(),
                     usage: Usage::default(),
@@ -214,6 +219,7 @@ impl RunReportBuilder {
                     attempt.violations.clone_from(&ended.violations);
                     attempt.claims = reported_claims(&ended.claims);
                     attempt.changed.clone_from(&ended.changed);
+                    attempt.checks.clone_from(&ended.checks);
                     attempt.replies.extend(ended.reply.clone());
                     attempt.usage += ended.usage;
                     attempt.reason.clone_from(&ended.reason);

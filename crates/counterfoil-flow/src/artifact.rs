@@ -3,7 +3,7 @@
 use crate::event::{Event, Outcome};
 use crate::fan_out::ItemStatus;
 use crate::run_state::{Frame, Phase, RunState, split};
-use crate::scope::{EvalScope, timestamp};
+use crate::scope::{EvalScope, checks_value, timestamp};
 use crate::variable_types::artifact_run_type;
 use crate::workflow::{Artifact, Workflow};
 use serde::{Deserialize, Serialize};
@@ -64,8 +64,8 @@ fn render_frame(
     let Some(machine) = machine.filter(|machine| machine.artifacts.iter().any(&which)) else {
         return Vec::new();
     };
-    let value = run_value(run, frame);
-    let ty = artifact_run_type();
+    let value = run_value(workflow, run, frame);
+    let ty = artifact_run_type(&workflow.checks);
     let Some(scope) = EvalScope::new(workflow, run, frame) else { return Vec::new() };
     let scope = scope.with("run", &value, &ty);
     let wanted = machine.artifacts.iter().filter(|artifact| which(artifact));
@@ -102,7 +102,7 @@ fn rendered(
 }
 
 /// The value of `run` in an artifact.
-fn run_value(run: &RunState, frame: &Frame) -> Value {
+fn run_value(workflow: &Workflow, run: &RunState, frame: &Frame) -> Value {
     let started = timestamp(run.started_at);
     let outcome = match &run.ended {
         Some(ended) => ended.outcome.name(),
@@ -129,6 +129,7 @@ fn run_value(run: &RunState, frame: &Frame) -> Value {
         "updated": timestamp(run.last_at),
         "base": run.base.as_deref().unwrap_or_default(),
         "changed": frame.changed,
+        "base_checks": checks_value(&workflow.checks, run.base_checks.as_ref()),
         "iteration": run.iterations,
         "state": frame.state,
         "from": frame.from,

@@ -96,6 +96,8 @@ pub(crate) struct State<'n> {
     pub(crate) next: Vec<Transition<'n>>,
     pub(crate) on: Vec<(SpannedStr<'n>, Transition<'n>)>,
     pub(crate) counts: Option<SpannedStr<'n>>,
+    /// The checks that follow the step.
+    pub(crate) checks: Vec<SpannedStr<'n>>,
 }
 
 /// The kind of a state, given by its main key.

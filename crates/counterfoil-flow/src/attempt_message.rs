@@ -5,8 +5,8 @@
 //! The worker loads the workflow from the bundle and resolves the message against it.
 
 use crate::decide::{
-    AgentWork, AttemptRequest, AttemptWork, ChangesWork, CommandWork, CommitWork, QuotedValue,
-    ReadWork,
+    AgentWork, AttemptRequest, AttemptWork, ChangesWork, ChecksWork, CommandWork, CommitWork,
+    QuotedValue, ReadWork,
 };
 use crate::step_rule::BoundRule;
 use crate::workflow::{Access, Bounds, Workflow};
@@ -55,6 +55,8 @@ pub enum WorkMessage {
     Changes(ChangesWork),
     /// Make a commit.
     Commit(CommitWork),
+    /// Run checks of the project.
+    Checks(ChecksWork),
 }
 
 /// An agent's work, as plain data. The fields are those of [`AgentWork`].
@@ -154,6 +156,7 @@ impl From<&AttemptRequest> for AttemptMessage {
             }),
             AttemptWork::Changes(work) => WorkMessage::Changes((**work).clone()),
             AttemptWork::Commit(work) => WorkMessage::Commit((**work).clone()),
+            AttemptWork::Checks(work) => WorkMessage::Checks((**work).clone()),
         };
         Self {
             attempt: request.attempt.clone(),
@@ -251,6 +254,7 @@ impl AttemptMessage {
             })),
             WorkMessage::Changes(work) => AttemptWork::Changes(Box::new(work)),
             WorkMessage::Commit(work) => AttemptWork::Commit(Box::new(work)),
+            WorkMessage::Checks(work) => AttemptWork::Checks(Box::new(work)),
         };
         Ok(AttemptRequest {
             attempt: self.attempt,

@@ -7,6 +7,7 @@
 mod artifacts;
 mod bounds;
 mod builtin;
+mod checks;
 mod claims;
 mod contracts;
 mod globs;
@@ -126,6 +127,7 @@ fn check_with(
         signatures: BTreeMap::new(),
         writers: BTreeSet::new(),
         is_stored: own == OwnContracts::InRegistry,
+        checks: Vec::new(),
     };
     if own == OwnContracts::InFiles {
         checker.own_contracts(&decl.contracts);
@@ -195,6 +197,8 @@ struct Checker<'n> {
     /// Whether this is the stored workflow of a run. Checks that are stricter than those of the
     /// version that started the run do not apply to it.
     is_stored: bool,
+    /// The names of the checks that states run, in the order of the file.
+    checks: Vec<String>,
 }
 
 /// The inputs and the result type of a sub-workflow.
@@ -218,6 +222,7 @@ impl<'n> Checker<'n> {
         if let Some(name) = decl.name {
             self.check_name(name, "a workflow");
         }
+        self.checks = checks::names(decl);
         let paths = self.paths(decl);
         let agents = self.agents(decl, &paths);
         self.writers = workspace::writers(decl, &agents);
@@ -264,6 +269,7 @@ impl<'n> Checker<'n> {
             agents,
             budget,
             paths,
+            checks: self.checks.clone(),
             bundle: Bundle {
                 workflow: self.reader.file.to_owned(),
                 files: self.read.clone(),

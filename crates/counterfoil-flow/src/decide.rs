@@ -6,12 +6,14 @@
 //! decision gets at most one command, in the order of frame ids.
 
 mod builtin;
+mod checks;
 mod enter;
 mod transitions;
 mod work;
 mod workspace;
 
 pub use builtin::{ChangesWork, CommitWork, ReadWork};
+pub use checks::ChecksWork;
 pub use work::{AgentWork, AttemptRequest, AttemptWork, CommandWork, FileCheck, QuotedValue};
 pub use workspace::{WorkspaceOp, WorkspaceOpKind};
 
@@ -85,7 +87,7 @@ pub fn decide(workflow: &Workflow, run: &RunState) -> Vec<Command> {
             }
             Err(reason) => Some(Command::Record(Event::StepFailed { frame: id.clone(), reason })),
         };
-        if matches!(command, Some(Command::StartAttempt(_)))
+        if matches!(&command, Some(Command::StartAttempt(start)) if start.work.is_budgeted())
             && let Some(what) = used_up(run)
         {
             return vec![Command::Record(Event::BudgetReached { what })];
@@ -162,6 +164,9 @@ fn command_for_frame(
     let item_agent = item_agent(workflow, run, frame);
     match &frame.phase {
         Phase::Entered { not_before, context } => {
+            if let Some(command) = checks::at_base(workflow, run, id, frame) {
+                return Ok(Some(command));
+            }
             if let Some(command) = workspace::open_if_needed(workflow, run, id, frame, state) {
                 return Ok(Some(command));
             }
@@ -180,6 +185,9 @@ fn command_for_frame(
         }
         Phase::Resulted(value) if item_agent.is_some() => {
             Ok(Some(end(id, frame, End::Done, None, String::new(), Some(value.clone()))))
+        }
+        Phase::Resulted(_) if checks::are_due(frame, state) => {
+            Ok(Some(checks::after_step(workflow, run, id, frame, state)))
         }
         Phase::Resulted(value) => {
             transitions::next(workflow, run, id, frame, state, value).map(Some)
@@ -204,7 +212,7 @@ fn command_for_frame(
             let questions: Vec<String> = open.map(|(id, _)| id.clone()).collect();
             Ok(Some(Command::Record(Event::QuestionsCancelled { frame: id.to_owned(), questions })))
         }
-        Phase::Running { .. } | Phase::Called => Ok(None),
+        Phase::Running { .. } | Phase::Checking { .. } | Phase::Called => Ok(None),
     }
 }
 

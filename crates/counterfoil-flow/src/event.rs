@@ -2,10 +2,12 @@
 
 mod attempt;
 mod builtin;
+mod checks;
 mod outcome;
 
 pub use attempt::{AttemptOutcome, ChangedFiles, Channel, Ended, Reply, Usage};
 pub use builtin::BuiltinStep;
+pub use checks::{CheckDefinition, CheckProgram, CheckReport, CheckStatus, PlannedChecks};
 pub use outcome::{Cause, Outcome};
 
 use crate::workflow::{Budget, End, FailureKind, Form};
@@ -42,12 +44,16 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         agents: BTreeMap<String, AssignedAgent>,
     },
-    /// The driver checked whether the files that a step needs exist.
+    /// The driver checked whether the files that a step needs exist, and read how its checks are
+    /// configured.
     ContextChecked {
         /// The frame.
         frame: String,
         /// The files that do not exist.
         missing: Vec<String>,
+        /// The checks of the step as they are configured.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checks: Option<PlannedChecks>,
     },
     /// An attempt is about to start.
     AttemptStarted {

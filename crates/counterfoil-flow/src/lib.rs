@@ -35,13 +35,13 @@ pub use attempt_message::{
 pub use bundle::{Bundle, FileError, Files};
 pub use check::{Rejected, check, reload};
 pub use decide::{
-    AgentWork, AttemptRequest, AttemptWork, ChangesWork, Command, CommandWork, CommitWork,
-    FileCheck, QuotedValue, ReadWork, WorkspaceOp, WorkspaceOpKind, decide,
+    AgentWork, AttemptRequest, AttemptWork, ChangesWork, ChecksWork, Command, CommandWork,
+    CommitWork, FileCheck, QuotedValue, ReadWork, WorkspaceOp, WorkspaceOpKind, decide,
 };
 pub use event::{
     AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Channel,
-    DECIDE, Ended, Event, Outcome, PlannedItem, Reply, Started, TransitionTaken, Usage,
-    WorkspaceLifetime,
+    CheckDefinition, CheckProgram, CheckReport, CheckStatus, DECIDE, Ended, Event, Outcome,
+    PlannedChecks, PlannedItem, Reply, Started, TransitionTaken, Usage, WorkspaceLifetime,
 };
 pub use fan_out::{FanOut, Item, ItemStatus};
 pub use finding::{Code, Finding, UnknownCode, render};

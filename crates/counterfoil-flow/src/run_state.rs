@@ -1,6 +1,7 @@
 //! The state of a run: the sum of its events, small and serialisable. Applying an event evaluates
 //! no expression.
 
+mod checks;
 mod frame;
 mod questions;
 mod workspace;
@@ -12,8 +13,8 @@ pub use workspace::{Workspace, WorkspaceStage};
 pub(crate) use workspace::{with_kept, workspace_visits};
 
 use crate::event::{
-    AssignedAgent, AttemptOutcome, Cause, ChangedFiles, Ended, Event, Outcome, Started,
-    TransitionTaken, Usage, WorkspaceLifetime,
+    AssignedAgent, AttemptOutcome, Cause, ChangedFiles, CheckReport, Ended, Event, Outcome,
+    Started, TransitionTaken, Usage, WorkspaceLifetime,
 };
 use crate::fan_out::{FanOut, ItemStatus};
 use crate::problem::Problem;
@@ -57,6 +58,9 @@ pub struct RunState {
     /// The commit at HEAD when the run started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
+    /// The outcomes of the checks before the first step, by name; none before they were run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_checks: Option<BTreeMap<String, CheckReport>>,
     /// The active frames by id; the main frame has the empty id.
     pub frames: BTreeMap<String, Frame>,
     /// The frames that need a decision.
@@ -130,18 +134,27 @@ impl RunState {
                 self.stopped = None;
                 self.agents.extend(agents.clone());
             }
-            Event::ContextChecked { frame, missing } => self.context(frame, missing),
-            Event::AttemptStarted { attempt, frame, path, n, .. } => {
-                self.started += 1;
+            Event::ContextChecked { frame, missing, checks } => {
+                if let Some(at) = self.frames.get_mut(frame) {
+                    at.planned_checks.get_or_insert_with(|| checks.clone().unwrap_or_default());
+                }
+                self.context(frame, missing);
+            }
+            Event::AttemptStarted { attempt, frame, path, n, builtin, .. } => {
                 self.visits.insert(join(path), *n);
                 self.attempts.insert(attempt.clone(), frame.clone());
-                self.phase(frame, Phase::Running { attempt: attempt.clone() });
+                let phase = self.started_phase(frame, attempt, builtin.as_ref());
+                // Checks are a part of a step whose attempt was counted.
+                self.started += u64::from(matches!(phase, Phase::Running { .. }));
+                self.phase(frame, phase);
                 self.ready.remove(frame);
             }
             Event::RepairAsked { usage, .. } => self.spend(*usage),
             Event::AttemptEnded(ended) => self.attempt_ended(ended),
             Event::AttemptLost { attempt, changed } => {
-                if let Some(frame) = self.attempts.remove(attempt) {
+                if let Some(frame) = self.attempts.remove(attempt)
+                    && !self.checks_lost(&frame)
+                {
                     self.leave_workspace(&frame);
                     self.interrupted(&frame);
                     self.add_changed(&frame, changed);
@@ -328,6 +341,9 @@ impl RunState {
     fn attempt_ended(&mut self, ended: &Ended) {
         self.spend(ended.usage);
         let Some(id) = self.attempts.remove(&ended.attempt) else { return };
+        if self.checks_ended(&id, ended) {
+            return;
+        }
         if let Some(changed) = &ended.changed {
             self.changed(&id, changed);
         }
@@ -498,6 +514,7 @@ impl RunState {
         frame.tries.clear();
         frame.interrupted = 0;
         frame.claims.clear();
+        (frame.planned_checks, frame.checks) = (None, None);
         frame.workspace.take_if(|own| own.lifetime == WorkspaceLifetime::State);
         frame.reason.clone_from(&taken.reason);
         frame.phase = Phase::Entered { not_before: taken.not_before, context: false };

@@ -1,8 +1,10 @@
 //! The values that expressions and templates of a frame can read.
 
+use crate::event::CheckReport;
 use crate::run_state::{Frame, RunState};
 use crate::template::Template;
 use crate::value::excerpt;
+use crate::variable_types::check_variable;
 use crate::workflow::{Machine, Term, Workflow};
 use counterfoil_contract::expr::{Expression, Type};
 use serde_json::{Map, Value, json};
@@ -12,6 +14,7 @@ use std::collections::BTreeMap;
 /// The values of a frame, with their types.
 pub(crate) struct EvalScope<'a> {
     pub(crate) machine: &'a Machine,
+    workflow: &'a Workflow,
     run: &'a RunState,
     frame: &'a Frame,
     /// Computed on first use: most expressions do not read them.
@@ -26,6 +29,7 @@ impl<'a> EvalScope<'a> {
         let machine = workflow.machine(&frame.machine)?;
         Some(Self {
             machine,
+            workflow,
             run,
             frame,
             run_value: OnceCell::new(),
@@ -44,7 +48,9 @@ impl<'a> EvalScope<'a> {
             return Some(value);
         }
         match name {
-            "run" => Some(self.run_value.get_or_init(|| run_value(self.run, self.frame))),
+            "run" => {
+                Some(self.run_value.get_or_init(|| run_value(self.workflow, self.run, self.frame)))
+            }
             "counts" => {
                 Some(self.counts_value.get_or_init(|| counts_value(self.machine, self.frame)))
             }
@@ -148,7 +154,7 @@ fn counts_value(machine: &Machine, frame: &Frame) -> Value {
 }
 
 /// The value of `run` for a frame.
-fn run_value(run: &RunState, frame: &Frame) -> Value {
+fn run_value(workflow: &Workflow, run: &RunState, frame: &Frame) -> Value {
     let started = timestamp(run.started_at);
     json!({
         "id": run.run,
@@ -160,7 +166,43 @@ fn run_value(run: &RunState, frame: &Frame) -> Value {
         "now": timestamp(run.last_at),
         "base": run.base.as_deref().unwrap_or_default(),
         "changed": frame.changed,
+        "base_checks": checks_value(&workflow.checks, run.base_checks.as_ref()),
     })
+}
+
+/// The outcomes of checks for expressions and templates. A check without an outcome is not
+/// configured.
+pub(crate) fn checks_value(
+    names: &[String],
+    reports: Option<&BTreeMap<String, CheckReport>>,
+) -> Value {
+    let none = CheckReport::default();
+    let value = |name: &String| {
+        let report = reports.and_then(|reports| reports.get(name)).unwrap_or(&none);
+        (check_variable(name), check_value(report))
+    };
+    Value::Object(names.iter().map(value).collect())
+}
+
+fn check_value(report: &CheckReport) -> Value {
+    let mut value = json!({
+        "status": report.status.name(),
+        "command": report.command,
+        "reason": report.reason,
+        "output": report.output,
+    });
+    if let Some(fields) = value.as_object_mut() {
+        let counts = [
+            ("exit_code", report.exit_code.map(Value::from)),
+            ("total", report.total.map(Value::from)),
+            ("passed", report.passed.map(Value::from)),
+            ("failed", report.failed.map(Value::from)),
+            ("skipped", report.skipped.map(Value::from)),
+        ];
+        let known = |(name, count): (&str, Option<Value>)| Some((name.to_owned(), count?));
+        fields.extend(counts.into_iter().filter_map(known));
+    }
+    value
 }
 
 /// Formats a time as RFC 3339.

@@ -76,7 +76,8 @@ pub fn turn(workflow: &Workflow, run: &mut RunState, facts: Vec<Event>, now: i64
                         quiet = false;
                         // `decide` checked the budget before any of these attempts; each of them
                         // spends from it.
-                        if let Some(what) = used_up(run).or_else(|| time_used_up(run, now)) {
+                        let spent = if start.work.is_budgeted() { used_up(run) } else { None };
+                        if let Some(what) = spent.or_else(|| time_used_up(run, now)) {
                             turn.record(workflow, run, Event::BudgetReached { what }, now);
                             break;
                         }

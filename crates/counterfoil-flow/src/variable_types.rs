@@ -1,6 +1,7 @@
-//! Types of the variables that the engine provides to expressions and templates: `run`, `problem` and
-//! `claims`. The checker and the run-time code share them.
+//! Types of the variables that the engine provides to expressions and templates: `run`, `problem`,
+//! `claims` and `checks`. The checker and the run-time code share them.
 
+use crate::event::CheckStatus;
 use crate::workflow::{ClaimPolicies, FailureKind, PROTECTED, TESTS};
 use counterfoil_contract::expr::{Field, ObjectType, Type};
 use std::collections::BTreeSet;
@@ -53,7 +54,7 @@ pub(crate) fn nullable(ty: Type) -> Type {
 }
 
 /// The type of `run` in expressions and prompts.
-pub(crate) fn run_type() -> Type {
+pub(crate) fn run_type(checks: &[String]) -> Type {
     object([
         ("id", Type::text()),
         ("workflow", Type::text()),
@@ -64,6 +65,7 @@ pub(crate) fn run_type() -> Type {
         ("now", Type::text()),
         ("base", Type::text()),
         ("changed", list_of(Type::text())),
+        ("base_checks", checks_type(checks)),
     ])
 }
 
@@ -73,7 +75,7 @@ fn open_object() -> Type {
 }
 
 /// The type of `run` in artifacts, which also has the outcome so far, the items and the questions.
-pub(crate) fn artifact_run_type() -> Type {
+pub(crate) fn artifact_run_type(checks: &[String]) -> Type {
     let item = object([
         ("state", Type::text()),
         ("key", Type::text()),
@@ -86,7 +88,7 @@ pub(crate) fn artifact_run_type() -> Type {
     ]);
     let question =
         object([("id", Type::text()), ("question", Type::text()), ("state", Type::text())]);
-    let Type::Object(plain) = run_type() else { return Type::Any };
+    let Type::Object(plain) = run_type(checks) else { return Type::Any };
     let mut fields = plain.fields.clone();
     for (name, ty) in [
         ("outcome", Type::text()),
@@ -128,5 +130,37 @@ pub(crate) fn claims_type(policies: &ClaimPolicies) -> Type {
     let fields = names.into_iter().enumerate();
     let fields =
         fields.map(|(at, name)| (name.to_owned(), field(outcome.clone(), Presence::Required, at)));
+    Type::Object(Arc::new(ObjectType { fields: fields.collect(), open: false }))
+}
+
+/// The name of a check in expressions and templates: `-` and `/` are written `_`.
+pub(crate) fn check_variable(name: &str) -> String {
+    name.replace(['-', '/'], "_")
+}
+
+/// The type of the outcome of a check.
+pub(crate) fn check_type() -> Type {
+    let status = one_of(CheckStatus::ALL.map(CheckStatus::name));
+    let Type::Object(plain) = object([
+        ("status", status),
+        ("command", Type::text()),
+        ("reason", Type::text()),
+        ("output", Type::text()),
+    ]) else {
+        return Type::Any;
+    };
+    let mut fields = plain.fields.clone();
+    for name in ["exit_code", "total", "passed", "failed", "skipped"] {
+        let position = fields.len();
+        fields.insert(name.to_owned(), field(nullable(Type::Int), Presence::Optional, position));
+    }
+    Type::Object(Arc::new(ObjectType { fields, open: false }))
+}
+
+/// The type of `checks` in the transitions of a state with these checks.
+pub(crate) fn checks_type(names: &[String]) -> Type {
+    let fields = names.iter().enumerate();
+    let fields = fields
+        .map(|(at, name)| (check_variable(name), field(check_type(), Presence::Required, at)));
     Type::Object(Arc::new(ObjectType { fields: fields.collect(), open: false }))
 }

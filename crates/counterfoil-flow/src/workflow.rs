@@ -39,6 +39,8 @@ pub struct Workflow {
     pub budget: Budget,
     /// The paths that agents may write.
     pub paths: Paths,
+    /// The names of the checks that its states run, in the order of the file.
+    pub checks: Vec<String>,
     /// The files and contracts of the workflow.
     pub bundle: Bundle,
 }
@@ -211,6 +213,10 @@ pub struct State {
     pub result: Type,
     /// The type of `claims` in its transitions, if the step runs an agent.
     pub claims: Option<Type>,
+    /// The checks of the project that follow the step, in the order in which they run.
+    pub checks: Vec<String>,
+    /// The type of `checks` in its transitions, if it has any.
+    pub checks_type: Option<Type>,
 }
 
 /// The step of a state.

@@ -14,6 +14,7 @@ mod check;
 mod command;
 mod commit;
 mod count;
+mod excerpt;
 mod extract;
 mod figures;
 mod files;
@@ -25,12 +26,14 @@ mod location;
 mod parse_location;
 mod path;
 mod probe;
+mod run_check;
 mod state;
 
 pub use crate::config::{Check, CheckCommand, ConfigError, VerifyConfig};
 pub use counterfoil_workspace::snapshot::Since;
 pub use extract::{ExtractError, makes_claim};
 pub use figures::{Figures, FiguresError};
+pub use run_check::{CheckRun, run_check};
 
 use assessment::ClaimAssessment;
 use counterfoil_contract::Contract;

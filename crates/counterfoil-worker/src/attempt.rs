@@ -84,5 +84,6 @@ pub(crate) fn empty_ended(attempt: &str, outcome: AttemptOutcome) -> Ended {
         usage: Usage::default(),
         reset_at: None,
         tree: None,
+        checks: std::collections::BTreeMap::new(),
     }
 }

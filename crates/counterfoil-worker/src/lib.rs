@@ -8,6 +8,7 @@ mod active_folders;
 mod agent_attempt;
 mod attempt;
 mod builtin;
+mod checks;
 mod contracts;
 mod perform;
 mod shell;

@@ -4,8 +4,9 @@
 use crate::active_folders::{ActiveFolders, FolderGuard};
 use crate::agent_attempt::{self, AttemptInput, Verifier};
 use crate::attempt::{AttemptContext, AttemptResult};
+use crate::checks::{self, CheckPlace};
 use crate::contracts::ContractLookup;
-use crate::verification::{AttemptScope, SnapshotterPool, WorkspaceVerifier};
+use crate::verification::{AttemptScope, SnapshotterPool, WorkFolder, WorkspaceVerifier};
 use crate::workspace_ops::perform_workspace_op;
 use crate::{builtin, shell};
 use counterfoil_agents::assignment::AgentAssignments;
@@ -124,12 +125,38 @@ impl WorkerContext {
         self.published.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
     }
 
-    /// Checks which of some files are missing, and returns the fact for the run.
+    /// Checks which of some files are missing, reads how checks are configured, and returns the fact
+    /// for the run.
     pub fn check_files(&self, check: &FileCheck) -> Event {
         let folder = self.folder(check.workspace.as_deref());
         let missing =
             check.paths.iter().filter(|path| !folder.join(path).exists()).cloned().collect();
-        Event::ContextChecked { frame: check.frame.clone(), missing }
+        let checks = (!check.checks.is_empty()).then(|| {
+            let place = self.work_folder(&folder);
+            let tree = self.snapshots.take(&place);
+            let planned = checks::plan(tree.folder(), tree.top(), Some(&check.checks));
+            self.snapshots.give_back(&folder, tree);
+            planned
+        });
+        Event::ContextChecked { frame: check.frame.clone(), missing, checks }
+    }
+
+    fn work_folder(&self, folder: &Path) -> WorkFolder {
+        WorkFolder {
+            folder: folder.to_owned(),
+            state: self.state.clone(),
+            published: self.published.clone(),
+        }
+    }
+
+    /// Where the checks of an attempt run.
+    fn check_place(&self, folder: &Path, marker: &str) -> CheckPlace {
+        CheckPlace {
+            folder: self.work_folder(folder),
+            snapshotters: self.snapshots.clone(),
+            contracts: self.contracts.clone(),
+            marker: marker.to_owned(),
+        }
     }
 
     /// Opens, merges or discards a workspace and returns the fact for the run. It is safe to repeat
@@ -159,15 +186,13 @@ impl WorkerContext {
         let shared = work.workspace.is_none();
         let (others, context_of_writer) = (guard.observer(), context.clone());
         let scope = AttemptScope {
-            folder: folder.to_owned(),
-            state: self.state.clone(),
+            folder: self.work_folder(folder),
             marker: marker.to_owned(),
             contract: work.contract.clone(),
             claims: work.claims.clone(),
             rules,
             protection: work.protected,
             tests: work.tests,
-            published: self.published.clone(),
             contracts: self.contracts.clone(),
             concurrent_writer: Box::new(move |since| {
                 if !shared {
@@ -207,6 +232,10 @@ pub async fn perform(
             let repo =
                 builtin::commit::CommitRepo { folder, state, lock: worker.committing.clone() };
             builtin::commit::commit(id, marker, *work, repo, context).await
+        }
+        AttemptWork::Checks(work) => {
+            let place = worker.check_place(&folder, &marker);
+            checks::run(id, *work, place, context).await
         }
         AttemptWork::Agent(work) => {
             let Some(agent) = worker.agents.get(&work.agent) else {

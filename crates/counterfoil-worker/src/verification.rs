@@ -15,21 +15,18 @@ use counterfoil_verify::claims::{self, VerifyConfig, VerifyContext};
 use counterfoil_verify::inventory;
 use counterfoil_verify::protect::{self, WriteRules};
 use counterfoil_workspace::workspaces::{readable_name, run_name};
-pub(crate) use observation::SnapshotterPool;
 use observation::WorkspaceObservation;
+pub(crate) use observation::{SnapshotterPool, WorkFolder};
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::watch;
 
 /// What to verify for an attempt, and where.
 pub(crate) struct AttemptScope {
-    /// The folder of the workspace.
-    pub(crate) folder: PathBuf,
-    /// The state folder: the engine's own files, stored file contents, results of checks.
-    pub(crate) state: PathBuf,
+    /// The folder of the workspace, and what does not count as a change of it.
+    pub(crate) folder: WorkFolder,
     /// Identifies the attempt among all runs. The processes of checks are tagged with it.
     pub(crate) marker: String,
     /// The contract of the result.
@@ -42,8 +39,6 @@ pub(crate) struct AttemptScope {
     pub(crate) protection: ClaimPolicy,
     /// The policy for removed tests.
     pub(crate) tests: ClaimPolicy,
-    /// The files that the engine writes itself.
-    pub(crate) published: Arc<Mutex<BTreeSet<PathBuf>>>,
     /// Finds contracts by id, for claims about artifacts.
     pub(crate) contracts: Arc<ContractLookup>,
     /// Describes who else has written in the workspace since a time, if anybody did.
@@ -57,7 +52,8 @@ impl AttemptScope {
     fn backup_folder(&self) -> PathBuf {
         // Item keys come from agents: they must neither lead out of the folder nor be too long.
         let (run, attempt) = self.marker.split_once('/').unwrap_or(("", &self.marker));
-        self.state
+        self.folder
+            .state
             .join("set-aside")
             .join(run_name(run))
             .join(readable_name(attempt, &[run, attempt]))
@@ -174,8 +170,8 @@ impl Verifier for WorkspaceVerifier {
             let config = observation.config.clone();
             let none = VerifyConfig::default();
             let concurrent_writer = observation.concurrent_writer.clone();
-            let ours = scope.published.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let cache = scope.state.join("checks");
+            let ours = scope.folder.published();
+            let cache = scope.folder.state.join(crate::checks::CACHE);
             let mut context = VerifyContext {
                 folder: &folder,
                 top: &top,

@@ -2,6 +2,7 @@
 //!
 //! Rendering makes no decisions and reads no repository. It gets typed reports and returns text.
 
+mod checks;
 pub(crate) mod claims;
 mod color;
 pub(crate) mod demo;

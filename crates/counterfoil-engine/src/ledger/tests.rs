@@ -104,6 +104,7 @@ fn ended(
         usage: Usage::default(),
         reset_at: None,
         tree: None,
+        checks: std::collections::BTreeMap::new(),
     }))
 }
 

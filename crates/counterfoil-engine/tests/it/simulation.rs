@@ -7,6 +7,7 @@
 
 mod audit;
 mod builtin;
+mod checks;
 mod contracts;
 mod core;
 mod driver;

@@ -15,6 +15,8 @@ const AGENT_KEYS: &[&str] = &[
 ];
 /// Keys of steps that can have their own workspace.
 const WORKSPACE_KEYS: &[&str] = &["workspace"];
+/// Keys of steps that can be followed by checks of the project.
+const CHECK_KEYS: &[&str] = &["checks"];
 const TRANSITION_KEYS: &[&str] =
     &["when", "set", "go", "goto", "reason", "counts", "resets", "wait"];
 /// Keys of a list whose items have a key and an order.
@@ -42,8 +44,11 @@ impl<'n> Reader<'n> {
         let kind = match kinds.first().copied() {
             _ if kinds.len() > 1 => StateKind::Invalid,
             Some("agent") => {
-                let entries =
-                    self.known_entries(node, &what, &[AGENT_KEYS, WORKSPACE_KEYS, ROUTING_KEYS]);
+                let entries = self.known_entries(
+                    node,
+                    &what,
+                    &[AGENT_KEYS, WORKSPACE_KEYS, CHECK_KEYS, ROUTING_KEYS],
+                );
                 let workspace = self.get_string(&entries, "workspace");
                 self.agent_step(&entries).map_or(StateKind::Invalid, |step| {
                     StateKind::Agent(AgentStep { workspace, ..step })
@@ -70,7 +75,7 @@ impl<'n> Reader<'n> {
                 StateKind::Ask(questions, AskForm::Multiple)
             }
             Some("each") => {
-                self.known_entries(node, &what, &[&["each"], ROUTING_KEYS]);
+                self.known_entries(node, &what, &[&["each"], CHECK_KEYS, ROUTING_KEYS]);
                 StateKind::Each(self.each(Self::get(&plain, "each").unwrap_or(node)))
             }
             Some("order") => {
@@ -87,7 +92,7 @@ impl<'n> Reader<'n> {
                 let entries = self.known_entries(
                     node,
                     &what,
-                    &[&["run", "with"], WORKSPACE_KEYS, ROUTING_KEYS],
+                    &[&["run", "with"], WORKSPACE_KEYS, CHECK_KEYS, ROUTING_KEYS],
                 );
                 match self.get_string(&entries, "run") {
                     Some(machine) => StateKind::Call {
@@ -110,7 +115,7 @@ impl<'n> Reader<'n> {
                 }
             }
             _ => {
-                self.known_entries(node, &what, &[KINDS, ROUTING_KEYS]);
+                self.known_entries(node, &what, &[KINDS, CHECK_KEYS, ROUTING_KEYS]);
                 StateKind::Route
             }
         };
@@ -123,7 +128,19 @@ impl<'n> Reader<'n> {
                 "add `go: name-of-a-state` or a list `next:`, or make it an end state with `end: done`",
             );
         }
-        State { node: name.node, kind, next, on, counts: self.get_string(&plain, "counts") }
+        let checks = self.checks(&plain);
+        State { node: name.node, kind, next, on, counts: self.get_string(&plain, "counts"), checks }
+    }
+
+    /// The names of the checks that follow a step.
+    fn checks(&mut self, entries: &Entries<'n>) -> Vec<SpannedStr<'n>> {
+        let Some(node) = Self::get(entries, "checks") else { return Vec::new() };
+        let names = self.strings(node, "the name of a check");
+        if names.is_empty() && node.items().is_some_and(<[Node]>::is_empty) {
+            let hint = "name checks of counterfoil.toml, as in [test, lint], or remove the key";
+            self.report(Code::WrongForm, node, "the list of checks is empty", hint);
+        }
+        names
     }
 
     fn transitions(
@@ -264,7 +281,7 @@ impl<'n> Reader<'n> {
         let entries = self.known_entries(
             node,
             what,
-            &[&["command", "input", "output", "cwd", "timeout"], ROUTING_KEYS],
+            &[&["command", "input", "output", "cwd", "timeout"], CHECK_KEYS, ROUTING_KEYS],
         );
         let Some(list) = Self::get(&entries, "command") else { return StateKind::Invalid };
         let Some(items) = list.items().filter(|items| !items.is_empty()) else {

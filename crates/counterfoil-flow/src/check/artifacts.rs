@@ -20,7 +20,7 @@ impl<'n> Checker<'n> {
             return Vec::new();
         }
         let mut types = types.clone();
-        types.insert("run".to_owned(), artifact_run_type());
+        types.insert("run".to_owned(), artifact_run_type(&self.checks));
         let scope = scope_from_types(&types);
         let mut artifacts = Vec::new();
         for artifact in &decl.artifacts {

@@ -47,7 +47,8 @@ impl<'n> Checker<'n> {
         }
         let input_types = types.clone();
         let variables = self.variables(decl, &mut types);
-        types.insert("run".into(), run_type());
+        self.check_hidden_variables(decl);
+        types.insert("run".into(), run_type(&self.checks));
         types.insert("counts".into(), counts_type(decl));
         let scope = scope_from_types(&types);
         let states: BTreeSet<&str> = decl.states.iter().map(|(name, _)| name.text).collect();
@@ -260,7 +261,9 @@ impl<'n> Checker<'n> {
             None if matches!(decl.kind, ast::StateKind::Agent(_)) => Some(Type::Any),
             _ => None,
         };
-        let step_scope = StepScope { result: &result, claims: claims.as_ref() };
+        let (checks, checks_type) = self.state_checks(decl);
+        let step_scope =
+            StepScope { result: &result, claims: claims.as_ref(), checks: checks_type.as_ref() };
         let next = if matches!(step, Some((Step::End { .. }, _))) {
             Some(Vec::new())
         } else {
@@ -273,7 +276,16 @@ impl<'n> Checker<'n> {
             Some(counts) => counts,
             None => None,
         };
-        Some(State { kind: step?.0, next: next?, on: on?, counts, result, claims })
+        Some(State {
+            kind: step?.0,
+            next: next?,
+            on: on?,
+            counts,
+            result,
+            claims,
+            checks,
+            checks_type,
+        })
     }
 }
 

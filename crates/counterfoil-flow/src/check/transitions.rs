@@ -17,6 +17,8 @@ pub(super) struct StepScope<'a> {
     pub(super) result: &'a Type,
     /// The type of `claims`; only for a step of an agent.
     pub(super) claims: Option<&'a Type>,
+    /// The type of `checks`; only for a step with checks.
+    pub(super) checks: Option<&'a Type>,
 }
 
 impl StepScope<'_> {
@@ -38,6 +40,9 @@ impl<'n> Checker<'n> {
         step: &StepScope<'_>,
     ) -> Option<Vec<Transition>> {
         let mut scope = step.with_claims(context.scope.clone().with("result", step.result.clone()));
+        if let Some(checks) = step.checks {
+            scope = scope.with("checks", checks.clone());
+        }
         let full_scope = scope.clone();
         let mut transitions = Vec::new();
         for transition in &decl.next {

@@ -3,7 +3,7 @@
 use super::Checker;
 use crate::ast::{self, SpannedStr};
 use crate::finding::Code;
-use crate::variable_types::{Presence, field, list_of, nullable};
+use crate::variable_types::{Presence, check_type, field, list_of, nullable};
 use crate::workflow::{Input, Variable};
 use crate::yaml_tree::{Kind, Node};
 use counterfoil_contract::expr::{ObjectType, Type};
@@ -150,6 +150,8 @@ impl<'n> Checker<'n> {
                     return None;
                 }
             },
+            Kind::Text(text) if text == "check" => check_type(),
+            Kind::Text(text) if text == "check?" => nullable(check_type()),
             kind => self.shorthand_type(node, kind)?,
         };
         Some((ty, settings))

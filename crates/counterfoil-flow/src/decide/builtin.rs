@@ -57,6 +57,8 @@ impl AttemptWork {
     pub(super) fn builtin(&self) -> Option<BuiltinStep> {
         match self {
             Self::Agent(_) | Self::Command(_) => None,
+            Self::Checks(work) if work.base => Some(BuiltinStep::BaseChecks(work.names.clone())),
+            Self::Checks(work) => Some(BuiltinStep::Checks(work.names.clone())),
             Self::Read(work) => Some(BuiltinStep::Read(work.path.clone())),
             Self::Changes(work) => Some(BuiltinStep::Changes(work.since.clone())),
             Self::Commit(work) => {

@@ -148,6 +148,12 @@ fn evaluate_terms(
     with.iter().map(|(name, term)| Ok((name.clone(), scope.term(term)?))).collect()
 }
 
+/// The paths of the files that must exist before an agent starts.
+fn needed_files(dispatch: &Dispatch, scope: &EvalScope<'_>) -> Result<Vec<String>, String> {
+    let none = BTreeMap::new();
+    dispatch.needs.iter().map(|need| scope.render(need, &none)).collect()
+}
+
 /// The claims of a step that are not ignored, with the findings that it was asked to fix.
 fn verified_claims(
     step: &StateClaims,
@@ -205,6 +211,9 @@ fn escape_glob(value: Value) -> Value {
 
 impl Entry<'_> {
     pub(super) fn enter(&self, state: &State) -> Result<Command, String> {
+        if !state.checks.is_empty() && self.frame.planned_checks.is_none() {
+            return self.look_before(state);
+        }
         match &state.kind {
             Step::Agent(dispatch) => self.dispatch(dispatch, state),
             Step::Command(command) => {
@@ -241,6 +250,9 @@ impl Entry<'_> {
                 Ok(Command::Record(opening.event(callee, &given, None)))
             }
             Step::Route => {
+                if let Some(command) = self.checks_alone(state) {
+                    return Ok(command);
+                }
                 let nothing = Value::Object(Map::new());
                 super::transitions::next(
                     self.workflow,
@@ -293,19 +305,7 @@ impl Entry<'_> {
     pub(super) fn dispatch(&self, dispatch: &Dispatch, state: &State) -> Result<Command, String> {
         let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
         if !self.context && !dispatch.needs.is_empty() {
-            let none = BTreeMap::new();
-            let paths = dispatch
-                .needs
-                .iter()
-                .map(|need| scope.render(need, &none))
-                .collect::<Result<_, _>>()?;
-            let (frame, workspace) = (self.id.to_owned(), self.workspace());
-            return Ok(Command::CheckFiles(FileCheck {
-                frame,
-                workspace,
-                paths,
-                not_before: self.not_before,
-            }));
+            return Ok(self.check_files(needed_files(dispatch, &scope)?, Vec::new()));
         }
         let Some(role) = self.workflow.agents.get(&dispatch.agent) else {
             return Err(format!("the workflow has no agent '{}'", dispatch.agent));
@@ -356,6 +356,30 @@ impl Entry<'_> {
             (work.protected, work.tests) = (policies.protected, policies.tests);
         }
         Ok(self.start(AttemptWork::Agent(Box::new(work))))
+    }
+
+    /// Looks at what a step with checks needs before it starts: its files, and how the checks are
+    /// configured. They are read before the first attempt of the step, so that no attempt can
+    /// change them.
+    fn look_before(&self, state: &State) -> Result<Command, String> {
+        let paths = match &state.kind {
+            Step::Agent(dispatch) => {
+                let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
+                needed_files(dispatch, &scope)?
+            }
+            _ => Vec::new(),
+        };
+        Ok(self.check_files(paths, state.checks.clone()))
+    }
+
+    fn check_files(&self, paths: Vec<String>, checks: Vec<String>) -> Command {
+        Command::CheckFiles(FileCheck {
+            frame: self.id.to_owned(),
+            workspace: self.workspace(),
+            paths,
+            checks,
+            not_before: self.not_before,
+        })
     }
 
     /// The globs of paths that no agent may write, rendered with the values of the main frame.

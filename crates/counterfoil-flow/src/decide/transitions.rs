@@ -5,7 +5,7 @@ use super::{Command, end, eval_scope};
 use crate::event::{CONTINUES_WITHOUT_RESULT, Cause, Event, TransitionTaken};
 use crate::problem::Problem;
 use crate::run_state::{Frame, MAX_REPEATS, RunState};
-use crate::scope::EvalScope;
+use crate::scope::{EvalScope, checks_value};
 use crate::value::{fits, to_text};
 use crate::variable_types::{NO_CLAIM, problem_type};
 use crate::workflow::{End, Machine, State, Target, Transition, Wait, Workflow};
@@ -27,6 +27,10 @@ pub(super) fn next(
     let mut scope = eval_scope(workflow, run, frame, state)?.with("result", result, &state.result);
     if let Some((claims, ty)) = &claims {
         scope = scope.with("claims", claims, ty);
+    }
+    let checks = checks_value(&state.checks, frame.checks.as_ref());
+    if let Some(ty) = &state.checks_type {
+        scope = scope.with("checks", &checks, ty);
     }
     let mut saw = Map::new();
     for transition in &state.next {

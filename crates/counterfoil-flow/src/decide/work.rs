@@ -1,6 +1,7 @@
 //! The work that a driver does: attempts to start and files to check, with all templates rendered.
 
 use super::builtin::{ChangesWork, CommitWork, ReadWork};
+use super::checks::ChecksWork;
 use crate::event::Event;
 use crate::step_rule::BoundRule;
 use crate::workflow::{Access, Bounds};
@@ -10,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Files that must exist before a step can start.
+/// What a step needs to know before it can start: whether files exist, and how its checks are
+/// configured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCheck {
     /// The frame that needs them.
@@ -19,6 +21,9 @@ pub struct FileCheck {
     pub workspace: Option<String>,
     /// The paths, relative to the workspace.
     pub paths: Vec<String>,
+    /// The names of the checks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
     /// The earliest time, in milliseconds since 1970.
     pub not_before: Option<i64>,
 }
@@ -57,7 +62,7 @@ impl AttemptRequest {
             AttemptWork::Agent(work) => Some(&work.contract),
             AttemptWork::Command(work) => work.output.as_ref(),
             AttemptWork::Read(work) => work.contract.as_ref(),
-            AttemptWork::Changes(_) | AttemptWork::Commit(_) => None,
+            AttemptWork::Changes(_) | AttemptWork::Commit(_) | AttemptWork::Checks(_) => None,
         };
         Event::AttemptStarted {
             attempt: self.attempt.clone(),
@@ -84,6 +89,8 @@ pub enum AttemptWork {
     Changes(Box<ChangesWork>),
     /// Make a commit.
     Commit(Box<CommitWork>),
+    /// Run checks of the project.
+    Checks(Box<ChecksWork>),
 }
 
 impl AttemptWork {
@@ -95,7 +102,14 @@ impl AttemptWork {
             Self::Read(work) => work.workspace.as_deref(),
             Self::Changes(work) => work.workspace.as_deref(),
             Self::Commit(work) => work.workspace.as_deref(),
+            Self::Checks(work) => work.workspace.as_deref(),
         }
+    }
+
+    /// Whether the work spends from the budget of tokens, cost and attempts. Checks are a part of a
+    /// step that was paid for.
+    pub(crate) fn is_budgeted(&self) -> bool {
+        !matches!(self, Self::Checks(_))
     }
 }
 

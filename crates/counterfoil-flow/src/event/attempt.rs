@@ -1,10 +1,12 @@
 //! The end of an attempt: its outcome, replies, changes and cost.
 
+use super::CheckReport;
 use crate::workflow::FailureKind;
 use counterfoil_contract::Context;
 use counterfoil_contract::claim::ClaimReport;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use strum::IntoStaticStr;
 
 /// The end of an attempt.
@@ -44,6 +46,9 @@ pub struct Ended {
     /// The hash of the work tree after the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+    /// The outcomes of checks, by name, for an attempt that ran checks.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checks: BTreeMap<String, CheckReport>,
 }
 
 /// The files that an attempt changed in its workspace. Long lists are truncated; `total` counts

@@ -16,6 +16,10 @@ pub enum BuiltinStep {
     Changes(String),
     /// Makes a commit with this subject line.
     Commit(String),
+    /// Runs these checks of the project after a step.
+    Checks(Vec<String>),
+    /// Runs these checks of the project before the first step of the run.
+    BaseChecks(Vec<String>),
 }
 
 impl fmt::Display for BuiltinStep {
@@ -25,6 +29,9 @@ impl fmt::Display for BuiltinStep {
             Self::Changes(since) if since.is_empty() => f.write_str("changes since the beginning"),
             Self::Changes(since) => write!(f, "changes since {}", display(short(since))),
             Self::Commit(subject) => write!(f, "commit {}", display(subject)),
+            Self::Checks(names) | Self::BaseChecks(names) => {
+                f.write_str(&display(&names.join(", ")))
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Frames: machines in progress, with their state, variables and phase.
 
 use super::workspace::Workspace;
+use crate::event::{CheckReport, PlannedChecks};
 use crate::fan_out::FanOut;
 use crate::problem::Problem;
 use crate::workflow::FailureKind;
@@ -40,6 +41,12 @@ pub struct Frame {
     /// The verdicts on the claims of the last attempt in this state, by claim.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub claims: BTreeMap<String, ClaimVerdict>,
+    /// The checks of the state as they were configured when it was entered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_checks: Option<PlannedChecks>,
+    /// The outcomes of the checks of the state, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<BTreeMap<String, CheckReport>>,
     /// Its own workspace, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
@@ -119,6 +126,8 @@ impl Frame {
             requests: BTreeMap::new(),
             tree: None,
             claims: BTreeMap::new(),
+            planned_checks: None,
+            checks: None,
             workspace: None,
             changed: BTreeSet::new(),
             cut: false,
@@ -152,6 +161,17 @@ pub enum Phase {
     Running {
         /// The id of the attempt.
         attempt: String,
+    },
+    /// Checks of the project are running: after the step, or before the first step of the run.
+    Checking {
+        /// The id of the attempt.
+        attempt: String,
+        /// Whether they run before the first step of the run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        base: bool,
+        /// The result of the step, if it has returned one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
     },
     /// The frame waits for answers.
     Asking,

@@ -114,7 +114,9 @@ impl RunState {
     }
 
     fn is_working_in(&self, frame: &str) -> bool {
-        self.frames.get(frame).is_some_and(|frame| matches!(frame.phase, Phase::Running { .. }))
+        self.frames.get(frame).is_some_and(|frame| {
+            matches!(frame.phase, Phase::Running { .. } | Phase::Checking { .. })
+        })
     }
 
     pub(super) fn workspace(&mut self, event: &Event) {

@@ -70,6 +70,7 @@ fn ended(attempt: &str, outcome: AttemptOutcome) -> Event {
         usage: Usage::default(),
         reset_at: None,
         tree: None,
+        checks: BTreeMap::new(),
     }))
 }
 

@@ -17,6 +17,10 @@ fn unchanged<T: Serialize + DeserializeOwned>(written: &str) -> T {
 fn events_keep_their_names() {
     for written in [
         r#"{"attempt-started":{"attempt":"a#1","frame":"","path":["a"],"n":1,"deed":{"read":"a.yaml"}}}"#,
+        r#"{"attempt-started":{"attempt":"a/checks#1","frame":"","path":["a","checks"],"n":1,"deed":{"checks":["test"]}}}"#,
+        r#"{"attempt-started":{"attempt":"base/checks#1","frame":"","path":["base","checks"],"n":1,"deed":{"base-checks":["test"]}}}"#,
+        r#"{"context-checked":{"frame":"","missing":[]}}"#,
+        r#"{"context-checked":{"frame":"","missing":[],"checks":{"checks":{"test":{"run":{"line":"make"},"timeout_ms":5}}}}}"#,
         r#"{"retry-planned":{"frame":"","trouble":"limit","retry":1,"after_ms":5,"not_before":9}}"#,
         r#"{"workspace-planned":{"frame":"a","workspace":"a#1","tenure":"frame"}}"#,
         r#"{"fold-queued":{"frame":"a"}}"#,

@@ -2,7 +2,7 @@
 //! workflow that shows it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod play;
+pub(crate) mod play;
 
 use counterfoil_contract::claim::{ClaimMatch, ClaimPolicy, Verdict};
 use counterfoil_flow::{AgentWork, AttemptOutcome, Event, FailureKind, Outcome, WorkspaceOpKind};

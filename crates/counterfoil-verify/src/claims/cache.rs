@@ -18,6 +18,9 @@ pub(super) struct CachedOutcome {
     pub(super) tail: String,
     pub(super) figures: Option<Figures>,
     pub(super) wall_ms: u64,
+    /// The excerpt of the output; entries of earlier versions have none.
+    #[serde(default)]
+    pub(super) excerpt: String,
 }
 
 #[derive(Serialize, Deserialize)]

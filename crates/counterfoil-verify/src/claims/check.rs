@@ -3,6 +3,7 @@
 
 use super::allow;
 use super::cache::{self, CachedOutcome};
+use super::excerpt::{Focus, MAX_EXCERPT_BYTES, excerpt};
 use super::state::VerificationState;
 use super::{Figures, VerifyContext};
 use crate::config::{Check, CheckCommand};
@@ -17,6 +18,8 @@ use std::time::Duration;
 
 /// The maximum length of the output in the evidence. The end of the output is kept.
 const MAX_TAIL_BYTES: usize = 4 << 10;
+/// The maximum number of bytes of the output that an excerpt is made of, from its end.
+const MAX_OUTPUT_BYTES: usize = 256 << 10;
 /// The maximum number of bytes of each stream that are searched for figures, from its end.
 const MAX_STREAM_BYTES: usize = 1 << 20;
 /// The exit codes of a shell for a program that cannot be executed and for one that does not exist.
@@ -43,6 +46,8 @@ pub(super) struct CheckOutcome {
     pub(super) status: CheckStatus,
     /// The end of its output.
     pub(super) tail: String,
+    /// What failed in its output, and then the end.
+    pub(super) excerpt: String,
     pub(super) figures: Option<Figures>,
     pub(super) wall_ms: u64,
     /// Whether the outcome comes from the cache: the check was run before on the same tree.
@@ -119,6 +124,7 @@ async fn run_on_tree(
         line: line.clone(),
         status,
         tail: String::new(),
+        excerpt: String::new(),
         figures: None,
         wall_ms: 0,
         from_cache: false,
@@ -135,6 +141,7 @@ async fn run_on_tree(
     if let Some(cached) = entry.as_deref().and_then(cache::get) {
         return CheckOutcome {
             status: CheckStatus::Exited(cached.exit_code),
+            excerpt: if cached.excerpt.is_empty() { cached.tail.clone() } else { cached.excerpt },
             tail: cached.tail,
             figures: cached.figures,
             wall_ms: cached.wall_ms,
@@ -207,6 +214,8 @@ async fn run_on_tree(
                 .to_owned(),
         });
     }
+    let focus = if outcome.status == CheckStatus::Exited(0) { Focus::End } else { Focus::Failures };
+    outcome.excerpt = excerpt(&capture.output(), focus, MAX_EXCERPT_BYTES);
     outcome.figures = capture.figures();
     if let Some(report) = &check.report {
         match report_figures(report, started, state) {
@@ -229,6 +238,7 @@ async fn run_on_tree(
             tail: outcome.tail.clone(),
             figures: outcome.figures,
             wall_ms: outcome.wall_ms,
+            excerpt: outcome.excerpt.clone(),
         };
         // Without an entry the check is run again next time.
         if let Err(error) = cache::put(&entry, &cached) {
@@ -318,11 +328,12 @@ fn changed_files(
     (!names.is_empty()).then_some(names)
 }
 
-/// Captures the output of a check: a short tail as evidence, and a longer part of each stream for
+/// Captures the output of a check: its end as evidence, and a longer part of each stream for
 /// figures.
 #[derive(Default)]
 struct OutputCapture {
-    tail: Vec<u8>,
+    /// The end of both streams, as they arrived.
+    output: Vec<u8>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
@@ -334,7 +345,7 @@ impl OutputSink for OutputCapture {
             Output::Stderr(bytes) => (bytes, &mut self.stderr),
         };
         append_bounded(stream, bytes, MAX_STREAM_BYTES);
-        append_bounded(&mut self.tail, bytes, MAX_TAIL_BYTES);
+        append_bounded(&mut self.output, bytes, MAX_OUTPUT_BYTES);
         ControlFlow::Continue(())
     }
 }
@@ -351,10 +362,20 @@ fn append_bounded(end: &mut Vec<u8>, bytes: &[u8], max: usize) {
 
 impl OutputCapture {
     fn tail(&self) -> String {
-        let cut = self.tail.len().saturating_sub(MAX_TAIL_BYTES);
+        self.end(MAX_TAIL_BYTES)
+    }
+
+    fn output(&self) -> String {
+        self.end(MAX_OUTPUT_BYTES)
+    }
+
+    /// At most `max` bytes of the end of the output, as plain text.
+    fn end(&self, max: usize) -> String {
+        let cut = self.output.len().saturating_sub(max);
         // Do not start in the middle of a character.
-        let from = (cut..self.tail.len()).find(|at| self.tail[*at] & 0xc0 != 0x80).unwrap_or(cut);
-        let text = String::from_utf8_lossy(&self.tail[from..]).replace("\r\n", "\n");
+        let from =
+            (cut..self.output.len()).find(|at| self.output[*at] & 0xc0 != 0x80).unwrap_or(cut);
+        let text = String::from_utf8_lossy(&self.output[from..]).replace("\r\n", "\n");
         let lines = text.split('\n').map(|line| {
             let line = super::figures::strip_ansi(line);
             line.chars().filter(|c| *c == '\t' || !c.is_control()).collect::<String>()

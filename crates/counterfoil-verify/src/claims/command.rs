@@ -185,11 +185,19 @@ fn assess(
 }
 
 fn changed_tree_reason(line: &str, changed: &[String]) -> String {
-    let what = match changed {
+    format!("`{line}` succeeded, but changed the files that it checks ({})", changed_what(changed))
+}
+
+/// A remark on a check that changed the tree.
+pub(super) fn changed_tree_note(changed: &[String]) -> String {
+    format!("it changed the files that it checks ({})", changed_what(changed))
+}
+
+fn changed_what(changed: &[String]) -> String {
+    match changed {
         [] => "files that had already changed".to_owned(),
         names => format!("{}: {}", pluralize(names.len(), "file"), join_limited(names)),
-    };
-    format!("`{line}` succeeded, but changed the files that it checks ({what})")
+    }
 }
 
 /// The claimed figures that differ from the observed ones.

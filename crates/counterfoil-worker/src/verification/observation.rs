@@ -9,13 +9,31 @@ use counterfoil_verify::inventory::TestDelta;
 use counterfoil_verify::protect::ForbiddenChange;
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
 use counterfoil_workspace::snapshot::{Change, Settings, Snapshotter};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// The maximum length of each list of paths in the journal.
 const MAX_LISTED: usize = 10_000;
+
+/// The folder of a workspace, and what does not count as a change of it.
+#[derive(Clone)]
+pub(crate) struct WorkFolder {
+    /// The folder.
+    pub(crate) folder: PathBuf,
+    /// The state folder: the engine's own files, stored file contents, outcomes of checks.
+    pub(crate) state: PathBuf,
+    /// The files that the engine writes itself.
+    pub(crate) published: Arc<Mutex<BTreeSet<PathBuf>>>,
+}
+
+impl WorkFolder {
+    /// The files that the engine has written itself so far.
+    pub(crate) fn published(&self) -> BTreeSet<PathBuf> {
+        self.published.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 /// The snapshotters of a run, by folder. They are reused because each caches the hashes of files.
 #[derive(Default)]
@@ -24,7 +42,7 @@ pub(crate) struct SnapshotterPool {
 }
 
 impl SnapshotterPool {
-    fn take(&self, scope: &AttemptScope) -> Snapshotter {
+    pub(crate) fn take(&self, scope: &WorkFolder) -> Snapshotter {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).remove(&scope.folder);
         let mut tree = idle.unwrap_or_else(|| {
             let open = |noise: &[&str]| {
@@ -39,13 +57,13 @@ impl SnapshotterPool {
             // Without git there are no ignore rules: well-known build folders are ignored instead.
             if tree.is_git() { tree } else { open(&NOISE) }
         });
-        for ours in scope.published.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            tree.exclude(ours.clone());
+        for ours in scope.published() {
+            tree.exclude(ours);
         }
         tree
     }
 
-    fn give_back(&self, folder: &Path, tree: Snapshotter) {
+    pub(crate) fn give_back(&self, folder: &Path, tree: Snapshotter) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned(), tree);
     }
 }
@@ -73,7 +91,7 @@ pub(super) struct WorkspaceObservation {
 impl WorkspaceObservation {
     /// Takes the first snapshot, before the attempt begins.
     pub(super) fn begin(snapshotters: &SnapshotterPool, scope: &AttemptScope) -> Self {
-        let mut tree = snapshotters.take(scope);
+        let mut tree = snapshotters.take(&scope.folder);
         let before = tree.snapshot();
         let began = before.taken;
         Self {
@@ -175,7 +193,7 @@ impl WorkspaceObservation {
 
     /// Returns the snapshotter to the pool.
     pub(super) fn end(self, scope: &AttemptScope, snapshotters: &SnapshotterPool) {
-        snapshotters.give_back(&scope.folder, self.observed.into_snapshotter());
+        snapshotters.give_back(&scope.folder.folder, self.observed.into_snapshotter());
     }
 }
 

@@ -98,7 +98,8 @@ pub(crate) fn attempt_details(ended: &Ended) -> Vec<String> {
         .iter()
         .filter(|claim| matches!(claim.verdict, Verdict::Refuted | Verdict::Stale));
     let lines = changed.map(files_changed).into_iter().chain(failed.map(verdict_line));
-    lines.chain(ended.reply.iter().flat_map(reply_notes)).collect()
+    let lines = lines.chain(ended.reply.iter().flat_map(reply_notes));
+    lines.chain(super::checks::failing_output(ended)).collect()
 }
 
 /// The number of denied actions and notes that are printed; the report has all of them.

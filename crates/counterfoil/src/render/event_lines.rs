@@ -1,5 +1,6 @@
 //! The events of a run as lines: while the run is in progress, and in the timeline afterwards.
 
+use super::checks::checks_line;
 use super::claims::{attempt_details, retry_reason};
 use super::text::{abbreviate, duration, one_line, pluralize, timestamp, usage_suffix};
 use counterfoil_flow::{
@@ -311,6 +312,7 @@ impl EventFormatter {
                 )
             }
             (AttemptOutcome::Accepted, None) => match (&open.builtin, &ended.value) {
+                (Some(checks), None) => checks_line(checks, &label, &ended.checks),
                 (Some(builtin), Some(value)) => builtin_result(builtin, &label, value),
                 _ => format!("✓ {label}: accepted{repairs}{}", self.displayed_result(&open, ended)),
             },
@@ -396,7 +398,10 @@ fn builtin_result(builtin: &BuiltinStep, path: &str, value: &Value) -> String {
     };
     let files = pluralize(count("files"), "file");
     match builtin {
-        BuiltinStep::Read(_) => format!("✓ {path}: accepted"),
+        // Checks have no result.
+        BuiltinStep::Read(_) | BuiltinStep::Checks(_) | BuiltinStep::BaseChecks(_) => {
+            format!("✓ {path}: accepted")
+        }
         BuiltinStep::Changes(_) => {
             let (added, removed) = (count("added"), count("removed"));
             let chunks = pluralize(count("chunks"), "chunk");

@@ -2,6 +2,7 @@
 //! steps: it receives facts, takes a turn, appends the events, and then starts the work.
 
 use crate::dice::Dice;
+use crate::simulation::checks::planned;
 use crate::simulation::core::DriverCore;
 use crate::simulation::journal::{Batch, Journal};
 use crate::simulation::world::{Delivery, Weather, World, cancelled, course};
@@ -207,7 +208,7 @@ impl<C: DriverCore> Driver<C> {
             Event::AttemptEnded(ended) => {
                 // A duplicate, or the result of another driver, is no further work.
                 let mine = self.running.remove(&ended.attempt);
-                if mine && ended.value.is_some() {
+                if mine && (ended.value.is_some() || !ended.checks.is_empty()) {
                     world.complete(&ended.attempt)?;
                 }
             }
@@ -247,13 +248,14 @@ impl<C: DriverCore> Driver<C> {
     }
 
     fn check_files_and_stop(&mut self, dice: &mut Dice, turn: &Turn, time: i64) {
-        for FileCheck { frame, paths, .. } in &turn.file_checks {
+        for FileCheck { frame, paths, checks, .. } in &turn.file_checks {
             if !self.checking_files.insert(frame.clone()) {
                 continue;
             }
             let missing =
                 if dice.percent(15) { paths.iter().take(1).cloned().collect() } else { Vec::new() };
-            let fact = Event::ContextChecked { frame: frame.clone(), missing };
+            let checks = (!checks.is_empty()).then(|| planned(dice, checks));
+            let fact = Event::ContextChecked { frame: frame.clone(), missing, checks };
             let due = time + i64::try_from(dice.below(50)).unwrap_or(0);
             if dice.percent(15) {
                 self.queue.push(Delivery { due: due + 1, fact: fact.clone() });

@@ -60,6 +60,7 @@ fn accepted(attempt: &str, value: Value) -> Event {
         usage: Usage { cost_usd: 0.1, ..Usage::default() },
         reset_at: None,
         tree: None,
+        checks: BTreeMap::new(),
     }))
 }
 
@@ -137,6 +138,7 @@ states:
     let looked = |missing: &[&str]| Event::ContextChecked {
         frame: String::new(),
         missing: missing.iter().map(|&path| path.to_owned()).collect(),
+        checks: None,
     };
     assert_eq!(started(&play.tell([looked(&[])])), ["work#1"]);
     let turn = play.tell([looked(&["README.md"])]);

@@ -202,7 +202,8 @@ impl Writer<'_> {
     /// Generates a part of a machine that leads to a state, and returns its first state.
     fn block(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
         let deep = draft.depth < DEEPEST;
-        match self.dice.below(12) {
+        match self.dice.below(13) {
+            12 => self.checked(draft, name, next),
             0 | 1 => self.work(draft, name, next),
             2 => self.round(draft, name, next),
             3 => self.keyed(draft, name, next),
@@ -238,6 +239,9 @@ impl Writer<'_> {
         if self.dice.percent(20) {
             state["retries"] = json!({"transport": self.dice.below(3), "limit": self.dice.below(4), "permission": 1});
         }
+        if self.dice.percent(30) {
+            state["checks"] = json!(["test", "type-check"]);
+        }
         let mut troubles = vec!["contract", "timeout", "blocked", "claim", "any"];
         if !draft.inside && self.dice.percent(35) {
             state["workspace"] = json!("worktree");
@@ -270,6 +274,25 @@ impl Writer<'_> {
             state = json!({"agent": agent, "next": guards});
         }
         self.settings(draft, &mut state, next);
+        draft.state(name, state)
+    }
+
+    /// Checks without another step, and a branch on what came of them.
+    fn checked(&mut self, draft: &mut Draft, name: &str, next: &str) -> String {
+        let failed = self.otherwise(draft, next);
+        let state = json!({
+            "checks": ["test", "lint"],
+            "next": [
+                {
+                    "when": "checks.test.status == \"failed\" && run.base_checks.test.status != \"failed\"",
+                    "set": {"note": "checks.test.output"},
+                    "go": failed,
+                    "reason": "checks.test.reason",
+                },
+                {"when": "has(checks.lint.exit_code) && checks.lint.exit_code > 1", "go": failed},
+                {"go": next},
+            ],
+        });
         draft.state(name, state)
     }
 

@@ -1,6 +1,7 @@
 //! The simulated world: how attempts go, when their results arrive, and whether they arrive at all.
 
 use crate::dice::Dice;
+use crate::simulation::checks::reports;
 use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Verdict};
 use counterfoil_flow::{
     AttemptOutcome, AttemptRequest, AttemptWork, Ended, Event, Reply, Usage, WorkspaceOp,
@@ -140,6 +141,11 @@ pub(crate) fn course(
                 (1, Some(AttemptOutcome::Contract)),
                 (1, Some(AttemptOutcome::Timeout)),
             ]),
+            AttemptWork::Checks(_) => dice.weigh(&[
+                (20, Some(AttemptOutcome::Accepted)),
+                (1, Some(AttemptOutcome::Agent)),
+                (1, None),
+            ]),
             AttemptWork::Command(_) => dice
                 .weigh(&[(10, Some(AttemptOutcome::Accepted)), (1, Some(AttemptOutcome::Timeout))]),
             AttemptWork::Read(work) if work.contract.is_some() => dice.weigh(&[
@@ -181,6 +187,7 @@ pub(crate) fn cancelled(attempt: &str, due: i64) -> Delivery {
         usage: Usage::default(),
         reset_at: None,
         tree: None,
+        checks: BTreeMap::new(),
     }));
     Delivery { due, fact }
 }
@@ -203,7 +210,12 @@ fn usage(dice: &mut Dice) -> Usage {
 
 fn ended(dice: &mut Dice, start: &AttemptRequest, outcome: AttemptOutcome, due: i64) -> Event {
     let accepted = outcome == AttemptOutcome::Accepted;
-    let value = accepted.then(|| value(dice, &start.work));
+    let checks = match &start.work {
+        AttemptWork::Checks(work) if accepted => reports(dice, &work.names),
+        _ => BTreeMap::new(),
+    };
+    let has_value = accepted && !matches!(start.work, AttemptWork::Checks(_));
+    let value = has_value.then(|| value(dice, &start.work));
     let reason = if accepted {
         String::new()
     } else {
@@ -226,6 +238,7 @@ fn ended(dice: &mut Dice, start: &AttemptRequest, outcome: AttemptOutcome, due: 
         usage: usage(dice),
         reset_at,
         tree: dice.percent(50).then(|| format!("tree-{}", dice.below(3))),
+        checks,
     }))
 }
 
@@ -257,6 +270,7 @@ fn value(dice: &mut Dice, work: &AttemptWork) -> Value {
         dice.pick(&contract.definition().examples).clone()
     };
     match work {
+        AttemptWork::Checks(_) => Value::Null,
         AttemptWork::Agent(work) => one(dice, &work.contract),
         AttemptWork::Read(work) => match &work.contract {
             Some(contract) => one(dice, contract),

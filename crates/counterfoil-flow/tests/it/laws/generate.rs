@@ -376,6 +376,9 @@ impl Maker<'_> {
                 let verdicts = verdicts.iter().map(|&word| word.to_owned()).collect();
                 seen.push(Seen::new("claims.tests.verdict", Kind::Word(verdicts), There::Always));
                 seen.push(Seen::new("claims.protected.reason", Kind::Text, There::Always));
+                if self.dice.chance(30) {
+                    seen.extend(checks(&mut state));
+                }
                 (state, seen, Some(AGENT.to_vec()))
             }
             3 if self.dice.chance(50) => self.builtin(&prompt),
@@ -387,6 +390,9 @@ impl Maker<'_> {
                     Seen::new("result.output", Kind::Text, There::Always),
                 ];
                 let mut failures = vec!["timeout", "any"];
+                if self.dice.chance(20) {
+                    seen.extend(checks(&mut state));
+                }
                 if self.dice.chance(50) {
                     let contract = self.dice.pick(&self.contracts).clone();
                     state["output"] = json!(contract.id);
@@ -532,4 +538,17 @@ struct Place<'a> {
     variables: &'a [(String, Kind, There)],
     seen: &'a [Seen],
     inner: usize,
+}
+
+/// Lets checks follow a step, and says what its guards can see of them.
+fn checks(state: &mut Value) -> Vec<Seen> {
+    state["checks"] = json!(["test", "type-check"]);
+    let words = ["passed", "failed", "not-configured"].map(str::to_owned).to_vec();
+    vec![
+        Seen::new("checks.test.status", Kind::Word(words.clone()), There::Always),
+        Seen::new("checks.type_check.output", Kind::Text, There::Always),
+        Seen::new("checks.test.exit_code", Kind::Whole, There::Sometimes),
+        Seen::new("checks.test.failed", Kind::Whole, There::Sometimes),
+        Seen::new("run.base_checks.type_check.status", Kind::Word(words), There::Always),
+    ]
 }

@@ -6,9 +6,9 @@ use super::expressions::Kind;
 use counterfoil_contract::claim::{ClaimReport, EffectiveClaim, Verdict};
 use counterfoil_contract::expr::Type;
 use counterfoil_flow::{
-    AttemptMessage, AttemptOutcome, AttemptRequest, AttemptWork, Bundle, DECIDE, Ended, Event,
-    Form, RunState, Started, Term, Turn, Usage, Workflow, WorkspaceOp, WorkspaceOpKind, artifacts,
-    turn,
+    AttemptMessage, AttemptOutcome, AttemptRequest, AttemptWork, Bundle, CheckDefinition,
+    CheckProgram, CheckReport, CheckStatus, DECIDE, Ended, Event, Form, PlannedChecks, RunState,
+    Started, Term, Turn, Usage, Workflow, WorkspaceOp, WorkspaceOpKind, artifacts, turn,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(crate) struct Played {
 /// Something whose end is awaited.
 enum Pending {
     Attempt { id: String, work: Box<AttemptWork> },
-    FileCheck { frame: String, paths: usize },
+    FileCheck { frame: String, paths: usize, checks: Vec<String> },
     WorkspaceOp(WorkspaceOp),
 }
 
@@ -60,7 +60,8 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
                 |one| matches!(one, Pending::FileCheck { frame: known, .. } if *known == look.frame),
             );
             if !known {
-                pending.push(Pending::FileCheck { frame: look.frame, paths: look.paths.len() });
+                let (frame, paths) = (look.frame, look.paths.len());
+                pending.push(Pending::FileCheck { frame, paths, checks: look.checks });
             }
         }
         for op in workspace_ops {
@@ -198,13 +199,14 @@ fn answer(form: &Form, dice: &mut Dice) -> String {
 
 fn fact(pending: Pending, dice: &mut Dice) -> Event {
     let (id, work) = match pending {
-        Pending::FileCheck { frame, paths } => {
+        Pending::FileCheck { frame, paths, checks } => {
             let missing = if dice.chance(15) {
                 vec!["docs/missing.md".to_owned(); paths.min(1)]
             } else {
                 Vec::new()
             };
-            return Event::ContextChecked { frame, missing };
+            let checks = (!checks.is_empty()).then(|| planned(&checks, dice));
+            return Event::ContextChecked { frame, missing, checks };
         }
         Pending::WorkspaceOp(op) => return workspace_fact(op, dice),
         Pending::Attempt { id, work } => (id, work),
@@ -213,6 +215,7 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
         return Event::AttemptLost { attempt: id, changed: Vec::new() };
     }
     let accepted = match work.as_ref() {
+        AttemptWork::Checks(_) => Value::Null,
         AttemptWork::Agent(work) => value_of(work.contract.ty(), dice),
         AttemptWork::Command(work) => {
             let code = if dice.chance(60) { 0 } else { 1 + dice.below(3) };
@@ -258,6 +261,8 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
         AttemptWork::Read(work) if work.contract.is_some() && dice.chance(50) => {
             AttemptOutcome::Contract
         }
+        AttemptWork::Checks(_) if dice.chance(80) => AttemptOutcome::Cancelled,
+        AttemptWork::Checks(_) => AttemptOutcome::Agent,
         AttemptWork::Commit(_) if dice.chance(50) => AttemptOutcome::Timeout,
         AttemptWork::Read(_) | AttemptWork::Changes(_) | AttemptWork::Commit(_) => {
             AttemptOutcome::Blocked
@@ -268,7 +273,7 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
     Event::AttemptEnded(Box::new(Ended {
         attempt: id,
         outcome,
-        value: is_accepted.then(|| accepted.clone()),
+        value: (is_accepted && !accepted.is_null()).then(|| accepted.clone()),
         partial: salvaged.then_some(accepted),
         reason: if is_accepted { String::new() } else { "it did not work".to_owned() },
         violations: if outcome == AttemptOutcome::Contract {
@@ -282,7 +287,41 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
         usage: Usage { input_tokens: 10, output_tokens: 5, cost_usd: 0.25, wall_ms: 3 },
         reset_at: None,
         tree: dice.chance(60).then(|| format!("tree{}", dice.below(3))),
+        checks: match work.as_ref() {
+            AttemptWork::Checks(work) if is_accepted => reports(&work.names, dice),
+            _ => BTreeMap::new(),
+        },
     }))
+}
+
+/// How checks are configured: each of them or not at all.
+fn planned(names: &[String], dice: &mut Dice) -> PlannedChecks {
+    let definition = CheckDefinition {
+        run: CheckProgram::Line("make check".to_owned()),
+        timeout_ms: 1000,
+        report: None,
+    };
+    let known = names.iter().filter(|_| dice.chance(60));
+    let checks = known.map(|name| (name.clone(), definition.clone())).collect();
+    PlannedChecks { checks, ..PlannedChecks::default() }
+}
+
+/// What came of checks.
+fn reports(names: &[String], dice: &mut Dice) -> BTreeMap<String, CheckReport> {
+    let mut report = |name: &String| {
+        let status = *dice.pick(&CheckStatus::ALL);
+        let report = CheckReport {
+            status,
+            exit_code: (status != CheckStatus::NotConfigured && dice.chance(80)).then_some(1),
+            reason: "it did not pass".to_owned(),
+            total: dice.chance(50).then_some(3),
+            failed: dice.chance(50).then_some(1),
+            output: "1 failed".to_owned(),
+            ..CheckReport::default()
+        };
+        (name.clone(), report)
+    };
+    names.iter().map(&mut report).collect()
 }
 
 /// The result of a workspace operation.

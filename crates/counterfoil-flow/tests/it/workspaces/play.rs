@@ -145,6 +145,7 @@ impl Play {
             usage: Usage::default(),
             reset_at: None,
             tree: Some("tree".to_owned()),
+            checks: BTreeMap::new(),
         }))])
     }
 
@@ -210,7 +211,8 @@ impl Play {
     }
 
     pub(crate) fn looked(&mut self, frame: &str) -> &mut Self {
-        self.tell([Event::ContextChecked { frame: frame.to_owned(), missing: Vec::new() }])
+        let (frame, missing) = (frame.to_owned(), Vec::new());
+        self.tell([Event::ContextChecked { frame, missing, checks: None }])
     }
 }
 

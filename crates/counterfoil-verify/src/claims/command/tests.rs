@@ -7,6 +7,7 @@ fn outcome(status: CheckStatus) -> CheckOutcome {
         line: "make test".to_owned(),
         status,
         tail: String::new(),
+        excerpt: String::new(),
         figures: None,
         wall_ms: 5,
         from_cache: false,

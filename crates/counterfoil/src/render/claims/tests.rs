@@ -73,6 +73,7 @@ fn live_lines_report_claims() {
             usage: Usage::default(),
             reset_at: None,
             tree: None,
+            checks: std::collections::BTreeMap::new(),
         })),
     ];
     let mut formatter = EventFormatter::default();

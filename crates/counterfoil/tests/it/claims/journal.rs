@@ -128,6 +128,7 @@ pub(crate) fn attempt_ended(
         usage: Usage::default(),
         reset_at: None,
         tree: None,
+        checks: std::collections::BTreeMap::new(),
     }))
 }
 

@@ -10,4 +10,5 @@ mod paths;
 mod protection;
 mod repairs;
 mod repositories;
+mod step_checks;
 mod together;

@@ -74,6 +74,7 @@ impl Clocked {
             usage: Usage::default(),
             reset_at: None,
             tree: Some("tree".to_owned()),
+            checks: std::collections::BTreeMap::new(),
         }))]);
     }
 

@@ -1,0 +1,205 @@
+//! Runs the project's checks: after a step, and before the first step of a run. Which checks they
+//! are is read before the step, so that the step cannot change them.
+
+use crate::attempt::{AttemptContext, AttemptResult, empty_ended};
+use crate::contracts::ContractLookup;
+use crate::verification::{SnapshotterPool, WorkFolder};
+use counterfoil_flow::{
+    AttemptOutcome, CheckDefinition, CheckProgram, CheckReport, CheckStatus, ChecksWork, Ended,
+    PlannedChecks, Usage,
+};
+use counterfoil_process::StopRequest;
+use counterfoil_verify::claims::{
+    Check, CheckCommand, CheckRun, VerifyConfig, VerifyContext, run_check,
+};
+use counterfoil_verify::config::NOISE;
+use counterfoil_verify::workspace_diff::WorkspaceDiff;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Where checks run, and what they share with the attempts of the run.
+#[derive(Clone)]
+pub(crate) struct CheckPlace {
+    /// The folder, and what does not count as a change of it.
+    pub(crate) folder: WorkFolder,
+    /// The snapshots of the run.
+    pub(crate) snapshotters: Arc<SnapshotterPool>,
+    /// The contracts of the run.
+    pub(crate) contracts: Arc<ContractLookup>,
+    /// Marks the processes of the checks.
+    pub(crate) marker: String,
+}
+
+/// Reads how some checks are configured in a folder; all of them, if no name is given. It blocks.
+pub(crate) fn plan(folder: &Path, top: &Path, names: Option<&[String]>) -> PlannedChecks {
+    match VerifyConfig::load(folder, top) {
+        Ok(config) => planned(config, names),
+        Err(error) => {
+            PlannedChecks { problem: Some(error.to_string()), ..PlannedChecks::default() }
+        }
+    }
+}
+
+fn planned(config: VerifyConfig, names: Option<&[String]>) -> PlannedChecks {
+    let definition = |check: Check| CheckDefinition {
+        run: match check.run {
+            CheckCommand::Shell(line) => CheckProgram::Line(line),
+            CheckCommand::Argv(argv) => CheckProgram::Argv(argv),
+        },
+        timeout_ms: u64::try_from(check.timeout.as_millis()).unwrap_or(u64::MAX),
+        report: check.report,
+    };
+    let wanted = |name: &String| names.is_none_or(|names| names.contains(name));
+    let checks = config.checks.into_iter().filter(|(name, _)| wanted(name));
+    PlannedChecks {
+        checks: checks.map(|(name, check)| (name, definition(check))).collect(),
+        noise: config.noise.into_iter().filter(|glob| !NOISE.contains(&glob.as_str())).collect(),
+        problem: None,
+    }
+}
+
+fn check_of(definition: &CheckDefinition) -> Check {
+    Check {
+        run: match &definition.run {
+            CheckProgram::Line(line) => CheckCommand::Shell(line.clone()),
+            CheckProgram::Argv(argv) => CheckCommand::Argv(argv.clone()),
+        },
+        timeout: Duration::from_millis(definition.timeout_ms),
+        report: definition.report.clone(),
+    }
+}
+
+/// Runs the checks of a step to their end.
+pub(crate) async fn run(
+    attempt: String,
+    work: ChecksWork,
+    place: CheckPlace,
+    context: Arc<dyn AttemptContext>,
+) -> AttemptResult {
+    let started = Instant::now();
+    let heartbeat = |name: &str, line: &str| context.heartbeat(&format!("{name}: {line}"));
+    let ran = run_all(&work.names, work.planned, &place, context.stop(), &heartbeat).await;
+    let ended = match ran {
+        Ok(Some(checks)) => Ended {
+            checks,
+            usage: Usage {
+                wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                ..Usage::default()
+            },
+            ..empty_ended(&attempt, AttemptOutcome::Accepted)
+        },
+        Ok(None) => Ended {
+            reason: "stopped".to_owned(),
+            ..empty_ended(&attempt, AttemptOutcome::Cancelled)
+        },
+        Err(reason) => Ended { reason, ..empty_ended(&attempt, AttemptOutcome::Agent) },
+    };
+    AttemptResult::new(ended)
+}
+
+/// Runs checks one after the other: one report for each name. None if they were stopped.
+pub(crate) async fn run_all(
+    names: &[String],
+    planned: Option<PlannedChecks>,
+    place: &CheckPlace,
+    stop: watch::Receiver<StopRequest>,
+    heartbeat: &(dyn Fn(&str, &str) + Sync),
+) -> Result<Option<BTreeMap<String, CheckReport>>, String> {
+    const PANICKED: &str = "reading the workspace failed";
+    let (folder, pool, wanted) = (place.folder.clone(), place.snapshotters.clone(), names.to_vec());
+    let opened = tokio::task::spawn_blocking(move || {
+        let mut tree = pool.take(&folder);
+        let planned = planned.unwrap_or_else(|| plan(tree.folder(), tree.top(), Some(&wanted)));
+        // Nothing is run if nothing is configured, so nothing has to be observed.
+        let before = (!planned.checks.is_empty()).then(|| tree.snapshot());
+        (tree, before, planned)
+    });
+    let (tree, before, planned) = opened.await.map_err(|_| PANICKED.to_owned())?;
+    let mut reports = BTreeMap::new();
+    let mut tree = Some(tree);
+    let mut view = before.and_then(|before| {
+        let taken = before.taken;
+        Some(WorkspaceDiff::new(tree.take()?, before, Some(taken)))
+    });
+    let mut stopped = false;
+    for name in names {
+        let report = match (&planned.problem, planned.checks.get(name), &mut view) {
+            (Some(problem), ..) => CheckReport {
+                status: CheckStatus::Failed,
+                reason: format!("the checks cannot be read: {problem}"),
+                ..CheckReport::default()
+            },
+            (None, Some(definition), Some(view)) => {
+                let check = check_of(definition);
+                heartbeat(name, &check.run.to_string());
+                match run_one(&check, &planned.noise, view, place, stop.clone()).await {
+                    Some(report) => report,
+                    None => {
+                        stopped = true;
+                        break;
+                    }
+                }
+            }
+            _ => CheckReport::default(),
+        };
+        reports.insert(name.clone(), report);
+    }
+    if let Some(tree) = tree.or_else(|| view.map(WorkspaceDiff::into_snapshotter)) {
+        place.snapshotters.give_back(&place.folder.folder, tree);
+    }
+    Ok((!stopped).then_some(reports))
+}
+
+async fn run_one(
+    check: &Check,
+    noise: &[String],
+    view: &mut WorkspaceDiff,
+    place: &CheckPlace,
+    stop: watch::Receiver<StopRequest>,
+) -> Option<CheckReport> {
+    let mut config = VerifyConfig::default();
+    config.noise.extend(noise.iter().cloned());
+    let (folder, top) = (view.folder().to_owned(), view.top().to_owned());
+    let cache = place.folder.state.join(CACHE);
+    let own_files = place.folder.published();
+    let mut context = VerifyContext {
+        folder: &folder,
+        top: &top,
+        view,
+        config: &config,
+        contracts: &*place.contracts,
+        cache: Some(&cache),
+        stop,
+        marker: place.marker.clone(),
+        own_files: &own_files,
+        run_commands: true,
+        since: "the check began",
+        concurrent_writer: None,
+    };
+    run_check(check, &mut context).await.map(report)
+}
+
+/// The folder with the outcomes of checks, within the state folder.
+pub(crate) const CACHE: &str = "checks";
+
+fn report(run: CheckRun) -> CheckReport {
+    let figures = run.figures.unwrap_or_default();
+    CheckReport {
+        status: if run.passed() { CheckStatus::Passed } else { CheckStatus::Failed },
+        command: run.command,
+        exit_code: run.exit_code,
+        reason: run.reason,
+        total: figures.total,
+        passed: figures.passed,
+        failed: figures.failed,
+        skipped: figures.skipped,
+        output: run.output,
+        reused: run.reused,
+        wall_ms: run.wall_ms,
+        tree: run.tree,
+        notes: run.notes,
+    }
+}
