@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::journal::{self, Batch, Journal, Lease, NewEvent, Summary};
 use counterfoil_agents::transcript::TranscriptError;
 use counterfoil_flow::{
-    Event, Rendered, Rendering, RunState, Turn, Workflow, artifact_paths, artifacts, turn,
+    Event, Outcome, Rendered, Rendering, RunState, Turn, Workflow, artifact_paths, artifacts, turn,
 };
 use counterfoil_process::StopRequest;
 use counterfoil_worker::WorkerContext;
@@ -128,7 +128,11 @@ impl RunDriver {
         .await;
         tasks.handles.abort_all();
         driven?;
-        let Self { lease, run_state, .. } = self;
+        let Self { lease, run_state, worker, .. } = self;
+        let outcome = run_state.ended.as_ref().map(|ended| ended.outcome);
+        if matches!(outcome, Some(Outcome::Done | Outcome::Cancelled)) {
+            worker.forget_baselines();
+        }
         lease.release()?;
         Ok(run_state)
     }

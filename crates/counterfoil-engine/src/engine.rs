@@ -8,14 +8,17 @@ use crate::clock::wall;
 use crate::driver::{InboxMessage, RunDriver, RunObserver, batch};
 use crate::error::Error;
 use crate::journal::{self, Journal, NewRun};
-use crate::run_inputs::{merge_budgets, validate_inputs};
+use crate::run_inputs::validate_inputs;
 use crate::run_report::RunReport;
 use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_agents::environment::AgentEnvironment;
-use counterfoil_flow::{Budget, Bundle, DECIDE, Event, RunState, Started, Workflow, turn};
+use counterfoil_flow::{
+    Budget, Bundle, Changes, DECIDE, Event, Outcome, RunState, Started, Workflow, turn,
+};
 use counterfoil_process::StopRequest;
 use counterfoil_worker::{WorkerContext, bundle_contracts, perform_workspace_op};
 use counterfoil_workspace::workspaces::Workspaces;
+use resume::checked_changes;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -50,6 +53,10 @@ pub struct ResumeOptions {
     pub environment: AgentEnvironment,
     /// The new folder in which the agents work, if the repository has moved.
     pub repo: Option<PathBuf>,
+    /// The person or program that resumes the run. It is recorded if the run had ended.
+    pub by: String,
+    /// More budget, other limits and inputs, and the reason.
+    pub changes: Changes,
 }
 
 /// Drives and reads the runs of a state folder.
@@ -108,7 +115,7 @@ impl Engine {
             decide: DECIDE,
             inputs,
             agents: agents.assigned(),
-            budget: merge_budgets(&workflow.budget, &budget),
+            budget: workflow.budget.with(&budget),
             repo: repo.display().to_string(),
             own: workflow_files_in_repo(&workflow, &workflow_folders, &repo),
             base: counterfoil_workspace::git::head(&repo),
@@ -144,12 +151,13 @@ impl Engine {
     }
 
     /// Resumes a run and drives it. Completed steps never run again. Attempts that were in flight
-    /// are repeated, after their remaining processes are killed.
+    /// are repeated, after their remaining processes are killed. A run that ended without being
+    /// done is reopened at the step that ended it, unless it was cancelled.
     ///
     /// # Errors
     ///
-    /// There is no such run, it has ended, another process drives it, its folder does not exist, or
-    /// the journal cannot be read or written.
+    /// There is no such run, it is done or cancelled, it would end again at once, another process
+    /// drives it, its folder does not exist, or the journal cannot be read or written.
     pub async fn resume(
         &self,
         run: &str,
@@ -158,13 +166,15 @@ impl Engine {
         stop: StopSignal,
     ) -> Result<RunReport, Error> {
         let run = self.journal.resolve(run)?;
-        let (lease, run_state) = match self.acquire(&run) {
-            Err(error @ Error::Ended { .. }) => {
-                self.republish_final_artifacts(&run)?;
-                return Err(error);
-            }
-            acquired => acquired?,
-        };
+        let (lease, run_state) = self.acquire_open_or_ended(&run)?;
+        if let Some(ended) = &run_state.ended
+            && matches!(ended.outcome, Outcome::Done | Outcome::Cancelled)
+        {
+            let outcome = ended.outcome.name().to_owned();
+            lease.release()?;
+            self.republish_final_artifacts(&run)?;
+            return Err(Error::Ended { run, outcome });
+        }
         let repo = options.repo.clone().unwrap_or_else(|| PathBuf::from(&run_state.repo));
         // Without the folder every step would fail, and the run with them.
         if !repo.is_dir() {
@@ -175,7 +185,12 @@ impl Engine {
         let agents = self.reassign_agents(&workflow, &run_state, options)?;
         let mut changed = agents.assigned();
         changed.retain(|name, assigned| run_state.agents.get(name) != Some(assigned));
-        let facts = self.resume_events(&workflow, &run_state, &repo, changed)?;
+        let changes = checked_changes(&workflow, &options.changes)?;
+        let facts = if run_state.ended.is_some() {
+            vec![self.reopening(&workflow, &run_state, changed, changes, &options.by)?]
+        } else {
+            self.resume_events(&workflow, &run_state, &repo, changed, changes)?
+        };
         let workspaces = self.sweep_workspaces(&run_state, &repo, &*observer);
         let worker = self.worker(&workflow, &run_state, agents, &repo, workspaces);
         let driver = RunDriver {
@@ -265,6 +280,7 @@ impl Engine {
                     &run_state,
                     Path::new(&run_state.repo),
                     BTreeMap::new(),
+                    Changes::default(),
                 )?;
                 facts.push(Event::CancelRequested { by: by.to_owned() });
                 // Open workspaces are discarded first; the run ends when they are gone.

@@ -3,7 +3,7 @@
 use crate::journal;
 use counterfoil_agents::assignment::AssignmentError;
 use counterfoil_agents::spec::SpecError;
-use counterfoil_flow::{AnswerError, DECIDE, Rejected};
+use counterfoil_flow::{AnswerError, DECIDE, Rejected, ReopenError};
 use std::path::PathBuf;
 
 /// Why a run cannot be started, driven or read.
@@ -32,6 +32,17 @@ pub enum Error {
         /// The outcome of the run.
         outcome: String,
     },
+    /// A run that ended cannot be reopened.
+    #[error("run {run} cannot be reopened: {why}")]
+    Reopen {
+        /// The run's id.
+        run: String,
+        /// Why not.
+        why: ReopenError,
+    },
+    /// A limit that was named does not exist.
+    #[error(transparent)]
+    Limits(ReopenError),
     /// The folder that a run works in does not exist.
     #[error("run {run} works in {}, which does not exist; restore the folder first", repo.display())]
     NoRepository {

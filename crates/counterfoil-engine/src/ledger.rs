@@ -6,8 +6,9 @@
 //! - It becomes **stale**: the evidence of a check, a report or a file is about a work tree that an
 //!   attempt has changed since. Claims about the step itself (its files, its commit, what it fixed)
 //!   do not become stale, since later steps do not affect them.
-//! - It is **corrected**: it was refuted, and a later reply of the same attempt is not. Both
-//!   entries stay.
+//! - It is **corrected**: it was refuted, and the last reply at the same path that was verified is
+//!   not: a repair, a retry or the next iteration of a loop. Both entries stay, and the refuted one
+//!   is counted as corrected.
 //! - It is **superseded**: the same claim is made again at the same path, or an attempt that was
 //!   not accepted is followed by one that was. The entry stays in the history but is not counted.
 
@@ -58,7 +59,7 @@ pub struct Entry {
     /// Why the current verdict differs from the original one; empty if it does not.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub since: String,
-    /// Whether the claim was refuted, and a later reply of the same attempt is not.
+    /// Whether the claim was refuted, and the last verified reply at the same path is not.
     pub corrected: bool,
     /// Whether a later claim replaces it, so that it is not counted.
     pub superseded: bool,
@@ -69,7 +70,7 @@ pub struct Entry {
 /// A claim is identified by its path and name (`implement`, `files_changed`) and counts once. If it
 /// is made repeatedly, in a repair, a retry or the next iteration of a loop, the last one counts.
 /// Claims of an attempt that was not accepted do not count once a later attempt at the same path
-/// was accepted. Refuted claims that were corrected in a repair are counted separately.
+/// was accepted. Refuted claims that were corrected later are counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// Claims that were verified.
@@ -80,7 +81,7 @@ pub struct Totals {
     pub stale: u64,
     /// Claims that could not be verified.
     pub unverifiable: u64,
-    /// Refuted claims that were corrected in a repair.
+    /// Refuted claims that were corrected later: in a repair, a retry or another iteration.
     pub corrected: u64,
 }
 
@@ -169,9 +170,10 @@ struct Change {
 
 impl Ledger {
     /// The kinds of events that the ledger needs.
-    pub const KINDS: [&'static str; 7] = [
+    pub const KINDS: [&'static str; 8] = [
         "run-started",
         "run-resumed",
+        "run-reopened",
         "frame-opened",
         "attempt-started",
         "repair-asked",
@@ -190,6 +192,7 @@ impl Ledger {
             Event::RunStarted(started) => self.assigned.clone_from(&started.agents),
             // Applies from here on; earlier claims keep the program of that time.
             Event::RunResumed { agents, .. } => self.assigned.extend(agents.clone()),
+            Event::RunReopened(reopened) => self.assigned.extend(reopened.agents.clone()),
             Event::FrameOpened { frame, parent, item, .. } => {
                 let above =
                     parent.as_ref().and_then(|parent| self.items.get(parent).cloned().flatten());
@@ -282,17 +285,19 @@ impl Ledger {
     fn all_entries(&self) -> Vec<Entry> {
         let last = self.latest_claims();
         let refuted = self.refuted_by_reply();
+        let final_replies = self.final_replies();
         let mut entries = Vec::with_capacity(self.recorded.len());
         for (index, recorded) in self.recorded.iter().enumerate() {
             let Some(work) = self.attempts.get(recorded.attempt) else { continue };
             let since = self.outdated(recorded, work);
             let is_refuted = recorded.claim.verdict == Verdict::Refuted;
-            let again = refuted.contains(&(
-                recorded.attempt,
-                work.verified_reply,
-                recorded.claim.claim.as_str(),
-            ));
-            let corrected = is_refuted && work.verified_reply > recorded.reply && !again;
+            let superseded = !last.contains(&index);
+            let corrected = is_refuted
+                && superseded
+                && final_replies.get(work.path.as_slice()).is_some_and(|&(attempt, reply)| {
+                    (attempt, reply) > (recorded.attempt, recorded.reply)
+                        && !refuted.contains(&(attempt, reply, recorded.claim.claim.as_str()))
+                });
             entries.push(Entry {
                 path: work.path.clone(),
                 item: work.item.clone(),
@@ -308,7 +313,7 @@ impl Ledger {
                 standing: if since.is_some() { Verdict::Stale } else { recorded.claim.verdict },
                 since: since.unwrap_or_default(),
                 corrected,
-                superseded: !last.contains(&index),
+                superseded,
             });
         }
         entries
@@ -339,6 +344,12 @@ impl Ledger {
             last.insert((&work.path, &recorded.claim.claim), index);
         }
         last.into_values().collect()
+    }
+
+    /// The last reply at each path whose claims were verified, as attempt and reply.
+    fn final_replies(&self) -> BTreeMap<&[String], (usize, u32)> {
+        let verified = self.attempts.iter().enumerate().filter(|(_, work)| work.verified_reply > 0);
+        verified.map(|(index, work)| (work.path.as_slice(), (index, work.verified_reply))).collect()
     }
 
     /// The refuted claims, as attempt, reply and name.

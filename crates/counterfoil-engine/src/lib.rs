@@ -22,4 +22,4 @@ pub use driver::{NoopObserver, RunObserver};
 pub use engine::{CancelOutcome, Engine, ResumeOptions, StartOptions, StopSignal};
 pub use error::{Error, InputError};
 pub use fs_files::FsFiles;
-pub use run_report::{Attempt, Question, RunReport, Step};
+pub use run_report::{Attempt, Question, Reopening, RunReport, Step};

@@ -1,8 +1,9 @@
 //! The report of a run: its status, its attempts and the transitions it took.
 
+use crate::ledger::{Ledger, Totals};
 use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_flow::{
-    BuiltinStep, Cause, ChangedFiles, CheckReport, Event, Form, Outcome, Reply, RunState,
+    BuiltinStep, Cause, ChangedFiles, CheckReport, Event, Form, Outcome, Reopened, Reply, RunState,
     TransitionTaken, Usage,
 };
 use serde::Serialize;
@@ -31,6 +32,9 @@ pub struct RunReport {
     pub attempts: Vec<Attempt>,
     /// Commands and built-in steps, in the order they started.
     pub commands: Vec<Attempt>,
+    /// The number of claims by verdict, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Totals>,
     /// The open questions.
     pub questions: Vec<Question>,
     /// The variables of the main workflow.
@@ -39,6 +43,9 @@ pub struct RunReport {
     pub usage: Usage,
     /// The transitions that were taken, with their reasons.
     pub path: Vec<Step>,
+    /// When, by whom and why the run was reopened after it had ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reopened: Vec<Reopening>,
     /// When the run started, in milliseconds since 1970.
     pub started_at: i64,
     /// The time of the last event, in milliseconds since 1970.
@@ -46,6 +53,40 @@ pub struct RunReport {
     /// Whether the run has not ended, so that it can be resumed.
     #[serde(skip)]
     pub resumable: bool,
+    /// Whether the run has ended and can be reopened.
+    #[serde(skip)]
+    pub reopenable: bool,
+}
+
+/// The reopening of a run that had ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reopening {
+    /// The time, in milliseconds since 1970.
+    pub at: i64,
+    /// The person or program that reopened it.
+    pub by: String,
+    /// Why, as text.
+    pub because: String,
+    /// How the run had ended.
+    pub outcome: Outcome,
+    /// Why it had ended, as text.
+    pub reason: String,
+    /// The state in which it continued.
+    pub state: String,
+}
+
+impl Reopening {
+    /// A recorded reopening.
+    pub(crate) fn new(reopened: &Reopened, at: i64) -> Self {
+        Self {
+            at,
+            by: reopened.by.clone(),
+            because: reopened.changes.because.clone(),
+            outcome: reopened.outcome,
+            reason: reopened.reason.clone(),
+            state: reopened.state.clone(),
+        }
+    }
 }
 
 /// An agent session, a command or a built-in step.
@@ -166,11 +207,14 @@ pub(crate) struct RunReportBuilder {
     /// The key of the item to which a frame belongs.
     items: BTreeMap<String, Option<String>>,
     path: Vec<Step>,
+    reopened: Vec<Reopening>,
+    ledger: Ledger,
 }
 
 impl RunReportBuilder {
     /// Adds an event.
     pub(crate) fn on_event(&mut self, event: &Event, at: i64) {
+        self.ledger.on_event(event, at);
         match event {
             Event::FrameOpened { frame, parent, item, .. } => {
                 let above =
@@ -233,6 +277,7 @@ impl RunReportBuilder {
                     attempt.ended_at = Some(at);
                 }
             }
+            Event::RunReopened(reopened) => self.reopened.push(Reopening::new(reopened, at)),
             Event::TransitionTaken(taken) => {
                 self.path.push(Step { at, transition: (**taken).clone() });
             }
@@ -248,6 +293,7 @@ impl RunReportBuilder {
     /// The report. `live` says whether a process drives the run.
     pub(crate) fn report(self, run_state: &RunState, live: bool) -> RunReport {
         let status = status(run_state);
+        let claims = (!self.ledger.is_empty()).then(|| self.ledger.totals());
         let (attempts, commands) =
             self.attempts.into_iter().partition(|attempt| attempt.agent.is_some());
         let questions = run_state.open_questions().map(|(id, open)| {
@@ -275,6 +321,7 @@ impl RunReportBuilder {
             iterations: run_state.iterations,
             attempts,
             commands,
+            claims,
             questions: questions.collect(),
             variables: run_state
                 .frames
@@ -283,9 +330,14 @@ impl RunReportBuilder {
                 .unwrap_or_default(),
             usage: run_state.usage,
             path: self.path,
+            reopened: self.reopened,
             started_at: run_state.started_at,
             updated_at: run_state.last_at,
             resumable: run_state.ended.is_none(),
+            reopenable: run_state
+                .ended
+                .as_ref()
+                .is_some_and(|ended| !matches!(ended.outcome, Outcome::Done | Outcome::Cancelled)),
         }
     }
 }

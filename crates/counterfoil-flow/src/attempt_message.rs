@@ -22,6 +22,9 @@ use std::sync::Arc;
 pub struct AttemptMessage {
     /// The id of the attempt.
     pub attempt: String,
+    /// The id of the first attempt of this visit of the step; empty if it is this one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub first: String,
     /// The frame that the attempt works for.
     pub frame: String,
     /// The path of the step: a state, or a state, an item key and an inner state.
@@ -158,8 +161,10 @@ impl From<&AttemptRequest> for AttemptMessage {
             AttemptWork::Commit(work) => WorkMessage::Commit((**work).clone()),
             AttemptWork::Checks(work) => WorkMessage::Checks((**work).clone()),
         };
+        let again = request.first != request.attempt;
         Self {
             attempt: request.attempt.clone(),
+            first: if again { request.first.clone() } else { String::new() },
             frame: request.frame.clone(),
             path: request.path.clone(),
             n: request.n,
@@ -256,8 +261,10 @@ impl AttemptMessage {
             WorkMessage::Commit(work) => AttemptWork::Commit(Box::new(work)),
             WorkMessage::Checks(work) => AttemptWork::Checks(Box::new(work)),
         };
+        let first = if self.first.is_empty() { self.attempt.clone() } else { self.first };
         Ok(AttemptRequest {
             attempt: self.attempt,
+            first,
             frame: self.frame,
             path: self.path,
             n: self.n,

@@ -8,6 +8,7 @@
 mod builtin;
 mod checks;
 mod enter;
+mod observed;
 mod transitions;
 mod work;
 mod workspace;
@@ -23,7 +24,8 @@ use crate::problem::Problem;
 use crate::run_state::{Frame, MAX_REPEATS, Phase, RunState, Stopping, Workspace, split};
 use crate::scope::EvalScope;
 use crate::workflow::{
-    Body, Dispatch, End, FailureKind, State, Step, Target, Transition, Workflow,
+    Body, BudgetPart, Dispatch, End, FailureKind, Limit, Machine, State, Step, Target, Transition,
+    Workflow,
 };
 use serde_json::{Map, Value};
 
@@ -128,24 +130,48 @@ fn winding_down(run: &RunState, stopping: &Stopping) -> Vec<Command> {
 
 /// The budget that is used up, as text.
 pub(crate) fn used_up(run: &RunState) -> Option<String> {
+    used_up_part(run).map(|(_, what)| what)
+}
+
+/// The part of the budget that is used up, and the same as text.
+pub(crate) fn used_up_part(run: &RunState) -> Option<(BudgetPart, String)> {
     let (budget, usage) = (&run.budget, &run.usage);
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
     if let Some(most) = budget.tokens.filter(|most| tokens >= *most) {
-        return Some(format!("{tokens} of {most} tokens are used"));
+        return Some((BudgetPart::Tokens, format!("{tokens} of {most} tokens are used")));
     }
     if let Some(most) = budget.cost_usd.filter(|most| usage.cost_usd >= *most) {
-        return Some(format!("{:.4} of {most:.4} USD are spent", usage.cost_usd));
+        let what = format!("{:.4} of {most:.4} USD are spent", usage.cost_usd);
+        return Some((BudgetPart::Cost, what));
     }
     if let Some(most) = budget.time_ms.filter(|most| usage.wall_ms >= *most) {
-        return Some(format!("{} of {most} ms are used", usage.wall_ms));
+        return Some((BudgetPart::Time, format!("{} of {most} ms are used", usage.wall_ms)));
     }
     if let Some(most) = budget.iterations.filter(|most| run.iterations > *most) {
-        return Some(format!("iteration {} would be more than {most}", run.iterations));
+        let what = format!("iteration {} would be more than {most}", run.iterations);
+        return Some((BudgetPart::Iterations, what));
     }
-    budget
-        .attempts
-        .filter(|most| run.started >= *most)
-        .map(|most| format!("{} of {most} attempts were started", run.started))
+    let most = budget.attempts.filter(|most| run.started >= *most)?;
+    Some((BudgetPart::Attempts, format!("{} of {most} attempts were started", run.started)))
+}
+
+/// The maximum of a limit, and the maximum over all its keys. A person may have changed it.
+fn maxima(
+    run: &RunState,
+    machine: &Machine,
+    name: &str,
+    limit: &Limit,
+    scope: &EvalScope<'_>,
+) -> Result<(u64, u64), String> {
+    match run.limits.get(&limit_key(&machine.name, name)) {
+        Some(max) => Ok((*max, limit.total.max(*max))),
+        None => Ok((scope.term(&limit.max)?.as_u64().unwrap_or(0), limit.total)),
+    }
+}
+
+/// The name of a limit among the limits of all machines.
+pub(crate) fn limit_key(machine: &str, limit: &str) -> String {
+    if machine.is_empty() { limit.to_owned() } else { format!("{machine}.{limit}") }
 }
 
 /// The command for one frame. An error is a failure of the step that no transition handles.
@@ -382,7 +408,7 @@ fn eval_scope<'a>(
 
 /// The inputs and variables that a machine starts with.
 fn initial_values(
-    machine: &crate::workflow::Machine,
+    machine: &Machine,
     given: &Map<String, Value>,
 ) -> (Map<String, Value>, Map<String, Value>) {
     let inputs = machine.inputs.iter().map(|(name, input)| {

@@ -4,11 +4,13 @@ mod attempt;
 mod builtin;
 mod checks;
 mod outcome;
+mod reopened;
 
 pub use attempt::{AttemptOutcome, ChangedFiles, Channel, Ended, Reply, Usage};
 pub use builtin::BuiltinStep;
 pub use checks::{CheckDefinition, CheckProgram, CheckReport, CheckStatus, PlannedChecks};
 pub use outcome::{Cause, Outcome};
+pub use reopened::{Changes, Reopened};
 
 use crate::workflow::{Budget, End, FailureKind, Form};
 use counterfoil_contract::claim::ClaimReport;
@@ -43,7 +45,12 @@ pub enum Event {
         /// The agents that are assigned to another program from here on.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         agents: BTreeMap<String, AssignedAgent>,
+        /// What changes from here on.
+        #[serde(default, skip_serializing_if = "Changes::is_empty")]
+        changes: Changes,
     },
+    /// A run that had ended was reopened.
+    RunReopened(Box<Reopened>),
     /// The driver checked whether the files that a step needs exist, and read how its checks are
     /// configured.
     ContextChecked {
@@ -313,6 +320,7 @@ impl Event {
         match self {
             Self::RunStarted(_) => "run-started",
             Self::RunResumed { .. } => "run-resumed",
+            Self::RunReopened(_) => "run-reopened",
             Self::ContextChecked { .. } => "context-checked",
             Self::AttemptStarted { .. } => "attempt-started",
             Self::RepairAsked { .. } => "repair-asked",

@@ -161,6 +161,36 @@ impl FanOut {
         if self.running > 0 { Next::Wait } else { Next::Join }
     }
 
+    /// Lets the items start again that are not done, since the run is reopened.
+    pub(crate) fn start_again(&mut self) {
+        (self.running, self.broken) = (0, None);
+        self.working.clear();
+        for item in self.items.iter_mut().filter(|item| !item.is_done()) {
+            item.status = ItemStatus::Waiting;
+        }
+    }
+
+    /// Lets a running item start from its beginning.
+    pub(crate) fn restart(&mut self, frame: &str, key: &str) {
+        if let Some(item) = self.index.get(key).and_then(|at| self.items.get_mut(*at)) {
+            item.status = ItemStatus::Waiting;
+            self.running = self.running.saturating_sub(1);
+            self.working.retain(|one| one.frame != frame);
+        }
+    }
+
+    /// Forgets which items wait for others to be merged. They are asked again.
+    pub(crate) fn unqueue(&mut self) {
+        for one in &mut self.working {
+            one.queued = false;
+        }
+    }
+
+    /// Whether no item is left to do.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.items.iter().all(Item::is_done)
+    }
+
     fn get(&self, key: &str) -> Option<&Item> {
         self.index.get(key).and_then(|at| self.items.get(*at))
     }
@@ -225,7 +255,7 @@ impl FanOut {
 }
 
 impl Item {
-    fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         matches!(self.status, ItemStatus::Ended { outcome: End::Done, .. })
     }
 

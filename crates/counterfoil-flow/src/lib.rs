@@ -17,6 +17,7 @@ mod fan_out;
 mod finding;
 pub mod graph;
 mod problem;
+mod reopen;
 mod run_state;
 mod scope;
 mod step_rule;
@@ -39,22 +40,24 @@ pub use decide::{
     CommitWork, FileCheck, QuotedValue, ReadWork, WorkspaceOp, WorkspaceOpKind, decide,
 };
 pub use event::{
-    AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Channel,
-    CheckDefinition, CheckProgram, CheckReport, CheckStatus, DECIDE, Ended, Event, Outcome,
-    PlannedChecks, PlannedItem, Reply, Started, TransitionTaken, Usage, WorkspaceLifetime,
+    AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Changes,
+    Channel, CheckDefinition, CheckProgram, CheckReport, CheckStatus, DECIDE, Ended, Event,
+    Outcome, PlannedChecks, PlannedItem, Reopened, Reply, Started, TransitionTaken, Usage,
+    WorkspaceLifetime,
 };
 pub use fan_out::{FanOut, Item, ItemStatus};
 pub use finding::{Code, Finding, UnknownCode, render};
 pub use problem::Problem;
+pub use reopen::{History, ReopenError, Request, SameEnd, named_limits};
 pub use run_state::{
-    AnswerError, ClaimVerdict, Ending, Frame, OpenQuestion, Phase, RunState, Stopping, Streak,
-    Workspace, WorkspaceStage,
+    AnswerError, ClaimVerdict, Ending, FirstAttempt, Frame, OpenQuestion, Phase, RunState,
+    Stopping, Streak, Workspace, WorkspaceStage,
 };
 pub use step_rule::{BoundRule, apply_rules};
 pub use turn::{Turn, resume_facts, turn};
 pub use workflow::{
-    Access, Artifact, Body, Bounds, Budget, ChangesStep, ClaimPolicies, CommitStep, Dispatch, Each,
-    End, FailureKind, Failures, Form, Input, Limit, Listing, Machine, Paths, Question, ReadStep,
-    Role, ShellStep, State, StateClaims, Step, StepRule, Target, Term, Transition, Variable, Wait,
-    Workflow, WorkspaceMode,
+    Access, Artifact, Body, Bounds, Budget, BudgetPart, ChangesStep, ClaimPolicies, CommitStep,
+    Dispatch, Each, End, FailureKind, Failures, Form, Input, Limit, Listing, Machine, Paths,
+    Question, ReadStep, Role, ShellStep, State, StateClaims, Step, StepRule, Target, Term,
+    Transition, Variable, Wait, Workflow, WorkspaceMode,
 };

@@ -4,11 +4,13 @@
 mod checks;
 mod frame;
 mod questions;
+mod reopened;
 mod workspace;
 
-pub use frame::{ClaimVerdict, Frame, Phase, Streak};
+pub use frame::{ClaimVerdict, FirstAttempt, Frame, Phase, Streak};
 pub(crate) use frame::{join, question_visits, split};
 pub use questions::{AnswerError, OpenQuestion};
+pub(crate) use reopened::below;
 pub use workspace::{Workspace, WorkspaceStage};
 pub(crate) use workspace::{with_kept, workspace_visits};
 
@@ -72,6 +74,12 @@ pub struct RunState {
     pub(crate) left: BTreeMap<String, String>,
     /// The number of attempts and workspaces by path, and of visits by question.
     pub(crate) visits: BTreeMap<String, u32>,
+    /// The frames of items that continue when their turn comes: the run was reopened.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) parked: BTreeMap<String, Frame>,
+    /// The maxima of limits that a person changed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) limits: BTreeMap<String, u64>,
     /// The open questions, and answered ones that wait for others of the same frame.
     pub questions: BTreeMap<String, OpenQuestion>,
     /// The consumption so far.
@@ -123,29 +131,35 @@ impl RunState {
     pub fn apply(&mut self, event: &Event, at: i64) {
         let resting = self.is_resting();
         // Time does not count while nothing is in progress, or if the clock went back.
-        if self.seq > 0 && !resting && !matches!(event, Event::RunResumed { .. }) {
+        let is_pause = matches!(event, Event::RunResumed { .. } | Event::RunReopened(_));
+        if self.seq > 0 && !resting && !is_pause {
             self.usage.wall_ms += u64::try_from(at.saturating_sub(self.last_at)).unwrap_or(0);
         }
         self.last_at = self.last_at.max(at);
         self.seq += 1;
         match event {
             Event::RunStarted(started) => self.start(started, at),
-            Event::RunResumed { agents, .. } => {
+            Event::RunResumed { agents, changes, .. } => {
                 self.stopped = None;
                 self.agents.extend(agents.clone());
+                self.change(changes);
             }
+            Event::RunReopened(reopened) => self.reopen(reopened),
             Event::ContextChecked { frame, missing, checks } => {
                 if let Some(at) = self.frames.get_mut(frame) {
                     at.planned_checks.get_or_insert_with(|| checks.clone().unwrap_or_default());
                 }
                 self.context(frame, missing);
             }
-            Event::AttemptStarted { attempt, frame, path, n, builtin, .. } => {
+            Event::AttemptStarted { attempt, frame, path, agent, n, builtin, .. } => {
                 self.visits.insert(join(path), *n);
                 self.attempts.insert(attempt.clone(), frame.clone());
                 let phase = self.started_phase(frame, attempt, builtin.as_ref());
                 // Checks are a part of a step whose attempt was counted.
-                self.started += u64::from(matches!(phase, Phase::Running { .. }));
+                if matches!(phase, Phase::Running { .. }) {
+                    self.first_attempt(frame, attempt, agent.is_some());
+                    self.started += 1;
+                }
                 self.phase(frame, phase);
                 self.ready.remove(frame);
             }
@@ -218,6 +232,7 @@ impl RunState {
             | Event::WorkspaceDropped { .. } => self.workspace(event),
             Event::MergeQueued { frame } => self.queue_merge(frame),
             Event::FannedIn { frame } => {
+                self.forget_parked(frame);
                 let Some(Phase::Fanned(fan)) = self.frames.get(frame).map(|frame| &frame.phase)
                 else {
                     return;
@@ -298,6 +313,21 @@ impl RunState {
         if let Some(at) = self.frames.get_mut(frame) {
             at.phase = phase;
             self.ready.insert(frame.to_owned());
+        }
+    }
+
+    /// Notes the first attempt of a visit. The refuted claims of the visit before are settled by an
+    /// agent that does the step again.
+    fn first_attempt(&mut self, id: &str, attempt: &str, is_agent: bool) {
+        let Some(frame) = self.frames.get(id) else { return };
+        let workspace = self.workspace_of(frame).map(str::to_owned);
+        let is_known = frame.first.as_ref().is_some_and(|first| first.workspace == workspace);
+        let Some(frame) = self.frames.get_mut(id) else { return };
+        if !is_known {
+            frame.first = Some(FirstAttempt { attempt: attempt.to_owned(), workspace });
+        }
+        if is_agent {
+            frame.observed.remove(&frame.state);
         }
     }
 
@@ -414,6 +444,10 @@ impl RunState {
         let mut next = Some(frame.to_owned());
         while let Some(frame) = next.take().and_then(|id| self.frames.get_mut(&id)) {
             frame.changed.extend(paths.iter().cloned());
+            // What was observed before is out of date.
+            if !paths.is_empty() {
+                frame.observed.clear();
+            }
             next.clone_from(&frame.parent);
         }
     }
@@ -451,6 +485,9 @@ impl RunState {
             }
         }
         self.iterations = iteration.unwrap_or(self.iterations);
+        if self.unpark(frame) {
+            return;
+        }
         let mut opened = Frame::opened(machine, state, inputs, variables);
         (opened.parent, opened.item, opened.counters) =
             (parent.clone(), item.clone(), counts.clone());
@@ -461,11 +498,25 @@ impl RunState {
     fn close(&mut self, frame: &str, status: ItemStatus) {
         self.ready.remove(frame);
         let Some(closed) = self.frames.remove(frame) else { return };
-        let Some(parent) = closed.parent else { return };
+        let Some(parent) = closed.parent.clone() else { return };
         let Some(at) = self.frames.get_mut(&parent) else { return };
         if closed.tree.is_some() {
             at.tree.clone_from(&closed.tree);
         }
+        // What was observed inside is known outside.
+        let place = match &closed.item {
+            Some(key) => format!("{}/{key}", at.state),
+            None => at.state.clone(),
+        };
+        let inside = format!("{place}/");
+        at.observed.retain(|step, _| *step != place && !step.starts_with(&inside));
+        let refuted = closed.refuted();
+        if !refuted.is_empty() {
+            at.observed.insert(place, refuted);
+        }
+        let below = closed.observed.iter();
+        at.observed
+            .extend(below.map(|(step, refuted)| (format!("{inside}{step}"), refuted.clone())));
         match (&mut at.phase, closed.item) {
             (Phase::Fanned(fan), Some(key)) => {
                 // A queued item may be next to merge.
@@ -492,6 +543,11 @@ impl RunState {
     fn taken(&mut self, taken: &TransitionTaken) {
         self.iterations = taken.iteration.unwrap_or(self.iterations);
         let Some(frame) = self.frames.get_mut(&taken.frame) else { return };
+        let refuted = frame.refuted();
+        if !refuted.is_empty() {
+            frame.observed.insert(frame.state.clone(), refuted);
+        }
+        frame.first = None;
         frame.from.clone_from(&taken.from);
         frame.state.clone_from(&taken.to);
         for (name, value) in &taken.set {

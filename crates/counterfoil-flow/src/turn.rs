@@ -4,7 +4,7 @@
 
 use crate::artifact::{Rendering, rendered_by};
 use crate::decide::{AttemptRequest, Command, FileCheck, WorkspaceOp, decide, used_up};
-use crate::event::{AssignedAgent, Event};
+use crate::event::{AssignedAgent, Changes, Event};
 use crate::run_state::{Phase, RunState};
 use crate::workflow::Workflow;
 use serde::Serialize;
@@ -44,6 +44,7 @@ impl Turn {
                     | Event::FrameEnded { .. }
                     | Event::Asked { .. }
                     | Event::Answered { .. }
+                    | Event::RunReopened(_)
                     | Event::RunEnded { .. }
             )
         })
@@ -120,13 +121,14 @@ pub fn resume_facts(
     run: &RunState,
     by: String,
     agents: BTreeMap<String, AssignedAgent>,
+    changes: Changes,
     mut changed: impl FnMut(&str, &str) -> Vec<String>,
 ) -> Vec<Event> {
     let lost = run.attempts.iter().map(|(attempt, frame)| Event::AttemptLost {
         attempt: attempt.clone(),
         changed: changed(attempt, frame),
     });
-    std::iter::once(Event::RunResumed { by, agents }).chain(lost).collect()
+    std::iter::once(Event::RunResumed { by, agents, changes }).chain(lost).collect()
 }
 
 impl Turn {
@@ -147,9 +149,11 @@ impl Turn {
 /// Whether a fact still applies to the run.
 fn applies(run: &RunState, fact: &Event) -> bool {
     if run.ended.is_some() {
-        return false;
+        return matches!(fact, Event::RunReopened(_));
     }
     match fact {
+        // Somebody else was faster.
+        Event::RunReopened(_) => false,
         Event::AttemptEnded(ended) => run.attempts.contains_key(&ended.attempt),
         Event::RepairAsked { attempt, .. } | Event::AttemptLost { attempt, .. } => {
             run.attempts.contains_key(attempt)

@@ -183,6 +183,35 @@ pub struct Budget {
     pub attempts: Option<u64>,
 }
 
+impl Budget {
+    /// This budget with the limits that are given in another one.
+    #[must_use]
+    pub fn with(&self, given: &Self) -> Self {
+        Self {
+            tokens: given.tokens.or(self.tokens),
+            cost_usd: given.cost_usd.or(self.cost_usd),
+            time_ms: given.time_ms.or(self.time_ms),
+            iterations: given.iterations.or(self.iterations),
+            attempts: given.attempts.or(self.attempts),
+        }
+    }
+}
+
+/// A part of a budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BudgetPart {
+    /// Input and output tokens.
+    Tokens,
+    /// The cost.
+    Cost,
+    /// The working time.
+    Time,
+    /// The iterations of the main loop.
+    Iterations,
+    /// The attempts.
+    Attempts,
+}
+
 /// A file that is rendered after each transition.
 #[derive(Debug)]
 pub struct Artifact {

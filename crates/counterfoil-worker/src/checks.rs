@@ -69,6 +69,8 @@ fn check_of(definition: &CheckDefinition) -> Check {
         },
         timeout: Duration::from_millis(definition.timeout_ms),
         report: definition.report.clone(),
+        // The person who configures a check decides what it may see.
+        scrubbed: None,
     }
 }
 

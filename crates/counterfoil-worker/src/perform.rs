@@ -166,6 +166,11 @@ impl WorkerContext {
         perform_workspace_op(&self.workspaces, &self.run, op, &published)
     }
 
+    /// Removes what was kept to verify the steps of the run. It is over for good.
+    pub fn forget_baselines(&self) {
+        let _ = std::fs::remove_dir_all(crate::verification::baselines(&self.state, &self.run));
+    }
+
     /// The folder for temporary files of an attempt.
     fn scratch(&self, attempt: &str) -> PathBuf {
         let state = std::path::absolute(&self.state).unwrap_or_else(|_| self.state.clone());
@@ -176,7 +181,7 @@ impl WorkerContext {
     fn verifier(
         &self,
         work: &AgentWork,
-        marker: &str,
+        (marker, first): (&str, String),
         folder: &Path,
         context: &Arc<dyn AttemptContext>,
         guard: &FolderGuard,
@@ -188,6 +193,7 @@ impl WorkerContext {
         let scope = AttemptScope {
             folder: self.work_folder(folder),
             marker: marker.to_owned(),
+            first,
             contract: work.contract.clone(),
             claims: work.claims.clone(),
             rules,
@@ -214,7 +220,7 @@ pub async fn perform(
 ) -> AttemptResult {
     let PerformRequest { start, budget_left } = request;
     let known = worker.known(&start);
-    let AttemptRequest { attempt: id, work, .. } = start;
+    let AttemptRequest { attempt: id, first, work, .. } = start;
     let marker = format!("{}/{id}", worker.run);
     let folder = worker.folder(work.workspace());
     match work {
@@ -245,7 +251,7 @@ pub async fn perform(
             let guard = worker.active.enter(&id, &folder);
             let mut verifier = None;
             if agent.changes_files() || !work.claims.is_empty() {
-                match worker.verifier(&work, &marker, &folder, &context, &guard) {
+                match worker.verifier(&work, (&marker, first), &folder, &context, &guard) {
                     Ok(one) => verifier = Some(one),
                     Err(why) => return AttemptResult::failed(&id, why),
                 }

@@ -18,7 +18,7 @@ use counterfoil_workspace::workspaces::{readable_name, run_name};
 use observation::WorkspaceObservation;
 pub(crate) use observation::{SnapshotterPool, WorkFolder};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::watch;
@@ -29,6 +29,9 @@ pub(crate) struct AttemptScope {
     pub(crate) folder: WorkFolder,
     /// Identifies the attempt among all runs. The processes of checks are tagged with it.
     pub(crate) marker: String,
+    /// The first attempt of this visit of the step. Changes are compared with the workspace before
+    /// that one.
+    pub(crate) first: String,
     /// The contract of the result.
     pub(crate) contract: Arc<Contract>,
     /// The claims that the result makes.
@@ -48,16 +51,37 @@ pub(crate) struct AttemptScope {
 }
 
 impl AttemptScope {
+    /// The run and the attempt.
+    fn run_and_attempt(&self) -> (&str, &str) {
+        self.marker.split_once('/').unwrap_or(("", &self.marker))
+    }
+
+    /// Whether the attempt is the first of this visit of the step.
+    fn is_first(&self) -> bool {
+        self.run_and_attempt().1 == self.first
+    }
+
+    /// The file with the snapshot before the first attempt.
+    fn baseline(&self) -> PathBuf {
+        let (run, _) = self.run_and_attempt();
+        baselines(&self.folder.state, run).join(readable_name(&self.first, &[run, &self.first]))
+    }
+
     /// The folder for backups of files that were overwritten when protected files were restored.
     fn backup_folder(&self) -> PathBuf {
         // Item keys come from agents: they must neither lead out of the folder nor be too long.
-        let (run, attempt) = self.marker.split_once('/').unwrap_or(("", &self.marker));
+        let (run, attempt) = self.run_and_attempt();
         self.folder
             .state
             .join("set-aside")
             .join(run_name(run))
             .join(readable_name(attempt, &[run, attempt]))
     }
+}
+
+/// The folder with the snapshots of a run from before the first attempts of its steps.
+pub(crate) fn baselines(state: &Path, run: &str) -> PathBuf {
+    state.join("baselines").join(run_name(run))
 }
 
 /// Verifies one attempt against its workspace.

@@ -15,9 +15,11 @@ pub fn perform_workspace_op(
 ) -> Event {
     let (frame, workspace) = (op.frame.clone(), op.workspace.clone());
     let done = match op.kind {
-        WorkspaceOpKind::Open => workspaces
-            .open(run, &workspace, published)
-            .map(|opened| Event::WorkspaceOpened { frame, workspace, notes: opened.notes }),
+        WorkspaceOpKind::Open => match &op.restore {
+            Some(work) => workspaces.open_with_work(run, &workspace, published, work),
+            None => workspaces.open(run, &workspace, published),
+        }
+        .map(|opened| Event::WorkspaceOpened { frame, workspace, notes: opened.notes }),
         WorkspaceOpKind::Merge => {
             workspaces.merge_back(run, &workspace).map(|merged| Event::WorkspaceMerged {
                 frame,

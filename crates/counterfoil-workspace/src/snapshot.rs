@@ -18,6 +18,7 @@ mod parse;
 mod read_files;
 mod repo_path;
 mod restore;
+mod saved;
 mod store;
 mod walk_files;
 

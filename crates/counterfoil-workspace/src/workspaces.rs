@@ -20,6 +20,7 @@ mod merge;
 mod metadata;
 mod open;
 mod plan;
+mod restore;
 mod save_patch;
 mod scratch_repo;
 mod sweep;
@@ -139,6 +140,8 @@ pub enum Step {
     Copied,
     /// The base is saved.
     Based,
+    /// Earlier work is applied to it.
+    Restored,
     /// The workspace is open.
     Opened,
     /// Base, workspace and repository are compared.
@@ -221,6 +224,14 @@ pub enum Error {
         /// The limit that was exceeded.
         limit: String,
     },
+    /// Saved work cannot be applied to the current content of the repository.
+    #[error("the work saved in {work} cannot be applied to the current files: {why}")]
+    Unfit {
+        /// Where the work is saved.
+        work: String,
+        /// Why it cannot be applied.
+        why: String,
+    },
     /// A metadata file cannot be interpreted.
     #[error("{} is damaged: {why}", .path.display())]
     Damaged {
@@ -287,7 +298,23 @@ impl Workspaces {
     /// those in `without` (absolute, or relative to the repository folder; a folder includes
     /// everything in it). A workspace that is open already is returned unchanged.
     pub fn open(&self, run: &str, id: &str, without: &BTreeSet<PathBuf>) -> Result<Opened, Error> {
-        open::open(self, run, id, without)
+        open::open(self, run, id, without, None)
+    }
+
+    /// Opens a workspace like [`Workspaces::open`], and applies earlier work to it that was saved
+    /// when another workspace was discarded. It is then the work of this one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Workspaces::open`], and if the work does not fit the current content.
+    pub fn open_with_work(
+        &self,
+        run: &str,
+        id: &str,
+        without: &BTreeSet<PathBuf>,
+        work: &str,
+    ) -> Result<Opened, Error> {
+        open::open(self, run, id, without, Some(work))
     }
 
     /// Merges the work of a workspace into the repository and removes the workspace.

@@ -1,6 +1,7 @@
 //! Hints for errors of the libraries: which command or flag helps. The libraries know neither.
 
 use counterfoil_engine::{AssignmentError, Error, InputError, journal};
+use counterfoil_flow::{BudgetPart, ReopenError, SameEnd};
 
 /// What to type, for an error that a library reported.
 pub(crate) fn for_error(error: &anyhow::Error) -> Option<String> {
@@ -20,11 +21,33 @@ fn for_engine(error: &Error) -> Option<String> {
         Error::Assignment(error) => for_assignment(error),
         Error::Input(error) => for_input(error),
         Error::Journal(error) => for_journal(error),
+        Error::Reopen { why, .. } => for_reopening(why),
         Error::Interrupted { run } | Error::NoRepository { run, .. } => {
             Some(format!("continue it with `counterfoil resume {run}`"))
         }
         _ => None,
     }
+}
+
+/// What to change so that a run does not end again at once.
+fn for_reopening(error: &ReopenError) -> Option<String> {
+    let ReopenError::SameEnd { needs, .. } = error else { return None };
+    Some(match needs {
+        SameEnd::Budget(part) => {
+            let flag = match part {
+                BudgetPart::Tokens => "--max-tokens N",
+                BudgetPart::Cost => "--max-cost USD",
+                BudgetPart::Time => "--max-time DUR",
+                BudgetPart::Iterations => "--max-iterations N",
+                BudgetPart::Attempts => "--max-attempts N",
+            };
+            format!("give the whole run more with `{flag}`")
+        }
+        SameEnd::Limit(limit) => {
+            format!("raise the limit with `--limit {limit}=N`, or the input that it depends on")
+        }
+        SameEnd::Values => "change an input with `--input NAME=VALUE`".to_owned(),
+    })
 }
 
 fn for_assignment(error: &AssignmentError) -> Option<String> {

@@ -45,6 +45,7 @@ impl<'w> Recorder<'w> {
         match event {
             Event::RunStarted(started) => self.assigned.extend(started.agents.clone()),
             Event::RunResumed { agents, .. } => self.assigned.extend(agents.clone()),
+            Event::RunReopened(reopened) => self.assigned.extend(reopened.agents.clone()),
             Event::AttemptStarted { attempt, path, agent: Some(agent), n, contract, .. } => {
                 let (rules, quotes) = self.rules_and_quotes(attempt);
                 self.index.insert(attempt.clone(), self.collected.len());

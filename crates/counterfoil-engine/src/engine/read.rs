@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::error::Error;
 use crate::ledger::Ledger;
-use crate::run_report::{RunReport, RunReportBuilder};
+use crate::run_report::{Reopening, RunReport, RunReportBuilder};
 use counterfoil_flow::{Bundle, Event, RunState, Workflow, reload};
 use std::ops::ControlFlow;
 
@@ -17,6 +17,21 @@ impl Engine {
         let run = self.journal.resolve(run)?;
         let run_state = self.run_state(&run)?;
         self.report_of(&run_state)
+    }
+
+    /// How often a run was reopened after it had ended, and the last time.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read.
+    pub fn last_reopening(&self, run: &str) -> Result<Option<(u64, Reopening)>, Error> {
+        let Some((times, stored)) = self.journal.last_of_kind(run, "run-reopened")? else {
+            return Ok(None);
+        };
+        Ok(match serde_json::from_slice(&stored.body)? {
+            Event::RunReopened(reopened) => Some((times, Reopening::new(&reopened, stored.at))),
+            _ => None,
+        })
     }
 
     /// The state of a run, from all its events.

@@ -3,11 +3,14 @@
 
 use super::{Engine, ResumeOptions};
 use crate::artifacts::{self, PendingArtifacts};
+use crate::clock::wall;
 use crate::error::Error;
 use crate::journal::{self, Lease};
+use crate::run_inputs::check_inputs;
 use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_flow::{
-    AssignedAgent, DECIDE, Event, RunState, Workflow, artifact_paths, resume_facts,
+    AssignedAgent, Changes, DECIDE, Event, History, Request, RunState, Workflow, artifact_paths,
+    named_limits, resume_facts,
 };
 use counterfoil_process::sweep;
 use counterfoil_worker::SCRATCH;
@@ -26,9 +29,22 @@ impl Engine {
         Ok(())
     }
 
+    /// Acquires the lease of a run that has not ended, and loads its state.
+    pub(super) fn acquire(&self, run: &str) -> Result<(Lease, RunState), Error> {
+        let (lease, run_state) = self.acquire_open_or_ended(run)?;
+        match &run_state.ended {
+            Some(ended) => {
+                let outcome = ended.outcome.name().to_owned();
+                lease.release()?;
+                Err(Error::Ended { run: run.to_owned(), outcome })
+            }
+            None => Ok((lease, run_state)),
+        }
+    }
+
     /// Acquires the lease of a run and loads its state from the latest snapshot and the events
     /// after it.
-    pub(super) fn acquire(&self, run: &str) -> Result<(Lease, RunState), Error> {
+    pub(super) fn acquire_open_or_ended(&self, run: &str) -> Result<(Lease, RunState), Error> {
         let (lease, acquired) = self.journal.acquire(run)?;
         let loaded = self.load(run, acquired);
         match loaded {
@@ -61,12 +77,25 @@ impl Engine {
         if let Some(found) = newer {
             return Err(Error::Newer { run: run.to_owned(), found });
         }
-        match &run_state.ended {
-            Some(ended) => {
-                Err(Error::Ended { run: run.to_owned(), outcome: ended.outcome.name().to_owned() })
-            }
-            None => Ok(run_state),
-        }
+        Ok(run_state)
+    }
+
+    /// The fact with which a run that ended is reopened.
+    pub(super) fn reopening(
+        &self,
+        workflow: &Workflow,
+        run_state: &RunState,
+        agents: BTreeMap<String, AssignedAgent>,
+        changes: Changes,
+        by: &str,
+    ) -> Result<Event, Error> {
+        let mut history = History::default();
+        self.each_event(&run_state.run, 1, |event, at| history.on_event(workflow, &event, at))?;
+        let request = Request { by: by.to_owned(), changes, agents };
+        let now = wall().max(run_state.last_at);
+        history
+            .reopen(workflow, &request, now)
+            .map_err(|why| Error::Reopen { run: run_state.run.clone(), why })
     }
 
     /// The facts with which a run is resumed. Attempts in flight are lost, and their processes are
@@ -77,6 +106,7 @@ impl Engine {
         run_state: &RunState,
         repo: &Path,
         agents: BTreeMap<String, AssignedAgent>,
+        changes: Changes,
     ) -> Result<Vec<Event>, Error> {
         let by = format!("process {}", std::process::id());
         let mut began = BTreeMap::new();
@@ -90,7 +120,7 @@ impl Engine {
         let published = artifact_paths(workflow, run_state);
         // The attempts that used it are gone.
         let _ = std::fs::remove_dir_all(self.journal.folder().join(SCRATCH).join(&run_state.run));
-        let facts = resume_facts(run_state, by, agents, |attempt, frame| {
+        let facts = resume_facts(run_state, by, agents, changes, |attempt, frame| {
             sweep(&format!("{}/{attempt}", run_state.run));
             // Changes in a worktree of its own are isolated and need no report.
             let since = began.get(attempt).filter(|_| !run_state.has_own_workspace(frame));
@@ -169,4 +199,11 @@ impl Engine {
         }
         Ok(agents)
     }
+}
+
+/// What changes, if the workflow has these inputs and limits.
+pub(super) fn checked_changes(workflow: &Workflow, changes: &Changes) -> Result<Changes, Error> {
+    check_inputs(workflow, &changes.inputs)?;
+    let limits = named_limits(workflow, &changes.limits).map_err(Error::Limits)?;
+    Ok(Changes { limits, ..changes.clone() })
 }

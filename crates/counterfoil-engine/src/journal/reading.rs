@@ -115,6 +115,28 @@ impl Journal {
         })
     }
 
+    /// The number of events of a kind in a run, and the last one of them.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read.
+    pub fn last_of_kind(&self, run: &str, kind: &str) -> Result<Option<(u64, StoredEvent)>> {
+        let query = "SELECT count(*), max(seq), at, body FROM events \
+                     WHERE run = (SELECT number FROM runs WHERE id = ?1) AND kind = ?2";
+        self.read(|connection| {
+            connection.prepare_cached(query)?.query_row((run, kind), |row| {
+                let Some(seq) = row.get::<_, Option<i64>>(1)? else { return Ok(None) };
+                let stored = StoredEvent {
+                    seq: unsigned(seq),
+                    at: row.get(2)?,
+                    kind: kind.to_owned(),
+                    body: row.get(3)?,
+                };
+                Ok(Some((unsigned(row.get(0)?), stored)))
+            })
+        })
+    }
+
     /// The other runs that a process drives, or that recorded events since a time.
     ///
     /// # Errors

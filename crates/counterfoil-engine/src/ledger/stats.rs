@@ -132,7 +132,7 @@ pub struct ClaimFigures {
     pub stale: u64,
     /// Claims that could not be verified.
     pub unverifiable: u64,
-    /// Refuted claims that were corrected in a repair.
+    /// Refuted claims that were corrected later.
     pub corrected: u64,
 }
 
@@ -218,6 +218,7 @@ impl Stats {
                 self.assigned.clone_from(&started.agents);
             }
             Event::RunResumed { agents, .. } => self.assigned.extend(agents.clone()),
+            Event::RunReopened(reopened) => self.assigned.extend(reopened.agents.clone()),
             Event::AttemptStarted { attempt, agent: Some(agent), contract, .. } => {
                 let program = self.assigned.get(agent);
                 let name = program.map(|program| program_name(&program.spec));

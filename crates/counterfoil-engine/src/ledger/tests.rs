@@ -306,7 +306,7 @@ fn the_last_word_at_a_place_counts() {
     assert_eq!(
         summary_lines(&ledger),
         [
-            "work#1.1 files refuted superseded",
+            "work#1.1 files refuted corrected superseded",
             // The second round says nothing of tests, and changed the tree they ran on.
             "work#1.1 tests stale",
             "look#1.1 files verified",
@@ -315,7 +315,10 @@ fn the_last_word_at_a_place_counts() {
             "fan/y/work#1.1 files verified",
         ]
     );
-    assert_eq!(ledger.totals(), Totals { verified: 3, refuted: 1, stale: 1, ..Totals::default() });
+    assert_eq!(
+        ledger.totals(),
+        Totals { verified: 3, refuted: 1, stale: 1, corrected: 1, ..Totals::default() }
+    );
 }
 
 #[test]
@@ -328,7 +331,7 @@ fn what_was_not_accepted_does_not_count_once_a_later_attempt_was() {
     let ledger = ledger_of(lost.into_iter().chain(broken).chain(good));
     assert_eq!(
         summary_lines(&ledger),
-        ["work#1.1 files refuted superseded", "work#3.1 sha verified"]
+        ["work#1.1 files refuted corrected superseded", "work#3.1 sha verified"]
     );
 }
 

@@ -24,7 +24,7 @@ use self::core::{DriverCore, SnapshotCore};
 use crate::dice::Dice;
 use crate::memory_driver::core::MemoryRun;
 use counterfoil_contract::Registry;
-use counterfoil_flow::Event;
+use counterfoil_flow::{Changes, Event};
 use journal::Journal;
 use run::{Fault, Run, Tally};
 use shapes::Made;
@@ -123,7 +123,11 @@ fn nothing_is_missing(sum: &Sum) {
     for fault in ["stop", "cancel", "artifact", "crash hung"] {
         assert!(sum.faults.contains_key(fault), "no {fault} fell");
     }
-    assert_eq!(sum.kinds.len(), 28, "some kinds of events never happened: {:?}", sum.kinds.keys());
+    assert_eq!(sum.kinds.len(), 29, "some kinds of events never happened: {:?}", sum.kinds.keys());
+    for outcome in ["blocked", "failed", "exhausted", "budget"] {
+        let name = format!("reopened {outcome}");
+        assert!(sum.faults.contains_key(&name), "no run was {name}");
+    }
     assert!(sum.fenced > 0, "nobody was fenced");
     assert!(sum.refused * 50 <= sum.seeds, "the checker refused {} workflows", sum.refused);
 }
@@ -189,7 +193,14 @@ fn an_append_under_an_old_lease_changes_nothing() {
     let old = journal.acquire();
     let new = journal.acquire();
     journal.send_message(Event::CancelRequested { by: "somebody".to_owned() });
-    let events = [(Event::RunResumed { by: "old".to_owned(), agents: BTreeMap::new() }, 1)];
+    let events = [(
+        Event::RunResumed {
+            by: "old".to_owned(),
+            agents: BTreeMap::new(),
+            changes: Changes::default(),
+        },
+        1,
+    )];
     let batch = || journal::Batch { events: &events, snapshot: Some(Vec::new()), consumed: &[1] };
     assert!(journal.append(old, batch()).is_err());
     assert!(journal.rows.is_empty() && journal.snapshot.is_none() && journal.inbox.len() == 1);

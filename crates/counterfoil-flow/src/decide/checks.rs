@@ -72,8 +72,10 @@ pub(super) fn at_base(
 fn start(run: &RunState, id: &str, frame: &Frame, path: Vec<String>, work: ChecksWork) -> Command {
     let name = join(&path);
     let n = run.visits.get(&name).copied().unwrap_or(0) + 1;
+    let attempt = format!("{name}#{n}");
     Command::StartAttempt(Box::new(AttemptRequest {
-        attempt: format!("{name}#{n}"),
+        first: attempt.clone(),
+        attempt,
         frame: id.to_owned(),
         path,
         n,

@@ -85,8 +85,9 @@ impl Opening<'_> {
         };
         let frame = Frame::opened(&machine.name, &machine.start, inputs, variables);
         let Some(scope) = EvalScope::new(self.workflow, self.run, &frame) else { return nothing };
-        let max = scope.term(&limit.max).ok().and_then(|max| max.as_u64()).unwrap_or(0);
-        if max == 0 || (limit.per.is_some() && limit.total == 0) {
+        let (max, total) =
+            super::maxima(self.run, machine, name, limit, &scope).unwrap_or_default();
+        if max == 0 || (limit.per.is_some() && total == 0) {
             return (limit.then.clone(), BTreeMap::new());
         }
         let counter = match &limit.per {
@@ -112,6 +113,19 @@ pub(super) fn open_item(
 ) -> Result<Event, String> {
     let Step::Each(each) = &state.kind else { return Err("the state is not a fan-out".to_owned()) };
     let path = [path_of(workflow, run, id, frame), vec![item.key.clone()]].concat();
+    if let Some(parked) = run.parked.get(&join(&path)) {
+        return Ok(Event::FrameOpened {
+            frame: join(&path),
+            parent: Some(id.to_owned()),
+            machine: parked.machine.clone(),
+            item: Some(item.key.clone()),
+            state: parked.state.clone(),
+            inputs: parked.inputs.clone(),
+            variables: parked.variables.clone(),
+            counts: parked.counters.clone(),
+            iteration: None,
+        });
+    }
     match &each.body {
         Body::Agent(_) => Ok(Event::FrameOpened {
             frame: join(&path),
@@ -289,8 +303,12 @@ impl Entry<'_> {
         let path = path_of(self.workflow, self.run, self.id, self.frame);
         let name = join(&path);
         let n = self.run.visits.get(&name).copied().unwrap_or(0) + 1;
+        let attempt = format!("{name}#{n}");
+        let before = self.frame.first.as_ref();
+        let before = before.filter(|first| first.workspace == self.workspace());
         Command::StartAttempt(Box::new(AttemptRequest {
-            attempt: format!("{name}#{n}"),
+            first: before.map_or_else(|| attempt.clone(), |first| first.attempt.clone()),
+            attempt,
             frame: self.id.to_owned(),
             path,
             n,
@@ -332,7 +350,12 @@ impl Entry<'_> {
         let mut work = AgentWork {
             agent: dispatch.agent.clone(),
             quotes: quotes.collect(),
-            prompt: format!("{}\n\n{}", asked.trim_end(), role.suffix),
+            prompt: format!(
+                "{}{}\n\n{}",
+                asked.trim_end(),
+                super::observed::section(self.run, self.frame),
+                role.suffix
+            ),
             contract: role.contract.clone(),
             access: role.access,
             workspace: self.workspace(),

@@ -206,7 +206,7 @@ impl TransitionContext<'_> {
         let mut counts = BTreeMap::new();
         for name in limits {
             let Some(limit) = machine.limits.get(*name) else { continue };
-            let max = self.scope.term(&limit.max)?.as_u64().unwrap_or(0);
+            let (max, total) = super::maxima(self.run, machine, name, limit, self.scope)?;
             let current = |counter: &String| {
                 if taken.resets.contains(name) {
                     0
@@ -230,8 +230,8 @@ impl TransitionContext<'_> {
             } else {
                 0
             };
-            if next > max || (limit.per.is_some() && all >= limit.total) {
-                let most = if next > max { max } else { limit.total };
+            if next > max || (limit.per.is_some() && all >= total) {
+                let most = if next > max { max } else { total };
                 taken.reason = match taken.reason.as_str() {
                     "" => format!("the limit '{name}' of {most} is used up"),
                     why => format!("the limit '{name}' of {most} is used up: {why}"),

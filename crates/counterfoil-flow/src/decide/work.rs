@@ -33,6 +33,9 @@ pub struct FileCheck {
 pub struct AttemptRequest {
     /// The id of the attempt.
     pub attempt: String,
+    /// The id of the first attempt of this visit of the step in the same workspace. Changes are
+    /// compared with the workspace before that one.
+    pub first: String,
     /// The frame that the attempt works for.
     pub frame: String,
     /// The path of the step: a state, or a state, an item key and an inner state.

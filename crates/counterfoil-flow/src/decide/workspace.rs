@@ -24,6 +24,9 @@ pub struct WorkspaceOp {
     pub workspace: String,
     /// The kind of operation.
     pub kind: WorkspaceOpKind,
+    /// The patch with earlier work to apply when it is opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<String>,
 }
 
 /// The kind of a workspace operation.
@@ -131,6 +134,10 @@ pub(super) fn settle_workspace(
                 },
             };
             Some(match own.stage {
+                // The work of the frame is in a patch: it is needed to merge or keep it.
+                WorkspaceStage::Planned if own.restore.is_some() => {
+                    workspace_op(id, own, WorkspaceOpKind::Open)
+                }
                 WorkspaceStage::Open if accepted && may_merge(run, id, frame) => {
                     workspace_op(id, own, WorkspaceOpKind::Merge)
                 }
@@ -176,6 +183,7 @@ pub(super) fn discard_abandoned(run: &RunState) -> impl Iterator<Item = Command>
             frame: frame.clone(),
             workspace: workspace.clone(),
             kind: WorkspaceOpKind::Drop,
+            restore: None,
         })
     })
 }
@@ -187,6 +195,7 @@ pub(super) fn discard_all(run: &RunState) -> Vec<Command> {
             frame: frame.to_owned(),
             workspace: workspace.to_owned(),
             kind: WorkspaceOpKind::Drop,
+            restore: None,
         })
     };
     run.workspaces().map(drop).collect()
@@ -208,5 +217,11 @@ pub(super) fn with_patches(run: &RunState, reason: &str) -> String {
 }
 
 fn workspace_op(frame: &str, own: &Workspace, kind: WorkspaceOpKind) -> Command {
-    Command::Workspace(WorkspaceOp { frame: frame.to_owned(), workspace: own.id.clone(), kind })
+    let restore = own.restore.clone().filter(|_| kind == WorkspaceOpKind::Open);
+    Command::Workspace(WorkspaceOp {
+        frame: frame.to_owned(),
+        workspace: own.id.clone(),
+        kind,
+        restore,
+    })
 }

@@ -47,6 +47,13 @@ pub struct Frame {
     /// The outcomes of the checks of the state, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<BTreeMap<String, CheckReport>>,
+    /// The first attempt of this visit of the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<FirstAttempt>,
+    /// The refuted claims of earlier steps that were not done again since, with the reasons, by
+    /// step.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub observed: BTreeMap<String, BTreeMap<String, String>>,
     /// Its own workspace, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
@@ -65,6 +72,16 @@ pub struct Frame {
 #[allow(clippy::trivially_copy_pass_by_ref)] // The signature is serde's.
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+/// The first attempt of a visit of a state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FirstAttempt {
+    /// Its id.
+    pub attempt: String,
+    /// The workspace that it works in; the repository, if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
 }
 
 /// The verdict on a claim.
@@ -105,6 +122,12 @@ fn severity(verdict: Verdict) -> u8 {
 }
 
 impl Frame {
+    /// The refuted claims of the last attempt in the current state, with the reasons.
+    pub(super) fn refuted(&self) -> BTreeMap<String, String> {
+        let refuted = self.claims.iter().filter(|(_, one)| one.verdict == Verdict::Refuted);
+        refuted.map(|(claim, one)| (claim.clone(), one.reason.clone())).collect()
+    }
+
     /// A machine in its first state.
     pub(crate) fn opened(
         machine: &str,
@@ -128,6 +151,8 @@ impl Frame {
             claims: BTreeMap::new(),
             planned_checks: None,
             checks: None,
+            first: None,
+            observed: BTreeMap::new(),
             workspace: None,
             changed: BTreeSet::new(),
             cut: false,

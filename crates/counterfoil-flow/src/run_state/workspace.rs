@@ -20,6 +20,9 @@ pub struct Workspace {
     /// The patch with work that was not merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
+    /// The patch with earlier work of its frame, which is applied when it is opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<String>,
 }
 
 /// The stage of a workspace in its life cycle.
@@ -122,15 +125,14 @@ impl RunState {
     pub(super) fn workspace(&mut self, event: &Event) {
         match event {
             Event::WorkspacePlanned { frame, workspace, lifetime } => {
-                let place =
-                    workspace.rsplit_once('#').map_or(workspace.as_str(), |(place, _)| place);
-                *self.visits.entry(workspace_visits(place)).or_default() += 1;
+                self.count_workspace(workspace);
                 if let Some(at) = self.frames.get_mut(frame) {
                     at.workspace = Some(Workspace {
                         id: workspace.clone(),
                         lifetime: *lifetime,
                         stage: WorkspaceStage::Planned,
                         kept: None,
+                        restore: None,
                     });
                 }
             }
@@ -163,6 +165,12 @@ impl RunState {
             }
             _ => {}
         }
+    }
+
+    /// Counts a workspace that was planned.
+    pub(super) fn count_workspace(&mut self, id: &str) {
+        let place = id.rsplit_once('#').map_or(id, |(place, _)| place);
+        *self.visits.entry(workspace_visits(place)).or_default() += 1;
     }
 
     fn set_stage(&mut self, frame: &str, stage: WorkspaceStage, kept: Option<&String>) {

@@ -10,6 +10,7 @@ mod hostile;
 mod laws;
 mod mutants;
 mod names;
+mod reopening;
 mod shipped;
 mod templates;
 mod time_budget;

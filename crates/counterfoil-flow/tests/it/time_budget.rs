@@ -3,7 +3,7 @@
 
 use counterfoil_contract::{Definition, Registry};
 use counterfoil_flow::{
-    AttemptOutcome, Budget, DECIDE, Ended, Event, Outcome, RunState, Started, Turn, Usage,
+    AttemptOutcome, Budget, Changes, DECIDE, Ended, Event, Outcome, RunState, Started, Turn, Usage,
     Workflow, check, resume_facts, turn,
 };
 use serde_json::Map;
@@ -107,8 +107,13 @@ fn time_spent_waiting_for_a_person_does_not_count() {
 fn a_resumed_run_has_the_rest_of_its_time() {
     let (mut timed, _) = Timed::start();
     timed.turn(vec![Event::RunStopped { reason: "stopped".to_owned() }], 1200);
-    let facts =
-        resume_facts(&timed.run, "process 2".to_owned(), BTreeMap::new(), |_, _| Vec::new());
+    let facts = resume_facts(
+        &timed.run,
+        "process 2".to_owned(),
+        BTreeMap::new(),
+        Changes::default(),
+        |_, _| Vec::new(),
+    );
     assert!(
         matches!(&facts[..], [Event::RunResumed { .. }, Event::AttemptLost { attempt, .. }] if attempt == "work#1"),
         "{facts:?}"

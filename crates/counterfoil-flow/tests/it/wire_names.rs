@@ -26,6 +26,8 @@ fn events_keep_their_names() {
         r#"{"fold-queued":{"frame":"a"}}"#,
         r#"{"workspace-folded":{"frame":"a","workspace":"a#1","changed":2}}"#,
         r#"{"moved":{"frame":"","from":"a","to":"b","trouble":"timeout"}}"#,
+        r#"{"run-resumed":{"by":"process 1"}}"#,
+        r#"{"run-reopened":{"by":"kim","outcome":"failed","reason":"why","state":"a","changes":{"budget":{"cost_usd":2.5},"limits":{"sub.rounds":3},"inputs":{"task":"b"},"because":"so"},"frames":{}}}"#,
     ] {
         let event: Event = unchanged(written);
         assert!(written.starts_with(&format!("{{\"{}\":", event.kind())), "{written}");

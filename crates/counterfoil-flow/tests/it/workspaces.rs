@@ -5,7 +5,9 @@
 pub(crate) mod play;
 
 use counterfoil_contract::claim::{ClaimMatch, ClaimPolicy, Verdict};
-use counterfoil_flow::{AgentWork, AttemptOutcome, Event, FailureKind, Outcome, WorkspaceOpKind};
+use counterfoil_flow::{
+    AgentWork, AttemptOutcome, Changes, Event, FailureKind, Outcome, WorkspaceOpKind,
+};
 use play::{Play, items, one, report};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -217,7 +219,11 @@ fn a_run_that_is_cancelled_drops_what_is_open_and_one_that_is_stopped_keeps_it()
     play.tell([Event::RunStopped { reason: "stop".to_owned() }]);
     assert!(play.workspace_ops().is_empty());
     cancelled("all/a/make#1", &mut play);
-    play.tell([Event::RunResumed { by: "me".to_owned(), agents: BTreeMap::new() }]);
+    play.tell([Event::RunResumed {
+        by: "me".to_owned(),
+        agents: BTreeMap::new(),
+        changes: Changes::default(),
+    }]);
     assert_eq!(play.started(), [("all/a/make#2", Some("all/a#1"))]);
     assert_eq!(play.workspace_ops(), [(WorkspaceOpKind::Open, "all/b#1")]);
     play.tell([Event::CancelRequested { by: "me".to_owned() }]);
@@ -461,4 +467,83 @@ fn a_conflict_is_a_trouble_of_its_own_and_has_no_cause() {
     }
     play.see_to("all/a#1", &["a.rs"]).see_to("all/b#1", &[]);
     assert_eq!(play.ending(), (Outcome::Failed, "conflict"));
+}
+
+/// An agent that works, and one that looks at it; `more` is added to the first state.
+fn reviewed(more: &str) -> String {
+    format!(
+        r#"
+workflow: play
+agents: {{ make: {{ contract: t/make, prompt: "Make it.", retries: {{ claim: 1 }} }}, look: {{ contract: t/look, prompt: "Look.", access: read-only }} }}
+start: work
+states:
+  work: {{ agent: make, go: review{more} }}
+  review: {{ agent: look, go: work2 }}
+  work2: {{ agent: make, go: again }}
+  again: {{ agent: look, go: done }}
+  done: {{ end: done }}
+"#
+    )
+}
+
+#[test]
+fn the_next_agent_is_told_which_claims_were_refuted_until_files_change() {
+    let mut play = Play::begin(&reviewed(""));
+    assert!(!play.agent().prompt.contains("What was observed"));
+    let refuted = vec![
+        report("files", Verdict::Refuted, ClaimPolicy::Record),
+        report("tests_pass", Verdict::Verified, ClaimPolicy::Record),
+    ];
+    play.ends("work#1", AttemptOutcome::Accepted, refuted);
+    let told = "## What was observed";
+    assert!(play.agent().prompt.contains(told), "{}", play.agent().prompt);
+    assert!(play.agent().prompt.contains("- 'work', `files`: files differs"));
+    assert!(!play.agent().prompt.contains("tests_pass` differs"), "that one was verified");
+    // One that only looked changes nothing about it.
+    play.accept("review#1");
+    assert!(play.agent().prompt.contains(told), "{}", play.agent().prompt);
+    play.tell([ended_with_changes("work2#1")]);
+    assert!(!play.agent().prompt.contains(told), "it is out of date: {}", play.agent().prompt);
+}
+
+fn ended_with_changes(attempt: &str) -> Event {
+    Event::AttemptEnded(Box::new(
+        serde_json::from_value(json!({
+            "attempt": attempt,
+            "outcome": "accepted",
+            "value": {"files": ["a"]},
+            "changed": {"modified": ["a"], "total": 1},
+        }))
+        .unwrap(),
+    ))
+}
+
+#[test]
+fn a_retry_is_told_what_was_observed_and_answers_for_the_first_attempt() {
+    let mut play = Play::begin(&reviewed(""));
+    assert_eq!(play.turn.attempts[0].first, "work#1");
+    let refuted = vec![report("files", Verdict::Refuted, ClaimPolicy::Require)];
+    play.ends("work#1", AttemptOutcome::Claim, refuted);
+    assert_eq!(play.started(), [("work#2", None)]);
+    assert_eq!(play.turn.attempts[0].first, "work#1");
+    let prompt = &play.agent().prompt;
+    assert!(prompt.contains("the last attempt at this step, `files`: files differs"), "{prompt}");
+    play.tell([
+        Event::RunResumed {
+            by: "me".to_owned(),
+            agents: BTreeMap::new(),
+            changes: Changes::default(),
+        },
+        Event::AttemptLost { attempt: "work#2".to_owned(), changed: Vec::new() },
+    ]);
+    assert_eq!(play.turn.attempts[0].first, "work#1", "also after a crash");
+    play.accept("work#3");
+    assert_eq!(play.turn.attempts[0].first, "review#1", "another step begins anew");
+    // A fresh worktree begins anew, too.
+    let mut play = Play::begin(&one(""));
+    play.opened(&["work#1"]);
+    assert_eq!(play.turn.attempts[0].first, "work#1");
+    play.tell([Event::AttemptLost { attempt: "work#1".to_owned(), changed: Vec::new() }]);
+    play.opened(&["work#2"]);
+    assert_eq!(play.turn.attempts[0].first, "work#2");
 }

@@ -8,7 +8,7 @@ use counterfoil_verify::config::NOISE;
 use counterfoil_verify::inventory::TestDelta;
 use counterfoil_verify::protect::ForbiddenChange;
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
-use counterfoil_workspace::snapshot::{Change, Settings, Snapshotter};
+use counterfoil_workspace::snapshot::{Change, Settings, Snapshot, Snapshotter};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -84,20 +84,55 @@ pub(super) struct WorkspaceObservation {
     pub(super) has_backup: bool,
     /// Describes who else wrote in the workspace.
     pub(super) concurrent_writer: Option<String>,
+    /// What else is to be said about the changes.
+    notes: Vec<String>,
     /// The configuration before the attempt, so that the attempt cannot redefine its checks.
     pub(super) config: Result<VerifyConfig, String>,
 }
 
 impl WorkspaceObservation {
-    /// Takes the first snapshot, before the attempt begins.
+    /// Takes the first snapshot, before the attempt begins. A later attempt of the same step is
+    /// compared with the snapshot before the first one: what that one did counts as well.
     pub(super) fn begin(snapshotters: &SnapshotterPool, scope: &AttemptScope) -> Self {
         let mut tree = snapshotters.take(&scope.folder);
+        let file = scope.baseline();
+        let saved = if scope.is_first() { None } else { Snapshot::load(&file) };
+        if let Some(before) = saved.filter(|before| tree.adopt(before)) {
+            let mut observation = Self::since(tree, before);
+            // The checks are those from before the step: a change of them is undone first.
+            observation.update(scope);
+            observation.load_config();
+            return observation;
+        }
         let before = tree.snapshot();
+        let saved = before.save(&file);
+        let mut observation = Self::since(tree, before);
+        if let Err(error) = saved {
+            let note = format!("the state before the step cannot be kept for a retry: {error}");
+            observation.notes.push(note);
+        }
+        if !scope.is_first() {
+            observation.notes.push(
+                "the state before the first attempt is not known; changes are those of this attempt"
+                    .to_owned(),
+            );
+        }
+        observation.load_config();
+        observation
+    }
+
+    fn load_config(&mut self) {
+        let (folder, top) = (self.observed.folder(), self.observed.top());
+        self.config = VerifyConfig::load(folder, top).map_err(|error| error.to_string());
+    }
+
+    /// An observation of the changes since a snapshot.
+    fn since(tree: Snapshotter, before: Snapshot) -> Self {
         let began = before.taken;
         Self {
-            config: VerifyConfig::load(tree.folder(), tree.top())
-                .map_err(|error| error.to_string()),
+            config: Ok(VerifyConfig::default()),
             observed: WorkspaceDiff::new(tree, before, Some(began)),
+            notes: Vec::new(),
             began,
             delta: TestDelta::default(),
             breaches: Vec::new(),
@@ -187,7 +222,13 @@ impl WorkspaceObservation {
             renamed: renamed.take(MAX_LISTED).collect(),
             // A renamed file is listed under both names.
             total: changes.files.len().saturating_sub(changes.renamed.len()) as u64,
-            notes: changes.notes.iter().chain(&self.concurrent_writer).cloned().collect(),
+            notes: changes
+                .notes
+                .iter()
+                .chain(&self.notes)
+                .chain(&self.concurrent_writer)
+                .cloned()
+                .collect(),
         }
     }
 

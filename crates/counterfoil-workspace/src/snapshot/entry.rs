@@ -2,6 +2,7 @@
 
 use super::parse::Blob;
 use super::repo_path::RepoPath;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -12,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Identifies an unchanged file without reading it. A write changes the change time, which programs
 /// cannot set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
     pub(super) device: u64,
     pub(super) inode: u64,
@@ -58,7 +59,7 @@ impl Identity {
 }
 
 /// The bytes of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Bytes {
     /// The SHA-256 of the bytes.
     Hash([u8; 32]),
@@ -67,14 +68,18 @@ pub(super) enum Bytes {
 }
 
 /// The state of a path.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum PathState {
     /// Nothing, or a folder, which is represented by its files.
     Gone,
     /// A file.
     File { bytes: Bytes, at: Identity },
     /// A symbolic link and its target.
-    Link { target: Arc<[u8]>, at: Identity },
+    Link {
+        #[serde(with = "super::saved::hex_bytes")]
+        target: Arc<[u8]>,
+        at: Identity,
+    },
     /// A pipe, socket or device by its type. It is never opened.
     Other(u32),
 }
@@ -140,7 +145,7 @@ impl PathState {
 }
 
 /// The content of a path in a commit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Head {
     Has(Blob),
     Lacks,
@@ -156,7 +161,7 @@ impl From<Option<Blob>> for Head {
 }
 
 /// The status of a path in git.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct GitPathStatus {
     pub(super) head: Head,
     /// The blob of the file after filters, if git reported it.
@@ -180,14 +185,14 @@ impl GitPathStatus {
 }
 
 /// One path of a snapshot.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) state: PathState,
     pub(super) status: GitPathStatus,
 }
 
 /// A repository in a snapshot: the commit that all unlisted paths are equal to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Repo {
     pub(super) head: Option<String>,
     pub(super) git_dir: PathBuf,

@@ -7,7 +7,7 @@ use super::repo_path::RepoPath;
 const SUBMODULE_MODE: u32 = 0o160_000;
 
 /// A file in a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Blob {
     pub(super) mode: u32,
     pub(super) oid: String,

@@ -47,6 +47,14 @@ impl Cache {
         self.known.keys()
     }
 
+    /// Adds a path of an earlier snapshot. Its content is read again.
+    pub(super) fn remember(&mut self, name: &RepoPath, state: &PathState) {
+        if !state.is_gone() && !self.known.contains_key(name) {
+            let known = Known { state: state.clone(), settled: false };
+            self.known.insert(name.clone(), known);
+        }
+    }
+
     fn get(&self, name: &RepoPath, at: &Identity) -> Option<PathState> {
         let known = self.known.get(name)?;
         (known.settled && known.state.at() == Some(at)).then(|| known.state.clone())

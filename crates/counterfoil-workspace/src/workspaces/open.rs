@@ -20,6 +20,7 @@ pub(super) fn open(
     run: &str,
     id: &str,
     without: &BTreeSet<PathBuf>,
+    work: Option<&str>,
 ) -> Result<Opened, Error> {
     let _shared_lock = lock::shared(&workspaces.state)?;
     let paths = workspaces.paths(run, id);
@@ -63,7 +64,8 @@ pub(super) fn open(
     };
     paths.write(&record)?;
     workspaces.step(Step::Announced);
-    match populate(workspaces, &paths, &mut record, &location, repository.as_ref(), listed) {
+    let sources = Sources { location: &location, repository: repository.as_ref(), work };
+    match populate(workspaces, &paths, &mut record, &sources, listed) {
         Ok(opened) => Ok(opened),
         Err(error) => {
             // If that fails as well, a sweep finds it by its metadata.
@@ -73,15 +75,23 @@ pub(super) fn open(
     }
 }
 
-/// Creates the folder, copies the files and saves the base.
+/// What a workspace is filled from.
+struct Sources<'a> {
+    location: &'a Location,
+    repository: Option<&'a Repository>,
+    /// Where earlier work is saved.
+    work: Option<&'a str>,
+}
+
+/// Creates the folder, copies the files, saves the base and applies earlier work.
 fn populate(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
     record: &mut Record,
-    location: &Location,
-    repository: Option<&Repository>,
+    sources: &Sources<'_>,
     mut listed: Listed,
 ) -> Result<Opened, Error> {
+    let (location, repository) = (sources.location, sources.repository);
     clear(&paths.worktree).map_err(at("remove", &paths.worktree))?;
     create_folder(workspaces, paths, location, repository, &listed)?;
     workspaces.step(Step::Added);
@@ -97,6 +107,11 @@ fn populate(
     metadata::write(&base, &base_files)?;
     record.sealed = metadata::changed_at(&std::fs::metadata(&base).map_err(at("read", &base))?);
     workspaces.step(Step::Based);
+
+    if let Some(work) = sources.work {
+        super::restore::apply(workspaces, paths, record, work)?;
+        workspaces.step(Step::Restored);
+    }
 
     record.notes.clone_from(&location.notes);
     record.notes.append(&mut listed.notes);

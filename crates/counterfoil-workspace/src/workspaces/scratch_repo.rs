@@ -231,6 +231,13 @@ impl ScratchRepo {
         Ok(())
     }
 
+    /// Applies a patch to a folder, completely or not at all.
+    pub(super) fn apply(&self, tree: &Path, patch: &Path) -> Result<(), Error> {
+        let apply = ["apply", "--whitespace=nowarn", "--binary", "--"];
+        self.command(tree, apply).arg(patch).run()?;
+        Ok(())
+    }
+
     fn write_tree<'a>(
         &self,
         name: &str,

@@ -17,6 +17,7 @@ mod history;
 mod laws;
 mod nested;
 mod restoring;
+mod saving;
 
 /// A folder with a repository in it that is thrown away.
 struct TestRepo {

@@ -8,5 +8,6 @@ mod fixture;
 mod laws;
 mod merging;
 mod opening;
+mod restoring;
 mod sweeping;
 mod undoing;

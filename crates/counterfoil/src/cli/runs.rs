@@ -129,6 +129,38 @@ pub(crate) struct ResumeArgs {
     #[arg(long = "agent", value_name = "[NAME=]SPEC")]
     pub(crate) agents: Vec<String>,
 
+    /// Why the run is taken up again; recorded with your name if it had ended
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) because: String,
+
+    /// The new value of an input; can be repeated
+    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = parse_pair)]
+    pub(crate) inputs: Vec<(String, String)>,
+
+    /// The new maximum of a limit of the workflow; can be repeated
+    #[arg(long = "limit", value_name = "NAME=N", value_parser = parse_limit)]
+    pub(crate) limits: Vec<(String, u64)>,
+
+    /// The maximum cost of the whole run, with what it has cost so far
+    #[arg(long, value_name = "USD", value_parser = parse_amount)]
+    pub(crate) max_cost: Option<f64>,
+
+    /// The maximum number of tokens of the whole run
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+
+    /// The maximum duration of the whole run, such as 90s, 30m or 8h
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
+    pub(crate) max_time: Option<u64>,
+
+    /// The maximum number of iterations of the whole run
+    #[arg(long, value_name = "N")]
+    pub(crate) max_iterations: Option<u64>,
+
+    /// The maximum number of attempts of the whole run
+    #[arg(long, value_name = "N")]
+    pub(crate) max_attempts: Option<u64>,
+
     #[command(flatten)]
     pub(crate) location: StateLocation,
 
@@ -214,6 +246,12 @@ pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected NAME=VALUE".to_owned()),
     }
+}
+
+fn parse_limit(text: &str) -> Result<(String, u64), String> {
+    let (name, max) = parse_pair(text).map_err(|_| "expected NAME=N".to_owned())?;
+    let max = max.parse().map_err(|_| format!("'{max}' is not a number"))?;
+    Ok((name, max))
 }
 
 fn parse_amount(text: &str) -> Result<f64, String> {

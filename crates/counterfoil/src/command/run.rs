@@ -11,7 +11,7 @@ use counterfoil_engine::config::Config;
 use counterfoil_engine::{
     AgentAssignments, Engine, ResumeOptions, RunObserver, RunReport, StartOptions,
 };
-use counterfoil_flow::{Budget, Workflow, value};
+use counterfoil_flow::{Budget, Changes, Workflow, value};
 use counterfoil_process::StopRequest;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if args.resume_last
         && let Some(run) = unfinished(&state, &workflow.name)?
     {
-        return resume_run(&args.location, &run, &args.agents, args.format);
+        return resume_run(&args.location, &run, &args.agents, &Takeup::default(), args.format);
     }
     let inputs = inputs(task(args)?, &args.inputs, &workflow)?;
     let (named, rest) = specs(&args.agents)?;
@@ -68,7 +68,28 @@ pub(crate) fn start_run(
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
     let state = input::state_folder(&args.location)?;
     super::runs::require_runs(&state)?;
-    resume_run(&args.location, &args.run, &args.agents, args.format)
+    let takeup = Takeup {
+        budget: Budget {
+            tokens: args.max_tokens,
+            cost_usd: args.max_cost,
+            time_ms: args.max_time,
+            iterations: args.max_iterations,
+            attempts: args.max_attempts,
+        },
+        limits: args.limits.iter().cloned().collect(),
+        inputs: args.inputs.clone(),
+        because: args.because.clone(),
+    };
+    resume_run(&args.location, &args.run, &args.agents, &takeup, args.format)
+}
+
+/// What changes when a run is taken up again.
+#[derive(Default)]
+pub(crate) struct Takeup {
+    budget: Budget,
+    limits: BTreeMap<String, u64>,
+    inputs: Vec<(String, String)>,
+    because: String,
 }
 
 /// Continues a run.
@@ -76,6 +97,7 @@ pub(crate) fn resume_run(
     location: &StateLocation,
     run: &str,
     agents: &[String],
+    takeup: &Takeup,
     format: RunFormat,
 ) -> Result<Exit> {
     let (named, rest) = specs(agents)?;
@@ -93,7 +115,21 @@ pub(crate) fn resume_run(
             agent_environment(Path::new(&engine.run_state(&engine.journal().resolve(run)?)?.repo))?
         }
     };
-    let options = ResumeOptions { named, rest, environment, repo };
+    // The types of inputs are those of the workflow that the run began with.
+    let changed = if takeup.inputs.is_empty() {
+        Map::new()
+    } else {
+        let run_state = engine.run_state(&engine.journal().resolve(run)?)?;
+        inputs(None, &takeup.inputs, &engine.workflow(&run_state)?)?
+    };
+    let changes = Changes {
+        budget: takeup.budget.clone(),
+        limits: takeup.limits.clone(),
+        inputs: changed,
+        because: takeup.because.trim().to_owned(),
+    };
+    let by = super::runs::current_user();
+    let options = ResumeOptions { named, rest, environment, repo, by, changes };
     let report = drive_and_report(&engine, location, format, |observer, stop| {
         engine.resume(run, &options, observer, stop)
     })?;

@@ -1,11 +1,13 @@
 //! The commands `counterfoil runs`, `show`, `answer` and `cancel`.
 
+use super::run::Takeup;
 use crate::cli::{AnswerArgs, ListFormat, RunRef, RunsArgs, ShowArgs, StateLocation};
 use crate::exit::Exit;
 use crate::{input, output, render};
 use anyhow::{Result, bail};
 use counterfoil_engine::{CancelOutcome, Engine, ledger};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Opens the state folder for reading.
@@ -26,12 +28,22 @@ pub(crate) fn require_runs(state: &Path) -> Result<()> {
 pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
     let engine = open_read_only(&args.location)?;
     let runs = engine.journal().runs(Some(args.limit))?;
+    let mut reopened = BTreeMap::new();
+    for run in &runs {
+        if let Some(last) = engine.last_reopening(&run.id)? {
+            reopened.insert(run.id.as_str(), last);
+        }
+    }
     match args.format {
-        ListFormat::Human => output::write_stdout(&render::run_list(&runs))?,
+        ListFormat::Human => {
+            let reopened = reopened.keys().copied().collect();
+            output::write_stdout(&render::run_list(&runs, &reopened))?;
+        }
         ListFormat::Json => {
             let runs: Vec<Value> = runs
                 .iter()
                 .map(|run| {
+                    let reopened = reopened.get(run.id.as_str());
                     json!({
                         "run": run.id,
                         "workflow": run.workflow,
@@ -42,6 +54,8 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
                         "reason": run.summary.reason,
                         "iterations": run.summary.iterations,
                         "questions": run.summary.questions,
+                        "reopened": reopened.map_or(0, |(times, _)| *times),
+                        "reopened_by": reopened.map(|(_, last)| &last.by),
                         "started_at": run.created_at,
                         "updated_at": run.updated_at,
                         "usage": {
@@ -129,7 +143,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
         run
     };
     if args.resume {
-        return super::run::resume_run(&args.location, &run, &[], args.format);
+        return super::run::resume_run(&args.location, &run, &[], &Takeup::default(), args.format);
     }
     output::write_stderr(&format!(
         "answer recorded; continue the run with `counterfoil resume {run}{}`\n",
@@ -138,8 +152,8 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The name under which answers and cancellations are recorded.
-fn current_user() -> String {
+/// The name under which answers, cancellations and reopenings are recorded.
+pub(super) fn current_user() -> String {
     std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned())
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn totals(totals: &Totals) -> String {
         }
     }
     if totals.corrected > 0 {
-        let _ = write!(line, "; corrected after a repair request: {}", totals.corrected);
+        let _ = write!(line, "; refuted {}, corrected later", totals.corrected);
     }
     line
 }

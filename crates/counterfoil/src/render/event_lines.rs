@@ -120,6 +120,21 @@ impl EventFormatter {
                     timestamp(at)
                 ));
             }
+            Event::RunReopened(reopened) => {
+                self.started_at = run.started_at;
+                let because = match reopened.changes.because.as_str() {
+                    "" => String::new(),
+                    because => format!(": {}", one_line(because)),
+                };
+                return Some(format!(
+                    "run {} of {} reopened in '{}' by {}, {}{because}",
+                    run.run,
+                    run.workflow,
+                    reopened.state,
+                    reopened.by,
+                    timestamp(at)
+                ));
+            }
             _ => {}
         }
         let text = self.message(event, at, run)?;

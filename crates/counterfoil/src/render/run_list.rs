@@ -5,23 +5,25 @@ use super::text::{one_line, timestamp, usage_suffix};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_engine::journal::RunInfo;
 use counterfoil_flow::Usage;
+use std::collections::BTreeSet;
 
 /// The shortest prefix of a run id that is shown.
 const MIN_ID: usize = 13;
 
-/// One line for each run. Lines are never wrapped, so that `grep` finds whole rows.
-pub(crate) fn run_list(runs: &[RunInfo]) -> String {
+/// One line for each run; `reopened` has the ids of those that were reopened. Lines are never wrapped, so that `grep` finds whole rows.
+pub(crate) fn run_list(runs: &[RunInfo], reopened: &BTreeSet<&str>) -> String {
     if runs.is_empty() {
         return "no runs\n".to_owned();
     }
     let columns = ["RUN", "STARTED", "WORKFLOW", "OUTCOME", "STATE", "USED", "REASON"];
     let id_length = distinct_prefix(runs);
-    let rows: Vec<Row> = runs.iter().map(|run| row(run, id_length)).collect();
+    let rows: Vec<Row> =
+        runs.iter().map(|run| row(run, id_length, reopened.contains(run.id.as_str()))).collect();
     let unlimited = Style { color: false, unicode: true, width: usize::MAX };
     table::render(&columns.map(Column::fixed), &rows, 0, unlimited)
 }
 
-fn row(run: &RunInfo, id_length: usize) -> Row {
+fn row(run: &RunInfo, id_length: usize, reopened: bool) -> Row {
     let summary = &run.summary;
     let usage = Usage {
         input_tokens: summary.input_tokens,
@@ -30,11 +32,12 @@ fn row(run: &RunInfo, id_length: usize) -> Row {
         wall_ms: summary.wall_ms,
     };
     let cause = summary.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
+    let again = if reopened { ", reopened" } else { "" };
     Row::Cells(vec![
         run.id.chars().take(id_length).collect::<String>().into(),
         timestamp(run.created_at).into(),
         run.workflow.clone().into(),
-        format!("{}{cause}", run_outcome(run)).into(),
+        format!("{}{cause}{again}", run_outcome(run)).into(),
         summary.state.clone().into(),
         usage_suffix(&usage).trim_start_matches(", ").into(),
         one_line(&summary.reason).into(),

@@ -38,6 +38,10 @@ pub(crate) fn run_summary(
     text += &questions(report, flags);
     let _ = writeln!(text, "{}", figures(report));
     text += &claims::summary(entries);
+    text += &reopenings(report);
+    if report.reopenable {
+        let _ = writeln!(text, "reopen: counterfoil resume {}{flags}", report.run);
+    }
     let _ = writeln!(text, "details: counterfoil show {}{flags}", report.run);
     if !entries.is_empty() {
         let _ = writeln!(text, "evidence: counterfoil show {}{flags} --claims", report.run);
@@ -67,6 +71,24 @@ pub(super) fn headline(report: &RunReport, flags: &str) -> String {
         format!(" in state '{}'", report.state)
     };
     format!("{}{cause}{state}{reason}", report.outcome)
+}
+
+/// By whom, when and why the run was reopened.
+pub(super) fn reopenings(report: &RunReport) -> String {
+    let mut text = String::new();
+    for reopened in &report.reopened {
+        let because = match reopened.because.as_str() {
+            "" => String::new(),
+            because => format!(": {}", one_line(because)),
+        };
+        let _ = writeln!(
+            text,
+            "reopened by {} after it had ended as {}{because}",
+            reopened.by,
+            reopened.outcome.name()
+        );
+    }
+    text
 }
 
 /// The open questions, with the commands that answer them.

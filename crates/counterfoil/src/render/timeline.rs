@@ -3,7 +3,7 @@
 
 use super::claims;
 use super::event_lines::{EventFormatter, INDENT, OutputMode, guard_values};
-use super::run_summary::{figures, headline, output_file, questions};
+use super::run_summary::{figures, headline, output_file, questions, reopenings};
 use super::text::{one_line, truncate_json};
 use counterfoil_engine::RunReport;
 use counterfoil_engine::ledger::Entry;
@@ -74,7 +74,7 @@ impl<'a> Timeline<'a> {
         let _ =
             write!(text, "\n{}\n{}", headline(report, &self.flags), questions(report, &self.flags));
         let _ = writeln!(text, "{}", figures(report));
-        text + &claims::summary(entries)
+        text + &claims::summary(entries) + &reopenings(report)
     }
 
     fn attempt_details(&mut self, ended: &Ended, agent: Option<&str>) -> Vec<String> {

@@ -8,8 +8,9 @@ use crate::simulation::limits::Limits;
 use crate::simulation::workspaces::WorkspaceAudit;
 use counterfoil_flow::{
     AttemptOutcome, AttemptRequest, Body, Budget, Dispatch, Event, FailureKind, Frame, Phase,
-    RunState, Step, Usage, Workflow,
+    Reopened, RunState, Step, Usage, Workflow,
 };
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One visit of a state by a frame.
@@ -18,6 +19,14 @@ struct Visit {
     accepted: bool,
     retries: BTreeMap<FailureKind, u32>,
     not_before: Option<i64>,
+}
+
+impl Visit {
+    /// The visit of a frame that continues after the run was reopened.
+    fn continued(frame: &Frame) -> Self {
+        let accepted = matches!(frame.phase, Phase::Resulted(_));
+        Self { accepted, retries: frame.tries.clone(), not_before: None }
+    }
 }
 
 pub(crate) struct Audit<'w> {
@@ -47,6 +56,8 @@ pub(crate) struct Audit<'w> {
     fan_out: FanOutAudit,
     workspaces: WorkspaceAudit,
     checks: CheckAudit,
+    /// The frames of items that continue when they are opened.
+    parked: BTreeMap<String, Frame>,
     ended: bool,
     /// The number of events of each kind.
     pub(crate) kinds: BTreeMap<&'static str, u64>,
@@ -76,6 +87,7 @@ impl<'w> Audit<'w> {
             fan_out: FanOutAudit::default(),
             workspaces: WorkspaceAudit::default(),
             checks: CheckAudit::default(),
+            parked: BTreeMap::new(),
             ended: false,
             kinds: BTreeMap::new(),
         }
@@ -176,6 +188,9 @@ impl<'w> Audit<'w> {
     }
 
     fn examine(&mut self, event: &Event, at: i64, epoch: u64) -> Result<(), String> {
+        if let Event::RunReopened(reopened) = event {
+            return self.reopened(reopened);
+        }
         if self.ended {
             return Err(format!("a {} follows the end of the run", event.kind()));
         }
@@ -248,7 +263,8 @@ impl<'w> Audit<'w> {
                 if self.parents.insert(frame.clone(), parent.clone()).is_some() {
                     return Err(format!("frame '{frame}' was opened twice"));
                 }
-                self.visits.insert(frame.clone(), Visit::default());
+                let visit = self.parked.get(frame).map(Visit::continued).unwrap_or_default();
+                self.visits.insert(frame.clone(), visit);
             }
             Event::TransitionTaken(moved) => {
                 if self.open.values().any(|frame| *frame == moved.frame) {
@@ -274,6 +290,29 @@ impl<'w> Audit<'w> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A run that ended continues with these frames. What they finished stays finished.
+    fn reopened(&mut self, reopened: &Reopened) -> Result<(), String> {
+        if !std::mem::take(&mut self.ended) {
+            return Err("a run was reopened that had not ended".to_owned());
+        }
+        let read = |frames: &Map<String, Value>| -> Result<BTreeMap<String, Frame>, String> {
+            serde_json::from_value(Value::Object(frames.clone())).map_err(|why| why.to_string())
+        };
+        let frames = read(&reopened.frames)?;
+        self.parked = read(&reopened.parked)?;
+        for (parked, frame) in &self.parked {
+            if frame.item.is_some() && self.fan_out.was_done(frame) {
+                return Err(format!("item '{parked}' was done and starts again"));
+            }
+        }
+        self.budget = self.budget.with(&reopened.changes.budget);
+        self.parents = frames.iter().map(|(id, at)| (id.clone(), at.parent.clone())).collect();
+        self.visits = frames.iter().map(|(id, at)| (id.clone(), Visit::continued(at))).collect();
+        self.limits.reopened(&reopened.changes, &frames, &self.parked);
+        self.workspaces.reopened(&frames, &self.parked)?;
+        self.fan_out.reopened(&frames)
     }
 
     /// The state has the verdicts of the claims of the last attempt only.

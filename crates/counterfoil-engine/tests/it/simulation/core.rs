@@ -2,7 +2,7 @@
 
 use crate::memory_driver::core::MemoryRun;
 use crate::simulation::journal::Journal;
-use counterfoil_flow::{Event, RunState, Turn, Workflow, turn};
+use counterfoil_flow::{Changes, Event, RunState, Turn, Workflow, turn};
 use std::collections::BTreeMap;
 
 /// The core of a driver. The simulation does the rest: it appends the events, performs the work and
@@ -42,7 +42,13 @@ impl DriverCore for SnapshotCore {
             .attempts
             .keys()
             .map(|attempt| Event::AttemptLost { attempt: attempt.clone(), changed: Vec::new() });
-        std::iter::once(Event::RunResumed { by, agents: BTreeMap::new() }).chain(lost).collect()
+        std::iter::once(Event::RunResumed {
+            by,
+            agents: BTreeMap::new(),
+            changes: Changes::default(),
+        })
+        .chain(lost)
+        .collect()
     }
 
     fn turn(&mut self, workflow: &Workflow, facts: Vec<Event>, now: i64) -> Turn {

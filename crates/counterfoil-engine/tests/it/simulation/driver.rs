@@ -101,6 +101,12 @@ impl<C: DriverCore> Driver<C> {
         }
     }
 
+    /// A driver that reopens a run which has ended.
+    pub(crate) fn reopening(mut self, reopened: Event) -> Self {
+        self.stage = Stage::Told { facts: vec![reopened], consumed: Vec::new() };
+        self
+    }
+
     /// Whether it waits for file checks or workspace operations.
     pub(crate) fn is_busy(&self) -> bool {
         !self.checking_files.is_empty() || !self.workspace_ops.is_empty()

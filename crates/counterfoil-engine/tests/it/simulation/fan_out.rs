@@ -1,6 +1,6 @@
 //! Checks fan-outs: how many items run at once, what each waits for, and that none is lost.
 
-use counterfoil_flow::{End, Event, Phase, PlannedItem, RunState};
+use counterfoil_flow::{End, Event, Frame, ItemStatus, Phase, PlannedItem, RunState};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -29,6 +29,8 @@ impl Fan {
 #[derive(Default)]
 pub(crate) struct FanOutAudit {
     fan_out: BTreeMap<String, Fan>,
+    /// The last fan-out of each frame that has left it.
+    left: BTreeMap<String, Fan>,
 }
 
 impl FanOutAudit {
@@ -80,13 +82,46 @@ impl FanOutAudit {
                 {
                     fan.ended.insert(key, (*outcome, value.clone()));
                 }
-                self.fan_out.remove(frame);
+                self.leave(frame);
             }
-            Event::TransitionTaken(moved) => {
-                self.fan_out.remove(&moved.frame);
-            }
+            Event::TransitionTaken(moved) => self.leave(&moved.frame),
             _ => {}
         }
+        Ok(())
+    }
+
+    fn leave(&mut self, frame: &str) {
+        if let Some(fan) = self.fan_out.remove(frame) {
+            self.left.insert(frame.to_owned(), fan);
+        }
+    }
+
+    /// Whether an item that starts again was done.
+    pub(crate) fn was_done(&self, frame: &Frame) -> bool {
+        let (Some(parent), Some(key)) = (&frame.parent, &frame.item) else { return false };
+        let fan = self.fan_out.get(parent).or_else(|| self.left.get(parent));
+        fan.is_some_and(|fan| fan.is_done(key))
+    }
+
+    /// A run that ended continues with these frames. Items that are done stay so.
+    pub(crate) fn reopened(&mut self, frames: &BTreeMap<String, Frame>) -> Result<(), String> {
+        let mut known = std::mem::take(&mut self.left);
+        known.append(&mut self.fan_out);
+        for (id, frame) in frames {
+            let Phase::Fanned(state) = &frame.phase else { continue };
+            let mut fan = known.remove(id).ok_or("a fan-out that never began goes on")?;
+            fan.ended.retain(|_, (outcome, _)| *outcome == End::Done);
+            fan.working.retain(|item, _| frames.contains_key(item));
+            fan.broken = false;
+            for item in &state.items {
+                let is_done = matches!(item.status, ItemStatus::Ended { outcome: End::Done, .. });
+                if is_done != fan.is_done(&item.key) {
+                    return Err(format!("item '{}' was forgotten, or never done", item.key));
+                }
+            }
+            self.fan_out.insert(id.clone(), fan);
+        }
+        self.left = known;
         Ok(())
     }
 

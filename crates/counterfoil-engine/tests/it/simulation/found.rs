@@ -2,7 +2,7 @@
 
 use crate::simulation::contracts::registry;
 use counterfoil_flow::{
-    AttemptOutcome, Budget, DECIDE, Ended, Event, Outcome, RunState, Started, Turn, Usage,
+    AttemptOutcome, Budget, Changes, DECIDE, Ended, Event, Outcome, RunState, Started, Turn, Usage,
     Workflow, check, turn,
 };
 use serde_json::{Map, Value, json};
@@ -232,7 +232,11 @@ states:
     let lost =
         |attempt: &str| Event::AttemptLost { attempt: attempt.to_owned(), changed: Vec::new() };
     let turn = play.tell([
-        Event::RunResumed { by: "me".to_owned(), agents: BTreeMap::new() },
+        Event::RunResumed {
+            by: "me".to_owned(),
+            agents: BTreeMap::new(),
+            changes: Changes::default(),
+        },
         lost("all/a#1"),
         lost("all/b#1"),
     ]);

@@ -2,8 +2,8 @@
 //! independently.
 
 use counterfoil_flow::{
-    Event, FailureKind, Frame, Limit, Machine, RunState, Term, Transition, TransitionTaken,
-    Workflow,
+    Changes, Event, FailureKind, Frame, Limit, Machine, RunState, Term, Transition,
+    TransitionTaken, Workflow,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +12,40 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 pub(crate) struct Limits {
     frames: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The maxima that somebody changed.
+    raised: BTreeMap<String, u64>,
+    /// The frames that continue when they are opened.
+    parked: BTreeSet<String>,
 }
 
 impl Limits {
+    /// A run that ended continues with these frames.
+    pub(crate) fn reopened(
+        &mut self,
+        changes: &Changes,
+        frames: &BTreeMap<String, Frame>,
+        parked: &BTreeMap<String, Frame>,
+    ) {
+        self.raised.extend(changes.limits.clone());
+        let counters = |(id, at): (&String, &Frame)| (id.clone(), at.counters.clone());
+        self.frames = frames.iter().chain(parked).map(counters).collect();
+        self.parked = parked.keys().cloned().collect();
+    }
+
+    /// The maximum of a limit, and that over all its keys.
+    fn most(&self, machine: &Machine, name: &str, frame: &Frame) -> Result<(u64, u64), String> {
+        let limit = machine.limits.get(name).ok_or("a limit that is not declared")?;
+        let key = if machine.name.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", machine.name)
+        };
+        match self.raised.get(&key) {
+            Some(max) => Ok((*max, limit.total.max(*max))),
+            None => Ok((most(limit, frame)?, limit.total)),
+        }
+    }
+
     /// Checks an event before it is applied.
     pub(crate) fn before(
         &mut self,
@@ -28,6 +59,7 @@ impl Limits {
                 let entry = machine.states.get(state).and_then(|state| state.counts.as_ref());
                 // An item that runs an agent has no machine: no variables and no states.
                 if !variables.is_empty()
+                    && !self.parked.contains(frame)
                     && let Some(limit) = entry.filter(|limit| machine.limits[*limit].per.is_none())
                     && counts.get(limit) != Some(&1)
                 {
@@ -57,7 +89,7 @@ impl Limits {
         let transition = taken(moved, machine).ok_or_else(|| {
             format!("no transition leads from '{}' to '{}'", moved.from, moved.to)
         })?;
-        let counters = self.frames.entry(moved.frame.clone()).or_default();
+        let mut counters = self.frames.remove(&moved.frame).unwrap_or_default();
         let entries = transition
             .go
             .states()
@@ -69,8 +101,9 @@ impl Limits {
             let limit = machine.limits.get(name).filter(|_| limits.contains(name));
             let limit =
                 limit.ok_or_else(|| format!("'{name}' is not what this transition counts"))?;
-            let full = next(kept(counters, transition, name), name, limit, frame)?;
-            if full.times <= most(limit, frame)? && full.total <= limit.total {
+            let full = next(kept(&counters, transition, name), name, limit, frame)?;
+            let (max, total) = self.most(machine, name, frame)?;
+            if full.times <= max && full.total <= total {
                 return Err(format!("the limit '{name}' was called used up at {}", full.times));
             }
             if moved.to != limit.then || !moved.counts.is_empty() || !moved.resets.is_empty() {
@@ -78,6 +111,7 @@ impl Limits {
                     "the limit '{name}' is used up and the run did not simply go to its end"
                 ));
             }
+            self.frames.insert(moved.frame.clone(), counters);
             return Ok(());
         }
         if moved.resets != transition.resets || moved.counts.len() != limits.len() {
@@ -86,14 +120,15 @@ impl Limits {
         let mut counted = BTreeMap::new();
         for name in limits {
             let limit = machine.limits.get(name).ok_or("a limit that is not declared")?;
-            let now = next(kept(counters, transition, name), name, limit, frame)?;
+            let now = next(kept(&counters, transition, name), name, limit, frame)?;
             if moved.counts.get(&now.counter) != Some(&now.times) {
                 return Err(format!(
                     "{} must be {}, not {:?}",
                     now.counter, now.times, moved.counts
                 ));
             }
-            if now.times > most(limit, frame)? || now.total > limit.total {
+            let (max, total) = self.most(machine, name, frame)?;
+            if now.times > max || now.total > total {
                 return Err(format!("the limit '{name}' is exceeded: {} times", now.times));
             }
             counted.insert(now.counter, now.times);
@@ -102,6 +137,7 @@ impl Limits {
             counters.retain(|counter, _| !belongs(counter, reset));
         }
         counters.extend(counted);
+        self.frames.insert(moved.frame.clone(), counters);
         Ok(())
     }
 }

@@ -8,11 +8,16 @@ use crate::simulation::driver::{Driver, Pace, Stage, Step};
 use crate::simulation::journal::Journal;
 use crate::simulation::shapes::Made;
 use crate::simulation::world::{Delivery, Weather, World};
-use counterfoil_flow::{AssignedAgent, DECIDE, Event, Form, Started, artifacts};
+use counterfoil_flow::{
+    AssignedAgent, Budget, Changes, DECIDE, Event, Form, History, ReopenError, Request, RunState,
+    Started, artifacts,
+};
 use std::collections::BTreeMap;
 
 /// The maximum number of steps. A run that needs more never ends.
 const MAX_STEPS: u64 = 100_000;
+/// How often a run is reopened at most.
+const MAX_REOPENED: u64 = 3;
 /// The time at which the simulation begins.
 const BEGIN: i64 = 1_800_000_000_000;
 
@@ -91,6 +96,8 @@ pub(crate) struct Run<'m, C> {
     weather: Weather,
     user: User,
     user_answers_at: Option<i64>,
+    /// How often the run was reopened.
+    reopened: u64,
     tally: Tally,
 }
 
@@ -140,6 +147,7 @@ impl<'m, C: DriverCore> Run<'m, C> {
             weather,
             user,
             user_answers_at: None,
+            reopened: 0,
             tally: Tally::default(),
         }
     }
@@ -189,11 +197,63 @@ impl<'m, C: DriverCore> Run<'m, C> {
                     self.journal.release(driver.epoch);
                     self.end_zombies()?;
                     self.audit.reread(&self.journal)?;
-                    return Ok(outcome);
+                    if !self.reopen(outcome)? {
+                        return Ok(outcome);
+                    }
                 }
             }
         }
         Err("the run never ends".to_owned())
+    }
+
+    /// Somebody may reopen a run that ended, with more budget and other limits.
+    fn reopen(&mut self, outcome: &str) -> Result<bool, String> {
+        let is_final = matches!(outcome, "done" | "cancelled" | "waiting");
+        if is_final || self.reopened >= MAX_REOPENED || self.dice.percent(40) {
+            return Ok(false);
+        }
+        self.reopened += 1;
+        let mut history = History::default();
+        for (event, at) in self.journal.events() {
+            history.on_event(&self.made.workflow, &event, at);
+        }
+        let changes = self.changes(history.run_state());
+        let request = Request { by: "somebody".to_owned(), changes, ..Request::default() };
+        let event = match history.reopen(&self.made.workflow, &request, self.time + self.skew) {
+            Ok(event) => event,
+            Err(ReopenError::SameEnd { .. }) => {
+                *self.tally.faults.entry("not reopened".to_owned()).or_default() += 1;
+                return Ok(false);
+            }
+            Err(other) => return Err(format!("it ended as {outcome} and stays so: {other}")),
+        };
+        *self.tally.faults.entry(format!("reopened {outcome}")).or_default() += 1;
+        self.attach_driver()?;
+        self.driver = self.driver.take().map(|driver| driver.reopening(event));
+        Ok(true)
+    }
+
+    /// What somebody changes who reopens the run.
+    fn changes(&mut self, run_state: &RunState) -> Changes {
+        let (usage, mut changes) = (run_state.usage, Changes::default());
+        if self.dice.percent(70) {
+            changes.budget = Budget {
+                tokens: Some((usage.input_tokens + usage.output_tokens) * 2 + 1000),
+                cost_usd: Some(usage.cost_usd * 2.0 + 1.0),
+                time_ms: Some(usage.wall_ms * 2 + 3_600_000),
+                iterations: Some(run_state.iterations + 3),
+                attempts: Some(run_state.started + 20),
+            };
+        }
+        let machines = std::iter::once(&self.made.workflow.main);
+        for machine in machines.chain(self.made.workflow.machines.values()) {
+            for name in machine.limits.keys() {
+                if self.dice.percent(40) {
+                    changes.limits.insert(name.clone(), 2 + self.dice.below(6));
+                }
+            }
+        }
+        changes
     }
 
     /// Facts for a dead driver may reach the next one.

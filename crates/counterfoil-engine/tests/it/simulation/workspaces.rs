@@ -1,7 +1,7 @@
 //! Checks workspaces: none is merged twice or after it was discarded, items are merged in the order
 //! they started, and none is left open.
 
-use counterfoil_flow::{End, Event, WorkspaceLifetime};
+use counterfoil_flow::{End, Event, Frame, WorkspaceLifetime};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +41,44 @@ pub(crate) struct WorkspaceAudit {
     lost: BTreeSet<String>,
     /// The frames that have left their first state, so that their workspaces contain work.
     moved: BTreeSet<String>,
+    /// The frames that continue when they are opened.
+    parked: BTreeSet<String>,
 }
 
 impl WorkspaceAudit {
+    /// A run that ended continues with these frames.
+    pub(crate) fn reopened(
+        &mut self,
+        frames: &BTreeMap<String, Frame>,
+        parked: &BTreeMap<String, Frame>,
+    ) -> Result<(), String> {
+        self.planned.retain(|_, space| !space.is_closed());
+        for items in self.begun.values_mut() {
+            items.retain(|item| frames.contains_key(item));
+        }
+        for (id, at) in frames.iter().chain(parked) {
+            if at.from.is_empty() {
+                self.moved.remove(id);
+            } else {
+                self.moved.insert(id.clone());
+            }
+            let Some(own) = at.workspace.as_ref().filter(|own| own.is_pending()) else { continue };
+            if own.restore.is_none() {
+                return Err(format!("{} of a run that ended is still open", own.id));
+            }
+            let space = WorkspaceRecord {
+                frame: id.clone(),
+                lifetime: own.lifetime,
+                state: State::Planned,
+            };
+            if self.planned.insert(own.id.clone(), space).is_some() {
+                return Err(format!("two workspaces have the id {}", own.id));
+            }
+        }
+        self.parked = parked.keys().cloned().collect();
+        Ok(())
+    }
+
     /// Whether an attempt may use the workspace.
     pub(crate) fn may_work_in(&self, workspace: &str) -> Result<(), String> {
         match self.planned.get(workspace) {
@@ -60,7 +95,9 @@ impl WorkspaceAudit {
         in_flight: &BTreeMap<String, String>,
     ) -> Result<(), String> {
         match event {
-            Event::FrameOpened { frame, .. } => drop(self.moved.remove(frame)),
+            Event::FrameOpened { frame, .. } if !self.parked.contains(frame) => {
+                self.moved.remove(frame);
+            }
             Event::TransitionTaken(moved) => drop(self.moved.insert(moved.frame.clone())),
             _ => {}
         }

@@ -326,7 +326,7 @@ fn reports(names: &[String], dice: &mut Dice) -> BTreeMap<String, CheckReport> {
 
 /// The result of a workspace operation.
 fn workspace_fact(op: WorkspaceOp, dice: &mut Dice) -> Event {
-    let WorkspaceOp { frame, workspace, kind } = op;
+    let WorkspaceOp { frame, workspace, kind, .. } = op;
     if dice.chance(5) {
         return Event::WorkspaceFailed { frame, workspace, reason: "no room".to_owned() };
     }

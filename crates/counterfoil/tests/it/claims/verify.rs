@@ -23,8 +23,7 @@ fields:
 claims:
   files_changed: { kind: files-changed }
   tests_passing: { kind: command, check: test }
-  checks: { kind: commands, allow: ["test
-    - e * "] }
+  checks: { kind: commands, allow: ['test -e *'] }
   findings/*/file: { kind: location }
   finding_count: { kind: count, of: /findings }
   report: { kind: artifact }

@@ -264,7 +264,10 @@ pub(crate) fn example(contract: &str) -> Value {
         let mut changed = example.clone();
         let text = changed.pointer_mut(&pointer)?;
         *text = format!("{} again", text.as_str()?).into();
-        contract.check_value_shown(&changed, &shown).is_accepted().then_some(changed)
+        contract
+            .check_value_shown(&changed, contract.policy(), &shown)
+            .is_accepted()
+            .then_some(changed)
     });
     texts.last().unwrap_or_else(|| example.clone())
 }

@@ -14,6 +14,7 @@ mod listing;
 mod moves;
 mod prompts;
 mod quotations;
+mod reopening;
 mod resuming;
 mod steps;
 mod usage;

@@ -10,5 +10,6 @@ mod paths;
 mod protection;
 mod repairs;
 mod repositories;
+mod retries;
 mod step_checks;
 mod together;

@@ -1,0 +1,85 @@
+//! Retries: what they answer for, and what they and the next agents are told.
+
+use crate::shell_project::run_arguments;
+use crate::verification::project::{DirtyProject, VerifiedRun, claims};
+use counterfoil_testkit::{TIMEOUT, wait_until};
+use serde_json::json;
+
+const RETRIED: &str = ", repairs: 0, retries: { claim: 1 }, claims: { files: require }";
+
+#[test]
+fn a_retry_is_verified_against_the_tree_before_the_first_attempt() {
+    let project = DirtyProject::new();
+    project.write_one_step("", RETRIED);
+    let ran = project.run_replies(
+        &[
+            claims(&["b.rs"], json!({"writes": {"a.rs": "new\n"}})),
+            // It finds the work done, and says so.
+            claims(&["a.rs"], json!({})),
+        ],
+        &["a.rs"],
+    );
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.outcomes(), ["claim", "accepted"]);
+    assert_eq!(ran.verdict(1, "files"), "verified");
+    let prompt = project.prompt(&ran, "work_2.1");
+    assert!(prompt.contains("## What was observed"), "{prompt}");
+    assert!(prompt.contains("the last attempt at this step, `files`: "), "{prompt}");
+    // The refuted claim stays in the summary.
+    assert_eq!(ran.report["claims"]["corrected"], 1, "{:#}", ran.report["claims"]);
+    assert_eq!(ran.report["claims"]["refuted"], 0);
+    let shown = project.run(&["show", "last"]);
+    shown.expect(0, &["refuted 1, corrected later"]);
+}
+
+#[test]
+fn a_test_that_the_first_attempt_removed_is_missing_in_the_retry() {
+    let project = DirtyProject::new();
+    project.write_one_step("", RETRIED);
+    let ran = project.run_replies(
+        &[
+            claims(&["b.rs"], json!({"writes": {"tests/it.rs": "// Nothing to see.\n"}})),
+            claims(&["tests/it.rs"], json!({})),
+        ],
+        &["tests/it.rs"],
+    );
+    assert_eq!(ran.verdict(1, "tests"), "refuted", "{ran:?}");
+}
+
+#[test]
+fn the_next_agent_is_told_what_was_observed() {
+    let project = DirtyProject::new();
+    project.write_workflow(
+        "",
+        "work",
+        "  work: { agent: worker, claims: { files: record }, go: next }\n  \
+           next: { agent: worker, claims: { files: record }, go: end }",
+    );
+    let ran = project.run_replies(
+        &[claims(&["b.rs"], json!({"writes": {"a.rs": "new\n"}})), claims(&[], json!({}))],
+        &["a.rs"],
+    );
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    let prompt = project.prompt(&ran, "next_1.1");
+    assert!(prompt.contains("- 'work', `files`: "), "{prompt}");
+    assert_eq!(ran.verdict(1, "files"), "verified", "another step begins anew");
+}
+
+#[test]
+fn a_step_that_was_killed_answers_for_what_it_did_before() {
+    let project = DirtyProject::new();
+    project.write_one_step("", ", repairs: 0, claims: { files: require }");
+    let sign = project.scratch_path("at-work");
+    let work = format!(
+        "echo new > a.rs; test -e '{0}' && exit 0; touch '{0}'; exec sleep 60",
+        sign.display()
+    );
+    project.write_script(&[claims(&["a.rs"], json!({"exec": work}))]);
+    let live = project.start(&run_arguments("flow.yaml", "script:script.yaml"));
+    wait_until(TIMEOUT, "the step is at work", || sign.exists().then_some(()));
+    assert!(live.kill());
+    let ran = VerifiedRun::from(project.run(&["resume", "last", "--format", "json"]));
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.outcomes(), ["cancelled", "accepted"]);
+    assert_eq!(ran.verdict(1, "files"), "verified", "the file was written before the kill");
+}
