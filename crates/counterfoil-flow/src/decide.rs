@@ -188,6 +188,10 @@ fn command_for_frame(
         return Err(format!("the workflow has no state '{}'", frame.state));
     };
     let item_agent = item_agent(workflow, run, frame);
+    if run.waits_for_workspace(frame) {
+        // Its own is opened here; that of a parent frame is awaited.
+        return Ok(workspace::open_planned(id, frame));
+    }
     match &frame.phase {
         Phase::Entered { not_before, context } => {
             if let Some(command) = checks::at_base(workflow, run, id, frame) {

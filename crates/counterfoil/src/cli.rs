@@ -92,7 +92,7 @@ pub(crate) enum Command {
     Pack(PackArgs),
     /// Run a workflow
     Run(RunArgs),
-    /// Continue a run after an interruption, a crash or an answer
+    /// Continue a run after an interruption, a crash, an answer or a failure
     Resume(ResumeArgs),
     /// Cancel a run
     Cancel(RunRef),

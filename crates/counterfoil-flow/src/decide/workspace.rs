@@ -44,6 +44,12 @@ pub enum WorkspaceOpKind {
     Drop,
 }
 
+/// The command that opens the workspace of a frame, if it is planned.
+pub(super) fn open_planned(id: &str, frame: &Frame) -> Option<Command> {
+    let own = frame.workspace.as_ref()?;
+    (own.stage == WorkspaceStage::Planned).then(|| workspace_op(id, own, WorkspaceOpKind::Open))
+}
+
 /// The command that provides the workspace of a frame or its state, if it needs one.
 pub(super) fn open_if_needed(
     workflow: &Workflow,
@@ -53,8 +59,7 @@ pub(super) fn open_if_needed(
     state: &State,
 ) -> Option<Command> {
     match &frame.workspace {
-        Some(own) => (own.stage == WorkspaceStage::Planned)
-            .then(|| workspace_op(id, own, WorkspaceOpKind::Open)),
+        Some(_) => open_planned(id, frame),
         None => {
             let lifetime = needed_lifetime(workflow, run, frame, state)?;
             let place = match lifetime {
@@ -134,10 +139,6 @@ pub(super) fn settle_workspace(
                 },
             };
             Some(match own.stage {
-                // The work of the frame is in a patch: it is needed to merge or keep it.
-                WorkspaceStage::Planned if own.restore.is_some() => {
-                    workspace_op(id, own, WorkspaceOpKind::Open)
-                }
                 WorkspaceStage::Open if accepted && may_merge(run, id, frame) => {
                     workspace_op(id, own, WorkspaceOpKind::Merge)
                 }

@@ -100,8 +100,7 @@ impl History {
             Event::FrameOpened { frame, .. } if self.run.parked.contains_key(frame) => {}
             Event::FrameOpened { frame, .. } => {
                 self.frames.insert(frame.clone(), FrameHistory::default());
-                let inside = format!("{frame}/");
-                self.closed.retain(|id, _| id != frame && !id.starts_with(&inside));
+                self.forget(frame);
             }
             Event::RunReopened(reopened) => {
                 for id in reopened.frames.keys().chain(reopened.parked.keys()) {
@@ -118,14 +117,20 @@ impl History {
             }
             Event::FrameEnded { frame, outcome, .. } => {
                 let history = self.frames.remove(frame).unwrap_or_default();
-                let at = self.run.frames.get(frame).filter(|_| *outcome != End::Done);
-                if let Some(at) = at {
-                    self.closed.insert(frame.clone(), (at.clone(), history));
+                match self.run.frames.get(frame).filter(|_| *outcome != End::Done) {
+                    Some(at) => drop(self.closed.insert(frame.clone(), (at.clone(), history))),
+                    None => self.forget(frame),
                 }
             }
             Event::RunEnded { .. } => self.before_end = Some(Box::new(self.run.clone())),
             _ => {}
         }
+    }
+
+    /// Forgets a frame that begins anew or is done, and the frames inside it.
+    fn forget(&mut self, frame: &str) {
+        let inside = format!("{frame}/");
+        self.closed.retain(|id, _| id != frame && !id.starts_with(&inside));
     }
 
     /// The possible points to continue from, the latest first. The first one that does not end
@@ -173,6 +178,15 @@ impl History {
         history: &FrameHistory,
         mode: Mode,
     ) -> Option<Rebuilt> {
+        if let (Phase::Failed(_), Some(own)) = (&ended.phase, &ended.workspace)
+            && matches!(step(workflow, ended), Some(Step::End { outcome: End::Done, .. }))
+        {
+            // Everything is done, and only the work could not be merged.
+            let phase = Phase::Entered { not_before: None, context: false };
+            let frame = Frame { phase, workspace: restored(&self.run, own)?, ..ended.clone() };
+            let frames = BTreeMap::from([(id.to_owned(), frame)]);
+            return Some(Rebuilt { frames, ..Rebuilt::default() });
+        }
         let is_step = has_step(workflow, ended);
         let left = history.left.as_ref().filter(|_| !is_step);
         let (mut frame, fan, keep) = match left {

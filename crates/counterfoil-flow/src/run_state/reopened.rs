@@ -71,8 +71,30 @@ impl RunState {
         self.parked.retain(|id, _| !id.starts_with(&inside));
     }
 
+    /// The earlier work of a frame is in its new workspace.
+    pub(super) fn restored(&mut self, id: &str) {
+        let own = self.frames.get_mut(id).and_then(|at| at.workspace.as_mut());
+        let was_needed = own.and_then(|own| own.restore.take()).is_some();
+        if was_needed && !self.needs_decision(id) {
+            self.ready.remove(id);
+        }
+    }
+
+    /// Closes the frames inside a frame, which have not gone on since the run was reopened.
+    pub(super) fn close_inside(&mut self, id: &str) {
+        let inside = format!("{id}/");
+        self.frames.retain(|other, _| !other.starts_with(&inside));
+        self.parked.retain(|other, _| !other.starts_with(&inside));
+        self.ready.retain(|other| !other.starts_with(&inside));
+        self.questions.retain(|_, one| one.frame != id && !one.frame.starts_with(&inside));
+    }
+
     /// Whether a frame of a reopened run needs a decision.
     fn needs_decision(&self, id: &str) -> bool {
+        let own = self.frames.get(id).and_then(|frame| frame.workspace.as_ref());
+        if own.is_some_and(|own| own.restore.is_some()) {
+            return true;
+        }
         match self.frames.get(id).map(|frame| &frame.phase) {
             Some(
                 Phase::Entered { .. } | Phase::Resulted(_) | Phase::Failed(_) | Phase::Broken(_),

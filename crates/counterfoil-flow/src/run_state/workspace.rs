@@ -83,6 +83,20 @@ impl RunState {
         }
     }
 
+    /// Whether a frame waits for the workspace of a parent frame, to which earlier work is applied.
+    pub(crate) fn waits_for_workspace(&self, frame: &Frame) -> bool {
+        let mut at = frame;
+        loop {
+            if let Some(own) = &at.workspace {
+                return own.stage == WorkspaceStage::Planned;
+            }
+            match at.parent.as_ref().and_then(|parent| self.frames.get(parent)) {
+                Some(parent) => at = parent,
+                None => return false,
+            }
+        }
+    }
+
     /// The workspaces that must still be merged or discarded, with their frames.
     pub fn workspaces(&self) -> impl Iterator<Item = (&str, &str)> {
         let own = self.frames.iter().filter_map(|(frame, at)| {
@@ -138,6 +152,7 @@ impl RunState {
             }
             Event::WorkspaceOpened { frame, .. } => {
                 self.set_stage(frame, WorkspaceStage::Open, None);
+                self.restored(frame);
             }
             Event::WorkspaceFailed { frame, workspace, reason } => {
                 match self.left.remove(workspace) {
@@ -190,8 +205,15 @@ impl RunState {
         } else {
             WorkspaceStage::Failed
         };
+        // What is inside it cannot go on without its work.
+        let holds_others = matches!(at.phase, Phase::Called | Phase::Fanned(_) | Phase::Asking);
+        let is_lost = opening && own.restore.is_some() && holds_others;
+        if is_lost {
+            self.close_inside(frame);
+        }
+        let Some(at) = self.frames.get(frame) else { return };
         // An earlier problem is more useful than the failure to remove the workspace.
-        if matches!(at.phase, Phase::Entered { .. } | Phase::Resulted(_)) {
+        if is_lost || matches!(at.phase, Phase::Entered { .. } | Phase::Resulted(_)) {
             let reason = if opening {
                 format!("no workspace could be opened: {reason}")
             } else {

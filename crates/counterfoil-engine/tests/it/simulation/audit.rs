@@ -8,7 +8,7 @@ use crate::simulation::limits::Limits;
 use crate::simulation::workspaces::WorkspaceAudit;
 use counterfoil_flow::{
     AttemptOutcome, AttemptRequest, Body, Budget, Dispatch, Event, FailureKind, Frame, Phase,
-    Reopened, RunState, Step, Usage, Workflow,
+    Reopened, RunState, Step, Usage, Workflow, WorkspaceStage,
 };
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -281,6 +281,19 @@ impl<'w> Audit<'w> {
                 }
                 self.parents.remove(frame);
             }
+            Event::WorkspaceFailed { frame, workspace, .. } => {
+                // What is inside a frame cannot go on without the frame's work.
+                let own = self.run_state.frames.get(frame).and_then(|at| at.workspace.as_ref());
+                let is_lost = own.is_some_and(|own| {
+                    own.id == *workspace
+                        && own.stage == WorkspaceStage::Planned
+                        && own.restore.is_some()
+                });
+                if is_lost {
+                    let inside = format!("{frame}/");
+                    self.parents.retain(|id, _| !id.starts_with(&inside));
+                }
+            }
             Event::RunEnded { .. } => {
                 if let Some(attempt) = self.open.keys().next() {
                     return Err(format!("the run ended with {attempt} in flight"));
@@ -312,7 +325,8 @@ impl<'w> Audit<'w> {
         self.visits = frames.iter().map(|(id, at)| (id.clone(), Visit::continued(at))).collect();
         self.limits.reopened(&reopened.changes, &frames, &self.parked);
         self.workspaces.reopened(&frames, &self.parked)?;
-        self.fan_out.reopened(&frames)
+        let all = frames.into_iter().chain(self.parked.clone()).collect();
+        self.fan_out.reopened(&all)
     }
 
     /// The state has the verdicts of the claims of the last attempt only.

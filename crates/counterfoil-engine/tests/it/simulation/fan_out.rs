@@ -110,9 +110,16 @@ impl FanOutAudit {
         for (id, frame) in frames {
             let Phase::Fanned(state) = &frame.phase else { continue };
             let mut fan = known.remove(id).ok_or("a fan-out that never began goes on")?;
-            fan.ended.retain(|_, (outcome, _)| *outcome == End::Done);
+            // After a budget ran out, items that failed before stay as they are.
+            let is_over = |key: &str| {
+                let item = state.items.iter().find(|item| item.key == key);
+                item.is_some_and(|item| matches!(item.status, ItemStatus::Ended { .. }))
+            };
+            fan.ended.retain(|key, (outcome, _)| *outcome == End::Done || is_over(key));
             fan.working.retain(|item, _| frames.contains_key(item));
-            fan.broken = false;
+            // A fan-out that was interrupted stays broken; one that starts again does not.
+            let written = serde_json::to_value(state).map_err(|why| why.to_string())?;
+            fan.broken = written.get("broken").is_some();
             for item in &state.items {
                 let is_done = matches!(item.status, ItemStatus::Ended { outcome: End::Done, .. });
                 if is_done != fan.is_done(&item.key) {
