@@ -137,7 +137,7 @@ fn no_gate_is_shown_an_approving_example_alone() {
         let shown = Shown::of(&contract);
         let absent = contract.check("There is no result here.");
         for prompt in [contract.prompt(), contract.repair(&absent)] {
-            let report = contract.check_bytes_shown(prompt.as_bytes(), &shown);
+            let report = contract.check_bytes_shown(prompt.as_bytes(), contract.policy(), &shown);
             let approves = report.value.as_ref().and_then(|value| contract.approves(value));
             assert_ne!(approves, Some(true), "{id}: {prompt}");
         }
