@@ -194,7 +194,7 @@ impl Shown {
         let normal = Normal::new(part);
         let common = self.common_prefix(&normal.bytes);
         let rest = &normal.bytes[common..];
-        if rest.len() > MAX_REST || rest.iter().any(|byte| byte.is_ascii_alphanumeric()) {
+        if rest.len() > MAX_REST || rest.iter().any(u8::is_ascii_alphanumeric) {
             return false;
         }
         common >= LONG_PART || is_distinctive(Normal::raw_prefix(part, common))

@@ -260,7 +260,7 @@ pub(crate) fn example(contract: &str) -> Value {
     let contract = counterfoil_packs::registry_for(contract).get(contract).unwrap();
     let example = &contract.definition().examples[0];
     let shown = Shown::of(&contract);
-    let texts = text_pointers(example, String::new()).into_iter().filter_map(|pointer| {
+    let mut texts = text_pointers(example, String::new()).into_iter().filter_map(|pointer| {
         let mut changed = example.clone();
         let text = changed.pointer_mut(&pointer)?;
         *text = format!("{} again", text.as_str()?).into();
@@ -269,7 +269,7 @@ pub(crate) fn example(contract: &str) -> Value {
             .is_accepted()
             .then_some(changed)
     });
-    texts.last().unwrap_or_else(|| example.clone())
+    texts.next_back().unwrap_or_else(|| example.clone())
 }
 
 /// The places of the texts in a value.

@@ -3,7 +3,7 @@
 use crate::runs::project::{WorkflowProject, one_step, replies};
 use serde_json::Value;
 
-const GATE: &str = r#"
+const GATE: &str = r"
 contract: scene/gate
 version: 1
 fields: { ok: boolean, why: string }
@@ -11,7 +11,7 @@ approves: result.ok
 examples:
   - { ok: true, why: every test passes }
   - { ok: false, why: the search test fails }
-"#;
+";
 
 /// Two agents; the prompt of the second one contains the result of the first.
 const TWO: &str = r#"
