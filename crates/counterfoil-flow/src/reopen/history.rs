@@ -213,7 +213,6 @@ impl History {
             }
             frame.phase = self.again(workflow, id, &frame, fan.as_ref(), &mut rebuilt);
             frame.tries.clear();
-            frame.claims.clear();
             frame.interrupted = 0;
         }
         if let Some(own) = own {
