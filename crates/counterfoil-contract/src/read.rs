@@ -60,6 +60,12 @@ pub(crate) fn quote_depth_at(source: &Source<'_>, at: usize) -> u8 {
     prose::quote_depth(source.bytes(), source.base(), at - source.base())
 }
 
+/// The text between two offsets without the quote markers of its lines.
+pub(crate) fn without_quotes(source: &Source<'_>, start: usize, end: usize) -> String {
+    let edits = quote_edits(source, start, end, quote_depth_at(source, start));
+    edit::apply(source.slice(start, end), start, &edits)
+}
+
 /// Parses the JSON between two offsets, with edits applied.
 pub(crate) fn json<'t>(
     source: &Source<'t>,

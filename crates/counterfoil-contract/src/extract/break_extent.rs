@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn placeholders_after_a_break() {
         let extent = |text: &str| placeholder_extent(text.as_bytes(), true);
-        assert_eq!(extent("|false, \"b\": <n>}"), Some(17));
+        assert_eq!(extent("|false, \"b\": <n>}"), Some(16));
         assert_eq!(extent("<path>}"), Some(6));
         assert_eq!(extent("oops, \"a|b\"}"), Some(0));
         assert_eq!(extent("}"), Some(0));

@@ -64,9 +64,19 @@ impl Extractor<'_> {
     pub(super) fn wrong_form(&self, attempt: &OutsideAttempt) -> Violation {
         let mut violation = match (self.framing, attempt.form) {
             (Framing::FencedJson, Form::Json) => {
-                let message = "the last result is JSON outside of any fenced code block";
-                let mut violation = bare_violation(Code::NotFenced, "", message.into());
-                violation.received = "JSON outside any fence".into();
+                let (place, received) = match self.fence.label_at(attempt.start) {
+                    Some(label) => (
+                        format!("in a fenced code block labelled `{label}`"),
+                        format!("JSON in a block labelled `{label}`"),
+                    ),
+                    None => (
+                        "outside of any fenced code block".to_owned(),
+                        "JSON outside any fence".to_owned(),
+                    ),
+                };
+                let message = format!("the last result is JSON {place}");
+                let mut violation = bare_violation(Code::NotFenced, "", message);
+                violation.received = received;
                 violation.hint = "put the JSON between ```json and ```".into();
                 violation
             }

@@ -62,7 +62,9 @@ impl Outside {
             };
             let closed = matches!(found.shape, Shape::Closed { .. });
             let text = source.slice(found.start, found.end);
-            if is_shown_json(shown, contract.ty(), text) {
+            let quoted = matches!(found.shape, Shape::Closed { quoted: true, .. });
+            let unquoted = quoted.then(|| read::without_quotes(source, found.start, found.end));
+            if is_shown_json(shown, contract.ty(), unquoted.as_deref().unwrap_or(text)) {
                 continue;
             }
             let plausible = !wants_object || text.starts_with('{');
