@@ -219,15 +219,15 @@ fn block_value(value: &Value) -> String {
         Value::Null => "none".into(),
         Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
         Value::Array(items) => {
-            let has_comma = items.iter().any(|item| {
+            let needs_quotes = items.iter().any(|item| {
                 item.as_str().is_some_and(|text| {
                     text.is_empty()
                         || text.trim() != text
                         || text.starts_with(['\'', '“', '‘', '”', '{'])
-                        || text.contains([',', '"', '[', ']', '\n', '\r'])
+                        || text.contains([',', '"', '[', ']', '(', ')', '{', '}', '\n', '\r'])
                 })
             });
-            if has_comma {
+            if needs_quotes {
                 return value.to_string();
             }
             let items: Vec<String> = items
