@@ -2,6 +2,7 @@
 
 pub(crate) mod project;
 
+mod allowed;
 mod answers;
 mod artifacts;
 mod attempts;
