@@ -16,6 +16,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A command-line program that acts as an agent and reports its work as a stream of events.
 pub trait Adapter: Send + Sync {
@@ -111,6 +112,9 @@ pub enum Conversation<'t> {
 pub struct Server {
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// How long a call of a tool may take, if the server runs checks. They take longer than other
+    /// tools.
+    pub call_timeout: Option<Duration>,
 }
 
 impl Server {
@@ -118,8 +122,16 @@ impl Server {
     pub const NAME: &'static str = "counterfoil";
     /// The tool that receives a result.
     pub const TOOL: &'static str = "submit_result";
-    /// All tools of the server.
+    /// The tool that runs a check of the project.
+    pub const RUN_CHECK: &'static str = "run_check";
+    /// The tools that every server has.
     pub const TOOLS: [&'static str; 3] = [Self::TOOL, "get_contract", "check_result"];
+
+    /// The tools of this server.
+    pub fn tools(&self) -> Vec<&'static str> {
+        let run_check = self.call_timeout.map(|_| Self::RUN_CHECK);
+        Self::TOOLS.into_iter().chain(run_check).collect()
+    }
 }
 
 /// How a program is called.

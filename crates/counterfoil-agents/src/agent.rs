@@ -1,6 +1,7 @@
 //! The interface of an agent: it receives a prompt and returns a reply. Whether the reply satisfies
 //! a contract is not decided here.
 
+use crate::check_service::CheckService;
 use crate::submissions::Submission;
 use crate::transcript::TranscriptSink;
 use counterfoil_contract::{Context, Contract};
@@ -48,6 +49,11 @@ pub trait Agent: Send + Sync {
         true
     }
 
+    /// Whether the agent can call our tools while it works.
+    fn has_tools(&self) -> bool {
+        false
+    }
+
     /// The answer that the agent has ready for a question to a person, if it has one.
     fn answer(&self, question: &str) -> Option<String> {
         let _ = question;
@@ -85,6 +91,8 @@ pub struct Task {
     pub startup: Option<Duration>,
     /// How long the agent may write nothing.
     pub idle: Option<Duration>,
+    /// The checks that the agent can have run while it works.
+    pub checks: Option<CheckService>,
 }
 
 /// A conversation with an agent.

@@ -13,6 +13,7 @@ use crate::adapters::{
 use crate::agent::{
     Agent, AgentReply, BoxFuture, Identity, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
 };
+use crate::check_service::CheckService;
 use crate::config::{Channel, Denied, Settings};
 use crate::environment::AgentEnvironment;
 use crate::environment::installed::{self, Installed, ProgramError};
@@ -85,6 +86,10 @@ impl Agent for CliAgent {
     fn timeout(&self) -> Option<Duration> {
         self.settings.timeout
     }
+
+    fn has_tools(&self) -> bool {
+        self.environment.executable.is_some() && self.settings.allows(Channel::Submit)
+    }
 }
 
 /// A conversation with a program, one process for each prompt.
@@ -120,6 +125,7 @@ impl CliSession {
                     "--session".to_owned(),
                     file.display().to_string(),
                 ],
+                call_timeout: task.checks.as_ref().map(CheckService::call_timeout),
             }),
             _ => None,
         };
@@ -150,6 +156,7 @@ impl CliSession {
             target: self.agent.adapter.dialect(),
             submissions: self.submissions.clone(),
             context: Some(self.task.context.clone()),
+            checks: self.task.checks.clone(),
         };
         session.save(&scratch.join("session.json")).map_err(|error| error.to_string())
     }
@@ -256,6 +263,10 @@ impl CliSession {
             }
             None => {}
         }
+        // The program is silent while it waits for a check.
+        let idle = settings.idle.or(self.task.idle).unwrap_or(DEFAULT_IDLE);
+        let tool = self.server.as_ref().and_then(|server| server.call_timeout);
+        let idle = tool.map_or(idle, |tool| idle.max(tool));
         let spawn = ChildSpec {
             argv: [installed.program.clone().into_os_string()]
                 .into_iter()
@@ -268,7 +279,7 @@ impl CliSession {
             marker: self.task.marker.clone(),
             timeouts: Timeouts {
                 startup: settings.startup.or(self.task.startup).or(Some(DEFAULT_STARTUP)),
-                idle: settings.idle.or(self.task.idle).or(Some(DEFAULT_IDLE)),
+                idle: Some(idle),
                 total: Some(timeout),
                 ..Timeouts::default()
             },
@@ -374,7 +385,11 @@ impl Session for CliSession {
 
     fn full_prompt(&self, prompt: &str) -> String {
         match &self.server {
-            Some(_) => format!("{prompt}\n\n{}", submission_instructions()),
+            Some(_) => {
+                let checks = self.task.checks.as_ref().map(check_instructions);
+                let checks = checks.unwrap_or_default();
+                format!("{prompt}\n\n{checks}{}", submission_instructions())
+            }
             None => prompt.to_owned(),
         }
     }
@@ -395,6 +410,19 @@ fn submission_instructions() -> String {
          wrong with it. If you can call it, submit the result with it; correct and resubmit it until \
          it is accepted. Otherwise write the result as described above.",
         Server::TOOL,
+        Server::NAME
+    )
+}
+
+/// The instructions on the tool that runs checks.
+fn check_instructions(checks: &CheckService) -> String {
+    let names: Vec<String> = checks.names.iter().map(|name| format!("`{name}`")).collect();
+    format!(
+        "The project has these checks: {}. The tool `{}` (of the server `{}`) runs one of them by its \
+         name in your folder and returns its output. Use it instead of a command of your own, also if you \
+         may not run commands, and rely on nothing that it did not show.\n\n",
+        names.join(", "),
+        Server::RUN_CHECK,
         Server::NAME
     )
 }

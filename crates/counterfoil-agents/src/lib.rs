@@ -7,6 +7,7 @@
 pub mod adapters;
 pub mod agent;
 pub mod assignment;
+pub mod check_service;
 pub mod cli_runner;
 pub mod command_agent;
 pub mod config;

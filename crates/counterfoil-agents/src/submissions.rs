@@ -2,6 +2,7 @@
 //! the tool, and the file in which the server stores submissions. One process appends and another
 //! reads. No acknowledged submission is lost if either is killed.
 
+use crate::check_service::CheckService;
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_contract::{Context, Definition, Report, Status};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub struct SessionFile {
     /// What is known of the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Context>,
+    /// The checks that the agent can have run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<CheckService>,
 }
 
 /// One submitted result.
@@ -303,6 +307,7 @@ mod tests {
             target: Target::Draft2020,
             submissions: "/tmp/submissions.jsonl".into(),
             context: Some(Context { workspace: vec!["/work".into()], ..Context::default() }),
+            checks: None,
         };
         session.save(&path).unwrap();
         let mut value: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();

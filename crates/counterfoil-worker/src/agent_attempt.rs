@@ -5,6 +5,7 @@ use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode, empty_ended}
 use counterfoil_agents::agent::{
     Agent, AgentReply, BoxFuture, PromptContext, ReplyDetails, ReplyStatus, Task,
 };
+use counterfoil_agents::check_service::CheckService;
 use counterfoil_agents::result_selection::{ResultCandidates, ResultSelector, SelectedResult};
 use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
 use counterfoil_contract::claim::ClaimReport;
@@ -33,6 +34,8 @@ pub(crate) struct AttemptInput {
     pub(crate) scratch: PathBuf,
     /// The remaining budget of the run.
     pub(crate) budget_left: Budget,
+    /// The checks that the agent can have run.
+    pub(crate) checks: Option<CheckService>,
     /// What is known of the attempt before it begins.
     pub(crate) known: Context,
 }
@@ -128,6 +131,7 @@ async fn converse(
         context: at_start.clone(),
         startup: work.bounds.startup_ms.map(Duration::from_millis),
         idle: work.bounds.idle_ms.map(Duration::from_millis),
+        checks: input.checks.clone(),
     });
     let mut spent = Usage::default();
     let mut prompt_text = work.prompt.clone();

@@ -3,7 +3,7 @@
 
 use crate::attempt::{AttemptContext, AttemptResult, empty_ended};
 use crate::contracts::ContractLookup;
-use crate::verification::{SnapshotterPool, WorkFolder};
+use crate::verification::{CHECK_CACHE, SnapshotterPool, WorkFolder};
 use counterfoil_flow::{
     AttemptOutcome, CheckDefinition, CheckProgram, CheckReport, CheckStatus, ChecksWork, Ended,
     PlannedChecks, Usage,
@@ -15,7 +15,7 @@ use counterfoil_verify::claims::{
 use counterfoil_verify::config::NOISE;
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -31,6 +31,8 @@ pub(crate) struct CheckPlace {
     pub(crate) contracts: Arc<ContractLookup>,
     /// Marks the processes of the checks.
     pub(crate) marker: String,
+    /// Says whether files that a check changed are restored, because nobody may write there.
+    pub(crate) restores: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
 /// Reads how some checks are configured in a folder; all of them, if no name is given. It blocks.
@@ -149,6 +151,13 @@ pub(crate) async fn run_all(
         };
         reports.insert(name.clone(), report);
     }
+    if let Some(view) = view.as_mut()
+        && place.restores.as_ref().is_some_and(|restores| restores())
+    {
+        view.refresh();
+        let changed: Vec<PathBuf> = view.last_changes().files.keys().cloned().collect();
+        view.restore(&changed);
+    }
     if let Some(tree) = tree.or_else(|| view.map(WorkspaceDiff::into_snapshotter)) {
         place.snapshotters.give_back(&place.folder.folder, tree);
     }
@@ -165,7 +174,7 @@ async fn run_one(
     let mut config = VerifyConfig::default();
     config.noise.extend(noise.iter().cloned());
     let (folder, top) = (view.folder().to_owned(), view.top().to_owned());
-    let cache = place.folder.state.join(CACHE);
+    let cache = place.folder.state.join(CHECK_CACHE);
     let own_files = place.folder.published();
     let mut context = VerifyContext {
         folder: &folder,
@@ -183,9 +192,6 @@ async fn run_one(
     };
     run_check(check, &mut context).await.map(report)
 }
-
-/// The folder with the outcomes of checks, within the state folder.
-pub(crate) const CACHE: &str = "checks";
 
 fn report(run: CheckRun) -> CheckReport {
     let figures = run.figures.unwrap_or_default();

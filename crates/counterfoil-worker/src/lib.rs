@@ -8,6 +8,7 @@ mod active_folders;
 mod agent_attempt;
 mod attempt;
 mod builtin;
+mod check_server;
 mod checks;
 mod contracts;
 mod perform;
@@ -16,6 +17,7 @@ mod verification;
 mod workspace_ops;
 
 pub use attempt::{AttemptContext, AttemptResult, TranscriptMode};
+pub use check_server::MARKER_SUFFIX as RUN_CHECK_MARKER;
 pub use contracts::{ContractLookup, bundle_contracts};
 pub use perform::{PerformRequest, SCRATCH, WorkerContext, perform};
 pub use workspace_ops::{perform_workspace_op, workspace_of_fact, workspace_op_failed};

@@ -4,15 +4,17 @@
 use crate::active_folders::{ActiveFolders, FolderGuard};
 use crate::agent_attempt::{self, AttemptInput, Verifier};
 use crate::attempt::{AttemptContext, AttemptResult};
+use crate::check_server::CheckServer;
 use crate::checks::{self, CheckPlace};
 use crate::contracts::ContractLookup;
 use crate::verification::{AttemptScope, SnapshotterPool, WorkFolder, WorkspaceVerifier};
 use crate::workspace_ops::perform_workspace_op;
 use crate::{builtin, shell};
+use counterfoil_agents::agent::Agent;
 use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_contract::Context;
 use counterfoil_flow::{
-    AgentWork, AttemptRequest, AttemptWork, Budget, Event, FileCheck, WorkspaceOp,
+    Access, AgentWork, AttemptRequest, AttemptWork, Budget, Event, FileCheck, WorkspaceOp,
 };
 use counterfoil_verify::protect::WriteRules;
 use counterfoil_workspace::workspaces::Workspaces;
@@ -156,6 +158,42 @@ impl WorkerContext {
             snapshotters: self.snapshots.clone(),
             contracts: self.contracts.clone(),
             marker: marker.to_owned(),
+            restores: None,
+        }
+    }
+
+    /// Starts to serve the project's checks to an agent that can call tools.
+    async fn check_server(
+        &self,
+        agent: &dyn Agent,
+        work: &AgentWork,
+        scratch: &Path,
+        mut place: CheckPlace,
+        guard: &FolderGuard,
+        context: &Arc<dyn AttemptContext>,
+    ) -> Option<CheckServer> {
+        if !agent.has_tools() {
+            return None;
+        }
+        let (folder, pool) = (place.folder.clone(), self.snapshots.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            let tree = pool.take(&folder);
+            let planned = checks::plan(tree.folder(), tree.top(), None);
+            pool.give_back(&folder.folder, tree);
+            planned
+        });
+        let planned = read.await.ok().filter(|planned| !planned.checks.is_empty())?;
+        if work.access == Access::ReadOnly {
+            // Another attempt may write in the same folder.
+            let others = guard.observer();
+            place.restores = Some(Arc::new(move || others().is_none()));
+        }
+        match CheckServer::start(scratch, planned, place, context.clone()) {
+            Ok(server) => Some(server),
+            Err(error) => {
+                tracing::warn!(%error, "the checks of the project cannot be offered to the agent");
+                None
+            }
         }
     }
 
@@ -256,8 +294,13 @@ pub async fn perform(
                     Err(why) => return AttemptResult::failed(&id, why),
                 }
             }
+            let scratch = worker.scratch(&id);
+            let place = worker.check_place(&folder, &marker);
+            let server =
+                worker.check_server(&*agent, &work, &scratch, place, &guard, &context).await;
             let input = AttemptInput {
-                scratch: worker.scratch(&id),
+                scratch,
+                checks: server.as_ref().map(CheckServer::service),
                 attempt: id,
                 marker,
                 work: *work,
@@ -266,6 +309,9 @@ pub async fn perform(
                 known,
             };
             let result = agent_attempt::run(input, agent, context, verifier).await;
+            if let Some(server) = server {
+                server.close().await;
+            }
             drop(guard);
             result
         }

@@ -23,6 +23,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::watch;
 
+/// The folder with the outcomes of checks, within the state folder.
+pub(crate) const CHECK_CACHE: &str = "checks";
+
 /// What to verify for an attempt, and where.
 pub(crate) struct AttemptScope {
     /// The folder of the workspace, and what does not count as a change of it.
@@ -195,7 +198,7 @@ impl Verifier for WorkspaceVerifier {
             let none = VerifyConfig::default();
             let concurrent_writer = observation.concurrent_writer.clone();
             let ours = scope.folder.published();
-            let cache = scope.folder.state.join(crate::checks::CACHE);
+            let cache = scope.folder.state.join(CHECK_CACHE);
             let mut context = VerifyContext {
                 folder: &folder,
                 top: &top,

@@ -219,10 +219,15 @@ fn attach_server(call: &mut Call, request: &PromptRequest<'_>) {
         "type": "stdio", "command": program, "args": arguments, "alwaysLoad": true,
     }}});
     let file = request.scratch.join("mcp.json");
-    let tools = Server::TOOLS.map(|tool| format!("mcp__{}__{tool}", Server::NAME)).join(",");
+    let tools: Vec<String> =
+        server.tools().into_iter().map(|tool| format!("mcp__{}__{tool}", Server::NAME)).collect();
     add_arguments(call, ["--mcp-config"]);
     call.arguments.push(file.clone().into());
-    add_arguments(call, ["--allowedTools", &tools]);
+    add_arguments(call, ["--allowedTools", &tools.join(",")]);
+    if let Some(timeout) = server.call_timeout {
+        let ms = timeout.as_millis().to_string();
+        call.variables.push(("MCP_TOOL_TIMEOUT".into(), ms.into()));
+    }
     call.files.push((file, config.to_string().into_bytes()));
 }
 

@@ -127,8 +127,8 @@ impl Adapter for Codex {
 /// it before the first request.
 fn server_setting(server: &Server) -> Option<String> {
     let (program, arguments) = server.command.split_first()?;
-    let tools = Server::TOOLS.map(Value::from).to_vec();
-    let settings = Table::from_iter([
+    let tools = server.tools().into_iter().map(Value::from).collect();
+    let mut settings = Table::from_iter([
         ("command".to_owned(), Value::from(program.as_str())),
         ("args".to_owned(), Value::from(arguments.to_vec())),
         ("enabled".to_owned(), Value::from(true)),
@@ -138,6 +138,10 @@ fn server_setting(server: &Server) -> Option<String> {
         ("disabled_tools".to_owned(), Value::Array(Vec::new())),
         ("default_tools_approval_mode".to_owned(), Value::from("approve")),
     ]);
+    if let Some(timeout) = server.call_timeout {
+        let seconds = i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX);
+        settings.insert("tool_timeout_sec".to_owned(), Value::from(seconds));
+    }
     Some(format!("mcp_servers.{}={}", Server::NAME, Value::Table(settings)))
 }
 
@@ -150,11 +154,12 @@ mod tests {
         let command = ["/it's \"here\"/a b\\c\n", "mcp", "--session", "/é=}/s.json"]
             .map(str::to_owned)
             .to_vec();
-        let setting = server_setting(&Server { command: command.clone() }).unwrap();
+        let server = Server { command: command.clone(), call_timeout: None };
+        let setting = server_setting(&server).unwrap();
         let read: Table = toml::from_str(&setting).unwrap();
         let server = &read["mcp_servers"]["counterfoil"];
         assert_eq!(server["command"].as_str(), Some(command[0].as_str()));
         assert_eq!(server["args"], Value::from(command[1..].to_vec()));
-        assert_eq!(server_setting(&Server { command: Vec::new() }), None);
+        assert_eq!(server_setting(&Server { command: Vec::new(), call_timeout: None }), None);
     }
 }

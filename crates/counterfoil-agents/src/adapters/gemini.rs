@@ -218,10 +218,14 @@ fn settings_edits(request: &PromptRequest<'_>) -> Vec<SettingsEdit> {
             json!("gemini-api-key"),
         ));
     }
-    if let Some((program, arguments)) =
-        request.server.and_then(|server| server.command.split_first())
+    if let Some(server) = request.server
+        && let Some((program, arguments)) = server.command.split_first()
     {
-        let server = json!({"command": program, "args": arguments, "trust": true});
+        let timeout = server.call_timeout;
+        let mut server = json!({"command": program, "args": arguments, "trust": true});
+        if let Some(timeout) = timeout {
+            server["timeout"] = json!(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        }
         edits.push(SettingsEdit::Set(&["mcpServers", Server::NAME], server));
         edits.push(SettingsEdit::AddToList(&["mcp", "allowed"], Server::NAME));
         edits.push(SettingsEdit::RemoveFromList(&["mcp", "excluded"], Server::NAME));

@@ -75,6 +75,7 @@ fn session(home: &std::path::Path, scratch: &std::path::Path) -> CliSession {
         contract: Arc::new(Contract::compile(definition).unwrap()),
         context: counterfoil_contract::Context::default(),
         startup: None,
+        checks: None,
         idle: None,
     };
     CliSession::new(agent, task)

@@ -13,7 +13,7 @@ use counterfoil_flow::{
     named_limits, resume_facts,
 };
 use counterfoil_process::sweep;
-use counterfoil_worker::SCRATCH;
+use counterfoil_worker::{RUN_CHECK_MARKER, SCRATCH};
 use counterfoil_workspace::git::recent_writes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -121,7 +121,9 @@ impl Engine {
         // The attempts that used it are gone.
         let _ = std::fs::remove_dir_all(self.journal.folder().join(SCRATCH).join(&run_state.run));
         let facts = resume_facts(run_state, by, agents, changes, |attempt, frame| {
-            sweep(&format!("{}/{attempt}", run_state.run));
+            let marker = format!("{}/{attempt}", run_state.run);
+            sweep(&marker);
+            sweep(&format!("{marker}{RUN_CHECK_MARKER}"));
             // Changes in a worktree of its own are isolated and need no report.
             let since = began.get(attempt).filter(|_| !run_state.has_own_workspace(frame));
             let mut changed =

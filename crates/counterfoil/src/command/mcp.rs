@@ -12,22 +12,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) fn run(args: &McpArgs) -> Result<Exit> {
-    let (tools, store) = match &args.session {
+    let (tools, store, checks) = match &args.session {
         Some(path) => {
             let session = SessionFile::load(path)?;
             let contract = Contract::compile(session.contract).with_context(|| {
                 format!("cannot compile the contract of session {}", path.display())
             })?;
+            let names = session.checks.iter().flat_map(|checks| checks.names.clone()).collect();
             let tools = SubmissionTools::new(vec![Arc::new(contract)], session.target)
-                .with_context(session.context);
-            (tools, SubmissionStore::File(session.submissions))
+                .with_context(session.context)
+                .with_checks(names);
+            (tools, SubmissionStore::File(session.submissions), session.checks)
         }
         None => {
             let tools = SubmissionTools::new(contracts(args)?, args.target);
-            (tools, SubmissionStore::Folder(input::state_folder(&args.location)?))
+            (tools, SubmissionStore::Folder(input::state_folder(&args.location)?), None)
         }
     };
-    serve(tools, store)?;
+    serve(tools, store, checks)?;
     Ok(Exit::Success)
 }
 

@@ -2,6 +2,7 @@
 //! the two, so each is complete.
 
 use counterfoil_agents::adapters::Server;
+use counterfoil_agents::check_service::CheckAnswer;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::{Contract, Report, Status, Violation};
 use serde_json::{Value, json};
@@ -28,6 +29,38 @@ impl ToolResponse {
     pub(super) fn invalid_arguments(why: &str) -> Self {
         let text = format!("Invalid arguments: {why}.");
         Self { data: json!({"status": "error", "message": text}), text, is_error: true }
+    }
+
+    /// The response to a call of `run_check`. A check that fails is not an error of the call.
+    pub(super) fn check(name: &str, answer: Result<CheckAnswer, String>) -> Self {
+        let report = match answer {
+            Ok(CheckAnswer::Report(report)) => report,
+            Ok(CheckAnswer::Refused(why)) | Err(why) => {
+                let text = format!("The check `{name}` was not run: {why}.");
+                return Self {
+                    data: json!({"status": "error", "message": text}),
+                    text,
+                    is_error: true,
+                };
+            }
+        };
+        let mut text = format!("The check `{name}` {}", report.status.name());
+        if !report.reason.is_empty() {
+            let _ = write!(text, ": {}", report.reason);
+        }
+        if let (Some(total), Some(failed)) = (report.total, report.failed) {
+            let _ = write!(text, "; {failed} of {total} tests failed");
+        }
+        text.push('.');
+        for note in &report.notes {
+            let _ = write!(text, " Note: {note}.");
+        }
+        if !report.output.is_empty() {
+            let _ = write!(text, "\n\n{}", report.output);
+        }
+        let mut data = serde_json::to_value(&report).unwrap_or_default();
+        data["check"] = json!(name);
+        Self { text, data, is_error: false }
     }
 
     /// The response to a submission. `stored` has the error if the submission could not be stored.

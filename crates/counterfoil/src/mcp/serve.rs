@@ -6,6 +6,7 @@ use super::tools::SubmissionTools;
 use super::transport::StdioTransport;
 use anyhow::{Context, Result};
 use counterfoil_agents::adapters;
+use counterfoil_agents::check_service::CheckService;
 use counterfoil_agents::submissions::{Submission, append};
 use counterfoil_engine::journal::make_folder;
 use rmcp::model::{
@@ -43,12 +44,16 @@ impl SubmissionStore {
 }
 
 /// Serves until standard input ends or standard output is closed.
-pub(crate) fn serve(tools: SubmissionTools, store: SubmissionStore) -> Result<()> {
+pub(crate) fn serve(
+    tools: SubmissionTools,
+    store: SubmissionStore,
+    checks: Option<CheckService>,
+) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .context("cannot start the server")?;
-    let server = Arc::new(Server { definitions: tools.tools(), tools, store });
+    let server = Arc::new(Server { definitions: tools.tools(), tools, store, checks });
     let result = runtime.block_on(async {
         let (transport, writer) =
             StdioTransport::open(|| Box::new(BufReader::new(io::stdin())), io::stdout())
@@ -86,9 +91,24 @@ struct Server {
     tools: SubmissionTools,
     definitions: Vec<Tool>,
     store: SubmissionStore,
+    /// Where checks of the project can be run.
+    checks: Option<CheckService>,
 }
 
 impl Server {
+    /// Has the engine run a check, and waits for it on a thread of its own.
+    async fn run_check(&self, service: &CheckService, arguments: &JsonObject) -> ToolResponse {
+        let name = match self.tools.check_name(arguments) {
+            Ok(name) => name,
+            Err(why) => return ToolResponse::invalid_arguments(&why),
+        };
+        let (service, check) = (service.clone(), name.clone());
+        let answer = tokio::task::spawn_blocking(move || service.call(&check)).await;
+        let answer = answer.map_err(|error| error.to_string());
+        let answer = answer.and_then(|answer| answer.map_err(|error| error.to_string()));
+        ToolResponse::check(&name, answer)
+    }
+
     fn call(&self, name: &str, arguments: JsonObject) -> Result<ToolResponse, ErrorData> {
         let [submit, get, check] = adapters::Server::TOOLS;
         if name == submit {
@@ -98,7 +118,8 @@ impl Server {
         } else if name == check {
             Ok(self.tools.check(arguments))
         } else {
-            let available = adapters::Server::TOOLS.join(", ");
+            let available: Vec<&str> = self.definitions.iter().map(|tool| &*tool.name).collect();
+            let available = available.join(", ");
             Err(ErrorData::invalid_params(
                 format!("there is no tool '{name}'; available: {available}"),
                 None,
@@ -139,13 +160,20 @@ impl ServerHandler for Server {
         self.definitions.iter().find(|tool| tool.name == name).cloned()
     }
 
-    /// Handles a call without awaiting, so that submissions are stored in the order of arrival.
+    /// Handles a call without awaiting, so that submissions are stored in the order of arrival. Only
+    /// a check is awaited: it takes long.
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let response = self.call(&request.name, request.arguments.unwrap_or_default())?;
+        let arguments = request.arguments.unwrap_or_default();
+        let response = match &self.checks {
+            Some(service) if request.name == adapters::Server::RUN_CHECK => {
+                self.run_check(service, &arguments).await
+            }
+            _ => self.call(&request.name, arguments)?,
+        };
         let content = vec![ContentBlock::text(response.text)];
         let mut result = if response.is_error {
             CallToolResult::error(content)

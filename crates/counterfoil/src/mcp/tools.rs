@@ -15,6 +15,8 @@ use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
+/// The argument of `run_check`.
+const NAME: &str = "name";
 /// The argument of `check` that holds a text with a result.
 const TEXT: &str = "text";
 
@@ -25,6 +27,8 @@ pub(crate) struct SubmissionTools {
     target: Target,
     layout: ArgumentLayout,
     context: Option<Arc<Context>>,
+    /// The names of the project's checks that the agent can have run.
+    checks: Vec<String>,
 }
 
 /// A submitted result.
@@ -42,7 +46,7 @@ impl SubmissionTools {
     /// Creates the tools for these contracts, of which there must be at least one.
     pub(crate) fn new(contracts: Vec<Arc<Contract>>, target: Target) -> Self {
         let layout = ArgumentLayout::for_contracts(&contracts, target);
-        Self { contracts, target, layout, context: None }
+        Self { contracts, target, layout, context: None, checks: Vec::new() }
     }
 
     /// The same tools for a known attempt.
@@ -57,6 +61,12 @@ impl SubmissionTools {
             Some(context) => contract.policy().with_context(context),
             None => contract.policy().clone(),
         }
+    }
+
+    /// Also offers these checks of the project.
+    pub(crate) fn with_checks(mut self, names: Vec<String>) -> Self {
+        self.checks = names;
+        self
     }
 
     /// The instructions of the server.
@@ -97,7 +107,7 @@ impl SubmissionTools {
         let always_load =
             MetaObject::from(Map::from_iter([("anthropic/alwaysLoad".to_owned(), json!(true))]));
         let read_only = ToolAnnotations::new().read_only(true).open_world(false);
-        vec![
+        let mut tools = vec![
             Tool::new(
                 submit,
                 format!(
@@ -132,7 +142,43 @@ impl SubmissionTools {
             )
             .with_title("Check a result")
             .with_annotations(read_only),
-        ]
+        ];
+        if !self.checks.is_empty() {
+            tools.push(self.run_check_tool());
+        }
+        tools
+    }
+
+    /// The tool that runs a check of the project.
+    fn run_check_tool(&self) -> Tool {
+        let name =
+            json!({"type": "string", "enum": self.checks, "description": "The name of the check"});
+        Tool::new(
+            Server::RUN_CHECK,
+            "Run a check of the project, such as its tests, on the files as they are now, and get its output: what failed first. The engine \
+             runs it itself, so it works without permission to run commands. It may take minutes. The result is recorded as evidence.",
+            closed_object(vec![(NAME, name)], &[NAME], self.target),
+        )
+        .with_title("Run a check")
+        .with_meta(MetaObject::from(Map::from_iter([(
+            "anthropic/alwaysLoad".to_owned(),
+            json!(true),
+        )])))
+        .with_annotations(
+            ToolAnnotations::new().read_only(false).destructive(false).idempotent(true).open_world(false),
+        )
+    }
+
+    /// The check that a call of `run_check` names.
+    pub(super) fn check_name(&self, arguments: &Map<String, Value>) -> Result<String, String> {
+        let known = || self.checks.join(", ");
+        match arguments.get(NAME) {
+            Some(Value::String(name)) if self.checks.contains(name) => Ok(name.clone()),
+            Some(Value::String(name)) => {
+                Err(format!("there is no check '{name}'; available: {}", known()))
+            }
+            _ => Err(format!("pass the `{NAME}` of a check, one of: {}", known())),
+        }
     }
 
     /// The arguments of `get_contract`: at most the name of a contract.

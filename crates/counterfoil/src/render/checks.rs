@@ -24,7 +24,7 @@ pub(super) fn checks_line(
         (false, true) => "·",
         (false, false) => "✓",
     };
-    let base = if is_base && failed { "; so it was before the first step" } else { "" };
+    let base = if is_base && failed { "; nothing is spent yet" } else { "" };
     format!("{mark} {label}: {}{base}", outcomes.join("; "))
 }
 
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(
             checks_line(&BuiltinStep::BaseChecks(names.clone()), "base/checks", &reports),
             "✗ base/checks: test failed: `cargo test` exited with 101, 2 of 7 tests failed; lint passed; \
-             e2e is not configured; so it was before the first step"
+             e2e is not configured; nothing is spent yet"
         );
         reports.retain(|name, _| name != "test");
         assert_eq!(

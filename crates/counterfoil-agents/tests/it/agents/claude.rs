@@ -451,6 +451,7 @@ fn a_first_prompt_that_may_write_with_schema_and_server() {
         command: ["/bin/counterfoil", "mcp", "--session", "/state/scratch/1/session.json"]
             .map(str::to_owned)
             .to_vec(),
+        call_timeout: None,
     };
     let schema = json!({"type": "object"});
     let flags = ["--effort".to_owned(), "high".to_owned()];
@@ -526,4 +527,24 @@ fn keys_of_a_cloud_are_passed_on_only_if_it_is_used() {
     assert_eq!(with("CLAUDE_CODE_USE_BEDROCK", "0"), [""; 0]);
     assert!(with("CLAUDE_CODE_USE_VERTEX", "true").contains(&"GOOGLE_*".to_owned()));
     assert_eq!(claude().configured_variables(&nothing), [""; 0]);
+}
+
+#[test]
+fn a_server_that_runs_checks_has_one_more_tool_and_more_time() {
+    let server = Server {
+        command: vec!["/bin/counterfoil".to_owned()],
+        call_timeout: Some(std::time::Duration::from_mins(12)),
+    };
+    for access in [Access::ReadOnly, Access::WorkspaceWrite] {
+        let call = claude().call(&PromptRequest {
+            server: Some(&server),
+            ..request(access, Conversation::New(ID), &nothing)
+        });
+        let allowed = "mcp__counterfoil__check_result,mcp__counterfoil__run_check";
+        assert!(
+            call.arguments.iter().any(|argument| argument.to_string_lossy().ends_with(allowed)),
+            "{call:?}"
+        );
+        assert!(call.variables.contains(&("MCP_TOOL_TIMEOUT".into(), "720000".into())), "{call:?}");
+    }
 }

@@ -141,7 +141,7 @@ impl RequestFixture {
         let command =
             ["/bin/counterfoil", "mcp", "--session", "/repo/.counterfoil/scratch/r/a/session.json"];
         Self {
-            server: Some(Server { command: command.map(str::to_owned).into() }),
+            server: Some(Server { command: command.map(str::to_owned).into(), call_timeout: None }),
             ..Self::new(access)
         }
     }
@@ -593,4 +593,16 @@ proptest! {
     fn no_output_makes_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), code in 0..256, errors in ".*") {
         parse_with_activity(13, gemini(), &bytes, &errors, Exit::Code(code));
     }
+}
+
+#[test]
+fn a_server_that_runs_checks_has_more_time() {
+    let mut fixture = RequestFixture::served(Access::ReadOnly);
+    let server =
+        |fixture: &RequestFixture| fixture.settings("{}")["mcpServers"]["counterfoil"].clone();
+    assert_eq!(server(&fixture).get("timeout"), None);
+    if let Some(server) = &mut fixture.server {
+        server.call_timeout = Some(std::time::Duration::from_mins(12));
+    }
+    assert_eq!(server(&fixture)["timeout"], 720_000);
 }

@@ -61,6 +61,30 @@ replies:
   - { agent: worker, when: "Work on b", text: '{"note": "b"}', writes: { b.txt: "b\n" } }
 "#;
 
+/// An agent whose work is checked by the project's own check.
+const CHECKED: &str = r#"
+workflow: checked
+agents: { worker: { contract: t/work, prompt: "Work." } }
+contracts: [work.yaml]
+variables: { base: string?, now: string? }
+start: work
+states:
+  work:
+    agent: worker
+    checks: [test, lint]
+    next:
+      - when: checks.test.status == "passed"
+        set: { base: run.base_checks.test.status, now: checks.lint.status }
+        go: done
+      - { go: red }
+  red: { end: failed }
+  done: { end: done }
+"#;
+const CHECKED_SCRIPT: &str = r#"
+replies:
+  - { agent: worker, text: '{"note": "written"}', writes: { out.txt: "hello\n" } }
+"#;
+
 /// An agent whose result is never valid.
 const FAILURE: &str = r#"
 workflow: failure
@@ -107,7 +131,8 @@ fn workflow(text: &str) -> Workflow {
 
 /// A repository, and agents that follow the script.
 fn prepare(workflow: &Workflow, script: &str) -> (Project, AgentAssignments, tempfile::TempDir) {
-    let project = Project::new(&[("README.md", "hello\n")]);
+    let checks = "[checks]\ntest = \"grep hello out.txt\"\n";
+    let project = Project::new(&[("README.md", "hello\n"), ("counterfoil.toml", checks)]);
     let state = tempfile::tempdir().unwrap();
     let file = state.path().join("script.yaml");
     std::fs::write(&file, script).unwrap();
@@ -195,6 +220,17 @@ fn items_in_worktrees_run_in_memory() {
         let text = std::fs::read_to_string(both.project.path(format!("{name}.txt"))).unwrap();
         assert_eq!(text, format!("{name}\n"));
     }
+}
+
+#[test]
+fn checks_of_a_step_run_in_memory() {
+    let both = run_both(CHECKED, CHECKED_SCRIPT);
+    assert_eq!(both.outcome.outcome, "done");
+    let expected = json!({"base": "failed", "now": "not-configured"});
+    assert_eq!(Value::from(both.outcome.variables), expected);
+    let attempts: Vec<&str> =
+        both.outcome.attempts.iter().map(|(attempt, _)| attempt.as_str()).collect();
+    assert_eq!(attempts, ["base/checks#1", "work#1", "work/checks#1"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod mock;
 mod project;
 
 mod channels;
+mod checks;
 mod fakes;
 mod hooks;
 mod install;

@@ -127,8 +127,13 @@ impl Session {
     pub(crate) fn new(contract: Definition, target: Target) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let session = Self { folder };
-        let file =
-            SessionFile { contract, target, submissions: session.submissions(), context: None };
+        let file = SessionFile {
+            contract,
+            target,
+            submissions: session.submissions(),
+            context: None,
+            checks: None,
+        };
         file.save(&session.path()).unwrap();
         session
     }

@@ -78,7 +78,7 @@ fn a_red_base_is_said_before_anything_is_spent() {
     project.write_script(&[writes("good\n")]);
     let arguments: Vec<String> = run_arguments("flow.yaml", "script:script.yaml")[..4].to_vec();
     let output = project.run(&arguments);
-    output.expect(0, &["so it was before the first step"]);
+    output.expect(0, &["nothing is spent yet"]);
     let printed = format!("{}{}", output.stdout, output.stderr);
     let base = printed.find("base/checks: test failed").unwrap();
     let work = printed.find("· work: worker").unwrap();
