@@ -6,6 +6,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use strum::IntoStaticStr;
 
+/// The version of the rules by which a result is found in a text. Version 2: the last attempt
+/// decides, what is cut off or ambiguous is rejected, and a key has one value.
+pub const READER_VERSION: u32 = 2;
+
 /// Where in the raw text the result is.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr,

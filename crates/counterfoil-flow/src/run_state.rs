@@ -159,6 +159,10 @@ impl RunState {
                 if matches!(phase, Phase::Running { .. }) {
                     self.first_attempt(frame, attempt, agent.is_some());
                     self.started += 1;
+                    // What the checks said of an earlier attempt says nothing of this one.
+                    if let Some(frame) = self.frames.get_mut(frame) {
+                        frame.checks = None;
+                    }
                 }
                 self.phase(frame, phase);
                 self.ready.remove(frame);

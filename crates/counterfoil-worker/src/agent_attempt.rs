@@ -9,6 +9,7 @@ use counterfoil_agents::check_service::CheckService;
 use counterfoil_agents::result_selection::{ResultCandidates, ResultSelector, SelectedResult};
 use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
 use counterfoil_contract::claim::ClaimReport;
+use counterfoil_contract::policy::READER_VERSION;
 use counterfoil_contract::render::prompt;
 use counterfoil_contract::{Context, Contract, Report, Status, Violation};
 use counterfoil_flow::{
@@ -196,6 +197,7 @@ async fn converse(
         reply.notes.extend(notes);
         denied.extend(reply.denied.iter().cloned());
         status_name(report.status).clone_into(&mut reply.status);
+        reply.reader = READER_VERSION;
         reply.codes = report.codes().iter().map(ToString::to_string).collect();
         reply.why = report.violations.first().map(violation_text).unwrap_or_default();
         let budget_exceeded = exceeded_budget(&work.bounds.budget, &spent, "this step")

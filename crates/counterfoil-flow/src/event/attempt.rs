@@ -168,9 +168,18 @@ pub struct Reply {
     /// Further notes: contradictions to the result, anomalies in the output of the program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The version of the rules by which the result was looked for; 0 if it was not, or by the first
+    /// version.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reader: u32,
     /// What was known of the attempt, if the result depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Box<Context>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The channel by which a result is returned.

@@ -28,6 +28,10 @@ impl RunState {
             return;
         };
         (self.frames, self.parked, self.questions) = (frames, parked, questions);
+        // The files may have changed since the checks were run.
+        for frame in self.frames.values_mut().chain(self.parked.values_mut()) {
+            frame.checks = None;
+        }
         (self.ended, self.stopping, self.stopped) = (None, None, None);
         self.attempts.clear();
         self.agents.extend(reopened.agents.clone());

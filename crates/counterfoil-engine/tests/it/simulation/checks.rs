@@ -90,8 +90,12 @@ impl CheckAudit {
                 None if !workflow.checks.is_empty() && !self.base => {
                     return Err(format!("{attempt} started before the checks at the base"));
                 }
-                None => {}
+                // The checks of an earlier attempt say nothing of this one.
+                None => {
+                    self.done.remove(frame);
+                }
             },
+            Event::RunReopened(_) => self.done.clear(),
             Event::AttemptEnded(ended) => {
                 let frame = run.attempts.get(&ended.attempt).cloned().unwrap_or_default();
                 let base = self.open.remove(&ended.attempt);

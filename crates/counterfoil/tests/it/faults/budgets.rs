@@ -43,7 +43,12 @@ fn out_of_budget(project: &ShellProject, flags: &[&str], words: &str, attempts: 
     assert!(report["reason"].as_str().unwrap().contains(words), "{}", report["reason"]);
     assert_eq!(report["attempts"].as_array().unwrap().len(), attempts, "{output:?}");
     project.assert_intact();
-    project.run(&["resume", "last"]).expect(2, &["ended as budget"]);
+}
+
+/// As [`out_of_budget`], and the run cannot be reopened with the same budget.
+fn out_of_budget_for_good(project: &ShellProject, flags: &[&str], words: &str, attempts: usize) {
+    out_of_budget(project, flags, words, attempts);
+    project.run(&["resume", "last"]).expect(2, &["would end as budget again at once", "--max-"]);
 }
 
 #[test]
@@ -56,19 +61,24 @@ fn without_a_budget_the_loop_ends_by_itself() {
 
 #[test]
 fn tokens_are_counted_over_the_whole_run() {
-    out_of_budget(&rounds(""), &["--max-tokens", "200"], "200 of 200 tokens are used", 2);
-    out_of_budget(&rounds(""), &["--max-tokens", "250"], "of the run", 3);
+    out_of_budget_for_good(&rounds(""), &["--max-tokens", "200"], "200 of 200 tokens are used", 2);
+    out_of_budget_for_good(&rounds(""), &["--max-tokens", "250"], "of the run", 3);
 }
 
 #[test]
 fn cost_is_counted_over_the_whole_run() {
-    out_of_budget(&rounds(""), &["--max-cost", "1.50"], "1.5000 of 1.5000 USD are spent", 3);
+    out_of_budget_for_good(
+        &rounds(""),
+        &["--max-cost", "1.50"],
+        "1.5000 of 1.5000 USD are spent",
+        3,
+    );
 }
 
 #[test]
 fn the_workflow_sets_budgets_too_and_the_command_line_wins() {
-    out_of_budget(&rounds("budget: { tokens: 100 }\n"), &[], "100 of 100 tokens", 1);
-    out_of_budget(
+    out_of_budget_for_good(&rounds("budget: { tokens: 100 }\n"), &[], "100 of 100 tokens", 1);
+    out_of_budget_for_good(
         &rounds("budget: { tokens: 100 }\n"),
         &["--max-tokens", "200"],
         "200 of 200 tokens",
@@ -79,8 +89,13 @@ fn the_workflow_sets_budgets_too_and_the_command_line_wins() {
 #[test]
 fn attempts_and_iterations_are_budgets_as_well() {
     // The command before is an attempt as well.
-    out_of_budget(&rounds("budget: { attempts: 3 }\n"), &[], "3 of 3 attempts were started", 2);
-    out_of_budget(
+    out_of_budget_for_good(
+        &rounds("budget: { attempts: 3 }\n"),
+        &[],
+        "3 of 3 attempts were started",
+        2,
+    );
+    out_of_budget_for_good(
         &rounds("iterations: rounds\nbudget: { iterations: 2 }\n"),
         &[],
         "iteration 3 would be more than 2",
@@ -95,7 +110,10 @@ fn one_attempt_has_a_budget_of_its_own() {
         .read_or_empty("flow.yaml")
         .replace("work: { agent: worker,", "work: { agent: worker, budget: { tokens: 50 },");
     project.write("flow.yaml", flow);
-    out_of_budget(&project, &[], "100 tokens exceed the limit of this step, 50", 1);
+    let words = "100 tokens exceed the limit of this step, 50";
+    out_of_budget(&project, &[], words, 1);
+    // The step may do better another time, so the run can be reopened.
+    project.run(&["resume", "last"]).expect(6, &["reopened in 'work'", words]);
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub(crate) struct Scenario {
     /// The repository that is copied for each run.
     origin: PackProject,
     script: AgentScript,
+    /// How many results each agent has in the script.
+    results: BTreeMap<String, u64>,
     variants: Variants,
 }
 
@@ -75,6 +77,7 @@ impl Scenario {
             framings: framings(workflow),
             origin,
             script: AgentScript::default(),
+            results: BTreeMap::new(),
             variants: Variants::Both,
         };
         scenario
@@ -115,10 +118,20 @@ impl Scenario {
     }
 
     /// A reply of an agent: its result, framed as its contract requires.
-    #[allow(clippy::needless_pass_by_value, reason = "callers pass a temporary value")]
-    pub(crate) fn says(self, agent: &str, result: Value) -> Self {
+    ///
+    /// Work that is done again does not take exactly the same time: where a result says how long it
+    /// took, each further one of the agent takes a millisecond longer. An exact copy of an earlier
+    /// result in the prompt would be asked about (`C0117`).
+    pub(crate) fn says(mut self, agent: &str, mut result: Value) -> Self {
         let framing = self.framings.get(agent).copied();
         let framing = framing.unwrap_or_else(|| panic!("{} has no agent '{agent}'", self.workflow));
+        let before = self.results.entry(agent.to_owned()).or_default();
+        if let Some(time) = result.get_mut("execution_time_ms")
+            && let Some(ms) = time.as_u64()
+        {
+            *time = (ms + *before).into();
+        }
+        *before += 1;
         self.raw(agent, &framed(framing, &result))
     }
 
