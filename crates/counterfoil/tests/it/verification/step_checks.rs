@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// A worker whose work is checked, and sent back while the tests fail.
 const LOOP: &str = "\
-  work:
+\x20 work:
     agent: worker
     checks: [test, lint]
     next:
@@ -62,7 +62,9 @@ fn the_check_decides_and_not_what_the_agent_says() {
     let ran = project.run_replies(&[writes("bad\n"), writes("good\n")], &["a.rs"]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ran.outcomes(), ["accepted", "accepted"]);
-    assert_eq!(statuses(&ran, "test"), ["failed", "failed", "passed"]);
+    // The claim that the tests pass was verified by the same check on the same tree.
+    assert_eq!(statuses(&ran, "test"), ["failed", "failed again", "passed again"]);
+    assert_eq!(runs(&project), 3);
     assert_eq!(statuses(&ran, "lint"), ["not-configured"; 3]);
     let first = &ran.report["commands"][1];
     assert_eq!(first["path"], json!(["work", "checks"]));
@@ -88,13 +90,12 @@ fn a_red_base_is_said_before_anything_is_spent() {
 #[test]
 fn evidence_is_reused_while_the_tree_is_unchanged() {
     let project = project(GOOD);
-    // The first reply changes nothing: the base says how it stands. The last repeats a tree that
-    // was checked before.
+    // The first reply changes nothing: the base says how it stands.
     let idle = claims(&[], json!({}));
-    let ran = project.run_replies(&[idle, writes("bad\n"), writes("good\n")], &["a.rs"]);
+    let silent = |text: &str| claims(&["a.rs"], json!({"writes": {"a.rs": text}}));
+    let ran = project.run_replies(&[idle, silent("bad\n"), silent("good\n")], &["a.rs"]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(statuses(&ran, "test"), ["failed", "failed again", "failed", "passed"]);
-    // The claims of the replies share the evidence.
     assert_eq!(runs(&project), 3);
 }
 
@@ -139,7 +140,7 @@ fn checks_run_in_the_worktree_of_their_step() {
     );
     let ran = project.run_replies(&[writes("good\n")], &["a.rs"]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(statuses(&ran, "test"), ["failed", "passed"]);
+    assert_eq!(statuses(&ran, "test"), ["failed", "passed again"]);
 }
 
 #[test]
